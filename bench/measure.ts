@@ -1,0 +1,44 @@
+/** What one run costs on a disk, and what is typical of several. */
+import { execFileSync } from 'node:child_process'
+import type { Disk } from '../test/disk/disk.js'
+
+export interface Cost {
+  /** Flushes that the disk was asked for. */
+  flushes: number
+  milliseconds: number
+}
+
+/**
+ * Runs the task once, from a file system at rest: what earlier runs have left to write is written before, since on a node
+ * minutes pass between two publications. Throws if the disk's own count of flushes and the kernel's differ.
+ */
+export async function costOf(disk: Disk, task: () => void | Promise<void>): Promise<Cost> {
+  execFileSync('sync', ['--file-system', disk.mountPoint])
+  const before = { disk: (await disk.counts()).flushes, kernel: disk.kernelFlushes() }
+  const start = performance.now()
+  await task()
+  const milliseconds = performance.now() - start
+  const flushes = (await disk.counts()).flushes - before.disk
+  const kernelFlushes = disk.kernelFlushes() - before.kernel
+  if (flushes !== kernelFlushes) {
+    throw new Error(
+      `the disk counted ${flushes} flushes, the kernel ${kernelFlushes}: something else uses the disk`,
+    )
+  }
+  return { flushes, milliseconds }
+}
+
+/** The median of each figure by itself. */
+export function typical(costs: readonly Cost[]): Cost {
+  return {
+    flushes: median(costs.map(({ flushes }) => flushes)),
+    milliseconds: median(costs.map(({ milliseconds }) => milliseconds)),
+  }
+}
+
+/** The middle value, or the mean of the two in the middle; NaN of nothing. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
+}

@@ -1,0 +1,128 @@
+/**
+ * What replacing a directory costs on a disk whose flush takes 10 ms, on real file systems, beside library-go's order of
+ * calls: `npm run bench` as root. README.md here says how to read it.
+ */
+import { writeFileSync } from 'node:fs'
+import { availableParallelism, constants, loadavg, release } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Disk, missingForDisk, type FileSystem } from '../test/disk/disk.js'
+import { enterPrivateMounts } from '../test/disk/private-mounts.js'
+import { contestBatch, contestOneDirectory } from './contest.js'
+import { counts, judge, limitsOfBatch, limitsOfOneDirectory, type Result } from './limits.js'
+import { table } from './report.js'
+
+const usage = `usage: npm run bench -- [--rounds N] [--flush-time MS] [--file-systems ext4,xfs,btrfs] [--json FILE] [--check]`
+
+const { rounds, flushTime, fileSystems, json, check } = options()
+const missing = await missingForDisk(fileSystems)
+if (missing.length > 0) {
+  console.error(
+    `bench: this needs ${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`,
+  )
+  process.exit(2)
+}
+await enterPrivateMounts()
+
+let disk: Disk | undefined
+let ending = false
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    // One Ctrl-C comes from the terminal and once more from the process that waits for us outside.
+    if (ending) return
+    ending = true
+    void Promise.resolve(disk?.destroy()).finally(() => process.exit(128 + constants.signals[signal]))
+  })
+}
+
+const [load = 0] = loadavg()
+if (load > availableParallelism() / 4) {
+  console.error(
+    `bench: the machine is busy (load ${load.toFixed(1)}): flushes are told about right, times are not to be trusted`,
+  )
+}
+
+const results: Result[] = []
+for (const fileSystem of fileSystems) await measure(fileSystem)
+console.log(table(results))
+for (const { fileSystem, what, failures } of results) {
+  for (const failure of failures) console.log(`FAIL ${fileSystem}, ${what}: ${failure}`)
+}
+if (json !== undefined) {
+  const run = { kernel: release(), node: process.version, flushMilliseconds: flushTime, rounds, results }
+  writeFileSync(json, `${JSON.stringify(run, undefined, 2)}\n`)
+}
+process.exit(check && results.some(({ failures }) => failures.length > 0) ? 1 : 0)
+
+async function measure(fileSystem: FileSystem): Promise<void> {
+  disk = await Disk.create()
+  try {
+    await disk.format(fileSystem)
+    await disk.mount()
+    await disk.flushTime(flushTime)
+    for (const count of counts) {
+      const what = `${count} files`
+      progress(fileSystem, what)
+      const contest = await contestOneDirectory(disk, count, rounds)
+      results.push(judge(fileSystem, what, 'library-go', limitsOfOneDirectory(fileSystem, count), contest))
+    }
+    for (const parents of ['one', 'own'] as const) {
+      const what = `30 × 2 files, ${parents === 'one' ? 'one parent' : '30 parents'}`
+      progress(fileSystem, what)
+      const contest = await contestBatch(disk, parents, rounds)
+      results.push(judge(fileSystem, what, 'one directory', limitsOfBatch, contest))
+    }
+  } finally {
+    await disk.destroy()
+  }
+}
+
+function progress(fileSystem: FileSystem, what: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`${fileSystem}, ${what} …\n`)
+}
+
+function options(): {
+  rounds: number
+  flushTime: number
+  fileSystems: FileSystem[]
+  json: string | undefined
+  check: boolean
+} {
+  try {
+    const { values } = parseArgs({
+      options: {
+        rounds: { type: 'string', default: '5' },
+        'flush-time': { type: 'string', default: '10' },
+        'file-systems': { type: 'string', default: 'ext4,xfs,btrfs' },
+        json: { type: 'string' },
+        check: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    })
+    if (values.help) {
+      console.log(usage)
+      process.exit(0)
+    }
+    return {
+      rounds: positive('--rounds', values.rounds),
+      flushTime: positive('--flush-time', values['flush-time']),
+      fileSystems: values['file-systems'].split(',').map(fileSystemNamed),
+      json: values.json,
+      check: values.check,
+    }
+  } catch (error) {
+    console.error(`bench: ${(error as Error).message}\n${usage}`)
+    process.exit(2)
+  }
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`${name} takes a whole number from 1, not ${text}`)
+  return value
+}
+
+function fileSystemNamed(name: string): FileSystem {
+  if (name === 'ext4' || name === 'xfs' || name === 'btrfs') return name
+  throw new Error(`--file-systems knows ext4, xfs and btrfs, not ${name}`)
+}

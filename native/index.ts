@@ -1,0 +1,14 @@
+/*
+ * libc, as far as holdfast needs it: plain functions over file descriptors and paths, arguments checked before the call,
+ * failures thrown as SystemError. Nothing here knows what it is used for.
+ */
+export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
+export { workingDirectory } from './arguments.js'
+export { disableCoreDumps } from './core-dumps.js'
+export { errnoName, SystemError } from './errno.js'
+export { tryLock } from './flock.js'
+export { openNoSymlinks, directoryFlags } from './open.js'
+export { rename, type RenameMode } from './rename.js'
+export { Semaphore } from './semaphore.js'
+export { startWriteOut } from './sync-file-range.js'
+export { getAttribute, setAttribute } from './xattr.js'

@@ -1,0 +1,73 @@
+import { Semaphore } from './semaphore.js'
+import koffi, { type KoffiFunc } from 'koffi'
+
+/** One function of libc, as koffi binds it: called at once, or on a thread of libuv's pool. */
+export type LibcFunction = KoffiFunc<(...args: (number | bigint | string | Uint8Array | null)[]) => number>
+
+export interface CallResult {
+  /** What the call returned; -1 stands for failure. */
+  readonly result: number
+  /** errno as the call left it. Means nothing unless the call failed. */
+  readonly errno: number
+}
+
+const library = koffi.load(null)
+
+/** Binds a function of libc, glibc's and musl's alike: `declare('flock', 'int', ['int', 'int'])`. */
+export function declare(name: string, result: string, parameters: string[]): LibcFunction {
+  return library.func(name, result, parameters) as LibcFunction
+}
+
+/**
+ * Binds a system call by its number, for what musl 1.2.3 (renameat2, openat2) or every libc (AIO) has no function for.
+ * The arity is fixed: koffi's variadic declarations have no asynchronous form.
+ */
+export function declareSystemCall(parameters: string[]): LibcFunction {
+  return declare('syscall', 'long', ['long', ...parameters])
+}
+
+/** The number of a system call on this machine. Throws on architectures that holdfast does not know. */
+export function systemCallNumber(numbers: { x64: number; arm64: number }): number {
+  if (process.arch === 'x64' || process.arch === 'arm64') return numbers[process.arch]
+  throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${process.arch}`)
+}
+
+// koffi keeps stacks for eight calls; each one more maps and unmaps its own, many times the cost of the call, and libuv has
+// four threads anyway. Beyond 256 koffi throws.
+const queue = new Semaphore(8)
+
+/** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
+export async function callAsync(
+  fn: LibcFunction,
+  ...args: (number | bigint | string | Uint8Array | null)[]
+): Promise<CallResult> {
+  await queue.acquire()
+  try {
+    return await new Promise<CallResult>((resolve, reject) => {
+      fn.async(...args, (error: Error | null, result: number) => {
+        // Must stay the first statement: one microtask later koffi's errno is another call's.
+        const errno = koffi.errno()
+        if (error) reject(error)
+        else resolve({ result, errno })
+      })
+    })
+  } finally {
+    queue.release()
+  }
+}
+
+/** Calls at once, on this thread: only for calls that cannot wait for a disk. */
+export function callNow(
+  fn: LibcFunction,
+  ...args: (number | bigint | string | Uint8Array | null)[]
+): CallResult {
+  const result = fn(...args)
+  return { result, errno: koffi.errno() }
+}
+
+/** Native memory that the kernel may read and write for as long as the process lives, with its address. */
+export function allocate(bytes: number): { address: bigint; view: DataView } {
+  const pointer: unknown = koffi.alloc('uint8_t', bytes)
+  const view = new DataView(koffi.view(pointer, bytes))
+  return { address: koffi.address(pointer), view }
+}

@@ -1,0 +1,241 @@
+import { replaceFile } from '../durable/index.js'
+import { logProblems } from '../config/log-problems.js'
+import { ConfigurationError } from '../config/problem.js'
+import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
+import type { Log } from '../log.js'
+import { Agent, type OpenSource } from './agent.js'
+import { hasRequired } from './directory-state.js'
+import { serveHealth, type HealthServer } from './http-server.js'
+import { uncounted } from './metrics.js'
+import type { PrometheusMetrics } from './prometheus.js'
+import { readiness, type Readiness } from './readiness.js'
+import { directoryStatus, type StatusDocument } from './status-document.js'
+import { readStatusFile, statusFileIn } from './status-file.js'
+import { StatusWriter } from './status-writer.js'
+
+/** Milliseconds to wait for another agent that writes its status in this instant. */
+const statusLockTimeout = 2_000
+
+export interface DaemonOptions {
+  readonly configuration: AgentConfiguration
+  /** Reads the configuration again. Rejects with what is wrong with it. */
+  readonly load: () => Promise<AgentConfiguration>
+  readonly openSource: OpenSource
+  readonly log: Log
+  readonly version: string
+  readonly node: string
+}
+
+/** The agent with all that shows it: health server, metrics, status file. */
+export class Daemon {
+  readonly #options: DaemonOptions
+  readonly #agent: Agent
+  readonly #metrics: PrometheusMetrics | undefined
+  readonly #status: StatusWriter
+  readonly #startedAt = new Date()
+  #server: HealthServer | undefined
+  #stoppedAt: Date | undefined
+  #otherTold = false
+  #configurationFault: string | undefined
+  #reloading: Promise<void> = Promise.resolve()
+
+  private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
+    const { configuration, log, openSource } = options
+    this.#options = options
+    this.#metrics = metrics
+    this.#status = new StatusWriter({
+      write: () => this.#writeStatus(),
+      failed: (error) =>
+        log.warn({ reason: 'PublishFailed' }, `the status file cannot be written: ${messageOf(error)}`),
+    })
+    this.#agent = new Agent(configuration, {
+      log,
+      openSource,
+      metrics: metrics ?? uncounted,
+      changed: () => this.#status.changed(),
+    })
+  }
+
+  /** Rejects where the server's address cannot be had, or the source cannot be made; nothing is left running then. */
+  static async start(options: DaemonOptions): Promise<Daemon> {
+    const { configuration, log, version, node } = options
+    // Without a server nobody asks for metrics, and the library that counts them is not worth its memory.
+    const metrics = configuration.server
+      ? (await import('./prometheus.js')).prometheusMetrics(version, node)
+      : undefined
+    const daemon = new Daemon(options, metrics)
+    try {
+      await daemon.#restoreStatus()
+      if (configuration.server) daemon.#server = await daemon.#serve(configuration.server)
+      await daemon.#agent.start()
+    } catch (error) {
+      await daemon.#server?.close()
+      daemon.#status.abandon()
+      throw error
+    }
+    daemon.#status.changed()
+    const { directories, file } = configuration
+    log.info(
+      { version, configuration: file, address: daemon.address, directories: directories.length },
+      `holdfast ${version} keeps ${directories.length === 1 ? '1 directory' : `${directories.length} directories`}`,
+    )
+    return daemon
+  }
+
+  /** Where health and metrics are served. */
+  get address(): ServerConfiguration | undefined {
+    return this.#server?.address
+  }
+
+  get readiness(): Readiness {
+    return readiness(
+      [...this.#agent.states].map(({ path, configuration, whole, published, compared }) => ({
+        path,
+        required: hasRequired(configuration),
+        whole,
+        reason: published && published.status !== 'True' ? published.reason : 'PublishFailed',
+        message: compared ? (published?.message ?? '') : 'not yet compared with its record',
+      })),
+    )
+  }
+
+  /** Reads the configuration again and compares the disk. Never rejects: what is wrong is reported, and the old one stays. */
+  reload(): Promise<void> {
+    this.#reloading = this.#reloading.then(() => this.#reload())
+    return this.#reloading
+  }
+
+  /** Ends in order. */
+  async stop(): Promise<void> {
+    await this.#reloading
+    await this.#agent.stop()
+    await this.#server?.close()
+    this.#stoppedAt = new Date()
+    await this.#status.close()
+  }
+
+  async #reload(): Promise<void> {
+    const { log, load } = this.#options
+    const before = this.#agent.configuration
+    try {
+      const after = await load()
+      if (after.stateDirectory !== before.stateDirectory) {
+        throw new Error(`stateDirectory was changed, which takes a restart: it is ${before.stateDirectory}`)
+      }
+      await this.#moveServer(before.server, after.server)
+      await this.#agent.reconfigure(after)
+      this.#configurationFault = undefined
+      log.info({ configuration: after.file }, `${after.file} is in force`)
+    } catch (error) {
+      this.#configurationFault = messageOf(error)
+      if (error instanceof ConfigurationError) logProblems(log, error)
+      const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
+      log.error(
+        { reason: 'ConfigurationInvalid', configuration: before.file },
+        `${about}; the configuration that was read before stays in force`,
+      )
+    }
+    this.#agent.compareAll()
+    this.#status.changed()
+  }
+
+  /** Binds the new address before the old one is given up. */
+  async #moveServer(
+    before: ServerConfiguration | undefined,
+    after: ServerConfiguration | undefined,
+  ): Promise<void> {
+    if (before?.host === after?.host && before?.port === after?.port) return
+    if (after && !this.#metrics) throw new Error('server was added, which takes a restart')
+    const next = after && (await this.#serve(after))
+    await this.#server?.close()
+    this.#server = next
+  }
+
+  async #serve(address: ServerConfiguration): Promise<HealthServer> {
+    try {
+      return await serveHealth(address, {
+        readiness: () => this.readiness,
+        metrics: () => this.#exposeMetrics(),
+      })
+    } catch (error) {
+      throw new Error(
+        `server.address ${address.host}:${address.port}: ${messageOf(error)}; ${adviceFor(error)}`,
+        {
+          cause: error,
+        },
+      )
+    }
+  }
+
+  async #exposeMetrics(): Promise<{ type: string; text: string }> {
+    if (!this.#metrics) return { type: 'text/plain', text: '' }
+    this.#metrics.clientCertificate(this.#agent.clientCertificateNotAfter())
+    return this.#metrics.expose()
+  }
+
+  /** Conditions go on over a restart: what did not change keeps its transition time. */
+  async #restoreStatus(): Promise<void> {
+    const { configuration, log } = this.#options
+    const before = await readStatusFile(configuration.stateDirectory).catch((error: unknown) => {
+      log.warn({}, `the status of the last run cannot be read: ${messageOf(error)}`)
+      return undefined
+    })
+    for (const status of before?.directories ?? []) this.#agent.states.byPath(status.path)?.restore(status)
+  }
+
+  async #writeStatus(): Promise<void> {
+    const { stateDirectory } = this.#agent.configuration
+    for (const state of this.#agent.states) this.#agent.refresh(state)
+    await this.#noticeOthers()
+    await replaceFile(statusFileIn(stateDirectory), `${JSON.stringify(this.#document(), undefined, 2)}\n`, {
+      mode: 0o600,
+      lockTimeout: statusLockTimeout,
+      log: this.#options.log,
+    })
+  }
+
+  /** Two agents do no harm, since each target has its lock; but they do everything twice, and nobody wants that. */
+  async #noticeOthers(): Promise<void> {
+    const { log } = this.#options
+    const { stateDirectory } = this.#agent.configuration
+    const other = (await readStatusFile(stateDirectory).catch(() => undefined))?.agent ?? undefined
+    const startedAt = this.#startedAt.toISOString()
+    if (other === undefined || other.stoppedAt !== undefined || this.#otherTold) return
+    if (other.pid === process.pid && other.startedAt === startedAt) return
+    // What an agent that was killed has left was written before this one began.
+    if (!(other.writtenAt > startedAt)) return
+    this.#otherTold = true
+    log.warn(
+      { reason: 'Busy', pid: other.pid },
+      `another agent, process ${other.pid}, keeps its state in ${stateDirectory}, too: stop one of them`,
+    )
+  }
+
+  #document(): StatusDocument {
+    return {
+      agent: {
+        version: this.#options.version,
+        node: this.#options.node,
+        pid: process.pid,
+        startedAt: this.#startedAt.toISOString(),
+        writtenAt: new Date().toISOString(),
+        ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
+        ...(this.#configurationFault === undefined ? {} : { configurationInvalid: this.#configurationFault }),
+      },
+      directories: [...this.#agent.states].map(directoryStatus),
+    }
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function adviceFor(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE')
+    return 'another program, perhaps another agent, has this address: stop it, or choose another port'
+  if (code === 'EACCES') return 'ports below 1024 take CAP_NET_BIND_SERVICE: choose another one'
+  if (code === 'EADDRNOTAVAIL') return 'no interface of this machine has this address'
+  return 'choose another address'
+}

@@ -1,0 +1,87 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { ServerConfiguration } from '../config/types.js'
+import type { Readiness } from './readiness.js'
+
+/** What the endpoints show. */
+export interface Health {
+  readiness(): Readiness
+  metrics(): Promise<{ type: string; text: string }>
+}
+
+export interface HealthServer {
+  readonly address: ServerConfiguration
+  close(): Promise<void>
+}
+
+/** Slower than this, in milliseconds, is no prober and no scraper. */
+const requestTimeout = 10_000
+
+/**
+ * Serves /livez, /readyz, /healthz and /metrics. Answering at all is what /livez tells: the loop turns. Rejects with the system's
+ * error where the address cannot be had.
+ */
+export async function serveHealth(address: ServerConfiguration, health: Health): Promise<HealthServer> {
+  const server = createServer({ requestTimeout, headersTimeout: requestTimeout }, (request, response) => {
+    answer(request, response, health).catch(() => response.destroy())
+  })
+  server.maxConnections = 64
+  await listen(server, address)
+  const bound = server.address() as AddressInfo
+  return {
+    address: { host: bound.address, port: bound.port },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function listen(server: Server, { host, port }: ServerConfiguration): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.removeListener('error', reject)
+      // A connection that cannot be accepted (EMFILE) is the prober's loss, not the end of the agent.
+      server.on('error', () => {})
+      resolve()
+    })
+  })
+}
+
+interface Page {
+  readonly status: number
+  readonly text: string
+  readonly type?: string
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, health: Health): Promise<void> {
+  const reads = request.method === 'GET' || request.method === 'HEAD'
+  const page = reads
+    ? await pageAt(request.url?.split('?')[0] ?? '', health)
+    : { status: 405, text: 'only GET and HEAD\n' }
+  if (!reads) response.setHeader('allow', 'GET, HEAD')
+  response.writeHead(page.status, {
+    'content-type': page.type ?? 'text/plain; charset=utf-8',
+    'cache-control': 'no-store',
+  })
+  response.end(request.method === 'HEAD' ? undefined : page.text)
+}
+
+async function pageAt(path: string, health: Health): Promise<Page> {
+  switch (path) {
+    case '/livez':
+    case '/healthz':
+      return { status: 200, text: 'ok\n' }
+    case '/readyz': {
+      const { ready, lines } = health.readiness()
+      const text = [...lines, ready ? 'readyz check passed' : 'readyz check failed']
+      return { status: ready ? 200 : 503, text: `${text.join('\n')}\n` }
+    }
+    case '/metrics':
+      return { status: 200, ...(await health.metrics()) }
+    default:
+      return { status: 404, text: 'not found: there are /livez, /readyz, /healthz and /metrics\n' }
+  }
+}

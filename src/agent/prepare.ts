@@ -1,0 +1,97 @@
+import type { DirectoryConfiguration } from '../config/types.js'
+import { render } from '../directories/render.js'
+import type { KeptObject, Rendering } from '../directories/types.js'
+import { readPublication, readPublishedFiles } from '../durable/index.js'
+import type { DirectoryRequest, PublicationOptions, RecordedObject } from '../durable/types.js'
+import { describeReference, type Observation, type ObjectReference } from '../objects/types.js'
+import { referencesOf } from '../config/references.js'
+
+export type Latest = (reference: ObjectReference) => Observation | undefined
+
+/** What is to be written for a directory. */
+export type Request = DirectoryRequest & PublicationOptions
+
+/** The objects that the source has not told of yet. */
+export function untold(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
+  return referencesOf(configuration).filter((reference) => latest(reference) === undefined)
+}
+
+/** What the directory must hold by what the source says now. Rejects where what is to be kept cannot be read from the disk. */
+export async function renderFrom(configuration: DirectoryConfiguration, latest: Latest): Promise<Rendering> {
+  const kept = await keptObjects(configuration, latest)
+  return render(configuration, latest, (reference) => kept.get(describeReference(reference)))
+}
+
+/**
+ * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read. Whether it
+ * stays is the renderer's matter.
+ */
+async function keptObjects(
+  configuration: DirectoryConfiguration,
+  latest: Latest,
+): Promise<Map<string, KeptObject>> {
+  const kept = new Map<string, KeptObject>()
+  const missing = referencesOf(configuration).filter((reference) => {
+    const observation = latest(reference)
+    return observation?.state !== 'present' || observation.object.terminating
+  })
+  if (missing.length === 0) return kept
+  const publication = await readPublication(configuration.path)
+  for (const reference of missing) {
+    const recorded = publication?.objects.find((object) => isOf(object, reference))
+    if (recorded === undefined) continue
+    const paths = [...recorded.paths, ...(recorded.combined ?? [])]
+    const files = await readKeptFiles(configuration.path, paths)
+    kept.set(describeReference(reference), { recorded, files })
+  }
+  return kept
+}
+
+type KeptFiles = Awaited<ReturnType<typeof readPublishedFiles>>
+
+/** What of it is still there. Somebody may have removed a file, or all of the target: then there is nothing of it to keep. */
+async function readKeptFiles(target: string, paths: readonly string[]): Promise<KeptFiles> {
+  try {
+    return await readPublishedFiles(target, paths)
+  } catch (error) {
+    if (!isGone(error)) throw error
+  }
+  // Another type of file in the place of one of them must not take the others with it.
+  const files: KeptFiles = {}
+  for (const path of paths) {
+    try {
+      Object.assign(files, await readPublishedFiles(target, [path]))
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
+  }
+  return files
+}
+
+/** What was published is not there any more, or something else stands in its place. */
+function isGone(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
+}
+
+function isOf(object: RecordedObject, { kind, namespace, name }: ObjectReference): boolean {
+  return object.kind === kind && object.namespace === namespace && object.name === name
+}
+
+/** The write that makes the disk hold what was rendered. */
+export function requestFor(
+  configuration: DirectoryConfiguration,
+  { files, objects }: Extract<Rendering, { ready: true }>,
+): Request {
+  return {
+    target: configuration.path,
+    files: { ...files },
+    mode: configuration.mode,
+    fileMode: configuration.fileMode,
+    ...(configuration.owner ? { owner: configuration.owner } : {}),
+    publish: configuration.publish,
+    foreign: configuration.adopt ? 'always' : 'same-names',
+    objects: [...objects],
+    hooks: configuration.afterPublish.map(({ key }) => key),
+  }
+}

@@ -1,0 +1,121 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { watchRestartReasons } from '../objects/types.js'
+import { hookResults, publishResults, type Metrics } from './metrics.js'
+
+export interface PrometheusMetrics extends Metrics {
+  /** The text exposition format, and its content type. */
+  expose(): Promise<{ type: string; text: string }>
+}
+
+/** From an SSD's flush to a worn-out eMMC's. */
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** What the file label says of the agent's own certificate, which is in no directory. */
+const clientCertificateLabels = { directory: '', file: 'client-certificate' }
+
+/** The agent's metrics on prom-client. Only its own: a node's process metrics come from the node exporter and cAdvisor. */
+export function prometheusMetrics(version: string, node: string): PrometheusMetrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
+
+  const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
+  const publishes = counter('holdfast_publishes_total', 'Publications by what became of them.', [
+    'directory',
+    'result',
+  ])
+  const durations = histogram(
+    'holdfast_publish_duration_seconds',
+    'From the moment a publication was due until it was durable.',
+    ['directory'],
+  )
+  const published = gauge(
+    'holdfast_last_publish_timestamp_seconds',
+    'When the content on the disk was published; 0: never.',
+    ['directory'],
+  )
+  const ready = gauge('holdfast_directory_ready', '1: whole on the disk by its record.', ['directory'])
+  const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
+    'directory',
+  ])
+  const barrier = histogram(
+    'holdfast_barrier_duration_seconds',
+    'One batch: staging, both barriers and the exchanges between them.',
+    [],
+  )
+  const restarts = counter('holdfast_watch_restarts_total', 'Watches begun again, by reason.', ['reason'])
+  const confirmed = gauge(
+    'holdfast_last_confirmed_timestamp_seconds',
+    'When the source last confirmed that what is published is current; 0: never.',
+    ['directory'],
+  )
+  const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', [
+    'directory',
+    'hook',
+    'result',
+  ])
+  const notAfter = gauge(
+    'holdfast_certificate_not_after_timestamp_seconds',
+    'When the certificates of a file end; directory "" is the agent itself.',
+    ['directory', 'file'],
+  )
+
+  build.set({ version, node }, 1)
+  for (const reason of watchRestartReasons) restarts.inc({ reason }, 0)
+  const followed = new Map<string, { hooks: Set<string>; files: Set<string> }>()
+  const seconds = (date: Date) => date.getTime() / 1000
+
+  return {
+    follow(directory, names) {
+      const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
+      followed.set(directory, known)
+      for (const result of publishResults) publishes.inc({ directory, result }, 0)
+      for (const metric of [published, ready, confirmed, drift]) metric.inc({ directory }, 0)
+      durations.zero({ directory })
+      for (const hook of known.hooks) {
+        if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
+      }
+      for (const hook of names) for (const result of hookResults) hooks.inc({ directory, hook, result }, 0)
+      known.hooks = new Set(names)
+    },
+    forget(directory) {
+      const known = followed.get(directory)
+      followed.delete(directory)
+      for (const result of publishResults) publishes.remove({ directory, result })
+      for (const metric of [published, ready, confirmed, drift, durations]) metric.remove({ directory })
+      for (const hook of known?.hooks ?? []) {
+        for (const result of hookResults) hooks.remove({ directory, hook, result })
+      }
+      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
+    },
+    publish(directory, result, duration) {
+      publishes.inc({ directory, result })
+      if (duration !== undefined) durations.observe({ directory }, duration)
+    },
+    publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
+    ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
+    drift: (directory) => drift.inc({ directory }),
+    barrier: (duration) => barrier.observe(duration),
+    watchRestarted: (reason) => restarts.inc({ reason }),
+    confirmed: (directory, date) => confirmed.set({ directory }, seconds(date)),
+    hook: (directory, hook, result) => hooks.inc({ directory, hook, result }),
+    certificates(directory, dates) {
+      const known = followed.get(directory)
+      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
+      for (const { file, notAfter: date } of dates) notAfter.set({ directory, file }, seconds(date))
+      if (known) known.files = new Set(dates.map(({ file }) => file))
+    },
+    clientCertificate(date) {
+      if (date === undefined) notAfter.remove(clientCertificateLabels)
+      else notAfter.set(clientCertificateLabels, seconds(date))
+    },
+    async expose() {
+      return { type: registry.contentType, text: await registry.metrics() }
+    },
+  }
+}

@@ -1,0 +1,161 @@
+import { retryDelay } from './backoff.js'
+
+/**
+ * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
+ * one further run; what fails is tried again after a delay of its own; what waits runs again only when something is added for it.
+ */
+
+/** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
+export type Verdict = 'done' | 'retry' | 'wait'
+
+export interface Due {
+  /** Why: at least one cause, in the order in which they came. */
+  readonly causes: readonly string[]
+  /** Since when, by performance.now(). */
+  readonly since: number
+}
+
+/** The keys that are due. */
+export type Batch = ReadonlyMap<string, Due>
+
+export interface QueueOptions {
+  /**
+   * `batch`: all keys that are due go into one run, and no other begins before it has ended. `key`: each key is a run of its own,
+   * several at once.
+   */
+  readonly runs: 'batch' | 'key'
+  /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
+  run(batch: Batch): Promise<ReadonlyMap<string, Verdict>>
+  /** Called with what `run` rejected with, which is a fault of the program. */
+  failed(error: unknown, batch: Batch): void
+  /** Milliseconds until the next try after so many failures in a row. */
+  readonly delay?: (failures: number) => number
+}
+
+interface Entry {
+  causes: Set<string>
+  since: number
+  failures: number
+  running: boolean
+  forgotten: boolean
+  timer: NodeJS.Timeout | undefined
+}
+
+export class Queue {
+  readonly #options: QueueOptions
+  readonly #entries = new Map<string, Entry>()
+  readonly #runs = new Set<Promise<void>>()
+  #turn: NodeJS.Immediate | undefined
+  #closed = false
+
+  constructor(options: QueueOptions) {
+    this.#options = options
+  }
+
+  /** Makes the key due now, also where it was waiting for a later try: what was added may be the cure. */
+  add(key: string, cause: string): void {
+    if (this.#closed) return
+    const entry = this.#entries.get(key) ?? this.#create(key)
+    if (entry.causes.size === 0) entry.since = performance.now()
+    entry.causes.add(cause)
+    entry.forgotten = false
+    clearTimeout(entry.timer)
+    entry.timer = undefined
+    this.#schedule()
+  }
+
+  /** Drops the key; a run in flight ends by itself. */
+  forget(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    clearTimeout(entry.timer)
+    entry.causes.clear()
+    // A key that runs is remembered until it has ended, so that adding it again cannot run it twice at once.
+    entry.forgotten = true
+    if (!entry.running) this.#entries.delete(key)
+  }
+
+  /** The key is due or runs. */
+  pending(key: string): boolean {
+    const entry = this.#entries.get(key)
+    return entry !== undefined && (entry.running || entry.causes.size > 0)
+  }
+
+  /** The key is due, runs, or waits for its next try: nothing need be added for it to be run again. */
+  expects(key: string): boolean {
+    return this.pending(key) || this.#entries.get(key)?.timer !== undefined
+  }
+
+  /** Begins nothing any more; resolves when what runs has ended. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearImmediate(this.#turn)
+    for (const entry of this.#entries.values()) clearTimeout(entry.timer)
+    await Promise.all(this.#runs)
+  }
+
+  #create(key: string): Entry {
+    const entry: Entry = {
+      causes: new Set(),
+      since: 0,
+      failures: 0,
+      running: false,
+      forgotten: false,
+      timer: undefined,
+    }
+    this.#entries.set(key, entry)
+    return entry
+  }
+
+  #due(): [string, Entry][] {
+    return [...this.#entries].filter(([, entry]) => entry.causes.size > 0 && !entry.running)
+  }
+
+  /** One turn of the loop later, so that what comes in together goes out together. */
+  #schedule(): void {
+    this.#turn ??= setImmediate(() => {
+      this.#turn = undefined
+      this.#begin()
+    })
+  }
+
+  #begin(): void {
+    if (this.#closed || (this.#options.runs === 'batch' && this.#runs.size > 0)) return
+    const due = this.#due()
+    if (due.length === 0) return
+    for (const group of this.#options.runs === 'batch' ? [due] : due.map((entry) => [entry])) {
+      const run = this.#execute(group).finally(() => {
+        this.#runs.delete(run)
+        if (!this.#closed) this.#schedule()
+      })
+      this.#runs.add(run)
+    }
+  }
+
+  async #execute(group: [string, Entry][]): Promise<void> {
+    const batch = new Map<string, Due>()
+    for (const [key, entry] of group) {
+      batch.set(key, { causes: [...entry.causes], since: entry.since })
+      entry.causes = new Set()
+      entry.running = true
+    }
+    let verdicts: ReadonlyMap<string, Verdict>
+    try {
+      verdicts = await this.#options.run(batch)
+    } catch (error) {
+      this.#options.failed(error, batch)
+      verdicts = new Map([...batch.keys()].map((key) => [key, 'retry']))
+    }
+    for (const [key, entry] of group) this.#settle(key, entry, verdicts.get(key) ?? 'done')
+  }
+
+  #settle(key: string, entry: Entry, verdict: Verdict): void {
+    entry.running = false
+    entry.failures = verdict === 'retry' ? entry.failures + 1 : 0
+    if (entry.forgotten) this.#entries.delete(key)
+    // What was added meanwhile makes it due at once.
+    if (verdict !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
+    const delay = (this.#options.delay ?? retryDelay)(entry.failures)
+    entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
+  }
+}

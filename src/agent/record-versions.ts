@@ -1,0 +1,71 @@
+import { readPublication, recordObjects } from '../durable/index.js'
+import type { RecordedObject } from '../durable/types.js'
+import type { Log } from '../log.js'
+import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+
+/**
+ * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
+ * seconds, and never other content (an annotation with a lease in it): a record that grew with each would never stop growing.
+ */
+const shortestInterval = 10 * 60_000
+
+/**
+ * Records newer versions of the objects that gave what is published, since after a restart the record is the floor below which no
+ * version is accepted. `objects`: as they were rendered; only those that are recorded in another version are written. At most
+ * every ten minutes, unless it is `urgent`. Never rejects: where this fails, the floor stays where it is.
+ */
+export async function recordVersions(
+  state: DirectoryState,
+  objects: readonly RecordedObject[],
+  log: Log,
+  { urgent = false } = {},
+): Promise<void> {
+  const { path, digest } = state
+  const known = new Map(state.recordedObjects.map((object) => [nameOf(object), versionOf(object)]))
+  const newer = objects.filter((object) => known.get(nameOf(object)) !== versionOf(object))
+  if (digest === undefined || newer.length === 0) return
+  const now = performance.now()
+  if (!urgent && now - state.recordedAt < shortestInterval) return
+  try {
+    if (!(await recordObjects(path, digest, newer))) return
+    const names = new Set(newer.map(nameOf))
+    const others = state.recordedObjects.filter((object) => !names.has(nameOf(object)))
+    state.recordedObjects = [...others, ...newer.map(withoutPaths)]
+    state.recordedAt = now
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    log.warn(
+      { directory: path },
+      `${path}: the newest versions of its objects could not be recorded: ${message}`,
+    )
+  }
+}
+
+/** The same for what was held back, as the state knows it. Files of an object are known to its record alone. */
+export async function recordHeldBack(
+  state: DirectoryState,
+  log: Log,
+  options: { readonly urgent?: boolean } = {},
+): Promise<void> {
+  const latest = new Map(state.objects.map((object) => [nameOf(object), object]))
+  if (state.recordedObjects.every((one) => isSameVersion(one, latest.get(nameOf(one))))) return
+  const publication = await readPublication(state.path).catch(() => undefined)
+  if (publication === undefined || publication.digest !== state.digest) return
+  const objects = publication.objects.map((object) => {
+    const { uid, resourceVersion } = latest.get(nameOf(object)) ?? object
+    return { ...object, uid, resourceVersion }
+  })
+  await recordVersions(state, objects, log, options)
+}
+
+function isSameVersion(recorded: PublishedObject, latest: PublishedObject | undefined): boolean {
+  return latest === undefined || versionOf(latest) === versionOf(recorded)
+}
+
+function nameOf({ kind, namespace, name }: PublishedObject): string {
+  return `${kind} ${namespace}/${name}`
+}
+
+function versionOf({ uid, resourceVersion }: PublishedObject): string {
+  return `${uid} ${resourceVersion}`
+}

@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
+
+/** What a configuration that was read again asks to be done. */
+export interface ConfigurationChange {
+  readonly added: readonly DirectoryConfiguration[]
+  readonly changed: readonly DirectoryConfiguration[]
+  /** Paths that are not the agent's any more; they stay on the disk as they are. */
+  readonly dropped: readonly string[]
+  readonly sourceChanged: boolean
+  readonly serverChanged: boolean
+}
+
+/** Compares two configurations. Where a directory stands in the file does not matter. */
+export function configurationChange(
+  before: AgentConfiguration,
+  after: AgentConfiguration,
+): ConfigurationChange {
+  const known = new Map(before.directories.map((directory) => [directory.path, directory]))
+  const paths = new Set(after.directories.map(({ path }) => path))
+  return {
+    added: after.directories.filter(({ path }) => !known.has(path)),
+    changed: after.directories.filter((directory) => {
+      const previous = known.get(directory.path)
+      return previous !== undefined && !isDeepStrictEqual(withoutPlaces(previous), withoutPlaces(directory))
+    }),
+    dropped: before.directories.map(({ path }) => path).filter((path) => !paths.has(path)),
+    sourceChanged: !isDeepStrictEqual(before.source, after.source),
+    serverChanged: !isDeepStrictEqual(before.server, after.server),
+  }
+}
+
+function withoutPlaces(directory: DirectoryConfiguration): object {
+  const contents = directory.contents.map((content) => ({ ...content, place: '' }))
+  const afterPublish = directory.afterPublish.map((hook) => ({ ...hook, place: '' }))
+  return { ...directory, place: '', contents, afterPublish }
+}

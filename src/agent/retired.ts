@@ -1,0 +1,42 @@
+import { syncParents } from '../durable/index.js'
+import type { Log } from '../log.js'
+
+/** Milliseconds without a publication after which the removal of what was replaced is made durable, too. */
+const idleTime = 1000
+
+/**
+ * The targets whose old content was unlinked since their parents were last synced. Without that sync, a power cut could bring old
+ * private keys back, under a staging name, until the next publication.
+ */
+export class Retired {
+  readonly #targets = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(private readonly log: Log) {}
+
+  add(target: string): void {
+    this.#targets.add(target)
+  }
+
+  /** A publication begins: the disk has better things to do. */
+  busy(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** The publications have ended for now. */
+  idle(): void {
+    if (this.#targets.size > 0) this.#timer = setTimeout(() => void this.sync(), idleTime)
+  }
+
+  /** Never rejects. */
+  async sync(): Promise<void> {
+    clearTimeout(this.#timer)
+    const targets = [...this.#targets]
+    this.#targets.clear()
+    if (targets.length === 0) return
+    await syncParents(targets).catch((error: unknown) => {
+      const message = error instanceof Error ? error.message : String(error)
+      this.log.warn({ targets }, `the removal of what was replaced may not survive a power cut: ${message}`)
+    })
+  }
+}

@@ -1,0 +1,23 @@
+import type { AgentConfiguration } from '../config/types.js'
+import { silent } from '../log.js'
+import { begin } from './begin.js'
+import { DirectoryState } from './directory-state.js'
+import { uncounted } from './metrics.js'
+import { directoryStatus, type StatusDocument } from './status-document.js'
+
+/** What can be told where no agent has reported: each directory by its record, compared with the disk. */
+export async function statusFromDisk(configuration: AgentConfiguration): Promise<StatusDocument> {
+  const directories = []
+  for (const directory of configuration.directories) {
+    const state = new DirectoryState(directory)
+    await begin(state, { log: silent, metrics: uncounted })
+    const now = new Date()
+    if (state.published?.status === 'True') {
+      state.setPublished({ ...state.published, message: 'the disk holds what was published last' }, now)
+    }
+    const message = 'no agent has reported, so nobody has asked the source whether there is something newer'
+    state.setFresh({ status: 'Unknown', reason: 'SourceUnavailable', message }, now)
+    directories.push(directoryStatus(state))
+  }
+  return { agent: null, directories }
+}

@@ -1,0 +1,32 @@
+import { Command, Option } from 'commander'
+import { logLevels, type LogLevel } from './logger.js'
+
+/** `holdfast demo` */
+export function demoCommand(): Command {
+  return new Command('demo')
+    .summary('a guided tour: the agent on example objects, no cluster needed')
+    .description(
+      `Runs the real agent on example objects in files: a Secret with a certificate and its key, and a ConfigMap. Shows what is
+published, swaps an update in, and goes on until Ctrl-C. Nothing outside of its own directory is touched.`,
+    )
+    .option(
+      '--directory <dir>',
+      'work here, and keep it (default: a new temporary directory, removed at the end)',
+    )
+    .addOption(
+      new Option('--log-level <level>', 'least severe level that is logged, to standard error')
+        .choices(logLevels)
+        .default('warn'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast demo
+  holdfast demo --directory ./demo`,
+    )
+    .action(async (options: { directory?: string; logLevel: LogLevel }) => {
+      const { runDemo } = await import('./demo/run-demo.js')
+      await runDemo(options.directory, options.logLevel)
+    })
+}

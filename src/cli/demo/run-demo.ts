@@ -1,0 +1,144 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Daemon } from '../../agent/daemon.js'
+import { openSource } from '../../agent/open-source.js'
+import { loadConfiguration } from '../../config/load.js'
+import { readPublication, replaceFile } from '../../durable/index.js'
+import { painter, wantsColour } from '../colour.js'
+import { createLogger, type LogLevel } from '../logger.js'
+import { print } from '../print.js'
+import { Ending } from '../run-agent.js'
+import { version } from '../version.js'
+import { selfSigned, type KeyPair } from './certificate.js'
+import { listing } from './listing.js'
+import { configMapYaml, configurationYaml, secretYaml } from './objects.js'
+import { Reader } from './reader.js'
+
+const hostName = 'web.demo.example'
+/** Milliseconds between the first publication and the update: time to look at the first. */
+const interlude = 2000
+
+const paint = painter(wantsColour(process.stdout))
+const heading = (text: string) => print(`\n${paint('bold', text)}\n\n`)
+
+/** Runs the tour until a signal ends it. */
+export async function runDemo(chosen: string | undefined, level: LogLevel): Promise<void> {
+  const log = createLogger(level)
+  const ending = new Ending(log)
+  const ended = new AbortController()
+  void ending.signal.then(() => ended.abort())
+  const root = chosen === undefined ? await mkdtemp(join(tmpdir(), 'holdfast-demo-')) : resolve(chosen)
+  const paths = pathsIn(root)
+  try {
+    const before = selfSigned(hostName, 90)
+    await layOut(paths, before)
+    const load = () => loadConfiguration(paths.configuration)
+    const daemon = await Daemon.start({
+      configuration: await load(),
+      load,
+      openSource: (source, listener) => openSource(source, listener, { log, version: version() }),
+      log,
+      version: version(),
+      node: '',
+    })
+    const reload = () => void daemon.reload()
+    process.on('SIGHUP', reload)
+    try {
+      await tour(daemon, paths, before, ended.signal)
+    } catch (error) {
+      if (!ended.signal.aborted) throw error
+    }
+    await ending.signal
+    await daemon.stop()
+    process.removeListener('SIGHUP', reload)
+  } finally {
+    if (chosen === undefined) await rm(root, { recursive: true, force: true })
+    ending.release()
+  }
+  print(`\nended in order; ${chosen === undefined ? `${root} is removed` : `${root} is kept`}\n`)
+}
+
+interface Paths {
+  readonly root: string
+  readonly objects: string
+  readonly secret: string
+  readonly configuration: string
+  readonly target: string
+}
+
+function pathsIn(root: string): Paths {
+  const objects = join(root, 'objects')
+  return {
+    root,
+    objects,
+    secret: join(objects, 'serving-cert.yaml'),
+    configuration: join(root, 'holdfast.yaml'),
+    target: join(root, 'node', 'web'),
+  }
+}
+
+async function layOut(paths: Paths, pair: KeyPair): Promise<void> {
+  await mkdir(paths.objects, { recursive: true })
+  await replaceFile(paths.secret, secretYaml(pair, 1))
+  await replaceFile(join(paths.objects, 'web.yaml'), configMapYaml())
+  await replaceFile(paths.configuration, configurationYaml(), { mode: 0o644 })
+}
+
+async function tour(daemon: Daemon, paths: Paths, before: KeyPair, signal: AbortSignal): Promise<void> {
+  heading('1. A Secret and a ConfigMap, as files, become one directory')
+  const first = await published(paths.target, undefined, signal)
+  print(await listing(paths.target))
+  print(`\n${first}\n`)
+
+  heading('2. The certificate is renewed, while a program reads it all the time')
+  const after = selfSigned(hostName, 90)
+  const pairs = new Set([before, after].map(({ certificate, key }) => certificate + key))
+  const reader = new Reader(join(paths.target, 'tls'), (certificate, key) => pairs.has(certificate + key))
+  try {
+    await pause(interlude, undefined, { signal })
+    await replaceFile(paths.secret, secretYaml(after, 2))
+    const renewed = performance.now()
+    const second = await published(paths.target, first, signal)
+    const milliseconds = Math.round(performance.now() - renewed)
+    await pause(200, undefined, { signal })
+    print(await listing(paths.target))
+    print(`\n${second}\n`)
+    print(
+      '\nAll inodes are new ones, and the old ones are gone: nothing was written into a file that somebody reads.\n',
+    )
+    print(`On the disk, durable, ${milliseconds} ms after the Secret was written\n`)
+  } finally {
+    const { reads, mixed } = await reader.stop()
+    print(
+      `${reads} pairs of certificate and key were read meanwhile; ${mixed} of them did not belong together\n`,
+    )
+  }
+
+  heading('3. Look at it')
+  print(commands(paths, daemon))
+  print('\nCtrl-C ends the demo.\n')
+}
+
+/** Waits until something else than `known` is published, and answers its digest. */
+async function published(target: string, known: string | undefined, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    const publication = await readPublication(target)
+    if (publication?.settled && publication.digest !== known) return publication.digest
+    await pause(10, undefined, { signal })
+  }
+}
+
+function commands({ target, secret, configuration }: Paths, { address }: Daemon): string {
+  const holdfast = process.argv[1]?.endsWith('holdfast.js') ? 'node bin/holdfast.js' : 'holdfast'
+  const lines = [
+    ['the new content', `cat ${target}/tls/rotation`],
+    ['its state', `${holdfast} status --config ${configuration}`],
+    ['compared with its record', `${holdfast} verify --config ${configuration}`],
+    ['damage it; SIGHUP repairs', `rm ${target}/web.conf; kill -HUP ${process.pid}`],
+    ['change an object', `sed -i 's/rotation: .*/rotation: "3"/' ${secret}`],
+    ...(address ? [['metrics', `curl http://${address.host}:${address.port}/metrics`]] : []),
+  ]
+  return lines.map(([what = '', command = '']) => `  ${paint('grey', what.padEnd(26))} ${command}\n`).join('')
+}

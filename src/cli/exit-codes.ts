@@ -1,0 +1,68 @@
+/** What each exit code means; scripts rely on them. */
+export const exitCodes = {
+  done: 0,
+  /** At least one target is not as asked; none that failed was changed. */
+  failed: 1,
+  /** Wrong usage or configuration; nothing was begun. */
+  usage: 2,
+  /** Published, but whether it survives a power cut is unknown. Wins over `failed`. */
+  durabilityUnknown: 3,
+  /** `verify` found a difference. */
+  fault: 4,
+  /** Another process holds the lock. */
+  busy: 75,
+} as const
+
+const afterSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+export type EndingSignal = keyof typeof afterSignal
+
+/** 128 + N for a command that a signal ended. */
+export function exitCodeAfter(signal: EndingSignal): number {
+  return afterSignal[signal]
+}
+
+/** Wrong usage, found after the arguments were parsed: exit 2, with the message alone. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** The command has said all there is to say; only the exit code is left. */
+export class Exit extends Error {
+  override readonly name = 'Exit'
+  constructor(readonly exitCode: number) {
+    super(`exit ${exitCode}`)
+  }
+}
+
+/** What the codes need of a durable write's error, without loading the library that makes them. */
+interface WriteFault {
+  readonly published: boolean
+  readonly reason: string
+}
+
+function isWriteFault(error: unknown): error is Error & WriteFault {
+  return error instanceof Error && error.name === 'DurableWriteError'
+}
+
+/** Errors of rooms that need not be loaded only to tell their errors from others. */
+export const configurationFaults = new Set(['ConfigurationError', 'KubeconfigError'])
+
+/** The one place that turns an error into an exit code. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof Exit) return error.exitCode
+  if (error instanceof UsageError) return exitCodes.usage
+  if (error instanceof Error && configurationFaults.has(error.name)) return exitCodes.usage
+  if (isWriteFault(error)) {
+    if (error.published) return exitCodes.durabilityUnknown
+    return error.reason === 'Busy' ? exitCodes.busy : exitCodes.failed
+  }
+  return exitCodes.failed
+}
+
+/** The exit code of several targets: unknown durability wins, then what failed, then what was busy. */
+export function exitCodeOfAll(errors: readonly unknown[]): number {
+  const codes = errors.map(exitCodeOf)
+  const order = [exitCodes.durabilityUnknown, exitCodes.failed, exitCodes.busy]
+  return order.find((code) => codes.includes(code)) ?? exitCodes.done
+}

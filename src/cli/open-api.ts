@@ -1,0 +1,32 @@
+import type { Log } from '../log.js'
+import type { ApiClient } from '../objects/kubernetes/client.js'
+import type { DecodeObject } from '../static-pods/cluster.js'
+import { UsageError } from './exit-codes.js'
+import { version } from './version.js'
+
+export interface ApiFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+}
+
+/**
+ * A client of the API server, found as kubectl finds it: --kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config.
+ * Close it in the end.
+ * @throws UsageError where there is none, or its file is wrong
+ */
+export async function openApi(
+  { kubeconfig, context }: ApiFlags,
+  log: Log,
+): Promise<{ api: ApiClient; decode: DecodeObject }> {
+  const [{ loadClusterAccess }, { connect }, { decodeObject }] = await Promise.all([
+    import('../objects/kubernetes/cluster-access.js'),
+    import('../objects/kubernetes/connection.js'),
+    import('../objects/kubernetes/decode.js'),
+  ])
+  try {
+    const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, log })
+    return { api: connect(access, { version: version() }), decode: decodeObject }
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}

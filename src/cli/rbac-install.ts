@@ -1,0 +1,83 @@
+import { Command, Option } from 'commander'
+import { resolve } from 'node:path'
+import {
+  addPlaceOptions,
+  addRevisionOptions,
+  revisionObjects,
+  type RevisionFlags,
+} from './install-options.js'
+import { parseName, verbosityOption } from './static-pod-options.js'
+import { print, printJson } from './print.js'
+import { UsageError } from './exit-codes.js'
+
+interface RbacInstallOptions extends RevisionFlags {
+  readonly nodeName?: string
+  readonly serviceAccount?: string
+  readonly name: string
+  readonly output: 'yaml' | 'json'
+}
+
+/** `holdfast rbac install …`: for the command `rbac`, as its subcommand. */
+export function rbacInstallCommand(): Command {
+  const command = new Command('install')
+    .summary('print the smallest Role that an installation needs')
+    .description(
+      `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
+settle with other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
+    )
+  addPlaceOptions(addRevisionOptions(command))
+  return command
+    .addOption(
+      new Option('--node-name <name>', 'the node (default: any; also: NODE_NAME)').env('HOLDFAST_NODE_NAME'),
+    )
+    .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
+    .addOption(
+      new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'),
+    )
+    .addOption(new Option('--kubeconfig <file>').hideHelp())
+    .addOption(verbosityOption())
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addHelpText(
+      'after',
+      `
+Example:
+  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
+    --node-name=n1 --service-account=installer | kubectl apply -f -`,
+    )
+    .action(async (options: RbacInstallOptions) => {
+      const objects = revisionObjects(options)
+      const { rbacObjects } = await import('../static-pods/rbac.js')
+      const roles = rbacObjects({
+        objects: {
+          ...objects,
+          certificates: objects.certificates && {
+            ...objects.certificates,
+            directory: resolve(objects.certificates.directory),
+          },
+        },
+        nodeName: options.nodeName ?? process.env.NODE_NAME,
+        serviceAccount: serviceAccountOf(options.serviceAccount, objects.namespace),
+        name: options.name,
+      })
+      if (options.output === 'json') {
+        printJson({ apiVersion: 'v1', kind: 'List', items: roles })
+        return
+      }
+      const { stringify } = await import('yaml')
+      print(roles.map((role) => stringify(role, { aliasDuplicateObjects: false })).join('---\n'))
+    })
+}
+
+function serviceAccountOf(text: string | undefined, namespace: string) {
+  if (text === undefined) return undefined
+  const parts = text.split('/')
+  const [first = '', second] = parts
+  try {
+    if (parts.length > 2) throw new Error('more than one slash')
+    return second === undefined
+      ? { namespace, name: parseName(first) }
+      : { namespace: parseName(first), name: parseName(second) }
+  } catch {
+    throw new UsageError(`--service-account ${JSON.stringify(text)} must be [NAMESPACE/]NAME`)
+  }
+}

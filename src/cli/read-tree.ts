@@ -1,0 +1,96 @@
+import { constants } from 'node:fs'
+import { lstat, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UsageError } from './exit-codes.js'
+
+/** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
+const mostFiles = 10_000
+const mostBytes = 256 * 1024 * 1024
+
+/**
+ * Reads a directory's files, by relative path. Throws UsageError for what cannot be published: no directory, a symbolic link or
+ * special file in it, an empty directory, a name that is not UTF-8, too much. Nothing is written.
+ */
+export async function readTree(root: string, signal: AbortSignal): Promise<Record<string, Uint8Array>> {
+  if (root === '') throw new UsageError('--from is empty: name a directory')
+  const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
+  if (!found.isDirectory()) {
+    const what = found.isSymbolicLink()
+      ? 'a symbolic link: name the directory that it points to'
+      : 'no directory'
+    throw new UsageError(`--from ${root} is ${what}`)
+  }
+  const files = new Map<string, Uint8Array>()
+  let bytes = 0
+  const walk = async (directory: string): Promise<void> => {
+    signal.throwIfAborted()
+    const at = join(root, directory)
+    const entries = await readdir(at, { withFileTypes: true, encoding: 'buffer' }).catch((error: unknown) =>
+      refuseUnreadable(at, error),
+    )
+    if (entries.length === 0) {
+      throw new UsageError(`${at} is empty: only files and directories that hold files can be published`)
+    }
+    for (const entry of entries) {
+      const name = entry.name.toString('utf8')
+      const path = directory === '' ? name : `${directory}/${name}`
+      if (!Buffer.from(name, 'utf8').equals(entry.name))
+        throw new UsageError(`${join(root, path)}: the name is not UTF-8`)
+      if (entry.isDirectory()) {
+        await walk(path)
+        continue
+      }
+      if (!entry.isFile())
+        throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
+      const content = await readWhole(join(root, path), mostBytes - bytes)
+      bytes += content.length
+      files.set(path, content)
+      if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
+    }
+  }
+  await walk('')
+  return Object.fromEntries(files)
+}
+
+interface EntryKind {
+  isSymbolicLink(): boolean
+  isFIFO(): boolean
+  isSocket(): boolean
+}
+
+function kindOf(entry: EntryKind): string {
+  if (entry.isSymbolicLink()) return 'a symbolic link'
+  if (entry.isFIFO()) return 'a pipe'
+  if (entry.isSocket()) return 'a socket'
+  return 'a device'
+}
+
+async function readWhole(path: string, most: number): Promise<Uint8Array> {
+  // O_NONBLOCK: what became a pipe since it was listed does not hold us up.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const file = await open(path, flags).catch((error: unknown) => refuseUnreadable(path, error))
+  try {
+    const before = await file.stat()
+    if (!before.isFile()) throw new UsageError(`${path} is no file any more`)
+    if (before.size > most) throw new UsageError(`${path}: more than ${mostBytes / 1024 / 1024} MiB in all`)
+    const content = await file.readFile()
+    const after = await file.stat()
+    if (after.size !== content.length || after.mtimeMs !== before.mtimeMs) {
+      throw new Error(`${path} was changed while it was read: publish from a directory that nobody writes to`)
+    }
+    return content
+  } finally {
+    await file.close()
+  }
+}
+
+function refuseUnreadable(path: string, error: unknown): never {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  const todo =
+    code === 'ENOENT'
+      ? 'it does not exist'
+      : code === 'EACCES'
+        ? 'this user may not read it'
+        : 'it cannot be read'
+  throw new UsageError(`--from: ${path}: ${code}: ${todo}`)
+}

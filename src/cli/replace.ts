@@ -1,0 +1,87 @@
+import { Command } from 'commander'
+import {
+  fileModeOption,
+  lockTimeoutOption,
+  logLevelOption,
+  modeOption,
+  outputOption,
+  ownerOption,
+  requireProvenOption,
+  type OutputOptions,
+} from './common-options.js'
+import { createLogger } from './logger.js'
+import { targetArgument } from './target.js'
+import { UsageError } from './exit-codes.js'
+import { interruptible } from './interruptible.js'
+import { print, printJson } from './print.js'
+
+interface ReplaceOptions extends OutputOptions {
+  readonly from?: string
+  readonly mode: number
+  readonly fileMode: number
+  readonly owner?: { uid: number; gid: number }
+  readonly requireProven?: true
+  readonly lockTimeout: number
+}
+
+/** `holdfast replace TARGET --from DIR` */
+export function replaceCommand(): Command {
+  return new Command('replace')
+    .summary("publish a directory's content as TARGET, whole and durable")
+    .description(
+      `Publish the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
+when this command ends with 0, the new content survives a power cut at any later instant.
+
+DIR is copied, never changed: at most 10,000 files and 256 MiB. It may hold files and directories of files; symbolic links, sockets, devices and empty
+directories are refused. Its modes and owners are not copied: --mode, --file-mode and --owner say what is made.`,
+    )
+    .argument('<target>', 'the directory to replace, or to create')
+    .option('--from <dir>', 'the directory that holds the new content')
+    .addOption(modeOption('mode of TARGET and of directories in it', '0755'))
+    .addOption(fileModeOption('0600'))
+    .addOption(ownerOption())
+    .addOption(requireProvenOption())
+    .addOption(lockTimeoutOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast replace /etc/kubernetes/certs --from ./certs
+  holdfast replace /etc/haproxy/tls --from ./new --mode 0750 --file-mode 0640 --owner 0:99
+  holdfast replace /etc/kubernetes/certs --from ./certs -o json
+
+Exit codes: 0 published or already so, 1 not published (TARGET is what it was), 2 wrong usage, 3 published but not known
+to be durable, 75 another process holds TARGET's lock.`,
+    )
+    .action(async (target: string, options: ReplaceOptions) => {
+      const { from } = options
+      // Not commander's requiredOption, which would hide a misspelt flag behind this one.
+      if (from === undefined)
+        throw new UsageError('--from DIR is missing: the directory that holds the new content')
+      const result = await interruptible(async (signal) => {
+        const path = await targetArgument(target)
+        const { readTree } = await import('./read-tree.js')
+        const { disableCoreDumps, replaceDirectory } = await import('../durable/index.js')
+        disableCoreDumps()
+        const files = await readTree(from, signal)
+        return replaceDirectory(path, {
+          files,
+          mode: options.mode,
+          fileMode: options.fileMode,
+          ...(options.owner ? { owner: options.owner } : {}),
+          requireProven: options.requireProven ?? false,
+          lockTimeout: options.lockTimeout,
+          signal,
+          log: createLogger(options.logLevel),
+        })
+      })
+      if (result.unproven) {
+        const { warnUnproven } = await import('../agent/unproven.js')
+        warnUnproven(createLogger(options.logLevel), result.path)
+      }
+      if (options.output === 'json') printJson(result)
+      else print(`${result.outcome} ${result.path} ${result.digest}\n`)
+    })
+}

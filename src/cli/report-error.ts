@@ -1,0 +1,58 @@
+import { logProblems } from '../config/log-problems.js'
+import type { ConfigurationError } from '../config/problem.js'
+import { configurationFaults, Exit, UsageError } from './exit-codes.js'
+import { createLogger, logLevels, type LogLevel } from './logger.js'
+import { printJson } from './print.js'
+
+export interface ErrorFacts {
+  readonly message: string
+  readonly code?: string
+  readonly syscall?: string
+  readonly path?: string
+  readonly published?: boolean
+  readonly reason?: string
+  /** Each thing that is wrong in a configuration file, with its place. */
+  readonly problems?: readonly object[]
+}
+
+/** What may be told of an error: its sentence, and the fields of a durable write's error. Its cause is not ours to tell. */
+export function errorFacts(error: unknown): ErrorFacts {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const field = (name: string, type: 'string' | 'boolean') => {
+    const value: unknown = Reflect.get(error, name)
+    return typeof value === type ? { [name]: value } : {}
+  }
+  return {
+    message: error.message,
+    ...field('code', 'string'),
+    ...field('syscall', 'string'),
+    ...field('path', 'string'),
+    ...field('published', 'boolean'),
+    ...field('reason', 'string'),
+    ...(configurationFaults.has(error.name) ? { reason: 'ConfigurationInvalid' } : {}),
+    ...(isConfigurationError(error) ? { problems: error.problems } : {}),
+  }
+}
+
+function isConfigurationError(error: unknown): error is ConfigurationError {
+  return error instanceof Error && error.name === 'ConfigurationError'
+}
+
+/**
+ * Tells of the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` a document on
+ * standard output too. Wrong usage is told plainly, as by the parser of the arguments.
+ */
+export function reportError(error: unknown, options: Readonly<Record<string, unknown>>): void {
+  if (error instanceof Exit) return
+  const facts = errorFacts(error)
+  if (options.output === 'json') printJson({ error: facts })
+  if (error instanceof UsageError) {
+    process.stderr.write(`error: ${facts.message}\n`)
+    return
+  }
+  const { message, problems, ...fields } = facts
+  const level = logLevels.find((known) => known === options.logLevel)
+  const log = createLogger((level satisfies LogLevel | undefined) ?? 'info')
+  if (problems === undefined || !isConfigurationError(error)) log.error(fields, message)
+  else logProblems(log, error)
+}

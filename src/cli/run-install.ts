@@ -1,0 +1,138 @@
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import type { Log } from '../log.js'
+import { Disk } from '../static-pods/disk.js'
+import { dryRun, install, type InstallLine, type InstallResult } from '../static-pods/install.js'
+import { installFromApi } from '../static-pods/install-from-api.js'
+import { planFromFiles } from '../static-pods/plan-from-files.js'
+import { revisionObjects } from './install-options.js'
+import type { InstallOptions } from './install.js'
+import { UsageError } from './exit-codes.js'
+import { interruptible } from './interruptible.js'
+import { createLogger } from './logger.js'
+import { openApi } from './open-api.js'
+import { print, printJson } from './print.js'
+import { logLevelOf, requireFlags } from './static-pod-options.js'
+import { table } from './table.js'
+import { tellInvalidInput } from './tell-invalid-input.js'
+
+export async function runInstall(manifest: string | undefined, options: InstallOptions): Promise<void> {
+  const log = createLogger(logLevelOf(options))
+  if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
+  const result = await interruptible((signal) =>
+    tellInvalidInput(
+      manifest === undefined ? fromApi(options, log, signal) : fromFiles(manifest, options, log, signal),
+    ),
+  )
+  await warnOfUnproven(result, log)
+  if (options.output === 'json') printJson(options.dryRun ? { dryRun: true, ...result } : result)
+  else print(text([...result.directories, ...result.manifests], options.dryRun === true))
+}
+
+async function fromApi(options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {
+  const objects = revisionObjects(options)
+  const { resourceDir, podManifestDir, resources } = options
+  const nodeName = options.nodeName ?? process.env.NODE_NAME
+  requireFlags({
+    '--resource-dir': resourceDir,
+    '--pod-manifest-dir': podManifestDir,
+    '--node-name (or NODE_NAME)': nodeName,
+  })
+  if (resources !== undefined)
+    throw new UsageError('--resources is for an installation from files: name a manifest')
+  const { certificates } = objects
+  const { api, decode } = await openApi(options, log)
+  try {
+    return await installFromApi(
+      {
+        objects: {
+          ...objects,
+          certificates: certificates && { ...certificates, directory: resolve(certificates.directory) },
+        },
+        nodeName: nodeName ?? '',
+        // Where it runs as an installer pod.
+        podName: process.env.POD_NAME || undefined,
+        resourceDirectory: resolve(resourceDir ?? ''),
+        manifestDirectory: resolve(podManifestDir ?? ''),
+        manifestLock: lockFile(options),
+        timeout: options.timeoutDuration,
+        dryRun: options.dryRun === true,
+        requireProven: options.requireProven === true,
+        checkHostPaths: options.checkHostPaths === true,
+      },
+      {
+        ...{ api, decode, disk: new Disk(), log, signal },
+        instance: process.env.POD_NAME || hostname(),
+      },
+    )
+  } finally {
+    await api.close()
+  }
+}
+
+async function fromFiles(
+  manifest: string,
+  options: InstallOptions,
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallResult> {
+  const { podManifestDir, resourceDir, revision, resources } = options
+  requireFlags({ '--pod-manifest-dir': podManifestDir })
+  if (revision === undefined && (resources !== undefined || resourceDir !== undefined)) {
+    throw new UsageError('--revision is missing: --resources and --resource-dir make a revision')
+  }
+  if (revision !== undefined) requireFlags({ '--resource-dir': resourceDir })
+  for (const [flag, given] of Object.entries({
+    '--secrets': options.secrets,
+    '--optional-secrets': options.optionalSecrets,
+    '--configmaps': options.configmaps,
+    '--optional-configmaps': options.optionalConfigmaps,
+    '--cert-dir': options.certDir,
+  })) {
+    if (given !== undefined)
+      throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
+  }
+  const plan = await planFromFiles({
+    manifest: resolve(manifest),
+    pod: options.pod,
+    revision:
+      revision === undefined
+        ? undefined
+        : { number: revision, resourceDirectory: resolve(resourceDir ?? ''), resources },
+    nodeName: options.nodeName ?? process.env.NODE_NAME,
+  })
+  const deadline = AbortSignal.timeout(options.timeoutDuration)
+  const end = performance.now() + options.timeoutDuration
+  const settings = {
+    ...{ disk: new Disk(), log, signal: AbortSignal.any([signal, deadline]) },
+    manifestDirectory: resolve(podManifestDir ?? ''),
+    manifestLock: lockFile(options),
+    timeLeft: () => Math.max(0, end - performance.now()),
+    requireProven: options.requireProven === true,
+    checkHostPaths: options.checkHostPaths === true,
+    warnOfHostPaths: true,
+  }
+  return options.dryRun ? dryRun(plan, settings) : install(plan, settings)
+}
+
+function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {
+  return podManifestsLockFile ? resolve(podManifestsLockFile) : undefined
+}
+
+async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
+  const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
+  if (unproven === undefined) return
+  const { warnUnproven } = await import('../agent/unproven.js')
+  warnUnproven(log, unproven.path)
+}
+
+function text(lines: readonly InstallLine[], dry: boolean): string {
+  const signs = { add: '+', change: '~', remove: '-' }
+  return lines
+    .map(({ path, outcome, digest, changes = [] }) => {
+      const verb = dry && (outcome === 'created' || outcome === 'replaced') ? `would be ${outcome}` : outcome
+      const details = changes.map((change) => ['', `${signs[change.change]} ${change.path}`])
+      return table([[verb, path, digest ?? '']]) + table(details)
+    })
+    .join('')
+}

@@ -1,0 +1,132 @@
+import { Command } from 'commander'
+import type { Condition } from '../agent/conditions.js'
+import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-document.js'
+import { painter, wantsColour, type Paint } from './colour.js'
+import { configOption, logLevelOption, outputOption, type OutputOptions } from './common-options.js'
+import { loadForLooking } from './load.js'
+import { print, printJson } from './print.js'
+import { age, table, type Cell } from './table.js'
+
+/** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
+const longestSilence = 10 * 60_000
+
+/** `holdfast status [--config FILE]` */
+export function statusCommand(): Command {
+  return new Command('status')
+    .summary("each directory's state, as a table")
+    .description(
+      `Shows what the agent last wrote of each directory: whether the newest objects are published, and whether the source has
+confirmed lately that nothing is newer. It asks nobody: the agent need not run. Where no agent has ever run (after sync alone),
+it compares the disk with the records of what was published, as the configuration names it.
+
+Without --config, the status in /var/lib/holdfast is shown.`,
+    )
+    .addOption(configOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast status
+  holdfast status --config /etc/holdfast.yaml -o json
+
+Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
+    )
+    .action(async (options: OutputOptions & { config?: string }) => {
+      const document = await documentFor(options)
+      if (options.output === 'json') printJson(document)
+      else print(statusText(document, new Date(), painter(wantsColour(process.stdout))))
+    })
+}
+
+async function documentFor(options: OutputOptions & { config?: string }): Promise<StatusDocument> {
+  const { readStatusFile, statusFileIn } = await import('../agent/status-file.js')
+  const configuration = options.config === undefined ? undefined : await loadForLooking(options)
+  const stateDirectory =
+    configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
+  const document = await readStatusFile(stateDirectory)
+  if (document !== undefined) return document
+  if (configuration !== undefined) {
+    return (await import('../agent/status-from-disk.js')).statusFromDisk(configuration)
+  }
+  throw new Error(
+    `there is no status in ${statusFileIn(stateDirectory)}: has the agent run with this stateDirectory? Name the configuration (--config) to compare the disk without it`,
+  )
+}
+
+/** The table and what has to be said beside it. */
+export function statusText({ agent, directories }: StatusDocument, now: Date, paint: Paint): string {
+  const rows: (string | Cell)[][] = [['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST']]
+  for (const directory of directories) {
+    rows.push([
+      directory.path,
+      conditionCell(directory, 'Published', paint),
+      conditionCell(directory, 'Fresh', paint),
+      fault(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
+      directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
+      directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
+      directory.digest?.slice(0, 'sha256:'.length + 12) ?? '-',
+    ])
+  }
+  const notes = directories.flatMap((directory) => {
+    const condition = fault(directory)
+    const hooks = directory.pendingHooks.map(
+      (hook) => `${directory.path}: the hook "${hook}" is still to run\n`,
+    )
+    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks]
+  })
+  return [
+    table(rows),
+    ...(notes.length > 0 ? ['\n', ...notes] : []),
+    '\n',
+    agentLine(agent, now, paint),
+  ].join('')
+}
+
+function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
+  if (agent === null) {
+    return paint('yellow', 'no agent has reported: this is what the disk and its records say') + '\n'
+  }
+  const name = `agent ${agent.version}`
+  const written = new Date(agent.writtenAt)
+  if (agent.stoppedAt !== undefined) {
+    return (
+      paint(
+        'yellow',
+        `${name} is not running: it ended in order ${age(new Date(agent.stoppedAt), now)} ago`,
+      ) + '\n'
+    )
+  }
+  if (now.getTime() - written.getTime() > longestSilence) {
+    return (
+      paint('red', `${name} is not running, or hangs: its last sign of life is ${age(written, now)} old`) +
+      '\n'
+    )
+  }
+  const invalid = agent.configurationInvalid
+  const suffix =
+    invalid === undefined
+      ? ''
+      : paint('red', `\nits configuration is invalid, the one before is in force:\n${invalid}`)
+  return `${name}, last sign of life ${age(written, now)} ago${suffix}\n`
+}
+
+function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {
+  return conditions.find((condition) => condition.type === type)
+}
+
+/** The condition that most needs a reader: what is not True, Published first; then a warning on what is. */
+function fault(directory: DirectoryStatus): Condition | undefined {
+  const published = find(directory, 'Published')
+  const fresh = find(directory, 'Fresh')
+  if (published && (published.status !== 'True' || published.reason === 'CertificateExpired'))
+    return published
+  return fresh && fresh.status !== 'True' ? fresh : undefined
+}
+
+function conditionCell(directory: DirectoryStatus, type: Condition['type'], paint: Paint): Cell {
+  const status = find(directory, type)?.status ?? 'Unknown'
+  const colour = status === 'True' ? 'green' : status === 'False' ? 'red' : 'yellow'
+  return { text: status, paint: (text) => paint(colour, text) }
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+
+/** The version in package.json, which is two levels up from the sources and three from what is built of them. */
+export function version(): string {
+  for (const up of ['../../../package.json', '../../package.json']) {
+    try {
+      const manifest: unknown = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8'))
+      if (manifest !== null && typeof manifest === 'object' && 'name' in manifest && 'version' in manifest) {
+        if (manifest.name === 'holdfast') return String(manifest.version)
+      }
+    } catch {
+      // Not there: the other layout.
+    }
+  }
+  return 'unknown'
+}

@@ -1,0 +1,98 @@
+import { fstatSync } from 'node:fs'
+import { Command } from 'commander'
+import {
+  lockTimeoutOption,
+  logLevelOption,
+  modeOption,
+  outputOption,
+  ownerOption,
+  requireProvenOption,
+  type OutputOptions,
+} from './common-options.js'
+import { UsageError } from './exit-codes.js'
+import { createLogger } from './logger.js'
+import { interruptible } from './interruptible.js'
+import { print, printJson } from './print.js'
+import { targetArgument } from './target.js'
+
+interface WriteOptions extends OutputOptions {
+  readonly mode: number
+  readonly owner?: { uid: number; gid: number }
+  readonly requireProven?: true
+  readonly lockTimeout: number
+}
+
+/** A file of configuration or a manifest is smaller by far; what is larger is a mistake that would fill the memory. */
+const largestInput = 64 * 1024 * 1024
+
+/** `holdfast write FILE` */
+export function writeCommand(): Command {
+  return new Command('write')
+    .summary('publish standard input as FILE, whole and durable')
+    .description(
+      `Publish standard input as FILE: readers see the old file or the new one, never a part, and when this command ends with
+0, the new content survives a power cut. At most 64 MiB are taken. Fit for kubelet's manifests: one rename, no foreign name ever in sight.`,
+    )
+    .argument('<file>', 'the file to replace, or to create')
+    .addOption(modeOption('mode of FILE', '0600'))
+    .addOption(ownerOption())
+    .addOption(requireProvenOption())
+    .addOption(lockTimeoutOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast write /etc/kubernetes/manifests/web.yaml < web.yaml
+  kubectl get configmap ca -o jsonpath='{.data.ca\\.crt}' | holdfast write /etc/ssl/ca.crt --mode 0644
+
+Exit codes: 0 published or already so, 1 not published (FILE is what it was), 2 wrong usage, 3 published but not known
+to be durable, 75 another process holds FILE's lock.`,
+    )
+    .action(async (file: string, options: WriteOptions) => {
+      const result = await interruptible(async (signal) => {
+        const path = await targetArgument(file)
+        const { disableCoreDumps, replaceFile } = await import('../durable/index.js')
+        disableCoreDumps()
+        const content = await readStandardInput(signal)
+        const log = createLogger(options.logLevel)
+        if (content.length === 0) log.warn({ path }, `standard input is empty: ${path} will be an empty file`)
+        return replaceFile(path, content, {
+          mode: options.mode,
+          ...(options.owner ? { owner: options.owner } : {}),
+          requireProven: options.requireProven ?? false,
+          lockTimeout: options.lockTimeout,
+          signal,
+          log,
+        })
+      })
+      if (result.unproven) {
+        const { warnUnproven } = await import('../agent/unproven.js')
+        warnUnproven(createLogger(options.logLevel), result.path)
+      }
+      if (options.output === 'json') printJson(result)
+      else print(`${result.outcome} ${result.path} ${result.digest}\n`)
+    })
+}
+
+async function readStandardInput(signal: AbortSignal): Promise<Uint8Array> {
+  // Node reads a directory as if it were empty.
+  if (fstatSync(0).isDirectory()) throw new UsageError('standard input is a directory; nothing was written')
+  if (process.stdin.isTTY) process.stderr.write('Reading standard input; end it with Ctrl-D.\n')
+  const stop = () => process.stdin.destroy(new Error('interrupted'))
+  signal.addEventListener('abort', stop, { once: true })
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > largestInput) {
+      throw new UsageError(
+        `standard input is larger than ${largestInput / 1024 / 1024} MiB; nothing was written`,
+      )
+    }
+    chunks.push(chunk)
+  }
+  signal.removeEventListener('abort', stop)
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,72 @@
+/**
+ * What can be told of two contents before any object is seen: files of the same path, and a path that would be a file and a
+ * directory. Which keys an object has is not known here: that is checked again when the directory is rendered.
+ */
+import { describeReference } from '../objects/types.js'
+import type { ReadContent } from './contents.js'
+import { quote } from './problem.js'
+import type { Value } from './value.js'
+
+export function reportContentConflicts(
+  contents: readonly ReadContent[],
+  publish: 'exchange' | 'symlink',
+): void {
+  const paths = new InnerPaths()
+  const whole = new Map<string, string>()
+  for (const { content, at, itemPaths } of contents) {
+    const named =
+      content.type === 'combine'
+        ? [{ path: content.path, at }]
+        : (content.items ?? []).map((item, index) => ({
+            path: content.into === '' ? item.path : `${content.into}/${item.path}`,
+            at: itemPaths[index] ?? at,
+          }))
+    for (const file of named) paths.addFile(file.path, file.at)
+    if (publish === 'symlink') {
+      if (content.type === 'object' && content.items === undefined) reportReserved(content.into, at)
+      for (const file of named) reportReserved(file.path, file.at)
+    }
+    if (content.type === 'combine' || content.items !== undefined) continue
+    paths.addDirectory(content.into, at)
+    const identity = `${describeReference(content.reference)} into ${content.into}`
+    const first = whole.get(identity)
+    if (first !== undefined) {
+      at.wrong(`writes every key of ${describeReference(content.reference)} again, as ${first} does`)
+    }
+    whole.set(identity, first ?? content.place)
+  }
+}
+
+/** With `publish: symlink`, `..data` and the generations stand beside the links of the contents. */
+function reportReserved(path: string, at: Value): void {
+  const [top = ''] = path.split('/')
+  if (!top.startsWith('..')) return
+  at.wrong(`${quote(top)} is reserved with publish: symlink`, "choose a name that does not begin with '..'")
+}
+
+class InnerPaths {
+  readonly #files = new Map<string, Value>()
+  readonly #directories = new Map<string, Value>()
+
+  addFile(path: string, at: Value): void {
+    const same = this.#files.get(path)
+    const inside = this.#directories.get(path)
+    if (same !== undefined) at.wrong(`${quote(path)} is written twice, first by ${same.place}`)
+    else if (inside !== undefined)
+      at.wrong(`${quote(path)} is a file here, and a directory for ${inside.place}`)
+    else this.#files.set(path, at)
+    this.addDirectory(path.slice(0, Math.max(0, path.lastIndexOf('/'))), at)
+  }
+
+  /** Every prefix of it is a directory too. */
+  addDirectory(path: string, at: Value): void {
+    for (let prefix = path; prefix !== ''; prefix = prefix.slice(0, Math.max(0, prefix.lastIndexOf('/')))) {
+      const file = this.#files.get(prefix)
+      if (file !== undefined) {
+        at.wrong(`${quote(prefix)} is a directory here, and a file for ${file.place}`)
+        return
+      }
+      if (!this.#directories.has(prefix)) this.#directories.set(prefix, at)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { reportContentConflicts } from './content-conflicts.js'
+import { readContent } from './contents.js'
+import { readHooks } from './hooks.js'
+import type { NamespaceDefault } from './object-names.js'
+import { readDirectoryMode, readFileMode, readOwner } from './ownership.js'
+import { readNodePath } from './paths.js'
+import type { DirectoryConfiguration } from './types.js'
+import type { MappingValue, Value } from './value.js'
+
+const fields = [
+  'path',
+  'publish',
+  'adopt',
+  'mode',
+  'fileMode',
+  'owner',
+  'contents',
+  'onMissing',
+  'validate',
+  'afterPublish',
+]
+const misplaced = {
+  secret: 'it belongs to one of contents',
+  configMap: 'it belongs to one of contents',
+  items: 'it belongs to one of contents',
+  into: 'it belongs to one of contents',
+  optional: 'it belongs to one of contents',
+  defaultMode: 'did you mean "fileMode"?',
+  namespace: 'it belongs to source, or to a name as NAMESPACE/NAME',
+}
+
+export interface ReadDirectory {
+  readonly configuration: DirectoryConfiguration
+  /** Where the target's path is written. */
+  readonly at: Value
+}
+
+/** Reads one of `directories`; undefined where it has no usable path. `base`: where relative paths start. */
+export function readDirectory(
+  value: Value,
+  base: string,
+  defaults: NamespaceDefault,
+): ReadDirectory | undefined {
+  const directory = value.mapping(fields, misplaced)
+  if (directory === undefined) return undefined
+  const at = directory.required('path', '/etc/kubernetes/certs')
+  const path = at && readNodePath(at, base)
+  const publish = directory.field('publish')?.oneOf(['exchange', 'symlink'] as const) ?? 'exchange'
+  const contents = directory
+    .required('contents', '[{ secret: NAME }]')
+    ?.list()
+    .map((content) => readContent(content, defaults))
+    .filter((content) => content !== undefined)
+  reportContentConflicts(contents ?? [], publish)
+  const configuration = {
+    place: value.place,
+    publish,
+    adopt: directory.field('adopt')?.boolean() ?? false,
+    ...readOwnership(directory),
+    contents: contents?.map(({ content }) => content) ?? [],
+    onMissing: directory.field('onMissing')?.oneOf(['keep', 'remove'] as const) ?? 'keep',
+    validate: readValidate(directory),
+    afterPublish: readAfterPublish(directory),
+  }
+  return path === undefined || at === undefined
+    ? undefined
+    : { configuration: { path, ...configuration }, at }
+}
+
+function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'mode' | 'fileMode' | 'owner'> {
+  const mode = directory.field('mode')
+  const fileMode = directory.field('fileMode')
+  const owner = directory.field('owner')
+  return {
+    mode: (mode && readDirectoryMode(mode)) ?? 0o755,
+    fileMode: (fileMode && readFileMode(fileMode)) ?? 0o600,
+    owner: owner && readOwner(owner),
+  }
+}
+
+/** An empty list says in so many words that nothing is to be checked. */
+function readValidate(directory: MappingValue): DirectoryConfiguration['validate'] {
+  const value = directory.field('validate')
+  if (value === undefined || isEmptyList(value)) return []
+  const checks = value.list().map((check) => check.oneOf(['certificates'] as const))
+  return [...new Set(checks.filter((check) => check !== undefined))]
+}
+
+function readAfterPublish(directory: MappingValue): DirectoryConfiguration['afterPublish'] {
+  const value = directory.field('afterPublish')
+  return value === undefined || isEmptyList(value) ? [] : readHooks(value)
+}
+
+function isEmptyList({ node }: Value): boolean {
+  return node.kind === 'list' && node.items.length === 0
+}

@@ -1,0 +1,54 @@
+import type { Value } from './value.js'
+import { quote } from './problem.js'
+
+const milliseconds: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+/**
+ * Milliseconds of a duration as Go writes it: `10s`, `1m30s`, `500ms`, `1.5h`, `0`; undefined for any other text. Negative
+ * durations are not accepted. Source: Go, time.ParseDuration.
+ */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0') return 0
+  const part = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y
+  let total = 0
+  while (part.lastIndex < text.length) {
+    const found = part.exec(text)
+    if (found === null) return undefined
+    total += Number(found[1]) * (milliseconds[found[2] ?? ''] ?? NaN)
+  }
+  return text === '' || !Number.isFinite(total) ? undefined : total
+}
+
+/** The least and the most that a duration may be, as they are written. */
+export interface DurationLimits {
+  readonly least: string
+  readonly most: string
+}
+
+const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
+
+/** Whole milliseconds within the limits. */
+export function readDuration(value: Value, limits: DurationLimits = hookLimits): number | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'number') {
+    return value.wrong(`${node.source} has no unit`, `write ${quote(`${node.source}s`)} for seconds`)
+  }
+  const text = value.text('10s')
+  if (text === undefined) return undefined
+  const duration = parseDuration(text)
+  if (duration === undefined)
+    return value.wrong(`${quote(text)} is not a duration`, 'write as in "10s", "1m30s", "500ms"')
+  const [least, most] = [parseDuration(limits.least) ?? 0, parseDuration(limits.most) ?? Infinity]
+  if (duration < least || duration > most)
+    return value.wrong(`${quote(text)} is out of range`, `write ${limits.least} to ${limits.most}`)
+  return Math.round(duration)
+}

@@ -1,0 +1,156 @@
+/** Reads `afterPublish`. A hook's URL, path, query and arguments may hold secrets: they are in no message and in no name. */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:os'
+import { readDuration } from './duration.js'
+import { readAbsolutePath } from './paths.js'
+import { quote } from './problem.js'
+import { nearest } from './suggestion.js'
+import type { Hook } from './types.js'
+import type { Value } from './value.js'
+
+const types = ['signal', 'exec', 'http'] as const
+const methods = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
+const defaultTimeout = 10_000
+const defaultRetries = 3
+const mostRetries = 100
+
+/**
+ * The hooks of one directory. Their names are unique, for people: `exec systemctl`, `exec systemctl #2`, in the order of the file.
+ * Their keys are unique too, and stay the same however the list around them is edited.
+ */
+export function readHooks(value: Value): readonly Hook[] {
+  const names = new Map<string, number>()
+  const keys = new Map<string, number>()
+  const hooks: Hook[] = []
+  for (const item of value.list()) {
+    const hook = readHook(item)
+    if (hook === undefined) continue
+    const key = numbered(keys, hook.key)
+    hooks.push({ ...hook, key, name: numbered(names, hook.name) })
+  }
+  return hooks
+}
+
+function numbered(counts: Map<string, number>, text: string): string {
+  const count = (counts.get(text) ?? 0) + 1
+  counts.set(text, count)
+  return count === 1 ? text : `${text} #${count}`
+}
+
+function readHook(value: Value): Hook | undefined {
+  const hook = value.mapping([...types, 'timeout', 'retries'])
+  const timeoutValue = hook?.field('timeout')
+  const timeout = timeoutValue && readDuration(timeoutValue)
+  const retries = hook?.field('retries')?.integer(0, mostRetries)
+  const type = hook?.exactlyOne(types)
+  const body = type && hook?.field(type)
+  if (body === undefined || type === undefined) return undefined
+  const policy = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries }
+  const specific = readers[type](body)
+  return specific && { ...specific, ...policy, key: keyOf(specific), place: value.place }
+}
+
+type Policy = 'timeout' | 'retries' | 'key' | 'place'
+type Specific = Hook extends infer One ? (One extends Hook ? Omit<One, Policy> : never) : never
+
+/** What it does, and nothing of how patiently. A digest, since arguments and URLs may hold secrets. */
+function keyOf(hook: Specific): string {
+  const parts =
+    hook.type === 'signal'
+      ? [hook.signal, hook.pidFile]
+      : hook.type === 'exec'
+        ? hook.command
+        : [hook.method, hook.url]
+  const digest = createHash('sha256').update(JSON.stringify([hook.type, ...parts]))
+  return digest.digest('hex').slice(0, 32)
+}
+
+const readers = { signal: readSignal, exec: readExec, http: readHttp }
+const policyFields = {
+  timeout: 'it belongs to the hook, beside its type',
+  retries: 'it belongs to the hook, beside its type',
+}
+
+function readSignal(value: Value): Specific | undefined {
+  const signal = value.mapping(['name', 'pidFile'], policyFields)
+  const nameValue = signal?.required('name', 'SIGHUP')
+  const name = nameValue && readSignalName(nameValue)
+  const pidFileValue = signal?.required('pidFile', '/run/NAME.pid')
+  const pidFile = pidFileValue && readAbsolutePath(pidFileValue)
+  if (name === undefined || pidFile === undefined) return undefined
+  return { type: 'signal', name: `signal ${name} ${pidFile}`, signal: name, pidFile }
+}
+
+function readSignalName(value: Value): NodeJS.Signals | undefined {
+  const text = value.text('SIGHUP')
+  if (text === undefined) return undefined
+  const known = Object.keys(constants.signals) as NodeJS.Signals[]
+  const name = text.startsWith('SIG') ? text : `SIG${text}`
+  const found = known.find((candidate) => candidate === name)
+  if (found === 'SIGKILL' || found === 'SIGSTOP') {
+    return value.wrong(`${found} tells a process nothing, it only ends or halts it`, 'write as in "SIGHUP"')
+  }
+  if (found !== undefined) return found
+  // Without what they all have in common: otherwise any three letters are near to some signal.
+  const meant = nearest(
+    name.slice('SIG'.length),
+    known.map((candidate) => candidate.slice('SIG'.length)),
+  )
+  const suggestion = meant === undefined ? 'write as in "SIGHUP", "SIGUSR1"' : `did you mean "SIG${meant}"?`
+  return value.wrong(`${quote(text)} is not a signal`, suggestion)
+}
+
+function readExec(value: Value): Specific | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'string') {
+    return value.wrong(
+      'is one string',
+      'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell',
+    )
+  }
+  const words = value.list()
+  const [program, ...rest] = words
+  if (program === undefined) return undefined
+  const path = readAbsolutePath(program)
+  const command = [path, ...rest.map(readArgument)]
+  if (!command.every((word) => word !== undefined)) return undefined
+  return { type: 'exec', name: `exec ${programName(command[0] ?? '')}`, command }
+}
+
+/** An argument may be empty, and is never shown. */
+function readArgument(value: Value): string | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'string') {
+    return node.value.includes('\0') ? value.wrong('holds a NUL character') : node.value
+  }
+  return value.wrong('is not a string', 'quote each argument')
+}
+
+function programName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1) || path
+}
+
+function readHttp(value: Value): Specific | undefined {
+  const http = value.mapping(['url', 'method'], policyFields)
+  const method = http?.field('method')?.oneOf(methods)
+  const urlValue = http?.required('url', '"http://127.0.0.1:9000/reload"')
+  const url = urlValue && readUrl(urlValue)
+  if (url === undefined) return undefined
+  // A reload is a change, so it is asked for with POST where the file does not say.
+  return { type: 'http', name: `http ${url.host}`, url: url.href, method: method ?? 'POST' }
+}
+
+function readUrl(value: Value): URL | undefined {
+  const text = value.text('http://127.0.0.1:9000/reload')
+  if (text === undefined) return undefined
+  const example = 'write as in "http://127.0.0.1:9000/reload"'
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined) return value.wrong('is not a URL', example)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    return value.wrong('is not an http or https URL', example)
+  if (url.username !== '' || url.password !== '') {
+    return value.wrong('holds credentials', 'remove them: this file is not a place for secrets')
+  }
+  if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
+  return url
+}

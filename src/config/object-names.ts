@@ -1,0 +1,75 @@
+/** Names that the Kubernetes API allows. Source: k8s.io/apimachinery/pkg/util/validation. */
+import type { ObjectKind, ObjectReference } from '../objects/types.js'
+import { quote } from './problem.js'
+import type { Value } from './value.js'
+
+const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
+const subdomainPattern = new RegExp(`^${label}(?:\\.${label})*$`)
+const labelPattern = new RegExp(`^${label}$`)
+
+/** A DNS-1123 subdomain, as names of Secrets and ConfigMaps are. */
+export function isObjectName(text: string): boolean {
+  return text.length <= 253 && subdomainPattern.test(text)
+}
+
+/** A DNS-1123 label. */
+export function isNamespace(text: string): boolean {
+  return text.length <= 63 && labelPattern.test(text)
+}
+
+/** A key of a Secret or a ConfigMap: such a key is a safe file name too. */
+export function isKey(text: string): boolean {
+  return text.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(text) && text !== '.' && !text.startsWith('..')
+}
+
+/** The namespace of names that have none, and the names that met none. */
+export interface NamespaceDefault {
+  readonly namespace: string | undefined
+  readonly unqualified: { readonly value: Value; readonly name: string }[]
+}
+
+export function readNamespace(value: Value): string | undefined {
+  const text = value.text('kube-system')
+  if (text === undefined || isNamespace(text)) return text
+  return value.wrong(
+    `${quote(text)} is not a namespace`,
+    "it is lower-case letters, digits and '-', at most 63",
+  )
+}
+
+/** `[NAMESPACE/]NAME`. A name that has no namespace and gets none is noted in `unqualified`. */
+export function readReference(
+  value: Value,
+  kind: ObjectKind,
+  defaults: NamespaceDefault,
+): ObjectReference | undefined {
+  const text = value.text()
+  if (text === undefined) return undefined
+  const parts = text.split('/')
+  if (parts.length > 2)
+    return value.wrong(`${quote(text)} has more than one '/'`, 'write NAMESPACE/NAME or NAME')
+  const name = parts.at(-1) ?? ''
+  const namespace = parts.length === 2 ? (parts[0] ?? '') : defaults.namespace
+  if (!isObjectName(name)) {
+    const rule = "it is lower-case letters, digits, '-' and '.', at most 253"
+    return value.wrong(`${quote(name)} is not the name of a ${kind}`, rule)
+  }
+  if (namespace === undefined) {
+    defaults.unqualified.push({ value, name })
+    return undefined
+  }
+  if (!isNamespace(namespace)) {
+    return value.wrong(
+      `${quote(namespace)} is not a namespace`,
+      "it is lower-case letters, digits and '-', at most 63",
+    )
+  }
+  return { kind, namespace, name }
+}
+
+export function readKey(value: Value): string | undefined {
+  const text = value.text('tls.crt')
+  if (text === undefined || isKey(text)) return text
+  const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not begin with '..'"
+  return value.wrong(`${quote(text)} is not a key`, rule)
+}

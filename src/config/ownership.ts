@@ -1,0 +1,66 @@
+import { quote } from './problem.js'
+import type { Owner } from './types.js'
+import type { Value } from './value.js'
+
+/** A file's mode: permission bits only, `"0600"`. */
+export function readFileMode(value: Value): number | undefined {
+  return readMode(value, 0o777, '0600')
+}
+
+/** A directory's mode: permission bits, and set-group-ID or sticky where wanted. */
+export function readDirectoryMode(value: Value): number | undefined {
+  return readMode(value, 0o3777, '0755')
+}
+
+function readMode(value: Value, allowed: number, example: string): number | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'number') {
+    // YAML 1.1 read 0755 as octal, YAML 1.2 reads it as decimal: neither reader can know what was meant.
+    const meaning = node.source === String(node.value) ? '' : ` (${node.value} in YAML 1.2)`
+    const octal = /^(?:0o?)?([0-7]{3})$/.exec(node.source)?.[1]
+    return value.wrong(
+      `${node.source} is a number${meaning}`,
+      octal === undefined
+        ? `write octal digits as a string, as in "${example}"`
+        : `write it as a string, "0${octal}"`,
+    )
+  }
+  const text = value.text(example)
+  if (text === undefined) return undefined
+  if (!/^0?[0-7]{3,4}$/.test(text)) {
+    return value.wrong(`${quote(text)} is not a mode`, `write octal digits, as in "${example}"`)
+  }
+  const mode = Number.parseInt(text, 8)
+  if ((mode & ~allowed) !== 0) {
+    return value.wrong(
+      `${quote(text)} has bits that are not allowed here`,
+      `at most "${allowed.toString(8).padStart(4, '0')}"`,
+    )
+  }
+  return mode
+}
+
+/** The highest number is no owner: to chown it means "leave as it is". */
+const highestId = 0xffff_fffe
+
+export function readOwner(value: Value): Owner | undefined {
+  const example = 'write numbers, as in "0:0"'
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'number') {
+    return value.wrong(
+      `${node.source} is a number`,
+      `write a string of user and group, "${node.source}:${node.source}"`,
+    )
+  }
+  const text = value.text('0:0')
+  if (text === undefined) return undefined
+  const found = /^(\d{1,10}):(\d{1,10})$/.exec(text)
+  if (found === null) {
+    if (!/^[^:]+:[^:]+$/.test(text)) return value.wrong(`${quote(text)} is not UID:GID`, example)
+    return value.wrong(`${quote(text)} has a name`, `${example}: the names of a container are not the host's`)
+  }
+  const [uid, gid] = [Number(found[1]), Number(found[2])]
+  if (uid > highestId || gid > highestId)
+    return value.wrong(`${quote(text)} is out of range`, `at most ${highestId}`)
+  return { uid, gid }
+}

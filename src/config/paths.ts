@@ -1,0 +1,63 @@
+import { resolve } from 'node:path'
+import { quote } from './problem.js'
+import type { Value } from './value.js'
+
+/** Longest name of a file, and longest path, in bytes. Source: Linux, include/uapi/linux/limits.h. */
+const longestName = 255
+const longestPath = 4095
+
+/** A path of the node, absolute and normalised; a relative one starts at the configuration file's directory. */
+export function readNodePath(value: Value, base: string): string | undefined {
+  const text = value.text()
+  if (text === undefined) return undefined
+  const path = resolve(base, text)
+  const tooLong = lengthProblem(path)
+  return tooLong === undefined ? path : value.wrong(tooLong)
+}
+
+/** A path that must be absolute as it is written, since it is another program's. */
+export function readAbsolutePath(value: Value): string | undefined {
+  const text = value.text()
+  if (text === undefined) return undefined
+  if (!text.startsWith('/')) return value.wrong(`${quote(text)} is not an absolute path`)
+  const tooLong = lengthProblem(text)
+  return tooLong === undefined ? text : value.wrong(tooLong)
+}
+
+/** A path inside the target that cannot climb out of it; its parts are joined by single slashes. */
+export function readInnerPath(value: Value): string | undefined {
+  const text = value.text()
+  return text === undefined ? undefined : checkInnerPath(value, text)
+}
+
+/** Like readInnerPath, and `.` for the target itself, which is answered as the empty string. */
+export function readInto(value: Value): string | undefined {
+  const text = value.text('.')
+  if (text === undefined) return undefined
+  return text === '.' ? '' : checkInnerPath(value, text)
+}
+
+function checkInnerPath(value: Value, text: string): string | undefined {
+  const parts = text.split('/')
+  if (parts.includes('..'))
+    return value.wrong(`${quote(text)} climbs with '..'`, 'name a path inside the target')
+  if (text.startsWith('/')) return value.wrong(`${quote(text)} is absolute`, 'name a path inside the target')
+  const plain = parts.filter((part) => part !== '' && part !== '.')
+  if (plain.length !== parts.length) {
+    const suggestion = plain.length > 0 ? `write ${quote(plain.join('/'))}` : 'name a path inside the target'
+    return value.wrong(`${quote(text)} has an empty or '.' part`, suggestion)
+  }
+  const tooLong = lengthProblem(text)
+  return tooLong === undefined ? text : value.wrong(tooLong)
+}
+
+function lengthProblem(path: string): string | undefined {
+  if (Buffer.byteLength(path) > longestPath) return `is longer than ${longestPath} bytes`
+  const part = path.split('/').find((name) => Buffer.byteLength(name) > longestName)
+  return part === undefined ? undefined : `has a part longer than ${longestName} bytes`
+}
+
+/** Is `path` the same as `directory`, or below it? Both are absolute and normalised. */
+export function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`)
+}

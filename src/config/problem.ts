@@ -1,0 +1,61 @@
+/** One thing that is wrong in a configuration file, and where. Never holds what may be secret: URLs, arguments, other files' text. */
+export interface Problem {
+  /** As the user named it. */
+  readonly file: string
+  /** From 1; 0 where the problem has no line, as with a file that cannot be read. */
+  readonly line: number
+  readonly column: number
+  /** `directories[0].contents[1].into`; empty for the file as a whole. */
+  readonly place: string
+  readonly message: string
+  /** What to write instead. */
+  readonly suggestion?: string
+}
+
+/** `holdfast.yaml:12:7: directories[0].mode: 0755 is a number: write it as a string, "0755"`. */
+export function describeProblem({ file, line, column, place, message, suggestion }: Problem): string {
+  const position = line > 0 ? `${file}:${line}:${column}` : file
+  return [position, place, message, suggestion].filter((part) => part !== undefined && part !== '').join(': ')
+}
+
+/** A configuration file that cannot be used. The message has one line for each problem, in the order of the file. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+
+  constructor(readonly problems: readonly Problem[]) {
+    super(problems.map(describeProblem).join('\n'))
+  }
+}
+
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** Gathers problems, so that all of them can be told at once. */
+export class Problems {
+  readonly #found: Problem[] = []
+
+  constructor(readonly file: string) {}
+
+  add({ line, column }: Position, place: string, message: string, suggestion?: string): void {
+    const problem = { file: this.file, line, column, place, message }
+    this.#found.push(suggestion === undefined ? problem : { ...problem, suggestion })
+  }
+
+  /** Throws ConfigurationError if anything was found. */
+  throwIfAny(): void {
+    if (this.#found.length === 0) return
+    const inOrder = [...this.#found].sort((a, b) => a.line - b.line || a.column - b.column)
+    throw new ConfigurationError(inOrder)
+  }
+}
+
+/** Text of the user's as a message can show it: quoted, on one line, at most 64 characters of it. */
+export function quote(text: string): string {
+  const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text
+  return JSON.stringify(shown).replace(
+    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

@@ -1,0 +1,36 @@
+import { isIP, isIPv6 } from 'node:net'
+import { quote } from './problem.js'
+import type { ServerConfiguration } from './types.js'
+import type { Value } from './value.js'
+
+const example = '127.0.0.1:10808'
+
+/** Reads `server`: where /livez, /readyz, /healthz and /metrics are answered. Port 0 lets the kernel choose one. */
+export function readServer(value: Value): ServerConfiguration | undefined {
+  const address = value.mapping(['address'])?.required('address', quote(example))
+  const text = address?.text(example)
+  if (address === undefined || text === undefined) return undefined
+  const found = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]+)$/.exec(text)
+  if (found === null) {
+    const suggestion = isIPv6(text) ? `write ${quote(`[${text}]:10808`)}` : `write as in ${quote(example)}`
+    return address.wrong(`${quote(text)} is not HOST:PORT`, suggestion)
+  }
+  const [, bracketed, plain, digits] = found
+  const port = Number(digits)
+  if (port > 65535) return address.wrong(`${quote(text)} has a port above 65535`)
+  if (bracketed !== undefined) {
+    if (!isIPv6(bracketed)) return address.wrong(`${quote(bracketed)} is not an IPv6 address`)
+    return { host: bracketed, port }
+  }
+  if (plain === undefined || plain === '') {
+    const everywhere = `write ${quote(`127.0.0.1:${port}`)}, or ${quote(`[::]:${port}`)} for every interface`
+    return address.wrong(`${quote(text)} has no host`, everywhere)
+  }
+  if (isIP(plain) === 0 && !isHostName(plain)) return address.wrong(`${quote(plain)} is not a host`)
+  return { host: plain, port }
+}
+
+/** A name that can be looked up; one of digits and dots alone is a mistyped address. */
+function isHostName(text: string): boolean {
+  return text.length <= 253 && !/^[0-9.]+$/.test(text) && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/i.test(text)
+}

@@ -1,0 +1,136 @@
+/** A value of the configuration with its place, and how its type is read. Each reader reports what is wrong and answers undefined. */
+import { quote, type Problems } from './problem.js'
+import { didYouMean, nearest } from './suggestion.js'
+import { placeOf, type TreeEntry, type TreeMapping, type TreeNode } from './tree.js'
+
+export class Value {
+  constructor(
+    readonly node: TreeNode,
+    readonly place: string,
+    readonly problems: Problems,
+  ) {}
+
+  /** Reports a problem with this value; the answer is always undefined, in place of what was to be read. */
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- takes the type of the reader that returns it
+  wrong<Wanted>(message: string, suggestion?: string): Wanted | undefined {
+    this.problems.add(this.node, this.place, message, suggestion)
+    return undefined
+  }
+
+  /** A string that is not empty and holds no NUL. */
+  text(example?: string): string | undefined {
+    const { node } = this
+    if (node.kind !== 'scalar' || typeof node.value !== 'string') {
+      const quoted =
+        node.kind === 'scalar' && node.value !== null ? `quote it, ${quote(node.source)}` : undefined
+      return this.wrong(`must be a string, not ${kindOf(node)}`, quoted)
+    }
+    if (node.value === '') return this.wrong('is an empty string', example && `write ${quote(example)}`)
+    if (node.value.includes('\0')) return this.wrong('holds a NUL character')
+    return node.value
+  }
+
+  /** One of a few words. */
+  oneOf<Word extends string>(words: readonly Word[]): Word | undefined {
+    const text = this.text(words[0])
+    if (text === undefined) return undefined
+    const found = words.find((word) => word === text)
+    if (found !== undefined) return found
+    const meant = nearest(text, words)
+    return this.wrong(`${quote(text)} is not one of ${words.join(', ')}`, meant && `did you mean "${meant}"?`)
+  }
+
+  boolean(): boolean | undefined {
+    const { node } = this
+    if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value
+    return this.wrong(`must be true or false, not ${kindOf(node)}`)
+  }
+
+  integer(minimum: number, maximum: number): number | undefined {
+    const { node } = this
+    if (node.kind !== 'scalar' || typeof node.value !== 'number' || !Number.isSafeInteger(node.value)) {
+      return this.wrong(`must be a whole number, not ${kindOf(node)}`)
+    }
+    if (node.value < minimum || node.value > maximum) {
+      return this.wrong(`${node.value} is out of range`, `write ${minimum} to ${maximum}`)
+    }
+    return node.value
+  }
+
+  /** The items of a list that must have at least one. */
+  list(): readonly Value[] {
+    const { node } = this
+    if (node.kind !== 'list') {
+      this.wrong(`must be a list, not ${kindOf(node)}`)
+      return []
+    }
+    if (node.items.length === 0) this.wrong('is an empty list')
+    return node.items.map((item, index) => new Value(item, `${this.place}[${index}]`, this.problems))
+  }
+
+  /**
+   * A mapping whose fields are among `known`; others are reported. `misplaced` says of fields that people expect here where
+   * they belong.
+   */
+  mapping(
+    known: readonly string[],
+    misplaced: Readonly<Record<string, string>> = {},
+  ): MappingValue | undefined {
+    const { node } = this
+    if (node.kind !== 'mapping') return this.wrong(`must be a mapping, not ${kindOf(node)}`)
+    for (const [name, { name: at }] of node.entries) {
+      if (known.includes(name)) continue
+      const hint = Object.hasOwn(misplaced, name) ? misplaced[name] : didYouMean(name, known)
+      this.problems.add(at, placeOf(this.place, name), 'unknown field', hint)
+    }
+    return new MappingValue(this, node)
+  }
+}
+
+/** The fields of a mapping. */
+export class MappingValue {
+  constructor(
+    readonly value: Value,
+    private readonly node: TreeMapping,
+  ) {}
+
+  has(name: string): boolean {
+    return this.node.entries.has(name)
+  }
+
+  /** The field's value; undefined where it is not given. One that is given without a value is reported. */
+  field(name: string): Value | undefined {
+    const entry: TreeEntry | undefined = this.node.entries.get(name)
+    if (entry === undefined) return undefined
+    const place = placeOf(this.value.place, name)
+    if (entry.value.kind === 'scalar' && entry.value.value === null) {
+      this.value.problems.add(entry.name, place, 'has no value', 'give it one, or remove the field')
+      return undefined
+    }
+    return new Value(entry.value, place, this.value.problems)
+  }
+
+  /** Like field; one that is not given is reported too, with what to write. */
+  required(name: string, example: string): Value | undefined {
+    if (this.has(name)) return this.field(name)
+    const { node, problems, place } = this.value
+    problems.add(node, placeOf(place, name), 'is required', `write ${name}: ${example}`)
+    return undefined
+  }
+
+  /** Which one of these fields is given; none and several are reported. */
+  exactlyOne<Name extends string>(names: readonly Name[]): Name | undefined {
+    const given = names.filter((name) => this.has(name))
+    const [only, second] = given
+    if (only !== undefined && second === undefined) return only
+    const message = only === undefined ? 'is incomplete' : `has both ${only} and ${second ?? ''}`
+    return this.value.wrong(message, `give exactly one of ${names.join(', ')}`)
+  }
+}
+
+/** What a value is, without what it holds. */
+function kindOf(node: TreeNode): string {
+  if (node.kind !== 'scalar') return `a ${node.kind}`
+  if (node.value === null) return 'nothing'
+  return `a ${typeof node.value}`
+}

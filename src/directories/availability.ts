@@ -1,0 +1,61 @@
+import {
+  describeReference,
+  type KubernetesObject,
+  type Observation,
+  type ObjectReference,
+} from '../objects/types.js'
+import type { Finding, KeptObject } from './types.js'
+
+/** What can be done with an object now. `kept`: what is published of it, if anything. */
+export type Availability = { readonly reference: ObjectReference; readonly kept: KeptObject | undefined } & (
+  | { readonly state: 'present'; readonly object: KubernetesObject }
+  /** It is being deleted: what is published of it stays, and nothing is published anew. */
+  | { readonly state: 'leaving' }
+  /** It certainly does not exist. */
+  | { readonly state: 'absent' }
+  /** It could not be read, for the reason of the finding: that is never absence. */
+  | { readonly state: 'unknown'; readonly finding: Finding }
+)
+
+export function availabilityOf(
+  reference: ObjectReference,
+  observation: Observation | undefined,
+  kept: KeptObject | undefined,
+): Availability {
+  const name = describeReference(reference)
+  if (observation === undefined) {
+    const message = `${name}: the source has not answered yet`
+    return { reference, kept, state: 'unknown', finding: { reason: 'SourceUnavailable', message, reference } }
+  }
+  switch (observation.state) {
+    case 'absent':
+      return { reference, kept, state: 'absent' }
+    case 'unknown': {
+      const { reason } = observation
+      const message = observation.message.includes(name)
+        ? observation.message
+        : `${name}: ${observation.message}`
+      return { reference, kept, state: 'unknown', finding: { reason, message, reference } }
+    }
+    case 'present':
+      return observation.object.terminating
+        ? { reference, kept, state: 'leaving' }
+        : { reference, kept, state: 'present', object: observation.object }
+  }
+}
+
+/** Why a required object stops the directory that it belongs to; `places` are the contents that ask for it. */
+export function missing({ reference, state }: Availability, places: readonly string[]): Finding {
+  const place = places.join(' and ')
+  const name = describeReference(reference)
+  const message =
+    state === 'leaving'
+      ? `${name} is being deleted, and nothing that is asked for in ${place} is published of it: create it again`
+      : `${name} does not exist: create it, or make ${place} optional`
+  return { reason: 'ObjectMissing', message, reference }
+}
+
+export function missingKey(reference: ObjectReference, key: string, place: string): Finding {
+  const message = `${describeReference(reference)} has no key ${key}: add it, or make ${place} optional`
+  return { reason: 'ObjectMissing', message, reference }
+}

@@ -1,0 +1,116 @@
+/** X.509 certificates and private keys as files hold them. Nothing here throws, and nothing answered holds content. */
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { derLength, looksLikeDer, pemBlocks, type PemBlock } from './pem.js'
+
+/** A certificate that parsed, or what is wrong with its block. */
+export type CertificateBlock = { readonly line: number } & (
+  | { readonly certificate: X509Certificate; readonly fault?: undefined }
+  | { readonly fault: string; readonly certificate?: undefined }
+)
+
+const marker = Buffer.from('-----BEGIN CERTIFICATE-----')
+
+/** A cheap look before anything is taken apart: most files of a directory hold no certificate. */
+export function mayHoldCertificates(content: Uint8Array): boolean {
+  return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes(marker)
+}
+
+/** All CERTIFICATE blocks of a file, in order. */
+export function certificateBlocks(content: Uint8Array): CertificateBlock[] {
+  if (!mayHoldCertificates(content)) return []
+  return pemBlocks(content)
+    .filter(({ label }) => label === 'CERTIFICATE')
+    .map(parseCertificate)
+}
+
+function parseCertificate({ line, der, fault }: PemBlock): CertificateBlock {
+  if (der === undefined) return { line, fault: fault ?? 'it cannot be decoded' }
+  const length = derLength(der)
+  if (length === undefined) return { line, fault: 'it is not a certificate' }
+  if (length > der.byteLength) return { line, fault: 'it is cut short' }
+  // OpenSSL does not look at what follows; Go's crypto/x509 refuses it.
+  if (length < der.byteLength) return { line, fault: `it has ${der.byteLength - length} bytes too many` }
+  try {
+    return { line, certificate: new X509Certificate(der) }
+  } catch {
+    return { line, fault: 'it is not a certificate' }
+  }
+}
+
+/** The first certificate, as a server presents it, or why there is none: a text that goes after the key's name. */
+export function leafCertificate(content: Uint8Array): X509Certificate | string {
+  const problem = notPem(content, 'openssl x509 -inform DER')
+  if (problem !== undefined) return problem
+  const blocks = pemBlocks(content)
+  const first = blocks.find(({ label }) => label === 'CERTIFICATE')
+  if (first === undefined) {
+    return blocks.length === 0 ? 'holds no PEM block' : `holds no certificate, only ${labelsOf(blocks)}`
+  }
+  const { certificate, fault, line } = parseCertificate(first)
+  return certificate ?? `does not parse: the certificate at line ${line}: ${fault}`
+}
+
+/** The first private key, as Go's tls.X509KeyPair chooses it, or why there is none. */
+export function privateKey(content: Uint8Array): KeyObject | string {
+  const problem = notPem(content, 'openssl pkey -inform DER')
+  if (problem !== undefined) return problem
+  const blocks = pemBlocks(content)
+  const block = blocks.find(({ label }) => label === 'PRIVATE KEY' || label.endsWith(' PRIVATE KEY'))
+  if (block === undefined) {
+    return blocks.length === 0 ? 'holds no PEM block' : `holds no private key, only ${labelsOf(blocks)}`
+  }
+  return parseKey(block)
+}
+
+function parseKey({ label, line, der, fault, encrypted }: PemBlock): KeyObject | string {
+  if (encrypted || label === 'ENCRYPTED PRIVATE KEY') {
+    return 'is encrypted with a passphrase, and nobody is there to type it: decrypt it with openssl pkey'
+  }
+  if (label === 'OPENSSH PRIVATE KEY')
+    return "is in OpenSSH's own format: convert it with ssh-keygen -p -m PKCS8"
+  if (der === undefined)
+    return `does not parse: the ${label} at line ${line}: ${fault ?? 'it cannot be decoded'}`
+  const type = keyTypes[label]
+  try {
+    if (type !== undefined) return createPrivateKey({ key: Buffer.from(der), format: 'der', type })
+    return `does not parse: ${label} is not a kind of key that is known here`
+  } catch {
+    return `does not parse: the ${label} at line ${line} is damaged or of an unknown algorithm`
+  }
+}
+
+const keyTypes: Readonly<Record<string, 'pkcs1' | 'pkcs8' | 'sec1'>> = {
+  'PRIVATE KEY': 'pkcs8',
+  'RSA PRIVATE KEY': 'pkcs1',
+  'EC PRIVATE KEY': 'sec1',
+}
+
+/** Does the key belong to the certificate? */
+export function matches(certificate: X509Certificate, key: KeyObject): boolean {
+  try {
+    return certificate.checkPrivateKey(key)
+  } catch {
+    return false
+  }
+}
+
+function notPem(content: Uint8Array, conversion: string): string | undefined {
+  if (content.byteLength === 0) return 'is empty'
+  if (looksLikeDer(content)) return `is DER, not PEM: convert it with ${conversion}`
+  // A byte order mark, or spaces from a template, make readers miss the first block.
+  const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)
+    return 'begins with a byte order mark: remove it'
+  if (text.includes('-----BEGIN ') && pemBlocks(content).length === 0) {
+    return 'has a PEM block that does not begin at the start of a line'
+  }
+  return undefined
+}
+
+const harmlessLabels =
+  /^(?:[A-Z0-9]+ )*(?:CERTIFICATE|CERTIFICATE REQUEST|PRIVATE KEY|PUBLIC KEY|PARAMETERS|CRL)$/
+
+function labelsOf(blocks: readonly PemBlock[]): string {
+  const labels = blocks.map(({ label }) => (harmlessLabels.test(label) ? label : 'something else'))
+  return [...new Set(labels)].join(', ')
+}

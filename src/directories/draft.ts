@@ -1,0 +1,105 @@
+/** The files of a directory while they are gathered. Two that cannot stand beside each other, and paths that climb, become findings. */
+import { describeReference, type ObjectReference, type ObjectVersion } from '../objects/types.js'
+import type { RecordedObject } from '../durable/types.js'
+import { missing, type Availability } from './availability.js'
+import type { Finding, RenderedFile } from './types.js'
+
+export interface DraftFile extends RenderedFile {
+  /** Where it comes from, for messages: `directories[0].contents[1], Secret a/b, key tls.crt`. */
+  readonly origin: string
+  /** Of what is published already: nothing that a check finds in it is news. */
+  readonly kept: boolean
+}
+
+interface DraftObject {
+  readonly reference: ObjectReference
+  readonly version: ObjectVersion
+  readonly paths: Set<string>
+  readonly combined: Set<string>
+}
+
+export class Draft {
+  readonly files = new Map<string, DraftFile>()
+  /** Every directory above a file, and which file's. */
+  readonly #directories = new Map<string, string>()
+  readonly #objects = new Map<string, DraftObject>()
+  readonly #findings = new Map<string, Finding>()
+  /** The contents that lack an object, by its name. */
+  readonly #lacking = new Map<string, Set<string>>()
+
+  /** The same finding of two contents is one. */
+  find(finding: Finding): void {
+    if (!this.#findings.has(finding.message)) this.#findings.set(finding.message, finding)
+  }
+
+  /** A required object is missing: one finding, however many contents ask for it. */
+  lacks(availability: Availability, place: string): void {
+    const name = describeReference(availability.reference)
+    const places = this.#lacking.get(name) ?? new Set()
+    this.#lacking.set(name, places.add(place))
+    this.#findings.set(`missing ${name}`, missing(availability, [...places]))
+  }
+
+  get findings(): readonly Finding[] {
+    return [...this.#findings.values()]
+  }
+
+  add(path: string, file: DraftFile, reference: ObjectReference): void {
+    const message = this.#conflict(path, file.origin)
+    if (message !== undefined) {
+      this.find({ reason: 'ObjectInvalid', message, reference })
+      return
+    }
+    this.files.set(path, file)
+    for (const directory of directoriesAbove(path)) {
+      if (!this.#directories.has(directory)) this.#directories.set(directory, file.origin)
+    }
+  }
+
+  /** Notes that an object is part of the directory, and which files it gave, alone or with others. */
+  record(
+    reference: ObjectReference,
+    version: ObjectVersion,
+    given: { readonly path?: string; readonly combined?: string } = {},
+  ): void {
+    const name = describeReference(reference)
+    const object = this.#objects.get(name) ?? { reference, version, paths: new Set(), combined: new Set() }
+    this.#objects.set(name, object)
+    if (given.path !== undefined) object.paths.add(given.path)
+    if (given.combined !== undefined) object.combined.add(given.combined)
+  }
+
+  get objects(): RecordedObject[] {
+    return [...this.#objects.values()].map(({ reference, version, paths, combined }) => {
+      const { kind, namespace, name } = reference
+      const { uid, resourceVersion } = version
+      const recorded = { kind, namespace, name, uid, resourceVersion, paths: [...paths] }
+      return combined.size === 0 ? recorded : { ...recorded, combined: [...combined] }
+    })
+  }
+
+  #conflict(path: string, origin: string): string | undefined {
+    const shown = JSON.stringify(path)
+    if (!isInside(path)) return `${shown} (${origin}) is no path inside the directory`
+    const same = this.files.get(path)
+    if (same !== undefined) return `${shown} is written twice: by ${same.origin}, and by ${origin}`
+    const below = this.#directories.get(path)
+    if (below !== undefined) return `${shown} is a file of ${origin}, and a directory of ${below}`
+    const above = directoriesAbove(path).find((directory) => this.files.has(directory))
+    if (above === undefined) return undefined
+    const file = this.files.get(above)
+    return `${JSON.stringify(above)} is a file of ${file?.origin ?? ''}, and a directory of ${origin}`
+  }
+}
+
+function isInside(path: string): boolean {
+  return !path.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+}
+
+/** `a/b` and `a` for `a/b/c`. */
+function directoriesAbove(path: string): string[] {
+  const found = []
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
+    found.push(path.slice(0, end))
+  return found
+}

@@ -1,0 +1,17 @@
+/** A hook did not do its work. Messages hold no output, arguments, URL or file content of it: any of them may be secret. */
+export class HookError extends Error {
+  override readonly name = 'HookError'
+
+  constructor(
+    /** The hook's name in the configuration. */
+    readonly hook: string,
+    message: string,
+  ) {
+    super(`${hook}: ${message}`)
+  }
+}
+
+/** errno name or Node's code of a failure; nothing else of it is fit to be shown. */
+export function failureCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+}

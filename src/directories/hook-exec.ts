@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import type { Readable } from 'node:stream'
+import type { Hook } from '../config/types.js'
+import type { Log } from '../log.js'
+import { failureCode, HookError } from './hook-error.js'
+
+/** Milliseconds between SIGTERM and SIGKILL for a command that is over its time. */
+const grace = 1000
+
+/** Nothing of holdfast's own environment is passed on: it may hold tokens. */
+const environment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME: '/',
+  LANG: 'C.UTF-8',
+}
+
+/**
+ * Runs a command without a shell, in a session of its own, with standard input from /dev/null. It is done when the command
+ * itself has ended with 0; one that leaves a process in the background must redirect that one's output. Its output is counted,
+ * and never kept: it may hold secrets. On timeout and on `signal` its whole process group is ended.
+ */
+export async function runExec(
+  { name, command, timeout }: Extract<Hook, { type: 'exec' }>,
+  signal: AbortSignal,
+  log: Log,
+): Promise<void> {
+  const [program, ...words] = command
+  if (program === undefined) throw new HookError(name, 'names no command')
+  let child
+  try {
+    child = spawn(program, words, {
+      env: environment,
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  } catch (error) {
+    throw new HookError(name, `cannot be started: ${failureCode(error)}`)
+  }
+  const output = { stdout: count(child.stdout), stderr: count(child.stderr) }
+  const ended = ending(child)
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
+  const stopped = stopOnAbort(child, limit)
+  try {
+    const result = await ended
+    const bytes = { stdoutBytes: output.stdout.bytes, stderrBytes: output.stderr.bytes }
+    log.debug({ hook: name, ...bytes, exitCode: result.code, signal: result.signal }, 'hook command ended')
+    if (stopped.happened && !signal.aborted) throw new HookError(name, `not done after ${timeout} ms: ended`)
+    if (result.error !== undefined) throw new HookError(name, `cannot be started: ${result.error}`)
+    if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`)
+    if (result.code !== 0) {
+      const wrote = `it wrote ${bytes.stdoutBytes} bytes of output and ${bytes.stderrBytes} of errors, not shown`
+      throw new HookError(name, `exit code ${result.code ?? 'unknown'}; ${wrote}`)
+    }
+  } finally {
+    stopped.dispose()
+    child.stdout.destroy()
+    child.stderr.destroy()
+  }
+}
+
+interface Ending {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly error?: string
+}
+
+/** Settles when the command itself has ended: a child of its own may hold the pipes open for ever. */
+function ending(child: ChildProcess): Promise<Ending> {
+  return new Promise((resolve) => {
+    // Node's error carries the arguments: only its code goes on.
+    child.once('error', (error) => resolve({ code: null, signal: null, error: failureCode(error) }))
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+  })
+}
+
+function count(stream: Readable): { bytes: number } {
+  const counted = { bytes: 0 }
+  stream.on('data', (chunk: Buffer) => (counted.bytes += chunk.byteLength))
+  stream.on('error', () => undefined)
+  return counted
+}
+
+/** SIGTERM to the group, and SIGKILL to what is left of it when the command has ended or the grace is over. */
+function stopOnAbort(child: ChildProcess, limit: AbortSignal): { happened: boolean; dispose: () => void } {
+  let killing: NodeJS.Timeout | undefined
+  const stop = () => {
+    state.happened = true
+    signalGroup(child, 'SIGTERM')
+    killing = setTimeout(() => signalGroup(child, 'SIGKILL'), grace)
+    child.once('exit', () => signalGroup(child, 'SIGKILL'))
+  }
+  const state = {
+    happened: false,
+    dispose: () => {
+      limit.removeEventListener('abort', stop)
+      clearTimeout(killing)
+    },
+  }
+  if (limit.aborted) stop()
+  else limit.addEventListener('abort', stop, { once: true })
+  return state
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // ESRCH: the group has gone, which is what was wanted.
+  }
+}

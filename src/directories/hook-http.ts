@@ -1,0 +1,50 @@
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import type { Hook } from '../config/types.js'
+import { failureCode, HookError } from './hook-error.js'
+
+/** Bytes of an answer's body that are read away before the connection is cut. */
+const mostBody = 64 * 1024
+
+/**
+ * Sends one request without a body and without a proxy. Any 2xx is success; a redirect is not followed, since it may lead
+ * anywhere. The answer's body is read away, up to a limit, so that the server is not cut off in the middle of its work.
+ */
+export async function runHttp(
+  { name, url, method, timeout }: Extract<Hook, { type: 'http' }>,
+  signal: AbortSignal,
+): Promise<void> {
+  const expired = AbortSignal.timeout(timeout)
+  const limit = AbortSignal.any([signal, expired])
+  let status
+  try {
+    status = await send(url, { method, signal: limit, agent: false, headers: { 'user-agent': 'holdfast' } })
+  } catch (error) {
+    if (expired.aborted) throw new HookError(name, `no answer within ${timeout} ms`)
+    // The rest of Node's error names the address and, for TLS, the certificate: its code says enough.
+    throw new HookError(name, `no answer: ${failureCode(error)}`)
+  }
+  if (status >= 200 && status < 300) return
+  const redirect = status >= 300 && status < 400 ? ': redirects are not followed' : ''
+  throw new HookError(name, `answered with status ${status}${redirect}`)
+}
+
+/** Resolves with the status once the answer has ended, or enough of it was read. */
+async function send(url: string, options: RequestOptions): Promise<number> {
+  const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, options, (answer: IncomingMessage) => {
+      let read = 0
+      const done = () => resolve(answer.statusCode ?? 0)
+      answer.on('data', (chunk: Buffer) => {
+        read += chunk.byteLength
+        if (read <= mostBody) return
+        done()
+        answer.destroy()
+      })
+      answer.once('end', done)
+      answer.once('error', reject)
+    })
+    outgoing.once('error', reject)
+    outgoing.end()
+  })
+}

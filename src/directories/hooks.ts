@@ -1,0 +1,81 @@
+/**
+ * Runs what the operator wants done after a publication. Each try is bounded in time, and leaves nothing running when it is
+ * over its time or abandoned.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Hook } from '../config/types.js'
+import type { Log } from '../log.js'
+import { runExec } from './hook-exec.js'
+import { HookError } from './hook-error.js'
+import { runHttp } from './hook-http.js'
+import { runSignal } from './hook-signal.js'
+
+export { HookError } from './hook-error.js'
+
+export interface HookOptions {
+  /** Abandons the try that is running, and those to come. */
+  readonly signal: AbortSignal
+  readonly log: Log
+  /** Milliseconds before the second try; doubles from try to try, up to a minute. Default 500. */
+  readonly pause?: number
+}
+
+const longestPause = 60_000
+
+/**
+ * Resolves once a try succeeded. Rejects with HookError after the last one, and with the signal's reason when abandoned.
+ */
+export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOptions): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    const started = performance.now()
+    try {
+      await runOnce(hook, signal, log)
+      log.debug({ hook: hook.name, attempt, milliseconds: since(started) }, 'hook done')
+      return
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof HookError)) throw error
+      if (attempt > hook.retries) {
+        throw new HookError(
+          hook.name,
+          `${tail(error)}${attempt > 1 ? ` (try ${attempt} of ${hook.retries + 1})` : ''}`,
+        )
+      }
+      log.warn(
+        { hook: hook.name, attempt, milliseconds: since(started) },
+        `${error.message}; it is tried again`,
+      )
+    }
+    await wait(jittered(Math.min(pause * 2 ** (attempt - 1), longestPause)), undefined, { signal }).catch(
+      () => {
+        signal.throwIfAborted()
+      },
+    )
+  }
+}
+
+async function runOnce(hook: Hook, signal: AbortSignal, log: Log): Promise<void> {
+  switch (hook.type) {
+    case 'signal':
+      return runSignal(hook)
+    case 'exec':
+      return runExec(hook, signal, log)
+    case 'http':
+      return runHttp(hook, signal)
+  }
+}
+
+/** Many nodes that publish at once do not come back at once. */
+function jittered(milliseconds: number): number {
+  return milliseconds * (0.5 + Math.random() / 2)
+}
+
+function since(started: number): number {
+  return Math.round(performance.now() - started)
+}
+
+/** The message without the hook's name, which the new error puts in front again. */
+function tail(error: HookError): string {
+  return error.message.slice(error.hook.length + 2)
+}

@@ -1,0 +1,107 @@
+/**
+ * PEM text taken apart into its blocks, with what is wrong in each. Stricter than OpenSSL where a consumer written in Go would
+ * stumble, and silent about text around the blocks, as all readers are. Source of the format: RFC 7468, RFC 1421 (headers).
+ */
+
+export interface PemBlock {
+  /** `CERTIFICATE`, `EC PRIVATE KEY`, … */
+  readonly label: string
+  /** From 1. */
+  readonly line: number
+  /** Its body carries RFC 1421 headers that say it is encrypted. */
+  readonly encrypted: boolean
+  /** The decoded body, or what is wrong with the block; never any of its content. */
+  readonly der: Uint8Array | undefined
+  readonly fault: string | undefined
+}
+
+const begin = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]{0,60})-----[ \t]*$/
+const base64Line = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** The blocks that begin at the start of a line. Text of another kind, DER say, gives none. */
+export function pemBlocks(content: Uint8Array): PemBlock[] {
+  // One character for each byte: no byte is lost, and none can be refused.
+  const lines = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+    .toString('latin1')
+    .split(/\r?\n/)
+  const blocks: PemBlock[] = []
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index] ?? ''
+    if (!line.startsWith('-----BEGIN ')) continue
+    const label = begin.exec(line)?.[1]
+    if (label === undefined) {
+      blocks.push(
+        faulty(labelOf(line), index + 1, 'its BEGIN line is followed by other text or is not complete'),
+      )
+      continue
+    }
+    const end = findEnd(lines, index + 1, label)
+    const body = lines.slice(index + 1, end.index)
+    blocks.push(
+      end.fault === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.fault),
+    )
+    // A line that begins the next block, though this one has no end, is looked at again.
+    index = end.fault === undefined ? end.index : end.index - 1
+  }
+  return blocks
+}
+
+/** Looks like DER: an ASN.1 SEQUENCE whose length is that of the whole content. */
+export function looksLikeDer(content: Uint8Array): boolean {
+  return derLength(content) === content.byteLength
+}
+
+/** Length that the outer SEQUENCE claims, its head included; undefined for anything else. Source: X.690, 8.1.3. */
+export function derLength(content: Uint8Array): number | undefined {
+  const [tag, short] = content
+  if (tag !== 0x30 || short === undefined) return undefined
+  if (short < 0x80) return short + 2
+  const count = short & 0x7f
+  if (count === 0 || count > 4 || content.byteLength < count + 2) return undefined
+  return content.subarray(2, 2 + count).reduce((length, byte) => length * 256 + byte, 0) + 2 + count
+}
+
+/** The line of the matching END, or where the search ended and why. */
+function findEnd(lines: readonly string[], from: number, label: string): { index: number; fault?: string } {
+  for (let index = from; index < lines.length; index++) {
+    const line = lines[index] ?? ''
+    if (line.startsWith('-----BEGIN ')) return { index, fault: 'it has no END line before the next block' }
+    if (!line.startsWith('-----END ')) continue
+    if (line.trimEnd() === `-----END ${label}-----`) return { index }
+    const after = line.startsWith(`-----END ${label}-----`)
+    const fault = after ? 'its END line is followed by other text' : 'its END line names another kind'
+    return { index: index + 1, fault }
+  }
+  return { index: lines.length, fault: 'it is cut short: it has no END line' }
+}
+
+function decode(label: string, line: number, body: readonly string[]): PemBlock {
+  const { headers, rest } = splitHeaders(body)
+  const encrypted = headers.some((header) => /^Proc-Type:.*ENCRYPTED/.test(header))
+  const text = rest.map((part) => part.trim())
+  if (!text.every((part) => base64Line.test(part)))
+    return faulty(label, line, 'its body is not base64', encrypted)
+  const base64 = text.join('')
+  if (base64 === '') return faulty(label, line, 'its body is empty', encrypted)
+  if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {
+    return faulty(label, line, 'its base64 is not complete', encrypted)
+  }
+  return { label, line, encrypted, der: Buffer.from(base64, 'base64'), fault: undefined }
+}
+
+/** Headers end at the first empty line. */
+function splitHeaders(body: readonly string[]): { headers: readonly string[]; rest: readonly string[] } {
+  if (body[0]?.includes(':') !== true) return { headers: [], rest: body }
+  const end = body.findIndex((line) => line.trim() === '')
+  return end < 0 ? { headers: [], rest: body } : { headers: body.slice(0, end), rest: body.slice(end + 1) }
+}
+
+function faulty(label: string, line: number, fault: string, encrypted = false): PemBlock {
+  return { label, line, encrypted, der: undefined, fault }
+}
+
+/** The kind that a damaged BEGIN line names; unknown ones are not repeated, since they may be anything. */
+function labelOf(line: string): string {
+  const known = ['CERTIFICATE', 'ENCRYPTED PRIVATE KEY', 'RSA PRIVATE KEY', 'EC PRIVATE KEY', 'PRIVATE KEY']
+  return known.find((label) => line.startsWith(`-----BEGIN ${label}`)) ?? 'unknown'
+}

@@ -1,0 +1,104 @@
+/**
+ * One file of several keys. It belongs to no object alone, so it is made of current versions or stays whole as it is published:
+ * it is never mixed of kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
+ * the directory has of it.
+ */
+import type { CombinedContent } from '../config/types.js'
+import { describeReference, type KubernetesObject } from '../objects/types.js'
+import { missingKey, type Availability } from './availability.js'
+import type { Draft } from './draft.js'
+import type { Finding } from './types.js'
+
+type Part =
+  | { readonly state: 'here'; readonly object: KubernetesObject; readonly bytes: Uint8Array }
+  | { readonly state: 'keyless' | 'unknown'; readonly finding: Finding }
+  | { readonly state: 'absent' | 'leaving'; readonly available: Availability }
+
+export function renderCombined(
+  draft: Draft,
+  content: CombinedContent,
+  availability: (reference: CombinedContent['from'][number]['reference']) => Availability,
+  onMissing: 'keep' | 'remove',
+): void {
+  const available = content.from.map(({ reference }) => availability(reference))
+  const parts = content.from.map(({ key }, index) => partOf(content, key, available[index]))
+  const lacking = parts.filter((part) => part.state !== 'here')
+  if (lacking.length === 0) {
+    const here = parts.filter((part) => part.state === 'here')
+    add(draft, content, available, { content: joined(here.map(({ bytes }) => bytes)), kept: false })
+    return
+  }
+  const has = (state: Part['state']) => lacking.some((part) => part.state === state)
+  if (!content.optional) {
+    const blocking = lacking.filter(({ state }) => state !== 'leaving')
+    for (const part of blocking) tell(draft, part, content.place)
+    if (blocking.length > 0) return
+  } else if (has('keyless') || (has('absent') && onMissing === 'remove')) return
+  const published = publishedFile(content, available)
+  if (published !== undefined) add(draft, content, available, { content: published, kept: true })
+  // Without its absent part the file cannot be, whatever becomes of the others.
+  else if (!has('absent') && (has('unknown') || !content.optional)) {
+    for (const part of lacking)
+      if (part.state === 'unknown' || !content.optional) tell(draft, part, content.place)
+  }
+}
+
+function tell(draft: Draft, part: Exclude<Part, { state: 'here' }>, place: string): void {
+  if ('finding' in part) draft.find(part.finding)
+  else draft.lacks(part.available, place)
+}
+
+function partOf(content: CombinedContent, key: string, available: Availability | undefined): Part {
+  if (available === undefined) throw new RangeError('a part without its object')
+  switch (available.state) {
+    case 'present': {
+      const bytes = available.object.data.get(key)
+      return bytes === undefined
+        ? { state: 'keyless', finding: missingKey(available.reference, key, content.place) }
+        : { state: 'here', object: available.object, bytes }
+    }
+    case 'unknown':
+      return { state: 'unknown', finding: available.finding }
+    case 'absent':
+    case 'leaving':
+      return { state: available.state, available }
+  }
+}
+
+/** The file as it is published, if it was made of the same objects. */
+function publishedFile(
+  { path }: CombinedContent,
+  available: readonly Availability[],
+): Uint8Array | undefined {
+  const same = available.every(({ kept }) => kept?.recorded.combined?.includes(path) === true)
+  const holder = available.find(({ kept }) => kept !== undefined && Object.hasOwn(kept.files, path))
+  return same ? holder?.kept?.files[path]?.content : undefined
+}
+
+function add(
+  draft: Draft,
+  { path, place, from, mode }: CombinedContent,
+  available: readonly Availability[],
+  file: { content: Uint8Array; kept: boolean },
+): void {
+  const [first] = from
+  if (first === undefined) return
+  const names = [...new Set(from.map(({ reference }) => describeReference(reference)))]
+  const origin = `${place}, of ${names.join(' and ')}`
+  draft.add(path, mode === undefined ? { ...file, origin } : { ...file, origin, mode }, first.reference)
+  for (const one of available) {
+    const version = one.state === 'present' ? one.object : one.kept?.recorded
+    if (version !== undefined) draft.record(one.reference, version, { combined: path })
+  }
+}
+
+const dashes = Buffer.from('-----')
+
+/** Byte for byte, but for one newline where a PEM block that lacks its last one would swallow the next block's first line. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const pieces = parts.flatMap((part, index) => {
+    const glued = index < parts.length - 1 && dashes.equals(part.subarray(-dashes.length))
+    return glued ? [part, Buffer.from('\n')] : [part]
+  })
+  return Buffer.concat(pieces)
+}

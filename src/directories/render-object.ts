@@ -1,0 +1,104 @@
+import type { ObjectContent } from '../config/types.js'
+import { describeReference, type KubernetesObject } from '../objects/types.js'
+import { missingKey, type Availability } from './availability.js'
+import type { Draft } from './draft.js'
+import type { KeptObject } from './types.js'
+
+/** Adds the files of one object to the draft. Semantics of `items` and `optional` as kubelet's: pkg/volume/secret, MakePayload. */
+export function renderObject(
+  draft: Draft,
+  content: ObjectContent,
+  availability: Availability,
+  onMissing: 'keep' | 'remove',
+): void {
+  if (availability.state === 'present') {
+    renderPresent(draft, content, availability.object)
+    return
+  }
+  const { state, kept } = availability
+  const published = kept && publishedOf(content, kept)
+  if (content.optional) {
+    // What cannot be read may well exist: only what certainly does not is left out.
+    const wanted = state !== 'absent' || onMissing === 'keep'
+    if (wanted && kept !== undefined && published !== undefined) keep(draft, content, kept, published.paths)
+    else if (state === 'unknown') draft.find(availability.finding)
+    return
+  }
+  if (state === 'unknown') draft.find(availability.finding)
+  else if (state === 'leaving' && kept !== undefined && published?.whole === true) {
+    keep(draft, content, kept, published.paths)
+  } else draft.lacks(availability, content.place)
+}
+
+function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesObject): void {
+  const { reference } = content
+  draft.record(reference, object)
+  const add = (key: string, bytes: Uint8Array, path: string, mode: number | undefined) => {
+    const origin = `${content.place}, ${describeReference(reference)}, key ${key}`
+    const file = { content: bytes, origin, kept: false }
+    draft.add(path, mode === undefined ? file : { ...file, mode }, reference)
+    draft.record(reference, object, { path })
+  }
+  if (content.items === undefined) {
+    for (const [key, bytes] of object.data) {
+      if (isFileName(key)) add(key, bytes, within(content, key), undefined)
+      else {
+        const message = `${describeReference(reference)} has a key that is no file name: ${JSON.stringify(key.slice(0, 64))}`
+        draft.find({ reason: 'ObjectInvalid', message, reference })
+      }
+    }
+    return
+  }
+  for (const { key, path, mode } of content.items) {
+    const bytes = object.data.get(key)
+    if (bytes !== undefined) add(key, bytes, within(content, path), mode)
+    else if (!content.optional) draft.find(missingKey(reference, key, content.place))
+  }
+}
+
+/**
+ * What is published of an object as this content asks for it. The content may have changed since: paths that it would no
+ * longer write are not its own. `whole`: nothing that it asks for is missing.
+ */
+function publishedOf(
+  content: ObjectContent,
+  { recorded, files }: KeptObject,
+): { paths: readonly string[]; whole: boolean } | undefined {
+  const there = new Set(recorded.paths.filter((path) => Object.hasOwn(files, path)))
+  if (content.items !== undefined) {
+    const asked = content.items.map(({ path }) => within(content, path))
+    const paths = asked.filter((path) => there.has(path))
+    return paths.length === 0 ? undefined : { paths, whole: paths.length === asked.length }
+  }
+  const prefix = within(content, '')
+  const paths = [...there].filter((path) => path.startsWith(prefix) && !path.includes('/', prefix.length))
+  // An object without a key is published whole without a file.
+  const elsewhere = recorded.paths.length > 0 || recorded.combined !== undefined
+  return paths.length === 0 && elsewhere ? undefined : { paths, whole: true }
+}
+
+/** The files stay as they are, and so does the version that they are recorded with; modes are the configuration's. */
+function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: readonly string[]): void {
+  const { reference } = content
+  draft.record(reference, kept.recorded)
+  for (const path of paths) {
+    const file = kept.files[path]
+    const origin = `${content.place}, ${describeReference(reference)} as published`
+    const known = draft.files.get(path)
+    // Another content of the same object took the file already, and it cannot be told which of the two gave it.
+    if (file === undefined || (known?.kept === true && known.content === file.content)) continue
+    const mode = content.items?.find((item) => within(content, item.path) === path)?.mode
+    const draftFile = { content: file.content, origin, kept: true }
+    draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, reference)
+    draft.record(reference, kept.recorded, { path })
+  }
+}
+
+function within({ into }: ObjectContent, path: string): string {
+  return into === '' ? path : `${into}/${path}`
+}
+
+/** As the API server demands of a key. Source: k8s.io/apimachinery/pkg/util/validation, IsConfigMapKey. */
+function isFileName(key: string): boolean {
+  return key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== '.' && !key.startsWith('..')
+}

@@ -1,0 +1,81 @@
+/**
+ * From objects to files: what a configured directory must hold now. A pure function of what it is given: it reads neither the
+ * disk nor the network, copies no content but that of combined files, and its findings never hold content.
+ */
+import type { DirectoryConfiguration } from '../config/types.js'
+import {
+  describeReference,
+  type KubernetesObject,
+  type Observation,
+  type ObjectReference,
+} from '../objects/types.js'
+import { availabilityOf, type Availability } from './availability.js'
+import { certificateBlocks } from './certificates.js'
+import { Draft } from './draft.js'
+import { renderCombined } from './render-combined.js'
+import { renderObject } from './render-object.js'
+import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } from './types.js'
+import { certificateDate, checkBlocks, checkSecret, dateFindings } from './validate.js'
+
+/**
+ * Renders a directory. `latest`: what the source says of an object, undefined before its first answer. `kept`: what is
+ * published of it, undefined where nothing is. `now` decides which certificates are told as expired.
+ */
+export function render(
+  directory: DirectoryConfiguration,
+  latest: (reference: ObjectReference) => Observation | undefined,
+  kept: (reference: ObjectReference) => KeptObject | undefined,
+  now: Date = new Date(),
+): Rendering {
+  const draft = new Draft()
+  // Each object is looked at once, so that all of a directory's contents see the same version of it.
+  const known = new Map<string, Availability>()
+  const availability = (reference: ObjectReference) => {
+    const name = describeReference(reference)
+    const found = known.get(name) ?? availabilityOf(reference, latest(reference), kept(reference))
+    known.set(name, found)
+    return found
+  }
+  for (const content of directory.contents) {
+    if (content.type === 'object') {
+      renderObject(draft, content, availability(content.reference), directory.onMissing)
+    } else renderCombined(draft, content, availability, directory.onMissing)
+  }
+  if (draft.findings.length > 0) return { ready: false, findings: draft.findings }
+  return finish(directory, draft, [...known.values()], now)
+}
+
+function finish(
+  directory: DirectoryConfiguration,
+  draft: Draft,
+  known: readonly Availability[],
+  now: Date,
+): Rendering {
+  const validate = directory.validate.includes('certificates')
+  const findings: Finding[] = validate ? presentSecrets(known).flatMap(checkSecret) : []
+  const certificates: CertificateDate[] = []
+  // Without a prototype: `__proto__` is a key that the API allows.
+  const files = Object.create(null) as Record<string, RenderedFile>
+  for (const [path, { content, mode, origin, kept }] of draft.files) {
+    files[path] = mode === undefined ? { content } : { content, mode }
+    const blocks = certificateBlocks(content)
+    if (validate && !kept) findings.push(...checkBlocks(path, blocks, origin))
+    const date = certificateDate(path, blocks)
+    if (date !== undefined) certificates.push(date)
+  }
+  if (findings.length > 0) return { ready: false, findings }
+  return {
+    ready: true,
+    files,
+    objects: draft.objects,
+    certificates,
+    warnings: dateFindings(certificates, now),
+  }
+}
+
+function presentSecrets(known: readonly Availability[]): KubernetesObject[] {
+  return known
+    .filter((availability) => availability.state === 'present')
+    .map(({ object }) => object)
+    .filter(({ reference }) => reference.kind === 'Secret')
+}

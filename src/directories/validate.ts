@@ -1,0 +1,86 @@
+/** Whether what was rendered may be published, and how long its certificates are valid. Messages never hold content. */
+import { describeReference, type KubernetesObject } from '../objects/types.js'
+import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
+import type { CertificateDate, Finding } from './types.js'
+
+/**
+ * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must parse and
+ * match. A Secret with neither is none of its business.
+ */
+export function checkSecret(object: KubernetesObject): Finding[] {
+  const { reference } = object
+  const certificateContent = object.data.get('tls.crt')
+  const keyContent = object.data.get('tls.key')
+  const certificate = certificateContent && leafCertificate(certificateContent)
+  const key = keyContent && privateKey(keyContent)
+  const problems: string[] = []
+  if (typeof certificate === 'string') problems.push(`tls.crt ${certificate}`)
+  if (typeof key === 'string') problems.push(`tls.key ${key}`)
+  if (
+    certificate !== undefined &&
+    key !== undefined &&
+    typeof certificate === 'object' &&
+    typeof key === 'object'
+  ) {
+    if (!matches(certificate, key))
+      problems.push('tls.key does not belong to the first certificate of tls.crt')
+  }
+  return problems.map((problem) => ({
+    reason: 'CertificateInvalid',
+    message: `${describeReference(reference)}: ${problem}`,
+    reference,
+  }))
+}
+
+/** `validate: [certificates]` for one file: every CERTIFICATE block of it must parse. `origin` says where it comes from. */
+export function checkBlocks(path: string, blocks: readonly CertificateBlock[], origin: string): Finding[] {
+  return blocks.flatMap(({ line, fault }, index) =>
+    fault === undefined
+      ? []
+      : [
+          {
+            reason: 'CertificateInvalid' as const,
+            message: `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${fault}`,
+          },
+        ],
+  )
+}
+
+/** When the certificates of a file begin and cease to be valid; undefined where none of its blocks parses. */
+export function certificateDate(
+  path: string,
+  blocks: readonly CertificateBlock[],
+): CertificateDate | undefined {
+  let notBefore = -Infinity
+  let notAfter = Infinity
+  for (const { certificate } of blocks) {
+    if (certificate === undefined) continue
+    const [from, to] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
+    if (from > notBefore) notBefore = from
+    if (to < notAfter) notAfter = to
+  }
+  if (!Number.isFinite(notBefore) || !Number.isFinite(notAfter)) return undefined
+  return { file: path, notBefore: new Date(notBefore), notAfter: new Date(notAfter) }
+}
+
+/**
+ * What the clock says of the certificates. These are warnings, whatever `validate` says: a board that boots without a battery
+ * for its clock must still get the certificate that lets it talk to a time server.
+ */
+export function dateFindings(certificates: readonly CertificateDate[], now: Date): Finding[] {
+  return certificates.flatMap(({ file, notBefore, notAfter }): Finding[] => {
+    if (notAfter <= now) {
+      return [
+        {
+          reason: 'CertificateExpired',
+          message: `${file}: a certificate expired at ${notAfter.toISOString()}`,
+        },
+      ]
+    }
+    if (notBefore > now) {
+      const message = `${file}: a certificate is not valid before ${notBefore.toISOString()}: is this node's clock right?`
+      return [{ reason: 'CertificateExpired', message }]
+    }
+    return []
+  })
+}

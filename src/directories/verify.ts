@@ -1,0 +1,36 @@
+import type { Publication } from '../durable/types.js'
+
+type Problem = Publication['differences'][number]['problem']
+
+const meanings: Readonly<Record<Problem, string>> = {
+  missing: 'is missing',
+  unexpected: 'was not published',
+  content: 'has other content',
+  mode: 'has another mode',
+  owner: 'has another owner',
+  type: 'is not of the kind that was published (file, directory or link)',
+}
+
+/**
+ * What the disk holds that was not published so, one sentence for each difference, in the order of the paths; empty where
+ * nothing differs. Contents are not compared here and never shown.
+ */
+export function describeDifferences({ path, actual, digest, differences }: Publication): string[] {
+  if (actual === undefined) return [`${path} does not exist`]
+  const described = inOrder(differences).map(
+    (difference) => `${describePath(difference.path, path)} ${meanings[difference.problem]}`,
+  )
+  if (described.length === 0 && actual !== digest) return [`${path} has digest ${actual}, not ${digest}`]
+  return described
+}
+
+/** In the order of their paths, as they are described. */
+export function inOrder(differences: Publication['differences']): Publication['differences'] {
+  return [...differences].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+}
+
+/** A name on the disk may be anything: what would not fit in a line is shown as JSON does. */
+function describePath(inner: string, target: string): string {
+  const path = inner === '' || inner === '.' ? target : inner
+  return /^[\x21-\x7e]+$/.test(path) ? path : JSON.stringify(path)
+}

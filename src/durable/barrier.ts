@@ -1,0 +1,122 @@
+import { codeOf, toError } from './errors.js'
+import type { Descriptor, FileSystem, Outcomes } from './file-system.js'
+import type { Scope } from './scope.js'
+
+/** A descriptor that a barrier must make durable, and whose content it is. */
+export interface Pending<Owner> {
+  readonly descriptor: Descriptor
+  readonly type: 'file' | 'directory'
+  readonly owners: readonly Owner[]
+}
+
+/**
+ * Everything up to here on stable storage: the write-out of all files is started and waited for, then all files and
+ * directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
+ * error, so that a later fsync would answer 0 for lost pages: it counts as a failed fsync, and nothing is tried again.
+ */
+export async function barrier<Owner>(
+  fs: FileSystem,
+  pending: readonly Pending<Owner>[],
+): Promise<Map<Owner, Error>> {
+  const failures = new Map<Owner, Error>()
+  const files = pending.filter(({ type }) => type === 'file')
+  await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))
+  const rest = pending.filter(({ owners }) => owners.some((owner) => !failures.has(owner)))
+  await note(failures, rest, (descriptors) => fs.sync(descriptors))
+  return failures
+}
+
+async function note<Owner>(
+  failures: Map<Owner, Error>,
+  pending: readonly Pending<Owner>[],
+  call: (descriptors: Descriptor[]) => Promise<Outcomes>,
+): Promise<void> {
+  if (pending.length === 0) return
+  let outcomes: Outcomes
+  try {
+    outcomes = await call(pending.map(({ descriptor }) => descriptor))
+  } catch (error) {
+    // Nobody knows what has reached the disk.
+    outcomes = pending.map(() => toError(error))
+  }
+  pending.forEach(({ owners }, index) => {
+    const failure = outcomes[index]
+    if (failure === undefined) return
+    for (const owner of owners) if (!failures.has(owner)) failures.set(owner, failure)
+  })
+}
+
+export interface StagedFile<Owner> extends Pending<Owner> {
+  readonly scope: Scope
+  readonly later: boolean
+}
+
+/** What has been synced need not stay open: later steps may need the descriptors. */
+export async function closeSynced<Owner>(files: readonly StagedFile<Owner>[]): Promise<void> {
+  for (const { scope, descriptor, later } of files) if (!later) await scope.close(descriptor)
+}
+
+/**
+ * The files that a batch has staged, open until they are synced: a descriptor that was closed and opened again can miss
+ * the error of a write-out in between (errseq_t is sampled at open). Where the process runs out of descriptors, those
+ * staged so far are synced and closed first.
+ */
+export class StagedFiles<Owner> {
+  #files: StagedFile<Owner>[] = []
+  #flushing: Promise<void> | undefined
+  /** How often room was made. */
+  #flushes = 0
+  readonly failures = new Map<Owner, Error>()
+
+  constructor(readonly fs: FileSystem) {}
+
+  /** Creates the file, making room among the descriptors where there is none. */
+  async create(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.room(() => scope.keep(this.fs.createFile(parent, name)))
+  }
+
+  /** Opens something, making room among the descriptors where there is none. */
+  async room<T>(open: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const flushes = this.#flushes
+      try {
+        return await open()
+      } catch (error) {
+        const code = codeOf(error)
+        if (code !== 'EMFILE' && code !== 'ENFILE') throw error
+        // Another writer may have made room between the failure and now.
+        const madeRoom = this.#flushes !== flushes
+        if (!madeRoom && this.#flushing === undefined && this.#files.length === 0) throw error
+        if (madeRoom) continue
+      }
+      await this.flush()
+    }
+  }
+
+  /** The file is written, and has its mode, owner and label. `later`: it is written to again after the barrier. */
+  add(scope: Scope, descriptor: Descriptor, owner: Owner, later = false): void {
+    this.#files.push({ descriptor, type: 'file', owners: [owner], scope, later })
+  }
+
+  /** Hands over what is still to be synced. */
+  take(): StagedFile<Owner>[] {
+    const files = this.#files
+    this.#files = []
+    return files
+  }
+
+  async flush(): Promise<void> {
+    this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined))
+    await this.#flushing
+  }
+
+  async #flush(): Promise<void> {
+    const files = this.#files
+    this.#files = []
+    for (const [owner, failure] of await barrier(this.fs, files)) {
+      if (!this.failures.has(owner)) this.failures.set(owner, failure)
+    }
+    for (const { scope, descriptor } of files) await scope.close(descriptor)
+    this.#flushes += 1
+  }
+}

@@ -1,0 +1,47 @@
+import { createHash, type Hash } from 'node:crypto'
+
+/*
+ * The digest of a publication: SHA-256 over its entries in byte order of their paths, the target itself first, as the
+ * empty path. Each entry is one byte of type ('d' or 'f', 'l' for a symbolic link, 'o' for anything else), then the path
+ * with its length before it, mode, uid, gid, and for files and links the content with its length before it. Lengths are
+ * 64 bits, mode, uid and gid 32 bits, all little-endian. Printed as `sha256:` and 64 hex digits.
+ */
+
+export interface EntryHead {
+  readonly type: 'file' | 'directory' | 'symlink' | 'other'
+  readonly path: string
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+}
+
+const typeBytes = { file: 'f', directory: 'd', symlink: 'l', other: 'o' } as const
+
+export class Digest {
+  readonly #hash: Hash = createHash('sha256')
+
+  /** Adds an entry; the content of a file or link follows through `content`, `size` bytes in all. */
+  entry(head: EntryHead, size: number): void {
+    const path = Buffer.from(head.path, 'utf8')
+    const numbers = Buffer.alloc(12)
+    numbers.writeUInt32LE(head.mode, 0)
+    numbers.writeUInt32LE(head.uid, 4)
+    numbers.writeUInt32LE(head.gid, 8)
+    this.#hash.update(typeBytes[head.type]).update(length(path.length)).update(path).update(numbers)
+    if (head.type === 'file' || head.type === 'symlink') this.#hash.update(length(size))
+  }
+
+  content(bytes: Uint8Array): void {
+    this.#hash.update(bytes)
+  }
+
+  text(): string {
+    return `sha256:${this.#hash.digest('hex')}`
+  }
+}
+
+function length(bytes: number): Buffer {
+  const buffer = Buffer.alloc(8)
+  buffer.writeBigUInt64LE(BigInt(bytes))
+  return buffer
+}

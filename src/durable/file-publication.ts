@@ -1,0 +1,81 @@
+import type { StagedFiles } from './barrier.js'
+import { unfit } from './errors.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { Publication, type SharedDirectory } from './publication.js'
+import { remove } from './remove.js'
+import { adorn, Labels } from './stage.js'
+import { readFileTree, type Tree, treeOfFile } from './tree.js'
+import type { Owner, PublicationOptions } from './types.js'
+
+export interface FilePlan {
+  readonly target: string
+  readonly bytes: Uint8Array
+  readonly mode: number
+  readonly owner: Owner | undefined
+}
+
+/**
+ * A single file, renamed over the old one: never exchanged, never removed first. kubelet reads every file of its manifest
+ * directory whose name has no leading dot, and would take the second half of an exchange for a deletion (pkg/kubelet/config/file_linux.go).
+ */
+export class FilePublication extends Publication {
+  readonly kind = 'file'
+  protected readonly wanted: Tree
+  #old: Attributes | undefined
+  #staged: Attributes | undefined
+
+  constructor(
+    fs: FileSystem,
+    readonly plan: FilePlan,
+    options: PublicationOptions,
+  ) {
+    super(fs, plan.target, options)
+    this.wanted = treeOfFile(plan.bytes, plan.mode, plan.owner ?? fs.user)
+  }
+
+  protected refuseKind({ type }: Attributes): void {
+    const { path } = this
+    if (type === 'file') return
+    const code = type === 'symlink' ? 'ELOOP' : type === 'directory' ? 'EISDIR' : 'EINVAL'
+    const what = { symlink: 'a symbolic link', directory: 'a directory', other: 'no regular file' }[type]
+    throw unfit(`${path} is ${what}; nothing was changed; name a file`, { code, syscall: 'lstat', path })
+  }
+
+  protected async readCurrent(): Promise<Tree | undefined> {
+    this.#old = await this.fs.look(this.parent.directory, this.name)
+    if (this.#old === undefined) return undefined
+    this.refuseKind(this.#old)
+    return readFileTree(this.fs, this.parent.directory, this.name)
+  }
+
+  protected async isComplete(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
+  protected async stageContent(staged: StagedFiles<Publication>): Promise<Descriptor[]> {
+    const name = this.names.staging(this.random)
+    const file = await staged.create(this.scope, this.parent.directory, name)
+    await this.fs.write(file, this.plan.bytes)
+    await adorn(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.recovery?.tree).of(''))
+    this.#staged = await this.fs.attributes(file)
+    staged.add(this.scope, file, this)
+    return []
+  }
+
+  async swap(): Promise<void> {
+    if (!this.#staged) throw new Error('stage() comes first')
+    await this.renameOver(this.#staged, this.#old === undefined ? 'noreplace' : 'replace')
+  }
+
+  get swapped(): SharedDirectory {
+    return this.parentDirectory
+  }
+
+  protected async retireContent(): Promise<void> {
+    // The rename has removed it.
+  }
+
+  protected async discardContent(): Promise<void> {
+    await remove(this.fs, this.parent.directory, this.names.staging(this.random))
+  }
+}

@@ -1,0 +1,102 @@
+/*
+ * The seam: every call that the algorithm makes, and nothing else. node-file-system.ts is the real one; the crash
+ * explorer's model disk is another. All failures are thrown as FileSystemError-like objects with `code`, `syscall` and a
+ * `path` that a person can read.
+ */
+
+/** An open file or directory. */
+export type Descriptor = number
+
+export type EntryType = 'file' | 'directory' | 'symlink' | 'other'
+
+/** What stat(2) tells, as far as the algorithm asks. */
+export interface Attributes {
+  readonly type: EntryType
+  readonly device: number
+  readonly inode: bigint
+  /** Permission bits, 0 to 0o7777. */
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  /** Bytes. */
+  readonly size: number
+}
+
+/** The mount that a descriptor is on. */
+export interface Mount {
+  /** Differs between two mounts of one file system. */
+  readonly id: number
+  /** As in /proc/self/mountinfo: `ext4`, `nfs4`, … */
+  readonly type: string
+  /** Guarantees 2 and 3 are proven there: ext4 with its journal, xfs, btrfs, flushes not turned off. */
+  readonly proven: boolean
+}
+
+export type RenameMode = 'replace' | 'noreplace' | 'exchange'
+
+/** One failure or undefined for each descriptor, in order. */
+export type Outcomes = (Error | undefined)[]
+
+export interface FileSystem {
+  /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
+  openPath(path: string): Promise<Descriptor>
+  /** Opens a directory that is no symbolic link (ELOOP or ENOTDIR). */
+  openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
+  /** Opens a regular file for reading; a symbolic link is ELOOP, and a fifo does not block. */
+  openFile(parent: Descriptor, name: string): Promise<Descriptor>
+  /** Opens a regular file for appending. */
+  openAppend(parent: Descriptor, name: string): Promise<Descriptor>
+  /** Creates a file, mode 0600, for writing: O_EXCL and O_NOFOLLOW. */
+  createFile(parent: Descriptor, name: string): Promise<Descriptor>
+  /** Opens the lock file, creating it (0600) only where it is missing. */
+  openLock(parent: Descriptor, name: string): Promise<Descriptor>
+  /** Creates a directory, mode 0700 unless another is given; the umask applies. */
+  createDirectory(parent: Descriptor, name: string, mode?: number): Promise<void>
+  createLink(parent: Descriptor, name: string, text: string): Promise<void>
+  readLink(parent: Descriptor, name: string): Promise<string>
+  /** Text of the symbolic link at an absolute path. */
+  readLinkPath(path: string): Promise<string>
+  /** Names in the directory, in no order; bytes that are no UTF-8 as file-names.ts has them. */
+  list(directory: Descriptor): Promise<string[]>
+  /** lstat; undefined where there is nothing. */
+  look(parent: Descriptor, name: string): Promise<Attributes | undefined>
+  /** lstat of an absolute path; undefined where there is nothing. */
+  lookPath(path: string): Promise<Attributes | undefined>
+  attributes(descriptor: Descriptor): Promise<Attributes>
+  /** Appends all of the bytes. */
+  write(file: Descriptor, bytes: Uint8Array): Promise<void>
+  /** The file from its beginning, in pieces. */
+  read(file: Descriptor): AsyncIterable<Uint8Array>
+  setMode(descriptor: Descriptor, mode: number): Promise<void>
+  setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void>
+  /** Owner of a symbolic link itself. */
+  setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void>
+  /** The SELinux label, undefined where there is none. */
+  label(descriptor: Descriptor): Promise<Uint8Array | undefined>
+  setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void>
+  /** Starts the write-out of these files' pages. Each error counts as a failed fsync. */
+  startWriteOut(files: readonly Descriptor[]): Promise<Outcomes>
+  /** fsync of files and directories, all at once. */
+  sync(descriptors: readonly Descriptor[]): Promise<Outcomes>
+  rename(
+    fromParent: Descriptor,
+    from: string,
+    toParent: Descriptor,
+    to: string,
+    mode: RenameMode,
+  ): Promise<void>
+  removeFile(parent: Descriptor, name: string): Promise<void>
+  removeDirectory(parent: Descriptor, name: string): Promise<void>
+  /** An exclusive lock for as long as the descriptor is open; false when somebody else holds it. Never waits. */
+  tryLock(lock: Descriptor): boolean
+  mount(descriptor: Descriptor): Promise<Mount>
+  close(descriptor: Descriptor): Promise<void>
+  /** Differs after each start of the kernel. */
+  bootId(): Promise<string>
+  /** 16 random lower-case hex digits. */
+  random(): string
+  /** Milliseconds since the epoch, as the clock on the wall has it. */
+  now(): number
+  /** Effective user and group. */
+  readonly user: { readonly uid: number; readonly gid: number }
+}

@@ -1,0 +1,255 @@
+import { codeOf } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
+import { namesFor } from './names.js'
+import { encodeAppendix, readRecords, type StoredRecord } from './record.js'
+import { checkTarget } from './request.js'
+import { resolve } from './resolve.js'
+import { Scope } from './scope.js'
+import { readFileTree, readTree, type Tree } from './tree.js'
+import type { Publication as PublicationState, RecordedObject } from './types.js'
+
+/*
+ * Looking without publishing: no lock is taken and nothing is written, but for the lines that completeHook and
+ * recordObjects append. A publication in the same instant may change the target between two looks; a reader that finds
+ * another record than before looks again.
+ */
+
+const looks = 8
+
+/** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
+export async function readPublication(fs: FileSystem, target: string): Promise<PublicationState | undefined> {
+  let before: Look | undefined
+  for (let look = 1; ; look++) {
+    const now = await lookOnce(fs, target, look === looks)
+    const quiet = now !== 'moving' && (now?.state.differences.length ?? 0) === 0
+    if (now !== 'moving' && (quiet || look === looks || now?.sequence === before?.sequence)) return now?.state
+    before = now === 'moving' ? undefined : now
+  }
+}
+
+interface Look {
+  readonly state: PublicationState
+  readonly sequence: number
+}
+
+/** `moving`: what was listed was gone when it was opened, as beside a publication in the same instant. */
+async function lookOnce(fs: FileSystem, target: string, last: boolean): Promise<Look | undefined | 'moving'> {
+  try {
+    return await readOnce(fs, target)
+  } catch (error) {
+    if (!last && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving'
+    throw error
+  }
+}
+
+class Moving extends Error {}
+const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
+
+async function readOnce(fs: FileSystem, target: string): Promise<Look | undefined> {
+  return withRecord(fs, target, async (parent, name, records, missed) => {
+    if (missed && records.length === 0) throw new Moving()
+    // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
+    const [newest] = records
+    if (newest === undefined) return undefined
+    const tree = await readAs(fs, parent, name, newest.kind)
+    const record = records.find(({ after }) => after === tree?.digest) ?? newest
+    const state: PublicationState = {
+      path: checkTarget(target),
+      digest: record.after,
+      actual: tree?.digest,
+      settled: record.trusted,
+      publishedAt: new Date(record.publishedAt),
+      objects: [...record.objects],
+      pendingHooks: [...record.pendingHooks],
+      differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
+    }
+    return { state, sequence: record.sequence }
+  })
+}
+
+async function withRecord<T>(
+  fs: FileSystem,
+  target: string,
+  use: (
+    parent: Descriptor,
+    name: string,
+    records: readonly StoredRecord[],
+    missed: boolean,
+  ) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const scope = new Scope(fs)
+  try {
+    const place = await resolve(scope, checkTarget(target))
+    if (place.missing.length > 0) return undefined
+    const records = await readRecords(fs, place.anchor, place.name, namesFor(place.name))
+    return await use(place.anchor, place.name, records.valid, records.missed)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+async function readAs(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  kind: StoredRecord['kind'],
+): Promise<Tree | undefined> {
+  const entry = await fs.look(parent, name)
+  if (entry === undefined) return undefined
+  if (entry.type !== (kind === 'file' ? 'file' : 'directory')) return undefined
+  if (kind === 'file') return readFileTree(fs, parent, name)
+  let opened: Descriptor
+  try {
+    opened = await fs.openDirectory(parent, name)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return kind === 'symlink' ? await readGeneration(fs, opened, false) : await readTree(fs, opened, false)
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/** What in a symlink directory is not as its form has it: what its consumers go through. */
+async function formDifferences(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  record: StoredRecord,
+): Promise<PublicationState['differences']> {
+  if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
+  const target = await fs.openDirectory(parent, name)
+  try {
+    const differences: PublicationState['differences'] = []
+    const root = record.entries.find(({ path }) => path === '')
+    const { mode, uid, gid } = await fs.attributes(target)
+    if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
+    else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
+    const generation = await currentGeneration(fs, target)
+    if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })
+    const links = await keyLinks(fs, target)
+    const names = topNames(record.entries.map(({ path }) => path))
+    for (const link of names) if (!links.has(link)) differences.push({ path: link, problem: 'missing' })
+    const known = new Set([...names, dataLink, generation])
+    for (const entry of await fs.list(target)) {
+      if (!known.has(entry)) differences.push({ path: entry, problem: 'unexpected' })
+    }
+    return differences
+  } finally {
+    await fs.close(target)
+  }
+}
+
+/** What on the disk is not as it was published. */
+export function compare(
+  record: Pick<StoredRecord, 'entries'>,
+  tree: Tree | undefined,
+): PublicationState['differences'] {
+  const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
+  const differences: PublicationState['differences'] = []
+  for (const entry of record.entries) {
+    const found = actual.get(entry.path)
+    actual.delete(entry.path)
+    const path = entry.path === '' ? '.' : entry.path
+    if (!found) differences.push({ path, problem: 'missing' })
+    else if (found.type !== entry.type) differences.push({ path, problem: 'type' })
+    else if (found.sha256 !== entry.sha256) differences.push({ path, problem: 'content' })
+    else if (found.mode !== entry.mode) differences.push({ path, problem: 'mode' })
+    else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
+  }
+  for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
+  return differences
+}
+
+/** The named files of a published directory, as they are on the disk; those that are gone are left out. */
+export async function readPublishedFiles(
+  fs: FileSystem,
+  target: string,
+  paths: readonly string[],
+): Promise<Record<string, { content: Uint8Array; mode: number }>> {
+  const files: Record<string, { content: Uint8Array; mode: number }> = {}
+  await withRecord(fs, target, async (parent, name, [newest]) => {
+    if ((await fs.look(parent, name))?.type !== 'directory') return
+    const root = await fs.openDirectory(parent, name)
+    const scope = new Scope(fs)
+    try {
+      const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
+      const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
+      for (const path of paths) {
+        const file = await readInside(fs, scope, content, path)
+        if (file) files[path] = file
+      }
+    } finally {
+      await scope.closeAll()
+      await fs.close(root)
+    }
+  })
+  return files
+}
+
+async function readInside(
+  fs: FileSystem,
+  scope: Scope,
+  root: Descriptor,
+  path: string,
+): Promise<{ content: Uint8Array; mode: number } | undefined> {
+  const parts = path.split('/')
+  const last = parts.pop() ?? ''
+  try {
+    let directory = root
+    for (const part of parts) directory = await scope.keep(fs.openDirectory(directory, part))
+    const file = await scope.keep(fs.openFile(directory, last))
+    const pieces: Buffer[] = []
+    for await (const piece of fs.read(file)) pieces.push(Buffer.from(piece))
+    return { content: Buffer.concat(pieces), mode: (await fs.attributes(file)).mode }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Appends to the record of this digest, if it is still the newest one; tells whether it was. */
+async function append(fs: FileSystem, target: string, digest: string, line: Uint8Array): Promise<boolean> {
+  const done = await withRecord(fs, target, async (parent, name, records) => {
+    const record = records.find(({ after }) => after === digest)
+    if (record === undefined) return false
+    let file: Descriptor
+    try {
+      file = await fs.openAppend(parent, namesFor(name).record(record.sequence))
+    } catch (error) {
+      // A newer publication has just retired it.
+      if (codeOf(error) === 'ENOENT') return false
+      throw error
+    }
+    try {
+      await fs.write(file, line)
+    } finally {
+      await fs.close(file)
+    }
+    return true
+  })
+  return done ?? false
+}
+
+/** Records that a hook has run for the publication with this digest. False where a newer one has taken its place. */
+export async function completeHook(
+  fs: FileSystem,
+  target: string,
+  digest: string,
+  hook: string,
+): Promise<boolean> {
+  return append(fs, target, digest, encodeAppendix({ hook }))
+}
+
+/** Records newer versions of some of the objects, which gave the same content: no older ones are taken after a restart. */
+export async function recordObjects(
+  fs: FileSystem,
+  target: string,
+  digest: string,
+  objects: readonly RecordedObject[],
+): Promise<boolean> {
+  return append(fs, target, digest, encodeAppendix({ objects }))
+}

@@ -1,0 +1,74 @@
+import { DurableWriteError, unfit } from './errors.js'
+import type { Descriptor } from './file-system.js'
+import type { Scope } from './scope.js'
+
+/** Callers in this process wait for one another in order; only then does flock tell about other processes. */
+const queues = new Map<string, Promise<void>>()
+
+/** How often a lock that another process holds is tried again, in milliseconds. */
+const pollInterval = 20
+
+export interface LockRequest {
+  readonly parent: Descriptor
+  readonly name: string
+  /** The target's identity: device and inode of the parent, and the name in it. */
+  readonly identity: string
+  readonly target: string
+  /** Milliseconds to wait for another process. */
+  readonly timeout: number
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Takes the target's lock: nobody else publishes there, or cleans up, while it is held. The file stays for ever: one that
+ * was unlinked under a waiting process would be two locks. Returns what releases the place in this process's queue; the
+ * flock ends with the descriptor. Throws DurableWriteError: EAGAIN from flock when another process holds it.
+ */
+export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
+  const release = await enqueue(request.identity)
+  try {
+    const file = await scope.keep(scope.fs.openLock(request.parent, request.name))
+    const { type, uid } = await scope.fs.attributes(file)
+    if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
+      throw unfit(
+        `the lock ${request.name} beside ${request.target} is not a file of root or of this user; nothing was changed; remove it`,
+        { code: 'EPERM', syscall: 'fstat', path: request.target },
+      )
+    }
+    const deadline = performance.now() + request.timeout
+    while (!scope.fs.tryLock(file)) {
+      const left = deadline - performance.now()
+      if (left <= 0 || request.signal?.aborted) throw busy(request.target)
+      await new Promise((resolve) => setTimeout(resolve, Math.min(pollInterval, left)))
+    }
+    return release
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function busy(target: string): DurableWriteError {
+  return new DurableWriteError(
+    `another process is publishing ${target} and holds its lock; nothing was changed; try again when it is done`,
+    { code: 'EAGAIN', syscall: 'flock', path: target, published: false, reason: 'Busy' },
+  )
+}
+
+async function enqueue(identity: string): Promise<() => void> {
+  const before = queues.get(identity)
+  const { promise: turn, resolve: release } = withResolvers()
+  const last = (before ?? Promise.resolve()).then(() => turn)
+  queues.set(identity, last)
+  void last.then(() => {
+    if (queues.get(identity) === last) queues.delete(identity)
+  })
+  await before
+  return release
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve!: () => void
+  const promise = new Promise<void>((settle) => (resolve = settle))
+  return { promise, resolve }
+}

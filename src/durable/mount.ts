@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import type { Descriptor, Mount } from './file-system.js'
+
+/*
+ * Which mount a descriptor is on, and whether durability is proven there. The mount's ID comes from
+ * /proc/self/fdinfo/N, which tells two mounts of one file system apart, as st_dev does not, and finds btrfs subvolumes,
+ * whose st_dev is in no table (proc(5), fs/proc/fd.c). procfs never waits for a disk, so it is read at once.
+ */
+export function mountOf(descriptor: Descriptor): Mount {
+  const information = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')
+  const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
+  return { id, ...kindOf(id) }
+}
+
+/** What is known of mounts by ID, for as long as `freshness`: a node can have thousands, and IDs are given out again. */
+const kinds = new Map<number, Omit<Mount, 'id'>>()
+const freshness = 1000
+let readAt = -Infinity
+
+function kindOf(id: number): Omit<Mount, 'id'> {
+  if (performance.now() - readAt > freshness) kinds.clear()
+  const known = kinds.get(id)
+  if (known) return known
+  const line = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .find((text) => text.startsWith(`${id} `))
+  const [head = '', tail = ''] = (line ?? '').split(' - ')
+  const [, , device = ''] = head.split(' ')
+  const [type = '', , options = ''] = tail.split(' ')
+  const kind = { type: type || 'unknown', proven: isProven(type, device, options.split(',')) }
+  kinds.set(id, kind)
+  readAt = performance.now()
+  return kind
+}
+
+function isProven(type: string, device: string, options: readonly string[]): boolean {
+  if (options.some((option) => option === 'nobarrier' || option === 'barrier=0')) return false
+  if (type === 'xfs' || type === 'btrfs') return true
+  return type === 'ext4' && hasJournal(device)
+}
+
+/** ext4 shows the process of its journal in sysfs, `<none>` where it has no journal (fs/ext4/sysfs.c). */
+function hasJournal(device: string): boolean {
+  try {
+    const name = /DEVNAME=(.+)/.exec(readFileSync(`/sys/dev/block/${device}/uevent`, 'latin1'))?.[1] ?? ''
+    return /^\d+$/.test(readFileSync(`/sys/fs/ext4/${name}/journal_task`, 'latin1').trim())
+  } catch {
+    return false
+  }
+}

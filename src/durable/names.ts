@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+
+/*
+ * Everything that holdfast keeps beside a target, in the target's own parent, begins with `.holdfast-ID`, ID being 16 hex
+ * digits of SHA-256 over the target's basename. Kubelet and most programs that read whole directories leave names with
+ * a leading dot alone.
+ */
+
+export const randomPattern = /^[0-9a-f]{16}$/
+
+export interface TargetNames {
+  /** flock, 0600, never unlinked, the same for every caller. */
+  readonly lock: string
+  readonly staging: (random: string) => string
+  /** The random part of a staging name of this target; undefined for every other name. */
+  readonly stagingOf: (name: string) => string | undefined
+  readonly record: (sequence: number) => string
+  /** The sequence of a record of this target; undefined for every other name. */
+  readonly sequenceOf: (name: string) => number | undefined
+}
+
+/** `family`: the name that gives the lock and staging names, if it is not the target's own. */
+export function namesFor(basename: string, family?: string): TargetNames {
+  const names = namesOf(basename)
+  if (family === undefined) return names
+  const { lock, staging, stagingOf } = namesOf(family)
+  return { ...names, lock, staging, stagingOf }
+}
+
+function namesOf(basename: string): TargetNames {
+  const id = createHash('sha256').update(basename).digest('hex').slice(0, 16)
+  const prefix = `.holdfast-${id}`
+  return {
+    lock: `${prefix}.lock`,
+    staging: (random) => `${prefix}-${random}`,
+    stagingOf(name) {
+      if (!name.startsWith(`${prefix}-`)) return undefined
+      const random = name.slice(prefix.length + 1)
+      return randomPattern.test(random) ? random : undefined
+    },
+    record: (sequence) => `${prefix}.${sequence}`,
+    sequenceOf(name) {
+      if (!name.startsWith(`${prefix}.`)) return undefined
+      const text = name.slice(prefix.length + 1)
+      return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined
+    },
+  }
+}

@@ -1,0 +1,40 @@
+import { constants } from 'node:fs'
+import * as fs from 'node:fs'
+import { constants as osConstants } from 'node:os'
+import { promisify } from 'node:util'
+import * as native from '../../native/index.js'
+import { lookAt } from './attributes.js'
+
+const open = promisify(fs.open)
+const closeDescriptor = promisify(fs.close)
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+
+/** Opens a directory by an absolute path, no part of which is a symbolic link: ELOOP. */
+export async function openPathNoSymlinks(path: string): Promise<number> {
+  try {
+    return await native.openNoSymlinks(native.workingDirectory, path, native.directoryFlags)
+  } catch (error) {
+    // Before Linux 5.6, and under seccomp profiles that do not know openat2: walk, one component at a time.
+    if (!(error instanceof native.SystemError) || !['ENOSYS', 'EPERM'].includes(error.code)) throw error
+    return walkNoSymlinks(path)
+  }
+}
+
+/** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. */
+export async function walkNoSymlinks(path: string): Promise<number> {
+  let current = await open('/', O_RDONLY | O_DIRECTORY)
+  for (const part of path.split('/').filter((text) => text !== '')) {
+    try {
+      const next = await open(`/proc/self/fd/${current}/${part}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+      await closeDescriptor(current)
+      current = next
+    } catch (error) {
+      const entry = await lookAt(`/proc/self/fd/${current}/${part}`).catch(() => undefined)
+      await closeDescriptor(current)
+      if (entry?.type === 'symlink') throw new native.SystemError('open', osConstants.errno.ELOOP, path)
+      throw error
+    }
+  }
+  return current
+}

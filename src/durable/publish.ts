@@ -1,0 +1,184 @@
+import { barrier, closeSynced, type Pending, StagedFiles } from './barrier.js'
+import { DurableWriteError, toError } from './errors.js'
+import { inParallel } from './parallel.js'
+import type { Publication, SharedDirectory } from './publication.js'
+import type { ReplaceResult } from './types.js'
+
+export type PublishOutcome = ReplaceResult | { error: DurableWriteError }
+
+/** The steps of several targets overlap: each is a row of calls that wait for a thread. */
+const targetsAtATime = 8
+
+/**
+ * Publishes a batch: both barriers are shared, so that it costs two whatever the number of targets and files. One
+ * target's fault discards that target alone. Rejects, before anything is made, when two targets are the same or nested.
+ */
+export async function publish(
+  publications: readonly Publication[],
+  signal?: AbortSignal,
+): Promise<PublishOutcome[]> {
+  const outcomes = new Map<Publication, PublishOutcome>()
+  const going = (): Publication[] => publications.filter((publication) => !outcomes.has(publication))
+  const each = async (
+    items: readonly Publication[],
+    doing: string,
+    task: (publication: Publication) => Promise<void>,
+    width = targetsAtATime,
+  ): Promise<void> =>
+    inParallel(items, width, async (publication) => {
+      try {
+        await task(publication)
+      } catch (error) {
+        await end(publication, error, doing)
+      }
+    })
+  const end = async (publication: Publication, error: unknown, doing: string): Promise<void> => {
+    outcomes.set(publication, { error: faultOf(publication, error, doing) })
+    if (!publication.published) await publication.discard()
+  }
+
+  try {
+    // 1. Resolve and lock; 2. recover; 3. unchanged?
+    await each(publications, 'could not resolve', async (publication) => {
+      await publication.resolve()
+    })
+    refuseNested(going())
+    await each(going(), 'could not open the parent of', (publication) => publication.openParent())
+    const inOrder = going().sort((a, b) => (a.identity < b.identity ? -1 : 1))
+    refuseSame(inOrder)
+    // One after the other, in an order that all callers share: so that none waits for one who waits for it.
+    await each(inOrder, 'could not lock', (publication) => publication.lock(signal), 1)
+    await each(going(), 'could not prepare', async (publication) => {
+      const result = await publication.prepare()
+      if (result) outcomes.set(publication, result)
+    })
+
+    // 4. Stage.
+    const [first] = going()
+    if (!first) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
+    const staged = new StagedFiles<Publication>(first.fs)
+    await each(going(), 'could not stage', (publication) => publication.stage(staged))
+
+    // 5. Barrier 1.
+    for (const [publication, failure] of await firstBarrier(going(), staged)) {
+      await end(publication, failure, 'could not make durable what was staged for')
+    }
+    if (signal?.aborted) {
+      for (const publication of going()) await end(publication, abandoned(publication.path), 'gave up')
+    }
+
+    // 6. Exchange.
+    const swapping = going()
+    await each(swapping, 'could not publish', (publication) => publication.swap())
+
+    // 7. Barrier 2, for whatever is visible now, even with a fault.
+    const visible = swapping.filter(({ published }) => published)
+    for (const [publication, failure] of await secondBarrier(visible)) {
+      await end(publication, failure, 'could not make durable')
+    }
+    await each(going(), 'could not make durable', (publication) => publication.mutate())
+
+    // 8. Settle and retire.
+    await each(going(), 'could not retire the old content of', async (publication) => {
+      await publication.settle()
+      outcomes.set(publication, publication.result(publication.outcome))
+      await publication.retire()
+    })
+    return publications.map((publication) => outcomes.get(publication) ?? unreachable())
+  } finally {
+    await Promise.all(publications.map((publication) => publication.close()))
+  }
+}
+
+async function firstBarrier(
+  publications: readonly Publication[],
+  staged: StagedFiles<Publication>,
+): Promise<Map<Publication, Error>> {
+  const [fs] = publications.map((publication) => publication.fs)
+  if (!fs) return new Map()
+  const going = new Set(publications)
+  const all = staged.take()
+  const files = all.filter(({ owners }) => owners.some((owner) => going.has(owner)))
+  const directories = merged(publications, ({ pendingDirectories }) => pendingDirectories)
+  const failures = await barrier(fs, [...files, ...directories])
+  await closeSynced(all)
+  for (const [publication, failure] of staged.failures) {
+    if (going.has(publication)) failures.set(publication, failure)
+  }
+  return failures
+}
+
+async function secondBarrier(publications: readonly Publication[]): Promise<Map<Publication, Error>> {
+  const [first] = publications
+  if (!first) return new Map()
+  return barrier(
+    first.fs,
+    merged(publications, ({ swapped }) => [swapped]),
+  )
+}
+
+/** A directory that several targets share is synced once, for all of them. */
+function merged(
+  publications: readonly Publication[],
+  directoriesOf: (publication: Publication) => readonly SharedDirectory[],
+): Pending<Publication>[] {
+  const byKey = new Map<string, Pending<Publication>>()
+  for (const publication of publications) {
+    for (const { descriptor, key } of directoriesOf(publication)) {
+      const owners = [...(byKey.get(key)?.owners ?? []), publication]
+      byKey.set(key, { descriptor, type: 'directory', owners })
+    }
+  }
+  return [...byKey.values()]
+}
+
+function refuseNested(publications: readonly Publication[]): void {
+  const paths = publications
+    .map((publication) => ({ publication, real: publication.realPath }))
+    .sort((a, b) => (a.real < b.real ? -1 : 1))
+  for (const { publication, real } of paths) {
+    const above = paths.find(
+      (other) => other.publication !== publication && `${real}/`.startsWith(`${other.real}/`),
+    )
+    if (above)
+      throw new TypeError(`${publication.path} and ${above.publication.path} are the same or nested targets`)
+  }
+}
+
+/** Two paths that are one target by a bind mount. */
+function refuseSame(inOrder: readonly Publication[]): void {
+  inOrder.forEach((publication, index) => {
+    const next = inOrder[index + 1]
+    if (next?.identity === publication.identity) {
+      throw new TypeError(`${publication.path} and ${next.path} are the same target`)
+    }
+  })
+}
+
+function abandoned(path: string): DurableWriteError {
+  return new DurableWriteError(`publishing ${path} was given up on request; it is unchanged`, {
+    code: 'ECANCELED',
+    syscall: 'renameat2',
+    path,
+  })
+}
+
+/** Not even a defect of this program may keep the rest of a batch from its barriers. */
+function faultOf(publication: Publication, error: unknown, doing: string): DurableWriteError {
+  try {
+    return publication.fault(error, doing)
+  } catch (defect) {
+    const { path, published } = publication
+    return new DurableWriteError(`${doing} ${path}: a fault of holdfast: ${toError(defect).message}`, {
+      code: 'ENOTRECOVERABLE',
+      syscall: 'none',
+      path,
+      published,
+      cause: defect,
+    })
+  }
+}
+
+function unreachable(): never {
+  throw new Error('a publication without an outcome')
+}

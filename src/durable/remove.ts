@@ -1,0 +1,69 @@
+import { codeOf, failureOf } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+
+/** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */
+export async function remove(fs: FileSystem, parent: Descriptor, name: string): Promise<void> {
+  // Mostly a file: so it is tried as one, and only looked at where that fails (EISDIR; EPERM in POSIX's words).
+  const failure = await failureOf(fs.removeFile(parent, name))
+  const code = codeOf(failure)
+  if (failure === undefined || code === 'ENOENT') return
+  if (code !== 'EISDIR' && code !== 'EPERM') throw failure
+  if ((await fs.look(parent, name))?.type !== 'directory') throw failure
+  const directory = await openToEmpty(fs, parent, name)
+  try {
+    await empty(fs, directory)
+  } finally {
+    await fs.close(directory)
+  }
+  await fs.removeDirectory(parent, name)
+}
+
+/** Removes all that is in a directory. */
+export async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
+  for (const entry of await fs.list(directory)) await remove(fs, directory, entry)
+}
+
+async function openToEmpty(fs: FileSystem, parent: Descriptor, name: string): Promise<Descriptor> {
+  const directory = await fs.openDirectory(parent, name)
+  try {
+    await makeWritable(fs, directory)
+    return directory
+  } catch (error) {
+    await fs.close(directory)
+    throw error
+  }
+}
+
+/** A directory of mode 0555 and its like has to be opened up by its owner before it can be emptied. */
+export async function makeWritable(fs: FileSystem, directory: Descriptor): Promise<void> {
+  if (fs.user.uid === 0) return
+  const { mode, uid } = await fs.attributes(directory)
+  if (uid === fs.user.uid && (mode & 0o700) !== 0o700) await fs.setMode(directory, mode | 0o700)
+}
+
+/** Failures that say something of this entry, not of the file system under it. */
+const ofTheEntry = new Set(['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENOTDIR', 'ELOOP', 'ETXTBSY'])
+
+/**
+ * Removes the file or link at a relative path inside a directory; false where that cannot be done to this entry. Throws where
+ * the file system fails.
+ */
+export async function removeInside(fs: FileSystem, directory: Descriptor, path: string): Promise<boolean> {
+  const parts = path.split('/')
+  const last = parts.pop() ?? ''
+  const opened: Descriptor[] = []
+  let current = directory
+  try {
+    for (const part of parts) {
+      current = await fs.openDirectory(current, part)
+      opened.push(current)
+    }
+    await fs.removeFile(current, last)
+    return true
+  } catch (error) {
+    if (ofTheEntry.has(codeOf(error) ?? '')) return false
+    throw error
+  } finally {
+    for (const descriptor of opened) await fs.close(descriptor)
+  }
+}

@@ -1,0 +1,136 @@
+import { resolve } from 'node:path'
+import type { FileContent, Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
+
+/** One file of a publication. */
+export interface PlannedFile {
+  readonly path: string
+  readonly bytes: Uint8Array
+  readonly mode: number
+}
+
+/** What a directory is to hold: checked, complete, in byte order of the paths. */
+export interface DirectoryPlan {
+  readonly target: string
+  readonly files: readonly PlannedFile[]
+  /** Subdirectories, parents before children. */
+  readonly directories: readonly string[]
+  readonly mode: number
+  readonly owner: Owner | undefined
+}
+
+const maximumMode = 0o7777
+/** NAME_MAX of every file system that holdfast runs on. */
+const maximumName = 255
+
+/** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
+export function planFor(
+  target: string,
+  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories'>,
+): DirectoryPlan {
+  const mode = checkMode('mode', options.mode ?? 0o755)
+  const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
+  if (typeof options.files !== 'object')
+    throw new TypeError('files must be an object: relative path to content')
+  const files: PlannedFile[] = []
+  const directories = new Set<string>()
+  for (const [path, value] of Object.entries(options.files)) {
+    checkRelativePath(path)
+    const isEntry = typeof value === 'object' && !(value instanceof Uint8Array)
+    const content = isEntry ? value.content : value
+    const own = isEntry ? value.mode : undefined
+    files.push({
+      path,
+      bytes: toBytes(path, content),
+      mode: own === undefined ? fileMode : checkMode(`files[${JSON.stringify(path)}].mode`, own),
+    })
+    addAncestors(directories, path)
+  }
+  for (const path of options.emptyDirectories ?? []) {
+    checkRelativePath(path)
+    addAncestors(directories, `${path}/`)
+  }
+  const clash = files.find((file) => directories.has(file.path))
+  if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
+  return {
+    target: checkTarget(target),
+    files: files.sort((a, b) => compareBytes(a.path, b.path)),
+    directories: [...directories].sort(compareBytes),
+    mode,
+    owner: options.owner === undefined ? undefined : checkOwner(options.owner),
+  }
+}
+
+function addAncestors(directories: Set<string>, path: string): void {
+  for (let cut = path.indexOf('/'); cut >= 0; cut = path.indexOf('/', cut + 1)) {
+    directories.add(path.slice(0, cut))
+  }
+}
+
+/** An absolute, normal path that is not the root. Relative ones are meant from the working directory. */
+export function checkTarget(target: string): string {
+  if (typeof target !== 'string' || target === '') throw new TypeError('the target must be a path')
+  if (target.includes('\0')) throw new TypeError('the target path holds a NUL byte')
+  const last = target.replace(/\/+$/, '').split('/').pop() ?? ''
+  if (last === '.' || last === '..') {
+    throw new TypeError(
+      `the target ${JSON.stringify(target)} must end in a name, not in ${JSON.stringify(last)}`,
+    )
+  }
+  const absolute = resolve(target)
+  if (absolute === '/') throw new TypeError('the root directory cannot be replaced')
+  if (Buffer.byteLength(last) > maximumName)
+    throw new TypeError(`the target name is longer than ${maximumName} bytes`)
+  return absolute
+}
+
+export function checkMode(name: string, mode: number): number {
+  if (!Number.isInteger(mode) || mode < 0 || mode > maximumMode) {
+    throw new RangeError(
+      `${name} must be an integer from 0 to 0o7777, not ${typeof mode === 'number' ? mode : JSON.stringify(mode)}`,
+    )
+  }
+  return mode
+}
+
+export function checkOwner(owner: Owner): Owner {
+  for (const part of ['uid', 'gid'] as const) {
+    const value = owner[part]
+    // (uid_t)-1 means "leave it" to chown(2).
+    if (!Number.isInteger(value) || value < 0 || value >= 0xffffffff) {
+      throw new RangeError(`owner.${part} must be an integer from 0 to 4294967294, not ${String(value)}`)
+    }
+  }
+  return { uid: owner.uid, gid: owner.gid }
+}
+
+function checkRelativePath(path: string): void {
+  const shown = JSON.stringify(path)
+  if (path === '') throw new TypeError('files: a path is empty')
+  if (path.includes('\0')) throw new TypeError(`files: ${shown} holds a NUL byte`)
+  if (Buffer.from(path, 'utf8').toString('utf8') !== path) {
+    throw new TypeError(`files: ${shown} holds half of a surrogate pair, which is no text`)
+  }
+  if (path.startsWith('/') || path.endsWith('/')) {
+    throw new TypeError(`files: ${shown} begins or ends with a slash; paths are relative to the target`)
+  }
+  for (const part of path.split('/')) {
+    if (part === '' || part === '.' || part === '..') {
+      throw new TypeError(`files: ${shown} has the part ${JSON.stringify(part)}; name each directory plainly`)
+    }
+    if (Buffer.byteLength(part) > maximumName) {
+      throw new TypeError(`files: ${shown} has a part longer than ${maximumName} bytes`)
+    }
+  }
+}
+
+export function toBytes(path: string, content: FileContent): Uint8Array {
+  if (typeof content === 'string') return Buffer.from(content, 'utf8')
+  // A copy: what its owner changes meanwhile would be published under another content's digest.
+  if (content instanceof Uint8Array) return Uint8Array.from(content)
+  throw new TypeError(`the content of ${JSON.stringify(path)} must be a string or a Uint8Array`)
+}
+
+/** Order of the UTF-8 bytes, which is not the order of JavaScript's code units. */
+export function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a, 'utf8'), Buffer.from(b, 'utf8'))
+}

@@ -1,0 +1,188 @@
+import { basename, dirname } from 'node:path'
+import { codeOf, unfit } from './errors.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import type { Scope } from './scope.js'
+
+/** Where a target is, before anything is made for it. */
+export interface Place {
+  /** The path as it was asked for, absolute. */
+  readonly target: string
+  readonly name: string
+  /** The parent's path without symbolic links, whether all of it exists or not. */
+  readonly realParent: string
+  /** The deepest directory of it that exists, open. */
+  readonly anchor: Descriptor
+  /** What is missing below the anchor, outermost first. */
+  readonly missing: readonly string[]
+}
+
+/** As many as the kernel follows (path_resolution(7)). */
+const maximumLinks = 40
+/** Mode of ancestors that have to be made. */
+const ancestorMode = 0o755
+
+/**
+ * Finds the target's parent. Symbolic links in it are followed only where link and containing directory belong to root
+ * (or to us) and the directory is not writable by the world: /var/run is a link on ordinary hosts, and nobody else shall
+ * send root elsewhere. Makes nothing. Throws DurableWriteError (ELOOP, ENOTDIR) and what the file system throws.
+ */
+export async function resolve(scope: Scope, target: string): Promise<Place> {
+  const asked = dirname(target)
+  const name = basename(target)
+  const { fs } = scope
+  const direct = await tryOpen(scope, asked)
+  if (direct.fd !== undefined) {
+    return { target, name, realParent: asked, anchor: direct.fd, missing: [] }
+  }
+  const realParent = direct.code === 'ELOOP' ? await followTrusted(fs, asked, target) : asked
+  const missing: string[] = []
+  for (let path = realParent; ; path = dirname(path)) {
+    const opened = await tryOpen(scope, path)
+    if (opened.fd !== undefined) return { target, name, realParent, anchor: opened.fd, missing }
+    if (opened.code === 'ELOOP') {
+      if (direct.code === 'ELOOP') throw changed(target, path)
+      // A link above a part that is missing: now that this is known, follow it as any other.
+      return { ...(await resolve(scope, `${await followTrusted(fs, asked, target)}/${name}`)), target }
+    }
+    if (opened.code !== 'ENOENT') {
+      throw unfit(
+        `${path} is not a directory; ${target} is unchanged; name a target below directories only`,
+        {
+          code: opened.code,
+          syscall: 'openat2',
+          path,
+        },
+      )
+    }
+    missing.unshift(basename(path))
+  }
+}
+
+function changed(target: string, path: string): Error {
+  return unfit(
+    `${path} became a symbolic link while it was resolved; ${target} is unchanged; somebody else changes these directories`,
+    { code: 'ELOOP', syscall: 'openat2', path },
+  )
+}
+
+async function tryOpen(
+  scope: Scope,
+  path: string,
+): Promise<{ fd: Descriptor; code?: undefined } | { fd?: undefined; code: string }> {
+  try {
+    return { fd: await scope.keep(scope.fs.openPath(path)) }
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ELOOP' || code === 'ENOENT' || code === 'ENOTDIR') return { code }
+    throw error
+  }
+}
+
+/** The path with its trusted links replaced by what they name. */
+async function followTrusted(fs: FileSystem, path: string, target: string): Promise<string> {
+  const todo = path.split('/').filter((part) => part !== '')
+  let real = ''
+  let links = 0
+  while (todo.length > 0) {
+    const part = todo.shift() ?? ''
+    if (part === '.' || part === '') continue
+    if (part === '..') {
+      real = real === '' ? '' : dirname(real).replace(/^\/$/, '')
+      continue
+    }
+    const next = `${real}/${part}`
+    const entry = await fs.lookPath(next)
+    if (entry === undefined) return [next, ...todo].join('/')
+    if (entry.type !== 'symlink') {
+      real = next
+      continue
+    }
+    links += 1
+    const holder = await fs.lookPath(real === '' ? '/' : real)
+    if (links > maximumLinks || holder === undefined || !isTrusted(fs, entry, holder)) {
+      throw unfit(
+        `${next} is a symbolic link that is not followed: link and directory must belong to root (or to this user), ` +
+          `and the directory must not be writable by the world; ${target} is unchanged; name the real path`,
+        { code: 'ELOOP', syscall: 'openat2', path: next },
+      )
+    }
+    const text = await fs.readLinkPath(next)
+    todo.unshift(...text.split('/').filter((piece) => piece !== ''))
+    if (text.startsWith('/')) real = ''
+  }
+  return real === '' ? '/' : real
+}
+
+function isTrusted(fs: FileSystem, link: Attributes, holder: Attributes): boolean {
+  const trusted = (uid: number): boolean => uid === 0 || uid === fs.user.uid
+  return trusted(link.uid) && trusted(holder.uid) && (holder.mode & 0o002) === 0
+}
+
+/** The target's parent, open; its ancestors made where they were missing. */
+export interface Parent {
+  readonly directory: Descriptor
+  readonly attributes: Attributes
+  /** Directories that must be synced with a first publication: each that was made, and what holds it. */
+  readonly made: readonly Descriptor[]
+}
+
+/** Makes the missing ancestors, 0755, and opens the parent. */
+export async function openParent(scope: Scope, place: Place): Promise<Parent> {
+  const { fs } = scope
+  let directory = place.anchor
+  const made: Descriptor[] = []
+  for (const part of place.missing) {
+    made.push(directory)
+    const own = await makeDirectory(fs, directory, part)
+    directory = await scope.keep(fs.openDirectory(directory, part))
+    if (own && (await fs.attributes(directory)).mode !== ancestorMode) {
+      // An unusual umask.
+      await fs.setMode(directory, ancestorMode)
+    }
+  }
+  const attributes = await fs.attributes(directory)
+  if ((attributes.mode & 0o1002) === 0o002) {
+    throw unfit(
+      `${place.realParent} is writable by everybody and not sticky, so that anybody could replace ${place.target}; ` +
+        `nothing was changed; chmod o-w ${place.realParent}`,
+      { code: 'EPERM', syscall: 'fstat', path: place.realParent },
+    )
+  }
+  return { directory, attributes, made }
+}
+
+/** Whether it was made here; somebody else may have been quicker. */
+async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): Promise<boolean> {
+  try {
+    // With its mode at once: whoever finds it after a crash cannot tell that it was to be opened up.
+    await fs.createDirectory(parent, name, ancestorMode)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/**
+ * Opens every ancestor of the parent up to the root of its mount. A predecessor that was killed may have made them
+ * without a sync, and nothing on them tells: so a first publication syncs them all. Those that this user may not read
+ * were not made by this user.
+ */
+export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
+  const { fs } = scope
+  const { id } = await fs.mount(parent)
+  const ancestors: Descriptor[] = []
+  for (let path = place.realParent; path !== '/';) {
+    path = dirname(path)
+    let ancestor: Descriptor
+    try {
+      ancestor = await scope.keep(fs.openPath(path))
+    } catch (error) {
+      if (codeOf(error) === 'EACCES') continue
+      throw error
+    }
+    if ((await fs.mount(ancestor)).id !== id) break
+    ancestors.push(ancestor)
+  }
+  return ancestors
+}

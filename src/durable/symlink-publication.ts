@@ -1,0 +1,204 @@
+import type { StagedFiles } from './barrier.js'
+import { refuseOtherMount, refuseOtherThanDirectory } from './directory-publication.js'
+import { failureOf, foreign, unfit } from './errors.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import {
+  currentGeneration,
+  dataLink,
+  generationName,
+  isGeneration,
+  keyLinks,
+  nextDataLink,
+  readGeneration,
+  topNames,
+} from './generation.js'
+import { readRecords } from './record.js'
+import { Publication, type SharedDirectory } from './publication.js'
+import { remove } from './remove.js'
+import type { DirectoryPlan } from './request.js'
+import { adorn, Labels, stageTree } from './stage.js'
+import { type Tree, treeOf } from './tree.js'
+import type { PublicationOptions } from './types.js'
+
+/** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
+export class SymlinkPublication extends Publication {
+  readonly kind = 'symlink'
+  protected readonly wanted: Tree
+  readonly #names: Set<string>
+  /** The target, open, where it exists. */
+  #target: Descriptor | undefined
+  /** The staged target of a first publication. */
+  #staged: Attributes | undefined
+  #generation: string | undefined
+  /** Where the link is renamed: the target, unless it is new as a whole. */
+  #targetDirectory: SharedDirectory | undefined
+
+  constructor(
+    fs: FileSystem,
+    readonly plan: DirectoryPlan,
+    options: PublicationOptions,
+  ) {
+    super(fs, plan.target, options)
+    this.wanted = treeOf(plan, fs.user)
+    this.#names = topNames(plan.files.map(({ path }) => path))
+    const reserved = [...this.#names].find((name) => name.startsWith('..'))
+    if (reserved !== undefined) {
+      throw new TypeError(
+        `files: ${JSON.stringify(reserved)} begins with two dots, which publish: symlink keeps for itself`,
+      )
+    }
+  }
+
+  protected refuseKind(found: Attributes): void {
+    refuseOtherThanDirectory(this.path, found)
+  }
+
+  protected async readCurrent(): Promise<Tree | undefined> {
+    const { directory, attributes } = this.parent
+    const found = await this.fs.look(directory, this.name)
+    if (found === undefined) return undefined
+    this.refuseKind(found)
+    this.#target ??= await this.scope.keep(this.fs.openDirectory(directory, this.name))
+    await refuseOtherMount(this.fs, this.path, this.#target, this.mount.id, attributes.device)
+    const entries = await this.fs.list(this.#target)
+    const generation = await currentGeneration(this.fs, this.#target)
+    const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
+    if (generation === undefined && other && !(await this.#isRecorded())) {
+      throw unfit(
+        `${this.path} exists and was not published with publish: symlink; nothing was changed; changing the form would ` +
+          `break those who read it: keep publish: exchange, or remove the directory first`,
+        { code: 'EEXIST', syscall: 'lstat', path: this.path },
+      )
+    }
+    return readGeneration(this.fs, this.#target, (await this.fs.label(this.#target)) !== undefined)
+  }
+
+  /** `..data` is gone or leads nowhere, but this program has published here in this form: drift, to be repaired. */
+  async #isRecorded(): Promise<boolean> {
+    const { valid } = await readRecords(this.fs, this.parent.directory, this.name, this.names)
+    return valid[0]?.kind === this.kind
+  }
+
+  protected async isComplete(): Promise<boolean> {
+    if (this.#target === undefined) return false
+    const { mode, uid, gid } = await this.fs.attributes(this.#target)
+    const owner = this.plan.owner ?? this.fs.user
+    if (mode !== this.plan.mode || uid !== owner.uid || gid !== owner.gid) return false
+    const links = await keyLinks(this.fs, this.#target)
+    if (links.size !== this.#names.size || [...this.#names].some((name) => !links.has(name))) return false
+    const current = await currentGeneration(this.fs, this.#target)
+    const strays = (await this.fs.list(this.#target)).filter(
+      (name) => name === nextDataLink || (isGeneration(name) && name !== current),
+    )
+    return strays.length === 0
+  }
+
+  protected async stageContent(staged: StagedFiles<Publication>): Promise<Descriptor[]> {
+    const { directory } = this.parent
+    const generation = generationName(this.recovery?.nextSequence ?? 1, this.random)
+    const first = this.#target === undefined
+    let target = this.#target
+    if (target === undefined) {
+      const name = this.names.staging(this.random)
+      await this.fs.createDirectory(directory, name)
+      this.#generation = generation
+      target = await staged.room(() => this.scope.keep(this.fs.openDirectory(directory, name)))
+    } else {
+      await this.#refuseTakenNames(target)
+      // Our own name, under the lock: what a predecessor left.
+      await remove(this.fs, target, nextDataLink)
+    }
+    await this.fs.createDirectory(target, generation)
+    this.#generation = generation
+    const holder = target
+    const root = await staged.room(() => this.scope.keep(this.fs.openDirectory(holder, generation)))
+    const labels = new Labels(this.recovery?.tree)
+    const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
+    await this.#link(target, first ? dataLink : nextDataLink, generation)
+    if (first) {
+      for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
+    }
+    // The target that is in use gets its mode once the new content is visible: given up, it is what it was.
+    if (first) await adorn(this.fs, target, this.plan.owner, this.plan.mode, undefined)
+    if (!first) this.#targetDirectory = { descriptor: target, key: await this.keyOf(target) }
+    if (first) this.#staged = await this.fs.attributes(target)
+    return [...tree.directories, target]
+  }
+
+  async #refuseTakenNames(target: Descriptor): Promise<void> {
+    const links = await keyLinks(this.fs, target)
+    for (const name of this.#names) {
+      if (links.has(name) || (await this.fs.look(target, name)) === undefined) continue
+      throw foreign(
+        `${this.path}/${name} is not a link that holdfast made; it was left alone; move it away`,
+        this.path,
+      )
+    }
+  }
+
+  async #link(target: Descriptor, name: string, text: string): Promise<void> {
+    await this.fs.createLink(target, name, text)
+    const { owner } = this.plan
+    if (owner) await this.fs.setLinkOwner(target, name, owner.uid, owner.gid)
+  }
+
+  async swap(): Promise<void> {
+    if (this.#staged) {
+      await this.renameOver(this.#staged, 'noreplace')
+      return
+    }
+    const target = this.#target
+    if (target === undefined || this.#generation === undefined) throw new Error('stage() comes first')
+    const failure = await failureOf(this.fs.rename(target, nextDataLink, target, dataLink, 'replace'))
+    this.published = await this.isVisible(
+      async () => (await currentGeneration(this.fs, target)) === this.#generation,
+    )
+    if (this.published) return
+    if (failure !== undefined) throw failure
+    throw foreign(`another program replaced ${this.path}/${dataLink} meanwhile; it was left alone`, this.path)
+  }
+
+  get swapped(): SharedDirectory {
+    return this.#targetDirectory ?? this.parentDirectory
+  }
+
+  /** New names get their links, links to names that are gone go: durable, too, before the call succeeds. */
+  override async mutate(): Promise<void> {
+    if (this.#staged || this.#target === undefined) {
+      await super.mutate()
+      return
+    }
+    const links = await keyLinks(this.fs, this.#target)
+    const missing = [...this.#names].filter((name) => !links.has(name))
+    const stale = [...links].filter((name) => !this.#names.has(name))
+    for (const name of missing) await this.#link(this.#target, name, `${dataLink}/${name}`)
+    for (const name of stale) await this.fs.removeFile(this.#target, name)
+    const before = await this.fs.attributes(this.#target)
+    await adorn(this.fs, this.#target, this.plan.owner, this.plan.mode, undefined)
+    const now = await this.fs.attributes(this.#target)
+    const readorned = before.mode !== now.mode || before.uid !== now.uid || before.gid !== now.gid
+    if (readorned || missing.length + stale.length > 0) {
+      const [failure] = await this.fs.sync([this.#target])
+      if (failure) throw failure
+    }
+    // Last: only a mutation after the last sync tells of a flush that failed in somebody else's.
+    await super.mutate()
+  }
+
+  protected async retireContent(): Promise<void> {
+    if (this.#staged || this.#target === undefined) return
+    for (const name of await this.fs.list(this.#target)) {
+      if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)
+    }
+  }
+
+  protected async discardContent(): Promise<void> {
+    if (this.#generation === undefined) return
+    if (this.#target === undefined) {
+      await remove(this.fs, this.parent.directory, this.names.staging(this.random))
+      return
+    }
+    await remove(this.fs, this.#target, nextDataLink)
+    await remove(this.fs, this.#target, this.#generation)
+  }
+}

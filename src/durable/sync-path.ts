@@ -1,0 +1,100 @@
+import { basename, dirname } from 'node:path'
+import { DurableWriteError, fault } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { namesFor } from './names.js'
+import { NodeFileSystem } from './node-file-system.js'
+import { probeJournal } from './probe-journal.js'
+import { checkTarget } from './request.js'
+import { resolve } from './resolve.js'
+import { Scope } from './scope.js'
+
+const system: FileSystem = new NodeFileSystem()
+
+/** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
+export async function syncPath(path: string): Promise<void> {
+  const scope = new Scope(system)
+  try {
+    const opened = path === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, path)
+    const [failure] = await system.sync([opened])
+    if (failure) throw failure
+  } catch (error) {
+    throw fault(path, error, false, `could not sync ${path}`)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+async function openAny(scope: Scope, path: string): Promise<Descriptor> {
+  const { anchor, name } = await place(scope, path)
+  const entry = await system.look(anchor, name)
+  return scope.keep(
+    entry?.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name),
+  )
+}
+
+async function place(scope: Scope, path: string): Promise<{ anchor: Descriptor; name: string }> {
+  const found = await resolve(scope, checkTarget(path))
+  if (found.missing.length === 0) return found
+  throw missing(path)
+}
+
+function missing(path: string): DurableWriteError {
+  return new DurableWriteError(`${path} does not exist; nothing was changed`, {
+    code: 'ENOENT',
+    syscall: 'openat2',
+    path,
+  })
+}
+
+/**
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents. Throws DurableWriteError; `published: true` when
+ * they have changed places and that is not known to be durable.
+ */
+export async function exchange(a: string, b: string): Promise<void> {
+  const scope = new Scope(system)
+  let published = false
+  try {
+    const first = await place(scope, a)
+    const second = await place(scope, b)
+    for (const [path, { anchor, name }] of [[a, first] as const, [b, second] as const]) {
+      if ((await system.look(anchor, name)) === undefined) throw missing(path)
+    }
+    await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
+    published = true
+    const [failure] = (await system.sync([first.anchor, second.anchor])).filter(
+      (outcome) => outcome !== undefined,
+    )
+    if (failure) throw failure
+    await probeJournal(system, second.anchor, namesFor(second.name))
+  } catch (error) {
+    throw fault(a, error, published, `could not exchange ${a} and ${b}`)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/**
+ * fsync of the targets' parents, and of the targets themselves (a symlink directory removes its generations inside), so that
+ * removed content, private keys among it, does not come back.
+ */
+export async function syncParents(targets: readonly string[]): Promise<void> {
+  const scope = new Scope(system)
+  try {
+    const parents: Descriptor[] = []
+    for (const parent of new Set(targets.map((target) => dirname(checkTarget(target))))) {
+      const found = await resolve(scope, `${parent}/${basename(targets[0] ?? 'x')}`)
+      if (found.missing.length === 0) parents.push(found.anchor)
+    }
+    for (const target of targets) {
+      const { anchor, name, missing } = await resolve(scope, checkTarget(target))
+      const entry = missing.length === 0 ? await system.look(anchor, name) : undefined
+      if (entry?.type === 'directory') parents.push(await scope.keep(system.openDirectory(anchor, name)))
+    }
+    const [failure] = (await system.sync(parents)).filter((outcome) => outcome !== undefined)
+    if (failure) throw failure
+  } catch (error) {
+    throw fault(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
+  } finally {
+    await scope.closeAll()
+  }
+}

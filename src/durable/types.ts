@@ -1,0 +1,102 @@
+import type { Log } from '../log.js'
+
+export interface Owner {
+  uid: number
+  gid: number
+}
+
+export type FileContent = string | Uint8Array
+
+export interface ReplaceDirectoryOptions {
+  /**
+   * Relative path to content ('tls.crt', 'secrets/serving/tls.key'). '.', '..', empty parts, a leading or trailing '/',
+   * NUL, and a name that is both file and directory are refused.
+   */
+  files: Record<string, FileContent | { content: FileContent; mode?: number | undefined }>
+  /** Mode of the target and of new subdirectories; default 0o755. */
+  mode?: number | undefined
+  /** Mode of files that name none; default 0o600. */
+  fileMode?: number | undefined
+  /** Default: the effective user and group of this process. */
+  owner?: Owner | undefined
+}
+
+export interface ReplaceFileOptions {
+  /** Default 0o600. */
+  mode?: number | undefined
+  owner?: Owner | undefined
+}
+
+export type Outcome = 'created' | 'replaced' | 'unchanged'
+
+export interface ReplaceResult {
+  outcome: Outcome
+  path: string
+  /** `sha256:…` over the entries: see digest.ts. */
+  digest: string
+  /** Present and true where the file system is not one on which durability is proven. */
+  unproven?: true
+}
+
+/** An object that the content came from, as the publication record keeps it. `paths`: the files that it alone gave. */
+export interface RecordedObject {
+  kind: string
+  namespace: string
+  name: string
+  uid: string
+  resourceVersion: string
+  paths: string[]
+  /** Files that it gave together with other objects (`combine`), if there are any. */
+  combined?: string[]
+}
+
+/** How one publication is made; what the library's callers get are the defaults. */
+export interface PublicationOptions {
+  /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
+  publish?: 'exchange' | 'symlink'
+  /**
+   * May it replace a non-empty directory that has no record? `always` (default): the call is its own consent.
+   * `same-names`: only if every path in it is among the new content's, else TargetForeign.
+   */
+  foreign?: 'always' | 'same-names'
+  /** Kept in the record. */
+  objects?: RecordedObject[]
+  /** Names of the hooks that are still to run once this is durable; kept in the record. */
+  hooks?: string[]
+  /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
+  emptyDirectories?: readonly string[]
+  /**
+   * The name whose lock and staging names are used, instead of the target's own: targets that come and go (revisions of
+   * a static pod) then share one lock, and what any of them left in staging is removed by the next publication of the
+   * family. At most one target of a family and parent in a batch.
+   */
+  family?: string
+  /** Milliseconds to wait for another holder of the lock; default 0. */
+  lockTimeout?: number
+  /** Refuse file systems on which durability is not proven; default false. */
+  requireProven?: boolean
+  /** Abandons before the exchange, never after it. */
+  signal?: AbortSignal
+  log?: Log
+}
+
+export interface DirectoryRequest extends ReplaceDirectoryOptions {
+  target: string
+}
+
+/** What a record says of a target, compared with what the disk holds. */
+export interface Publication {
+  path: string
+  /** Digest of what was published. */
+  digest: string
+  /** Digest of what the disk holds now; undefined where the target does not exist. */
+  actual: string | undefined
+  /** Known to be durable: settled, or written before this boot. */
+  settled: boolean
+  publishedAt: Date
+  objects: RecordedObject[]
+  /** Hooks that have not been recorded as done. */
+  pendingHooks: string[]
+  /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */
+  differences: { path: string; problem: 'missing' | 'unexpected' | 'content' | 'mode' | 'owner' | 'type' }[]
+}

@@ -1,0 +1,85 @@
+/** One look at the directory: which files are there, in which state. */
+import { createHash } from 'node:crypto'
+import type { BigIntStats } from 'node:fs'
+import { readdir, readlink, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { errnoOf } from './fault.js'
+
+/** Files of one directory. More would be a mistake in the path. */
+const maximumFiles = 10_000
+
+export interface Look {
+  /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
+  readonly identity: string
+  readonly stamps: ReadonlyMap<string, Stamp>
+}
+
+/** The state of a file, as far as it can be told without reading it. */
+export interface Stamp {
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly changedAt: number
+  readonly size: number
+  /** Nanoseconds since the epoch, in digits. */
+  readonly modifiedAt: string
+}
+
+/**
+ * The files of the directory that hold objects: *.yaml, *.yml and *.json. Names with a leading dot are editors' and other
+ * programs' business.
+ * @throws an errno error where the directory cannot be read
+ */
+export async function lookAt(directory: string): Promise<Look> {
+  const identity = await identify(directory)
+  const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()
+  if (names.length > maximumFiles) {
+    throw new Error(`${directory}: ${names.length} files: ${maximumFiles} are allowed`)
+  }
+  const stamps = new Map<string, Stamp>()
+  for (const name of names) {
+    const stamp = await stampOf(join(directory, name))
+    if (stamp) stamps.set(name, stamp)
+  }
+  return { identity, stamps }
+}
+
+/** @throws an errno error where the directory cannot be read */
+export async function identify(directory: string): Promise<string> {
+  const { dev, ino, ctimeNs } = await stat(directory, { bigint: true })
+  const data = await readlink(join(directory, '..data')).catch(() => '')
+  // An inode number may come back in another directory; and a change of the entries makes it another version, too.
+  return `${dev}:${ino}:${ctimeNs}:${data}`
+}
+
+async function stampOf(path: string): Promise<Stamp | undefined> {
+  try {
+    const stats = await stat(path, { bigint: true })
+    return stats.isFile() ? stampFrom(stats) : undefined
+  } catch (error) {
+    // Gone since readdir, or a link that leads nowhere: it is not there.
+    if (errnoOf(error) === 'ENOENT') return undefined
+    // Reading it will say what is wrong with it.
+    return { id: `unreadable:${errnoOf(error) ?? ''}`, changedAt: 0, size: 0, modifiedAt: '' }
+  }
+}
+
+/**
+ * The version of a file's objects, by its name, size and time of modification: the same as long as nobody writes it. A digest of
+ * what it holds would leave the node with status and logs, and with it a way to try out what a short secret may be.
+ */
+export function versionOf(name: string, { size, modifiedAt }: Stamp): string {
+  return `file:${createHash('sha256')
+    .update(JSON.stringify([name, size, modifiedAt]))
+    .digest('hex')
+    .slice(0, 32)}`
+}
+
+export function stampFrom(stats: BigIntStats): Stamp {
+  const { dev, ino, size, mtimeNs, ctimeNs } = stats
+  return {
+    id: `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`,
+    changedAt: Number(ctimeNs / 1_000_000n),
+    size: Number(size),
+    modifiedAt: String(mtimeNs),
+  }
+}

@@ -1,0 +1,130 @@
+/** From a file's documents to the Secrets and ConfigMaps that they hold. */
+import type { Log } from '../../log.js'
+import { addStringData, decodeData, InvalidObjectError, quote, record } from '../kubernetes/decode.js'
+import type { KubernetesObject, ObjectKind } from '../types.js'
+import type { ParsedDocument } from './documents.js'
+import { FileFault } from './fault.js'
+
+/** An object as it stands in a file. */
+export interface FileObject {
+  readonly object: KubernetesObject
+  /** `certs.yaml:12` */
+  readonly place: string
+}
+
+export interface ReadingContext {
+  /** For objects that name none. */
+  readonly defaultNamespace: string
+  /** The version of what the file holds: see versionOf(). */
+  readonly version: string
+  readonly log: Log
+}
+
+/** Lists within lists: kubectl makes none, and a file must not decide how deep we go. */
+const maximumNesting = 4
+
+/**
+ * The Secrets and ConfigMaps of one document, which may be a List. Objects of other kinds are passed over.
+ * @throws FileFault
+ */
+export function readObjects(document: ParsedDocument, context: ReadingContext): FileObject[] {
+  return readValue(document.value, document.place, context, {
+    nesting: 0,
+    itemPlace: document.itemPlace,
+  })
+}
+
+interface Position {
+  readonly nesting: number
+  readonly itemPlace: (index: number) => string
+  /** What the items of a SecretList or a ConfigMapList are, where they do not say it. */
+  readonly kind?: ObjectKind
+}
+
+function readValue(value: unknown, place: string, context: ReadingContext, position: Position): FileObject[] {
+  try {
+    const body = record(value, 'the document')
+    const kind = body.kind ?? position.kind
+    const version = body.apiVersion ?? (position.kind && 'v1')
+    if (typeof kind !== 'string' || typeof version !== 'string') {
+      throw new InvalidObjectError('apiVersion and kind are needed, both strings')
+    }
+    if (version === 'v1') {
+      if (kind === 'Secret' || kind === 'ConfigMap')
+        return [{ object: readObject(kind, body, context), place }]
+      if (kind === 'List') return readList(body, place, context, position)
+      if (kind === 'SecretList') return readList(body, place, context, { ...position, kind: 'Secret' })
+      if (kind === 'ConfigMapList') return readList(body, place, context, { ...position, kind: 'ConfigMap' })
+    }
+    context.log.debug({ place, kind, apiVersion: version }, 'not a Secret or a ConfigMap: passed over')
+    return []
+  } catch (error) {
+    if (error instanceof InvalidObjectError) throw new FileFault(`${place}: ${error.message}`)
+    throw error
+  }
+}
+
+function readList(
+  body: Readonly<Record<string, unknown>>,
+  place: string,
+  context: ReadingContext,
+  position: Position,
+): FileObject[] {
+  if (position.nesting >= maximumNesting) throw new InvalidObjectError('lists are nested too deeply')
+  const items = body.items ?? []
+  if (!Array.isArray(items)) throw new InvalidObjectError('items must be a list')
+  return items.flatMap((item: unknown, index) => {
+    const at = position.itemPlace(index)
+    const inner = { ...position, nesting: position.nesting + 1, itemPlace: () => at }
+    return readValue(item, at === place ? `${place}: items[${index}]` : at, context, inner)
+  })
+}
+
+function readObject(
+  kind: ObjectKind,
+  body: Readonly<Record<string, unknown>>,
+  { defaultNamespace, version }: ReadingContext,
+): KubernetesObject {
+  const metadata = record(body.metadata, 'metadata')
+  const name = nameOf(metadata.name, 'metadata.name')
+  const namespace = nameOf(metadata.namespace ?? defaultNamespace, 'metadata.namespace')
+  try {
+    checkFields(kind, body)
+    const data = decodeData(kind, body)
+    if (kind === 'Secret') addStringData(data, body.stringData)
+    return {
+      reference: { kind, namespace, name },
+      uid: typeof metadata.uid === 'string' ? metadata.uid : '',
+      resourceVersion: version,
+      data,
+      terminating: metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null,
+    }
+  } catch (error) {
+    if (!(error instanceof InvalidObjectError)) throw error
+    throw new InvalidObjectError(`${kind} ${namespace}/${name}: ${error.message}`)
+  }
+}
+
+/** A DNS subdomain: what the API server demands of the name of a Secret or a ConfigMap (RFC 1123). */
+function nameOf(value: unknown, field: string): string {
+  if (typeof value !== 'string') throw new InvalidObjectError(`${field} must be a string`)
+  if (
+    value.length > 253 ||
+    !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value)
+  ) {
+    throw new InvalidObjectError(`${field} ${quote(value)} is not a name that Kubernetes allows`)
+  }
+  return value
+}
+
+const knownFields: Readonly<Record<ObjectKind, readonly string[]>> = {
+  Secret: ['apiVersion', 'kind', 'metadata', 'data', 'stringData', 'type', 'immutable'],
+  ConfigMap: ['apiVersion', 'kind', 'metadata', 'data', 'binaryData', 'immutable'],
+}
+
+/** A misspelt `data` would be an object without data, and would empty what is published. */
+function checkFields(kind: ObjectKind, body: Readonly<Record<string, unknown>>): void {
+  const unknown = Object.keys(body).find((name) => !knownFields[kind].includes(name))
+  if (unknown === undefined) return
+  throw new InvalidObjectError(`unknown field ${quote(unknown)}: known are ${knownFields[kind].join(', ')}`)
+}

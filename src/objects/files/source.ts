@@ -1,0 +1,223 @@
+/**
+ * Secrets and ConfigMaps out of the files of one directory, which is watched.
+ *
+ * A caller may rely on this: a file that is being written is not read before it has come to rest; one that cannot be read or
+ * parsed is reported with its place and changes nothing, what was last read from it stays; the files of a directory that is
+ * exchanged, or of a mounted ConfigMap that changes, are read from one version of it; an object is absent only if every
+ * file could be read; a directory that cannot be read is no absence.
+ */
+import { performance } from 'node:perf_hooks'
+import { type Log, silent } from '../../log.js'
+import type { ObservableSource } from '../first-answers.js'
+import { ObjectStore } from '../store.js'
+import { isSameData } from '../same-observation.js'
+import {
+  describeReference,
+  type KubernetesObject,
+  type ObjectReference,
+  type Observation,
+  type SourceListener,
+  type WantedObject,
+} from '../types.js'
+import { Catalog, type LoadedFile } from './catalog.js'
+import { DirectoryWatch } from './directory-watch.js'
+import { FileFault, fileFault } from './fault.js'
+import { identify, lookAt, type Look, type Stamp } from './look.js'
+import type { FileObject } from './objects.js'
+import { readObjectFile } from './read-file.js'
+import { Settling } from './settling.js'
+
+export interface FileSourceOptions {
+  readonly log?: Log
+  /** Milliseconds without a change, after which a file counts as written. */
+  readonly settle?: number
+  /** Milliseconds after which a file that does not come to rest no longer holds up the others. */
+  readonly patience?: number
+  /** Milliseconds between looks that nothing has asked for. */
+  readonly rescan?: number
+}
+
+const defaults = { settle: 50, patience: 2_000, rescan: 10_000 }
+
+/** Of several objects in one file, those that were not changed with it stay the version that they were. */
+function unlessSame(entry: FileObject, before: readonly FileObject[]): FileObject {
+  const name = describeReference(entry.object.reference)
+  const earlier = before.find(({ object }) => describeReference(object.reference) === name)
+  if (earlier === undefined || !isSameContent(earlier.object, entry.object)) return entry
+  return { ...entry, object: earlier.object }
+}
+
+function isSameContent(a: KubernetesObject, b: KubernetesObject): boolean {
+  return a.uid === b.uid && a.terminating === b.terminating && isSameData(a.data, b.data)
+}
+
+export class FileSource implements ObservableSource {
+  readonly #store: ObjectStore
+  readonly #catalog = new Catalog()
+  readonly #settling: Settling
+  readonly #watch: DirectoryWatch
+  readonly #log: Log
+  readonly #settle: number
+  readonly #rescan: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #again = false
+  #closed = false
+  #fault: string | undefined
+
+  /** @param directory an absolute path; it may appear later */
+  constructor(
+    private readonly directory: string,
+    private readonly defaultNamespace: string,
+    listener: SourceListener,
+    options: FileSourceOptions = {},
+  ) {
+    const { settle, patience, rescan } = { ...defaults, ...options }
+    this.#store = new ObjectStore(listener)
+    this.#log = options.log ?? silent
+    this.#settle = settle
+    this.#settling = new Settling(settle, patience)
+    this.#watch = new DirectoryWatch(directory, () => this.#schedule(), this.#log)
+    this.#rescan = setInterval(() => this.#look(), rescan).unref()
+    this.#look()
+  }
+
+  follow(wanted: readonly WantedObject[]): void {
+    if (this.#closed) return
+    this.#store.follow(wanted)
+    this.#look()
+  }
+
+  latest(reference: ObjectReference): Observation | undefined {
+    return this.#store.latest(reference)
+  }
+
+  /** Files have no order: any content of theirs is current. */
+  published(): void {
+    // Nothing to raise.
+  }
+
+  clientCertificateNotAfter(): undefined {
+    return undefined
+  }
+
+  subscribe(changed: () => void): () => void {
+    return this.#store.subscribe(changed)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#store.close()
+    clearInterval(this.#rescan)
+    clearTimeout(this.#timer)
+    await this.#looking
+    this.#watch.close()
+  }
+
+  /** Looks soon. What follows within that time is seen by the same look. */
+  #schedule(): void {
+    if (this.#closed) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#look()
+    }, this.#settle)
+  }
+
+  /** Looks now, or once more if it is looking already. */
+  #look(): void {
+    if (this.#closed) return
+    if (this.#looking) {
+      this.#again = true
+      return
+    }
+    this.#looking = this.#lookOnce().finally(() => {
+      this.#looking = undefined
+      if (!this.#again) return
+      this.#again = false
+      this.#look()
+    })
+  }
+
+  async #lookOnce(): Promise<void> {
+    await this.#watch.arm()
+    try {
+      const look = await lookAt(this.directory)
+      if (await this.#load(look)) this.#tell()
+      else this.#schedule()
+      this.#fault = undefined
+    } catch (error) {
+      this.#tellFault(error instanceof FileFault ? error : fileFault(this.directory, error))
+    }
+  }
+
+  /** @returns false if the directory has not come to rest: nothing is to be told yet */
+  async #load(look: Look): Promise<boolean> {
+    const now = performance.now()
+    const loaded = new Map<string, LoadedFile>()
+    let resting = true
+    for (const [name, stamp] of look.stamps) {
+      const before = this.#catalog.get(name)
+      if (before?.stamp === stamp.id) continue
+      const state = this.#settling.state(name, stamp, now)
+      if (state === 'changing') resting = false
+      else loaded.set(name, await this.#read(name, stamp, state === 'restless'))
+    }
+    const gone = this.#catalog.names().filter((name) => !look.stamps.has(name))
+    // A file that is replaced by renaming is away for a moment.
+    if (gone.some((name) => !this.#settling.isGone(name, now))) resting = false
+    if (!resting) return false
+    // Another directory, or another version of a mounted ConfigMap, has taken its place meanwhile: look at that one.
+    if ((await identify(this.directory)) !== look.identity) return false
+    for (const [name, file] of loaded) this.#catalog.set(name, file)
+    for (const name of gone) this.#catalog.delete(name)
+    this.#settling.keepOnly([...look.stamps.keys()])
+    return true
+  }
+
+  async #read(name: string, stamp: Stamp, restless: boolean): Promise<LoadedFile> {
+    const before = this.#catalog.get(name)?.objects ?? []
+    try {
+      const { defaultNamespace } = this
+      const context = { defaultNamespace, log: this.#log }
+      const objects = restless ? undefined : await readObjectFile(this.directory, name, stamp, context)
+      if (objects === undefined) {
+        this.#schedule()
+        // An empty stamp is no file's: it is looked at again.
+        return { stamp: '', objects: before, fault: new FileFault(`${name}: it is being written`) }
+      }
+      if (objects.length === 0 && before.length > 0) {
+        throw new FileFault(`${name}: it holds no object any more: remove the file if they are to go`)
+      }
+      return { stamp: stamp.id, objects: objects.map((entry) => unlessSame(entry, before)), fault: undefined }
+    } catch (error) {
+      const fault = error instanceof FileFault ? error : fileFault(name, error)
+      const told = this.#catalog.get(name)?.fault?.message === fault.message
+      this.#log[told ? 'debug' : 'warn'](
+        { directory: this.directory, reason: fault.reason },
+        `${fault.message}; what was read from it before stays`,
+      )
+      // What is wrong in a file stays wrong until it is written again. A disk that did not answer, or a process that had no
+      // descriptor left, is another matter: an empty stamp is no file's, so that the next look reads it again.
+      return { stamp: fault.reason === 'ObjectInvalid' ? stamp.id : '', objects: before, fault }
+    }
+  }
+
+  #tell(): void {
+    for (const stored of this.#store.values()) {
+      const { observation, confirmed } = this.#catalog.answer(stored.reference, stored.latest)
+      stored.say(observation)
+      if (confirmed) stored.current()
+    }
+  }
+
+  /** The directory cannot be read. What is known stays. */
+  #tellFault({ message, reason }: FileFault): void {
+    this.#log[this.#fault === message ? 'debug' : 'warn']({ directory: this.directory, reason }, message)
+    this.#fault = message
+    for (const stored of this.#store.values()) {
+      if (stored.latest === undefined || stored.latest.state === 'unknown') {
+        stored.say({ state: 'unknown', reason, message })
+      }
+    }
+  }
+}

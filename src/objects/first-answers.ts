@@ -1,0 +1,71 @@
+import type { ObjectReference, Source } from './types.js'
+
+/** A source that calls back after each change of an observation: both of ours do. */
+export interface ObservableSource extends Source {
+  /** @returns a function that ends the subscription */
+  subscribe(changed: () => void): () => void
+}
+
+export interface FirstAnswersOptions {
+  /** Milliseconds. */
+  readonly timeout: number
+  /**
+   * Milliseconds that a denial has to last to be definitive, default 5,000: an API server that has just started denies everybody,
+   * until it has read its roles.
+   */
+  readonly denialGrace?: number
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Waits until the source has said something definitive of every reference: present, absent, denied for a while, or invalid. For one
+ * pass: what merely could not be reached may still come, so it is waited for.
+ * @returns the references that have no such answer when the time is over; empty when all have
+ * @throws the signal's reason when it aborts
+ */
+export function firstAnswers(
+  source: ObservableSource,
+  references: readonly ObjectReference[],
+  { timeout, signal, denialGrace = 5_000 }: FirstAnswersOptions,
+): Promise<ObjectReference[]> {
+  const deniedSince = new Map<ObjectReference, number>()
+  const isOpen = (reference: ObjectReference): boolean => {
+    const observation = source.latest(reference)
+    if (observation?.state !== 'unknown') return observation === undefined
+    if (observation.reason === 'ObjectInvalid') return false
+    if (observation.reason !== 'AccessDenied') return true
+    const since = deniedSince.get(reference) ?? performance.now()
+    deniedSince.set(reference, since)
+    return performance.now() - since < denialGrace
+  }
+  const open = () => references.filter(isOpen)
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => {
+      clearTimeout(timer)
+      clearTimeout(again)
+      unsubscribe()
+      signal?.removeEventListener('abort', abandon)
+      settle()
+    }
+    let again: NodeJS.Timeout | undefined
+    const look = () => {
+      if (open().length === 0) end(() => resolve([]))
+      // Nothing else may tell that a denial has lasted.
+      else if (deniedSince.size > 0) again ??= setTimeout(lookAgain, denialGrace + 1)
+    }
+    const lookAgain = () => {
+      again = undefined
+      look()
+    }
+    const abandon = () => end(() => reject(asError(signal?.reason)))
+    const timer = setTimeout(() => end(() => resolve(open())), timeout)
+    const unsubscribe = source.subscribe(look)
+    signal?.addEventListener('abort', abandon)
+    if (signal?.aborted) abandon()
+    else look()
+  })
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('abandoned', { cause: reason })
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+
+/** Everything that one request needs, at one moment. Later ones may differ: credentials rotate. */
+export interface AccessSnapshot {
+  readonly server: URL
+  readonly serverName: string | undefined
+  readonly insecure: boolean
+  /** PEM; undefined: the certificate authorities that Node brings. */
+  readonly authority: string | undefined
+  readonly certificate: { readonly chain: string; readonly key: string } | undefined
+  readonly proxy: URL | undefined
+  /** Authorization and Impersonate-… headers. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** A digest of all that a connection is made with: where it differs, a new connection is needed. */
+  readonly connectionId: string
+}
+
+/** A way to an API server, and who we are there. */
+export interface ClusterAccess {
+  /** For people: `kubeconfig /etc/x, context y`. */
+  readonly origin: string
+  /** The namespace that the context or the service account names. */
+  readonly namespace: string | undefined
+  /**
+   * What is in force now; looks for changed files on the way. Rejects only where there are no credentials at all,
+   * such as when a credential plugin fails.
+   */
+  current(): Promise<AccessSnapshot>
+  /** The server answered 401 to this snapshot: reads every file again, and runs a credential plugin again. */
+  renew(rejected: AccessSnapshot): Promise<AccessSnapshot>
+  /** Whether other credentials may be had by now than the rejected ones: looks at files, reads none, and runs nothing. */
+  differs(rejected: AccessSnapshot): Promise<boolean>
+}
+
+/** Computes `connectionId`. */
+export function snapshotOf(parts: Omit<AccessSnapshot, 'connectionId'>): AccessSnapshot {
+  const { server, serverName, insecure, authority, certificate, proxy } = parts
+  const made = [
+    server.href,
+    serverName,
+    insecure,
+    authority,
+    certificate?.chain,
+    certificate?.key,
+    proxy?.href,
+  ]
+  return { ...parts, connectionId: createHash('sha256').update(JSON.stringify(made)).digest('hex') }
+}
+
+/** Whether a request made with one could fare differently with the other. */
+export function sameAccess(a: AccessSnapshot, b: AccessSnapshot): boolean {
+  return a.connectionId === b.connectionId && JSON.stringify(a.headers) === JSON.stringify(b.headers)
+}

@@ -1,0 +1,56 @@
+/** The few things that holdfast asks of an API server. connection.ts is the real one. */
+export interface ApiClient {
+  /**
+   * GETs one JSON document. Resolves for every HTTP status; rejects with ConnectionError where no answer came (refused,
+   * reset, TLS, timeout, a bad kubeconfig).
+   */
+  get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse>
+  /** GETs a stream of JSON documents, one a line: a watch. Rejects like `get`; so does `lines` when the stream breaks. */
+  stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream>
+  /** POSTs or PATCHes one JSON document. */
+  send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse>
+  /** The namespace that the kubeconfig's context or the service account names, if any. */
+  readonly defaultNamespace: string | undefined
+  /** Not-after of the client certificate in use. */
+  clientCertificateNotAfter(): Date | undefined
+  /** After a 401: resolves when other credentials can be had than the server has rejected, or when the signal aborts. */
+  renewal(signal: AbortSignal): Promise<void>
+  /** Number of connections that are open now (one for up to 100 watches). */
+  readonly connections: number
+  close(): Promise<void>
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Milliseconds until the answer's head (stream) or whole (get, send) must be there. */
+  readonly timeout: number
+}
+
+export interface ApiResponse {
+  readonly status: number
+  /** Milliseconds, from Retry-After (seconds or a date), where the server sent one. */
+  readonly retryAfter: number | undefined
+  /** The parsed body; a metav1.Status on failure, undefined where it is not JSON. */
+  readonly body: unknown
+}
+
+export interface ApiStream {
+  readonly status: number
+  readonly retryAfter: number | undefined
+  /** For a status other than 200: the parsed body. */
+  readonly body: unknown
+  /** For status 200: each line, without its newline. Ends when the server ends the stream in order. */
+  readonly lines: AsyncIterable<string>
+}
+
+/** No answer came from the API server. `reason` says what kind of restart this is. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+  constructor(
+    message: string,
+    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials',
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}

@@ -1,0 +1,77 @@
+import { constants } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import type { Log } from '../../log.js'
+
+/**
+ * Small files that others replace under our hands: tokens, certificates, keys, kubeconfigs. A file that was good once
+ * and cannot be read now, or no longer holds what it should, is reported once and its last good content stays in force.
+ */
+export class CredentialFiles {
+  readonly #good = new Map<string, string>()
+  readonly #reported = new Map<string, string>()
+
+  constructor(private readonly log: Log) {}
+
+  /**
+   * The file's text, after `check` has accepted it (`check` throws, or returns what is wrong). Throws an Error that
+   * `describe` makes of the problem if the file was never good.
+   */
+  async read(
+    path: string,
+    check: (text: string) => string | undefined,
+    describe: (problem: string) => Error,
+  ): Promise<string> {
+    let problem: string | undefined
+    try {
+      const text = await readSmallFile(path)
+      problem = check(text)
+      if (problem === undefined) {
+        this.#good.set(path, text)
+        this.#reported.delete(path)
+        return text
+      }
+      problem = `${path} ${problem}`
+    } catch (error) {
+      problem = (error as Error).message
+    }
+    const kept = this.#good.get(path)
+    if (kept === undefined) throw describe(problem)
+    this.report(path, describe(problem).message)
+    return kept
+  }
+
+  /** Warns, once for each new problem of a path. */
+  report(path: string, problem: string): void {
+    if (this.#reported.get(path) === problem) return
+    this.#reported.set(path, problem)
+    this.log.warn({ reason: 'SourceUnavailable', path }, `${problem}; what was read before stays in force`)
+  }
+}
+
+/** Tells whether a file has been replaced or written since, without reading it. */
+export async function fingerprint(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':')
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown'
+  }
+}
+
+/** Kubeconfigs with inline data of many clusters reach some hundred KiB. */
+const MAX_FILE = 8 * 1024 * 1024
+
+async function readSmallFile(path: string): Promise<string> {
+  // O_NONBLOCK, so that a named pipe in the file's place cannot hold us for ever.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
+    throw new Error(`cannot read ${path} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+  })
+  try {
+    const stats = await file.stat()
+    if (!stats.isFile()) throw new Error(`${path} is not a regular file`)
+    if (stats.size > MAX_FILE) throw new Error(`${path} is larger than ${MAX_FILE} bytes`)
+    return await file.readFile('utf8')
+  } finally {
+    await file.close()
+  }
+}

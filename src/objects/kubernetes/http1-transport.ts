@@ -1,0 +1,156 @@
+import { Agent, request as httpRequest, type ClientRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import type { AccessSnapshot } from './access.js'
+import type { ConnectionError } from './client.js'
+import { connectionFault, NotProcessed } from './connection-fault.js'
+import { KEEP_ALIVE } from './dial.js'
+import type { Answer, Request, Transport } from './transport.js'
+import { proxyAuthorization } from './tunnel.js'
+
+/** Sockets that are kept open between requests. */
+const MAX_IDLE_SOCKETS = 8
+
+/**
+ * HTTP/1.1, where the server or a proxy offers nothing better: a socket for each request under way. TCP keep-alives
+ * stand in for pings; they reach the next hop only.
+ */
+export class Http1Transport implements Transport {
+  readonly limit = Infinity
+  readonly #sockets = new Set<Socket>()
+  readonly #agent: SocketAgent
+  #retired = false
+  #failure: ConnectionError | undefined
+
+  /** `first` is open already; `dial` opens more. */
+  constructor(
+    private readonly access: AccessSnapshot,
+    first: Socket,
+    dial: () => Promise<Socket>,
+  ) {
+    let spare: Socket | undefined = first
+    this.#track(first)
+    // Until the first request takes it, nobody else listens.
+    const gone = (): void => (spare = undefined)
+    first.once('close', gone)
+    first.on('error', gone)
+    this.#agent = new SocketAgent(async () => {
+      if (spare) {
+        const socket = spare
+        spare = undefined
+        return socket
+      }
+      const socket = await dial()
+      if (this.#failure) {
+        socket.destroy()
+        throw this.#failure
+      }
+      this.#track(socket)
+      return socket
+    })
+  }
+
+  get sockets(): number {
+    return this.#sockets.size
+  }
+
+  /** Closed once its last socket is, so that the next request asks again which protocol the server speaks. */
+  get open(): boolean {
+    return !this.#retired && this.#sockets.size > 0
+  }
+
+  request(request: Request, done: () => void): Promise<Answer> {
+    const { method, headers, body, signal } = request
+    const { server, proxy } = this.access
+    const throughProxy = server.protocol === 'http:' ? proxy : undefined
+    const authorization = throughProxy && proxyAuthorization(throughProxy)
+    return new Promise((resolve, reject) => {
+      const sent = httpRequest({
+        agent: this.#agent,
+        host: server.hostname,
+        method,
+        path: throughProxy ? `${server.origin}${request.path}` : request.path,
+        headers: {
+          host: server.host,
+          ...(headers as Record<string, string | string[]>),
+          ...(authorization !== undefined && { 'proxy-authorization': authorization }),
+          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+        },
+      })
+      const abort = (): void => void sent.destroy(signal.reason as Error)
+      signal.addEventListener('abort', abort, { once: true })
+      let answered = false
+      sent.once('response', (response) => {
+        answered = true
+        // Errors after the head are the reader's to see; until it reads, they must not go unhandled.
+        response.on('error', () => undefined)
+        const { statusCode = 0, headers: received } = response
+        const broken = () => (response.complete ? undefined : this.#failure)
+        resolve({ status: statusCode, headers: received, body: response, broken })
+      })
+      sent.on('error', (error) => {
+        if (!answered) reject(this.#explain(error, sent, request))
+      })
+      sent.once('close', () => {
+        signal.removeEventListener('abort', abort)
+        done()
+        if (!answered) reject(this.#explain(new Error('the connection was closed unanswered'), sent, request))
+      })
+      sent.end(body)
+    })
+  }
+
+  /** Keep-alives do it. */
+  probe(): void {}
+
+  retire(): void {
+    this.#retired = true
+    // Sockets under way are closed by the agent when they become free: it keeps none any more.
+    this.#agent.maxFreeSockets = 0
+    for (const sockets of Object.values(this.#agent.freeSockets)) {
+      for (const socket of sockets ?? []) socket.destroy()
+    }
+  }
+
+  destroy(error: ConnectionError): void {
+    this.#failure ??= error
+    this.#retired = true
+    this.#agent.destroy()
+    for (const socket of this.#sockets) socket.destroy(this.#failure)
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  #explain(error: Error, sent: ClientRequest, { method, signal }: Request): Error {
+    if (signal.aborted) return signal.reason as Error
+    if (this.#failure) return this.#failure
+    const code = (error as NodeJS.ErrnoException).code
+    const stale = sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
+    // The server closed an idle socket just as we took it. What changes nothing may be asked again.
+    if (stale && method === 'GET') return new NotProcessed('the connection was closed', { cause: error })
+    return connectionFault(this.access.server.origin, error)
+  }
+}
+
+class SocketAgent extends Agent {
+  constructor(private readonly obtain: () => Promise<Socket>) {
+    super({
+      keepAlive: true,
+      keepAliveMsecs: KEEP_ALIVE,
+      maxFreeSockets: MAX_IDLE_SOCKETS,
+      scheduling: 'lifo',
+    })
+  }
+
+  /** Node's agent asks here for each new socket, and waits for the callback. */
+  override createConnection(_options: unknown, callback?: (error: Error | null, socket: Socket) => void) {
+    this.obtain().then(
+      (socket) => callback?.(null, socket),
+      // The type has no form for a failure; on one, the agent looks at the error alone.
+      (error: unknown) => callback?.(error as Error, undefined as unknown as Socket),
+    )
+    return undefined
+  }
+}

@@ -1,0 +1,111 @@
+import { ConnectionError } from './client.js'
+import { connectionFault } from './connection-fault.js'
+import type { Answer } from './transport.js'
+
+/** Reads a whole body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
+export async function readBody(
+  answer: Answer,
+  limit: number,
+  what: string,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of chunksOf(answer)) {
+      size += chunk.length
+      if (size > limit) throw fault(what, `the response is larger than ${limit} bytes`)
+      chunks.push(chunk)
+    }
+    refuseBroken(answer)
+    return Buffer.concat(chunks)
+  } catch (error) {
+    throw explain(answer, what, signal, error)
+  }
+}
+
+/** The document, or undefined where the body is not JSON. The parser's message would quote it. */
+export function parseJson(body: Buffer): unknown {
+  if (body.length === 0) return undefined
+  try {
+    return JSON.parse(body.toString()) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The lines of a stream, without their newlines. Ends when the server ends the stream in order. Throws
+ * ConnectionError when it breaks, for a line beyond `limit` bytes, and for half a line at the end.
+ */
+export async function* readLines(
+  answer: Answer,
+  limit: number,
+  what: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  try {
+    yield* splitLines(answer, limit, what)
+  } catch (error) {
+    throw explain(answer, what, signal, error)
+  }
+}
+
+/** None is asked for; a proxy that compresses all the same would leave us with bytes that are not JSON. */
+export function refuseEncoding(answer: Answer, what: string): Answer {
+  const encoding = answer.headers['content-encoding'] ?? 'identity'
+  if (encoding === 'identity') return answer
+  answer.body.destroy()
+  throw fault(what, 'the response is compressed, which was not asked for')
+}
+
+async function* splitLines(answer: Answer, limit: number, what: string): AsyncGenerator<string> {
+  let begun: Buffer[] = []
+  let size = 0
+  for await (const chunk of chunksOf(answer)) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      begun.push(chunk.subarray(start, end))
+      const line = Buffer.concat(begun).toString()
+      begun = []
+      size = 0
+      start = end + 1
+      if (line !== '') yield line
+    }
+    if (start === chunk.length) continue
+    begun.push(chunk.subarray(start))
+    size += chunk.length - start
+    if (size > limit) throw fault(what, `a line is longer than ${limit} bytes`)
+  }
+  refuseBroken(answer)
+  if (size > 0) throw fault(what, 'the stream ended in the middle of a line')
+}
+
+const NEWLINE = 10
+
+/** Node 24 reports an HTTP/2 stream that was closed before its end was read as cut off, though nothing is missing. */
+async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
+  try {
+    yield* answer.body as AsyncIterable<Buffer>
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const whole = answer.body.readableEnded && !answer.broken()
+    if (code !== 'ERR_STREAM_PREMATURE_CLOSE' || !whole) throw error
+  }
+}
+
+/** Node ends an HTTP/2 stream in the same way whether the server ended it or the connection did. */
+function refuseBroken(answer: Answer): void {
+  const fault = answer.broken()
+  if (fault) throw fault
+}
+
+function fault(what: string, problem: string): ConnectionError {
+  return new ConnectionError(`${what}: ${problem}`, 'connection')
+}
+
+function explain(answer: Answer, what: string, signal: AbortSignal, error: unknown): Error {
+  if (error instanceof ConnectionError) return error
+  if (signal.aborted) return signal.reason as Error
+  return answer.broken() ?? connectionFault(what, error)
+}

@@ -1,0 +1,64 @@
+/** What an answer of the API says of one object. */
+import type { Sighting } from '../stored-object.js'
+import { describeReference, type ObjectReference } from '../types.js'
+import { decodeObject, InvalidObjectError } from './decode.js'
+import { field, WatchFailure } from './failure.js'
+
+/**
+ * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
+ * @throws WatchFailure if it is another object than the one that was asked for
+ */
+export function sightObject(reference: ObjectReference, json: unknown): Sighting {
+  const metadata = field(json, 'metadata')
+  const [name, namespace] = [field(metadata, 'name'), field(metadata, 'namespace')]
+  if (name !== reference.name || namespace !== reference.namespace) {
+    throw new WatchFailure(
+      'protocol',
+      `${describeReference(reference)}: the API server answered with another object: does a proxy drop the fieldSelector?`,
+    )
+  }
+  try {
+    const object = decodeObject(reference, json)
+    const { resourceVersion, uid } = object
+    return { observation: { state: 'present', object }, resourceVersion, uid }
+  } catch (error) {
+    if (!(error instanceof InvalidObjectError)) throw error
+    const uid = field(metadata, 'uid')
+    return {
+      observation: {
+        state: 'unknown',
+        reason: 'ObjectInvalid',
+        message: `${describeReference(reference)}: ${error.message}`,
+      },
+      resourceVersion: resourceVersionOf(json),
+      uid: typeof uid === 'string' ? uid : '',
+    }
+  }
+}
+
+/** The object is not there, as of this version of the collection. */
+export function sightAbsence(resourceVersion: string | undefined): Sighting {
+  return { observation: { state: 'absent' }, resourceVersion, uid: undefined }
+}
+
+/**
+ * What a list of this one object says.
+ * @throws WatchFailure if it is no list
+ */
+export function sightList(reference: ObjectReference, json: unknown): Sighting {
+  const items = field(json, 'items')
+  // Go prints an empty list as null.
+  if (items !== null && !Array.isArray(items)) {
+    throw new WatchFailure('protocol', `${describeReference(reference)}: the API server's answer is no list`)
+  }
+  const [item, ...others] = (items ?? []) as unknown[]
+  if (item === undefined) return sightAbsence(resourceVersionOf(json))
+  // More than the one: the selector was dropped on the way, and any of them may be meant.
+  return sightObject(reference, others.length === 0 ? item : undefined)
+}
+
+/** metadata.resourceVersion of an object, a list or a bookmark. */
+export function resourceVersionOf(json: unknown): string | undefined {
+  const version = field(field(json, 'metadata'), 'resourceVersion')
+  return typeof version === 'string' && version !== '' ? version : undefined
+}

@@ -1,0 +1,41 @@
+/** The times that watching lives by: milliseconds, where nothing else is said. Tests give shorter ones. */
+export interface WatchTiming {
+  /** The first delay after a failure; each further one doubles it. */
+  readonly firstDelay: number
+  readonly longestDelay: number
+  /** While no watch at all gets through, one of them tries at least this often: a server that is back is soon noticed. */
+  readonly scoutDelay: number
+  /** When that one got through, the others follow at random within this time. */
+  readonly wakeSpread: number
+  /** A Retry-After is honoured up to this. */
+  readonly longestRetryAfter: number
+  /** A watch that lived this long was a success: delays begin anew. */
+  readonly healthyAfter: number
+  /** For the answer to a read, and for the head of a watch. */
+  readonly requestTimeout: number
+  /** A server that has not ended the initial events by then is taken for one that knows none. */
+  readonly initialEventsTimeout: number
+  /** Seconds: each watch asks for a random length between the two, so that they do not all end at once. */
+  readonly watchSeconds: readonly [shortest: number, longest: number]
+  /** A watch that outlives what it asked for by this is cut: the server, or something between, has forgotten it. */
+  readonly overrun: number
+  /**
+   * A denial hides content that is known only after this time: an API server that has just started denies
+   * everybody, until it has read its roles.
+   */
+  readonly denialGrace: number
+}
+
+export const defaultTiming: WatchTiming = {
+  firstDelay: 500,
+  longestDelay: 30_000,
+  scoutDelay: 2_000,
+  wakeSpread: 500,
+  longestRetryAfter: 120_000,
+  healthyAfter: 10_000,
+  requestTimeout: 15_000,
+  initialEventsTimeout: 10_000,
+  watchSeconds: [300, 600],
+  overrun: 30_000,
+  denialGrace: 5_000,
+}

@@ -1,0 +1,139 @@
+/** One watch stream, event by event: what each says goes to the stored object. */
+import { compareResourceVersions } from '../resource-version.js'
+import type { Sighting, StoredObject } from '../stored-object.js'
+import { describeReference, type ObjectReference } from '../types.js'
+import { field, refusedRequest, statusMessage, WatchFailure } from './failure.js'
+import { resourceVersionOf, sightAbsence, sightObject } from './sighting.js'
+
+/** The annotation of the bookmark that ends the initial events (KEP-3157). */
+const initialEventsEnd = 'k8s.io/initial-events-end'
+
+export class WatchSession {
+  /** From where the next watch can go on. Undefined while the initial events are not complete. */
+  #position: string | undefined
+  #heard = false
+  #seen = false
+  /** A fresh read has told all up to here: what the stream says of earlier versions is old. */
+  #settledUpTo: string | undefined
+
+  /**
+   * @param from the version that the watch was asked to go on from; undefined where initial events come first
+   * @param readFresh settles a sighting that is older than what is known
+   */
+  constructor(
+    private readonly stored: StoredObject,
+    from: string | undefined,
+    private readonly readFresh: () => Promise<Sighting>,
+  ) {
+    this.#position = from
+  }
+
+  get initialEventsPending(): boolean {
+    return this.#position === undefined
+  }
+
+  /**
+   * From where the next watch can go on, once this one has ended in order. Undefined if it never said anything: a watch from a
+   * version that the server's etcd has not reached (it was restored from a backup) is silent for ever, so a list must follow.
+   */
+  get resumeFrom(): string | undefined {
+    return this.#heard ? this.#position : undefined
+  }
+
+  /** @throws WatchFailure for an ERROR event, and for what is no event */
+  async take(line: string): Promise<void> {
+    const event = parse(line, this.stored.reference)
+    const [type, object] = [field(event, 'type'), field(event, 'object')]
+    switch (type) {
+      case 'ADDED':
+      case 'MODIFIED':
+        this.#seen = true
+        await this.#offer(sightObject(this.stored.reference, object))
+        this.#advance(resourceVersionOf(object))
+        break
+      case 'DELETED':
+        // The object's resourceVersion is the deletion's. That it is the right object is checked before it is believed.
+        sightObject(this.stored.reference, object)
+        await this.#offer(sightAbsence(resourceVersionOf(object)))
+        this.#advance(resourceVersionOf(object))
+        break
+      case 'BOOKMARK':
+        await this.#takeBookmark(object)
+        break
+      case 'ERROR':
+        throw errorEvent(this.stored, object)
+      default:
+        // A type that a later Kubernetes may bring: nothing that we asked for.
+        return
+    }
+    this.#heard = true
+  }
+
+  async #takeBookmark(object: unknown): Promise<void> {
+    const version = resourceVersionOf(object)
+    if (this.#position !== undefined) {
+      if (version !== undefined && isBelow(version, this.#position)) {
+        throw new WatchFailure(
+          'expired',
+          `${describeReference(this.stored.reference)}: the watch went backwards, from ${this.#position} to ${version}`,
+        )
+      }
+      this.#advance(version)
+      this.stored.current()
+      return
+    }
+    if (field(field(field(object, 'metadata'), 'annotations'), initialEventsEnd) !== 'true') return
+    this.#position = version
+    if (this.#seen) this.stored.current()
+    else await this.#offer(sightAbsence(version))
+  }
+
+  async #offer(sighting: Sighting): Promise<void> {
+    const { resourceVersion } = sighting
+    if (resourceVersion !== undefined && this.#settledUpTo !== undefined) {
+      if (!isBelow(this.#settledUpTo, resourceVersion)) return
+    }
+    if (this.stored.offer(sighting) === 'accepted') return
+    const fresh = await this.readFresh()
+    this.stored.confirm(fresh)
+    this.#settledUpTo = fresh.resourceVersion
+  }
+
+  /** Initial events come in no order of versions: only the bookmark at their end is a position. */
+  #advance(version: string | undefined): void {
+    if (version === undefined || this.#position === undefined) return
+    if (isBelow(this.#position, version)) this.#position = version
+  }
+}
+
+function isBelow(a: string, b: string): boolean {
+  return (compareResourceVersions(a, b) ?? 0) < 0
+}
+
+function parse(line: string, reference: ObjectReference): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    // The parser's own message quotes the line, which holds the object.
+    const what = `a line of the watch (${line.length} characters) is not JSON`
+    throw new WatchFailure('protocol', `${describeReference(reference)}: ${what}`)
+  }
+}
+
+/** An ERROR event carries a metav1.Status, with the code that an HTTP answer would have had. */
+function errorEvent({ reference }: StoredObject, status: unknown): WatchFailure {
+  const code = field(status, 'code')
+  const seconds = field(field(status, 'details'), 'retryAfterSeconds')
+  if (typeof code !== 'number') {
+    const said = statusMessage(status)
+    return new WatchFailure(
+      'protocol',
+      `${describeReference(reference)}: the watch ended in an error${said && `: ${said}`}`,
+    )
+  }
+  return refusedRequest(reference, 'watch', {
+    status: code,
+    retryAfter: typeof seconds === 'number' ? seconds * 1000 : undefined,
+    body: status,
+  })
+}

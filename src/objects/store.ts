@@ -1,0 +1,79 @@
+/** The objects that a source follows, and the newest known version of each. */
+import { StoredObject } from './stored-object.js'
+import {
+  describeReference,
+  type ObjectReference,
+  type ObjectVersion,
+  type Observation,
+  type SourceListener,
+  type WantedObject,
+} from './types.js'
+
+export interface Following {
+  readonly added: readonly StoredObject[]
+  readonly dropped: readonly StoredObject[]
+}
+
+export class ObjectStore {
+  readonly #objects = new Map<string, StoredObject>()
+  readonly #subscribers = new Set<() => void>()
+  readonly #tell: Pick<SourceListener, 'observed' | 'confirmed'>
+
+  constructor(listener: SourceListener) {
+    this.#tell = {
+      observed: (reference, observation, details) => {
+        listener.observed(reference, observation, details)
+        for (const subscriber of this.#subscribers) subscriber()
+      },
+      confirmed: (reference) => listener.confirmed(reference),
+    }
+  }
+
+  /** Keeps these and forgets all others; a published version raises the floor of an object that is kept, too. */
+  follow(wanted: readonly WantedObject[]): Following {
+    const keys = new Set(wanted.map(({ reference }) => describeReference(reference)))
+    const dropped = [...this.#objects.values()].filter(
+      ({ reference }) => !keys.has(describeReference(reference)),
+    )
+    for (const stored of dropped) this.#forget(stored)
+    const added: StoredObject[] = []
+    for (const { reference, published } of wanted) {
+      let stored = this.#objects.get(describeReference(reference))
+      if (stored === undefined) {
+        stored = new StoredObject(reference, this.#tell)
+        this.#objects.set(describeReference(reference), stored)
+        added.push(stored)
+      }
+      if (published !== undefined) stored.published(published)
+    }
+    return { added, dropped }
+  }
+
+  latest(reference: ObjectReference): Observation | undefined {
+    return this.#objects.get(describeReference(reference))?.latest
+  }
+
+  published(reference: ObjectReference, version: ObjectVersion): void {
+    this.#objects.get(describeReference(reference))?.published(version)
+  }
+
+  values(): IterableIterator<StoredObject> {
+    return this.#objects.values()
+  }
+
+  /** Forgets all: the listener hears nothing more. */
+  close(): void {
+    for (const stored of this.#objects.values()) stored.forget()
+  }
+
+  #forget(stored: StoredObject): void {
+    stored.forget()
+    this.#objects.delete(describeReference(stored.reference))
+  }
+
+  /** Calls back after each change of an observation, until the function that it returns is called. */
+  subscribe(changed: () => void): () => void {
+    this.#subscribers.add(changed)
+    return () => void this.#subscribers.delete(changed)
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The newest known version of one object, and the rule that it never goes backwards.
+ *
+ * The floor is the highest resource version that was observed or published. A sighting below it comes from a lagging
+ * cache, or from an etcd that was restored from a backup; only a fresh read can tell which. So `offer` refuses it as
+ * stale, and the caller comes back with `confirm` and the answer of a read that began after that.
+ */
+import { compareResourceVersions, isComparable } from './resource-version.js'
+import { isSameData, isSameObservation } from './same-observation.js'
+import type { ObjectReference, ObjectVersion, Observation, SourceListener } from './types.js'
+
+/** What was seen of an object, and as of which resource version. */
+export interface Sighting {
+  readonly observation: Observation
+  /** Of the object; for an absence, of the list or of the deletion. Undefined where the server gave none. */
+  readonly resourceVersion: string | undefined
+  /** The empty string where it is not known; undefined for an absence. */
+  readonly uid: string | undefined
+}
+
+interface Floor {
+  readonly resourceVersion: string
+  readonly uid: string | undefined
+}
+
+export class StoredObject {
+  #latest: Observation | undefined
+  #floor: Floor | undefined
+  /** The highest floor of the history that a rewind has undone: what was published out of it is no floor any more. */
+  #undone: string | undefined
+  #forgotten = false
+
+  constructor(
+    readonly reference: ObjectReference,
+    private readonly listener: Pick<SourceListener, 'observed' | 'confirmed'>,
+  ) {}
+
+  get latest(): Observation | undefined {
+    return this.#latest
+  }
+
+  /** Raises the floor. A version that cannot be compared (it was published out of files) is none. */
+  published(version: ObjectVersion): void {
+    if (!isComparable(version.resourceVersion)) return
+    if (this.#undone !== undefined && !isAbove(version.resourceVersion, this.#undone)) return
+    this.#raise(version)
+  }
+
+  /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must tell. */
+  offer(sighting: Sighting): 'accepted' | 'stale' {
+    if (this.#isStale(sighting)) return 'stale'
+    this.#accept(sighting, false)
+    return 'accepted'
+  }
+
+  /** Takes what a fresh read has seen, which accepts no cache. If it is older than the floor, history was rewound. */
+  confirm(sighting: Sighting): void {
+    const { resourceVersion } = sighting
+    const rewound = resourceVersion !== undefined && isComparable(resourceVersion) && this.#isStale(sighting)
+    if (rewound && this.#floor !== undefined) {
+      if (this.#undone === undefined || isAbove(this.#floor.resourceVersion, this.#undone)) {
+        this.#undone = this.#floor.resourceVersion
+      }
+      this.#floor = undefined
+    }
+    this.#accept(sighting, rewound)
+  }
+
+  /** Sets what is known without looking at versions: for what could not be read, and for sources that have no order. */
+  say(observation: Observation, details = { rewound: false }): void {
+    if (this.#forgotten || isSameObservation(this.#latest, observation)) return
+    this.#latest = observation
+    this.listener.observed(this.reference, observation, details)
+  }
+
+  /** The source has confirmed that what was last said is current. */
+  current(): void {
+    if (this.#forgotten) return
+    this.listener.confirmed(this.reference)
+  }
+
+  /** Nothing more is told: what is still under way for it comes to nothing. */
+  forget(): void {
+    this.#forgotten = true
+  }
+
+  #accept(sighting: Sighting, rewound: boolean): void {
+    const { resourceVersion, uid } = sighting
+    if (resourceVersion !== undefined) this.#raise({ resourceVersion, uid })
+    this.say(sighting.observation, { rewound })
+    this.current()
+  }
+
+  #raise(version: Floor): void {
+    if (!isComparable(version.resourceVersion)) return
+    if (this.#floor !== undefined && !isAbove(version.resourceVersion, this.#floor.resourceVersion)) return
+    this.#floor = { resourceVersion: version.resourceVersion, uid: version.uid }
+  }
+
+  #isStale({ resourceVersion, uid, observation }: Sighting): boolean {
+    if (resourceVersion === undefined || !isComparable(resourceVersion)) return true
+    if (this.#floor === undefined) return false
+    const order = compareResourceVersions(resourceVersion, this.#floor.resourceVersion) ?? -1
+    if (order !== 0) return order < 0
+    // The same version of another object, or of other content, comes from another history.
+    if (uid !== this.#floor.uid && uid !== '' && this.#floor.uid !== '') return true
+    return (
+      this.#latest?.state === 'present' &&
+      this.#latest.object.resourceVersion === resourceVersion &&
+      observation.state === 'present' &&
+      !isSameData(this.#latest.object.data, observation.object.data)
+    )
+  }
+}
+
+function isAbove(a: string, b: string): boolean {
+  return (compareResourceVersions(a, b) ?? 0) > 0
+}

@@ -1,0 +1,27 @@
+/**
+ * The reasons that holdfast gives in conditions, events, logs and metrics. They are an alerting contract:
+ * none is ever renamed.
+ */
+export const reasons = [
+  'Published',
+  'Unchanged',
+  'Removed',
+  'ObjectMissing',
+  'ObjectInvalid',
+  'CertificateInvalid',
+  'PublishFailed',
+  'DurabilityUnknown',
+  'DriftRepaired',
+  'TargetForeign',
+  'TargetUnfit',
+  'NoSpace',
+  'Busy',
+  'AccessDenied',
+  'SourceUnavailable',
+  'HistoryRewound',
+  'HookFailed',
+  'CertificateExpired',
+  'ConfigurationInvalid',
+] as const
+
+export type Reason = (typeof reasons)[number]

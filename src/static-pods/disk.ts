@@ -1,0 +1,274 @@
+/*
+ * The room's door to the disk. Everything that it writes goes through the file system seam, so that a test can stop an
+ * installation at each of its calls. Failures are DurableWriteErrors, as the durable core has them.
+ */
+import { basename, dirname, join } from 'node:path'
+import { DurableWriteError, fault, isSystemFailure } from '../durable/errors.js'
+import type { Descriptor, FileSystem } from '../durable/file-system.js'
+import {
+  directoryPublication,
+  filePublication,
+  type DirectoryChange,
+  type DirectoryRequest,
+  type PublicationOptions,
+  type RecordedObject,
+  type ReplaceFileOptions,
+  type ReplaceResult,
+} from '../durable/index.js'
+import { compare, readPublication } from '../durable/inspect.js'
+import { namesFor } from '../durable/names.js'
+import { NodeFileSystem } from '../durable/node-file-system.js'
+import { probeJournal } from '../durable/probe-journal.js'
+import { publish } from '../durable/publish.js'
+import { remove } from '../durable/remove.js'
+import { lockFile, type Held } from './lock-file.js'
+import { checkTarget } from '../durable/request.js'
+import { openParent, resolve } from '../durable/resolve.js'
+import { Scope } from '../durable/scope.js'
+
+export type DirectoryPublicationRequest = DirectoryRequest & PublicationOptions
+
+export interface FileRequest {
+  readonly path: string
+  readonly content: Uint8Array
+  readonly options: ReplaceFileOptions & PublicationOptions
+}
+
+export interface Difference {
+  /** The target exists. */
+  readonly exists: boolean
+  readonly changes: readonly DirectoryChange[]
+}
+
+export type { Held }
+
+export class Disk {
+  constructor(readonly fs: FileSystem = new NodeFileSystem()) {}
+
+  /**
+   * Publishes directories, with one barrier before and one after for all of them. Those that did not fail stay published.
+   * @throws DurableWriteError of the gravest failure: unknown durability before all others
+   */
+  async publishDirectories(
+    requests: readonly DirectoryPublicationRequest[],
+    signal: AbortSignal | undefined,
+  ): Promise<ReplaceResult[]> {
+    return whole(
+      await publish(
+        requests.map((request) => directoryPublication(this.fs, request)),
+        signal,
+      ),
+    )
+  }
+
+  /** The same for files. */
+  async publishFiles(
+    requests: readonly FileRequest[],
+    signal: AbortSignal | undefined,
+  ): Promise<ReplaceResult[]> {
+    return whole(
+      await publish(
+        requests.map(({ path, content, options }) => filePublication(this.fs, path, content, options)),
+        signal,
+      ),
+    )
+  }
+
+  /** How a directory differs from what it is to be. Writes nothing. */
+  async difference(request: DirectoryPublicationRequest): Promise<Difference> {
+    const publication = directoryPublication(this.fs, request)
+    let seen: Awaited<ReturnType<typeof publication.preview>>
+    try {
+      seen = await this.#looking(request.target, publication.preview())
+    } finally {
+      await publication.close()
+    }
+    const { wanted, found } = seen
+    const kinds = { missing: 'add', unexpected: 'remove' } as const
+    const changes = compare(wanted, found).map(({ path, problem }) => ({
+      path,
+      change: problem === 'missing' || problem === 'unexpected' ? kinds[problem] : ('change' as const),
+    }))
+    return { exists: found !== undefined, changes }
+  }
+
+  /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
+  async isSettled(target: string): Promise<boolean | undefined> {
+    const known = await this.#looking(target, readPublication(this.fs, target))
+    return known && known.settled && known.digest === known.actual
+  }
+
+  /** Whether what holdfast published at a path has been changed; undefined where it has published nothing. */
+  async isDrifted(target: string): Promise<boolean | undefined> {
+    const known = await this.#looking(target, readPublication(this.fs, target))
+    return known && known.digest !== known.actual
+  }
+
+  /** The objects that a target was last published from. */
+  async recordedObjects(target: string): Promise<readonly RecordedObject[]> {
+    return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
+  }
+
+  /** Takes an advisory lock on a file: see lock-file.ts. */
+  async lock(path: string, timeout: number, signal: AbortSignal | undefined): Promise<Held> {
+    return lockFile(this.fs, path, timeout, signal)
+  }
+
+  /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
+  async replaceLink(path: string, text: string): Promise<void> {
+    await this.#inParent(path, 'could not make the link', async (parent, name, visible) => {
+      const staging = namesFor(name).staging(this.fs.random())
+      for (const entry of await this.fs.list(parent)) {
+        if (namesFor(name).stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
+      }
+      const found = await this.fs.look(parent, name)
+      if (found !== undefined && found.type !== 'symlink' && found.type !== 'file') {
+        throw new DurableWriteError(`${path} is no symbolic link; it was left alone; move it away`, {
+          ...{ code: 'EEXIST', syscall: 'lstat', path, reason: 'TargetForeign' },
+        })
+      }
+      await this.fs.createLink(parent, staging, text)
+      await this.#sync(parent)
+      await this.fs.rename(parent, staging, parent, name, 'replace')
+      visible()
+      await this.#sync(parent)
+      await probeJournal(this.fs, parent, namesFor(name))
+    })
+  }
+
+  /** Removes what a publication of this path, or of this link, left when it was killed; unless one is under way. */
+  async tidy(path: string): Promise<void> {
+    const names = namesFor(basename(path))
+    await this.inDirectory(dirname(path), async (directory) => {
+      const left = (await this.fs.list(directory)).filter((entry) => names.stagingOf(entry) !== undefined)
+      if (left.length === 0) return
+      const held = await this.lock(join(dirname(path), names.lock), 0, undefined).catch((error: unknown) => {
+        if (error instanceof DurableWriteError && error.reason === 'Busy') return undefined
+        throw error
+      })
+      if (held === undefined) return
+      try {
+        for (const entry of left) await remove(this.fs, directory, entry)
+      } finally {
+        await held.release()
+      }
+    })
+  }
+
+  /** Removes a file, durably. False where there was none. */
+  async removeFile(path: string): Promise<boolean> {
+    let removed = false
+    await this.#inParent(path, 'could not remove', async (parent, name, visible) => {
+      if ((await this.fs.look(parent, name)) === undefined) return
+      await this.fs.removeFile(parent, name)
+      removed = true
+      visible()
+      await this.#sync(parent)
+    })
+    return removed
+  }
+
+  /** Syncs a directory's own entries and all that is in it: files, and directories below. */
+  async syncTree(path: string): Promise<void> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const all = await openAll(scope, place.anchor, place.name)
+      await this.#sync(...all)
+    } catch (error) {
+      throw told(path, error, true, 'could not sync')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /**
+   * Opens a directory for as long as `use` runs; undefined where it does not exist.
+   * @throws DurableWriteError
+   */
+  async inDirectory<T>(path: string, use: (directory: Descriptor) => Promise<T>): Promise<T | undefined> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, join(checkTarget(path), 'x'))
+      if (place.missing.length > 0) return undefined
+      return await use(place.anchor)
+    } catch (error) {
+      throw told(path, error, false, 'could not work in')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  async #looking<T>(path: string, look: Promise<T>): Promise<T> {
+    try {
+      return await look
+    } catch (error) {
+      throw told(path, error, false, 'could not read')
+    }
+  }
+
+  async #inParent(
+    path: string,
+    doing: string,
+    work: (parent: Descriptor, name: string, visible: () => void) => Promise<void>,
+  ): Promise<void> {
+    const scope = new Scope(this.fs)
+    let published = false
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const { directory } = await openParent(scope, place)
+      await work(directory, basename(path), () => (published = true))
+    } catch (error) {
+      throw told(path, error, published, doing)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  async #sync(...descriptors: Descriptor[]): Promise<void> {
+    const failure = (await this.fs.sync(descriptors)).find((outcome) => outcome !== undefined)
+    if (failure) throw failure
+  }
+
+  /** fsync of one open directory. @throws the system's failure */
+  async syncDirectory(directory: Descriptor): Promise<void> {
+    await this.#sync(directory)
+  }
+
+  /** The path without symbolic links in its parent; the parent need not exist. */
+  async realPath(path: string): Promise<string> {
+    const scope = new Scope(this.fs)
+    try {
+      const { realParent, name } = await this.#looking(path, resolve(scope, checkTarget(path)))
+      return join(realParent, name)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+}
+
+function told(path: string, error: unknown, published: boolean, doing: string): unknown {
+  return isSystemFailure(error) ? fault(path, error, published, `${doing} ${path}`) : error
+}
+
+/** Opens a directory with all that is in it, and what holds it. */
+async function openAll(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor[]> {
+  const all: Descriptor[] = [parent]
+  const walk = async (directory: Descriptor): Promise<void> => {
+    all.push(directory)
+    for (const entry of await scope.fs.list(directory)) {
+      const type = (await scope.fs.look(directory, entry))?.type
+      if (type === 'file') all.push(await scope.keep(scope.fs.openFile(directory, entry)))
+      if (type === 'directory') await walk(await scope.keep(scope.fs.openDirectory(directory, entry)))
+    }
+  }
+  await walk(await scope.keep(scope.fs.openDirectory(parent, name)))
+  return all
+}
+
+function whole(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult[] {
+  const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
+  const gravest = errors.find(({ published }) => published) ?? errors[0]
+  if (gravest) throw gravest
+  return outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
+}

@@ -1,0 +1,85 @@
+import type { Log } from '../log.js'
+import type { Disk } from './disk.js'
+import {
+  lastKnownGood,
+  liveManifestPath,
+  olderRevisions,
+  podOf,
+  recordLastKnownGood,
+  wholeRevision,
+  type StaticPodPlaces,
+} from './last-known-good.js'
+import { encodeManifest, type Manifest } from './manifest.js'
+import { operationLockName } from './names.js'
+import { newUid } from './pod-uid.js'
+import { join } from 'node:path'
+
+/** By which an operator knows a fallback (library-go: pkg/operator/staticpod/startupmonitor/annotations). */
+const prefix = 'startup-monitor.static-pods.openshift.io/'
+export const fallbackForRevision = `${prefix}fallback-for-revision`
+const fallbackReason = `${prefix}fallback-reason`
+const fallbackMessage = `${prefix}fallback-message`
+
+/** Characters of a message: annotations have room, people do not. */
+const longestMessage = 1000
+
+export interface Cause {
+  /** One word: `NotReady`. */
+  readonly reason: string
+  readonly message: string
+}
+
+/**
+ * Puts the manifest of the last known good revision in the place of one that did not become ready, or that of the newest
+ * older revision that is whole, which then becomes the last known good one. Returns the revision; undefined where there is
+ * none, and nothing was changed. To be called under the manifest lock.
+ * @throws DurableWriteError; Busy while an installation or a prune is under way
+ */
+export async function fallBack(
+  places: StaticPodPlaces,
+  from: number,
+  cause: Cause,
+  disk: Disk,
+  log: Log,
+): Promise<number | undefined> {
+  const pod = podOf(places)
+  const held = await disk.lock(join(places.resourceDirectory, operationLockName(pod)), 0, undefined)
+  try {
+    const known = await lastKnownGood(places)
+    const candidates = [
+      ...(known === undefined || known === from ? [] : [known]),
+      ...(await olderRevisions(places, from)).filter((revision) => revision !== known),
+    ]
+    for (const revision of candidates) {
+      const manifest = await wholeRevision(places, revision, disk, log)
+      if (manifest === undefined) continue
+      // First the link: prune keeps what it leads to, and killed in between, the next run finds the same revision.
+      if (revision !== known) await recordLastKnownGood(places, revision, disk)
+      await makeLive(places, manifest, from, cause, disk, log)
+      return revision
+    }
+    return undefined
+  } finally {
+    await held.release()
+  }
+}
+
+async function makeLive(
+  places: StaticPodPlaces,
+  manifest: Manifest,
+  from: number,
+  { reason, message }: Cause,
+  disk: Disk,
+  log: Log,
+): Promise<void> {
+  // A uid of its own: kubelets before 1.23 would take it for the pod that ran before.
+  const content = encodeManifest(manifest, newUid(), {
+    [fallbackForRevision]: String(from),
+    [fallbackReason]: reason,
+    [fallbackMessage]: message.slice(0, longestMessage),
+  })
+  await disk.publishFiles(
+    [{ path: liveManifestPath(places), content, options: { mode: 0o600, log } }],
+    undefined,
+  )
+}

@@ -1,0 +1,114 @@
+/*
+ * One revision from the API, as an operator's installer pod does it: settle, read everything, write, tell. The deadline
+ * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
+ */
+import type { Log } from '../log.js'
+import { Cluster, clusterTiming, type ClusterTiming, type DecodeObject } from './cluster.js'
+import { DurableWriteError } from '../durable/errors.js'
+import type { ApiClient } from '../objects/kubernetes/client.js'
+import type { Disk } from './disk.js'
+import { tell, type InstallEvent } from './events.js'
+import { messageOf, StaticPodError, Superseded } from './failure.js'
+import { dryRun, install, type InstallResult, type InstallSettings } from './install.js'
+import type { JsonMap } from './json.js'
+import { kubeletVersion } from './kubelet-version.js'
+import { planFromApi, type RevisionObjects } from './plan-from-api.js'
+import { needsOwnUid } from './pod-uid.js'
+import { settle, settleTiming, type SettleTiming } from './settle.js'
+
+export interface ApiInstallRequest {
+  readonly objects: RevisionObjects
+  readonly nodeName: string
+  /** The installer's own pod: with it, it settles with others first. */
+  readonly podName: string | undefined
+  readonly resourceDirectory: string
+  readonly manifestDirectory: string
+  readonly manifestLock: string | undefined
+  /** Milliseconds for the whole run. */
+  readonly timeout: number
+  readonly dryRun: boolean
+  readonly requireProven: boolean
+  readonly checkHostPaths: boolean
+}
+
+export interface ApiInstallMeans {
+  readonly api: ApiClient
+  readonly decode: DecodeObject
+  readonly disk: Disk
+  readonly log: Log
+  readonly signal: AbortSignal
+  /** The host's or pod's name, for events. */
+  readonly instance: string
+  readonly timing?: { readonly settle?: SettleTiming; readonly cluster?: ClusterTiming }
+}
+
+/** @throws StaticPodError, Superseded, InvalidInput, DurableWriteError */
+export async function installFromApi(
+  request: ApiInstallRequest,
+  means: ApiInstallMeans,
+): Promise<InstallResult> {
+  const { api, log, timing } = means
+  const { namespace, pod, revision } = request.objects
+  const deadline = AbortSignal.timeout(request.timeout)
+  const end = performance.now() + request.timeout
+  const signal = AbortSignal.any([means.signal, deadline])
+  const cluster = new Cluster(api, means.decode, log, timing?.cluster ?? clusterTiming)
+  const origin = { namespace, pod, instance: means.instance, ownPod: undefined as JsonMap | undefined }
+  const say = async (event: InstallEvent): Promise<void> => {
+    if (!request.dryRun) await tell(api, origin, event, log)
+  }
+  try {
+    if (request.podName !== undefined && !request.dryRun) {
+      const { podName, nodeName } = request
+      const settling = { namespace, revision, nodeName, podName, timing: timing?.settle ?? settleTiming }
+      origin.ownPod = await settle(cluster, settling, log, signal)
+    }
+    const result = await readAndWrite(cluster, request, means, signal, () => end - performance.now())
+    await say({
+      ...{ type: 'Normal', reason: 'StaticPodInstallerCompleted' },
+      note: `Successfully installed revision ${revision}`,
+    })
+    return result
+  } catch (error) {
+    const told = deadline.aborted ? late(error, request.timeout) : error
+    if (told instanceof Superseded || means.signal.aborted) throw told
+    await say({
+      ...{ type: 'Warning', reason: 'StaticPodInstallerFailed' },
+      note: `Installing revision ${revision}: ${messageOf(told)}`,
+    })
+    throw told
+  }
+}
+
+async function readAndWrite(
+  cluster: Cluster,
+  request: ApiInstallRequest,
+  { disk, log }: ApiInstallMeans,
+  signal: AbortSignal,
+  timeLeft: () => number,
+): Promise<InstallResult> {
+  const { nodeName, resourceDirectory, manifestDirectory, objects } = request
+  const kubelet = await kubeletVersion(cluster, nodeName, log, signal)
+  const words = { revision: objects.revision, nodeName }
+  const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet) }
+  const plan = await planFromApi(cluster, objects, planning, signal)
+  const settings: InstallSettings = {
+    ...{ disk, log, signal, manifestDirectory },
+    manifestLock: request.manifestLock,
+    timeLeft: () => Math.max(0, timeLeft()),
+    requireProven: request.requireProven,
+    checkHostPaths: request.checkHostPaths,
+    // An installer's container sees no more of the host than it mounts.
+    warnOfHostPaths: false,
+  }
+  return request.dryRun ? dryRun(plan, settings) : install(plan, settings)
+}
+
+/** What the deadline cut short, said so; what is known of the disk stays as it was told. */
+function late(error: unknown, timeout: number): unknown {
+  if (error instanceof DurableWriteError || error instanceof Superseded) return error
+  return new StaticPodError(
+    `the installation was not done within ${timeout / 1000} s (--timeout-duration): ${messageOf(error)}`,
+    { cause: error },
+  )
+}

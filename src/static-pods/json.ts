@@ -1,0 +1,18 @@
+/* Looking into JSON that nobody has checked. */
+
+export type JsonMap = Readonly<Record<string, unknown>>
+
+/** undefined for everything but a map. */
+export function asMap(value: unknown): JsonMap | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonMap) : undefined
+}
+
+/** Empty for everything but a list. */
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** undefined for everything but a text. */
+export function asText(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

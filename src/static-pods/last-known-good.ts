@@ -1,0 +1,100 @@
+/*
+ * The revision that was last seen ready: a symbolic link `<target>-last-known-good` in the resource directory, which leads to
+ * the copy of the manifest in that revision. Only a revision that is whole counts.
+ */
+import { readlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import type { Log } from '../log.js'
+import type { Disk } from './disk.js'
+import { messageOf, StaticPodError } from './failure.js'
+import { parseManifest, type Manifest } from './manifest.js'
+import { entriesOf } from './named-revisions.js'
+import { revisionName, revisionOf } from './names.js'
+import { codeOf, readSmallFile } from './read-file.js'
+
+/** Where the parts of one static pod are, by the names that startup-monitor uses. */
+export interface StaticPodPlaces {
+  readonly resourceDirectory: string
+  readonly manifestDirectory: string
+  /** `kube-apiserver`. */
+  readonly target: string
+}
+
+export function podOf({ target }: StaticPodPlaces): string {
+  return `${target}-pod`
+}
+
+export function liveManifestPath(places: StaticPodPlaces): string {
+  return join(places.manifestDirectory, `${podOf(places)}.yaml`)
+}
+
+export function monitorManifestPath({ manifestDirectory, target }: StaticPodPlaces): string {
+  return join(manifestDirectory, `${target}-startup-monitor-pod.yaml`)
+}
+
+export function lastKnownGoodPath({ resourceDirectory, target }: StaticPodPlaces): string {
+  return join(resourceDirectory, `${target}-last-known-good`)
+}
+
+export function manifestCopyPath(places: StaticPodPlaces, revision: number): string {
+  const pod = podOf(places)
+  return join(places.resourceDirectory, revisionName(pod, revision), `${pod}.yaml`)
+}
+
+/** The revision that the link leads to; undefined where there is no link, or it leads elsewhere. */
+export async function lastKnownGood(places: StaticPodPlaces): Promise<number | undefined> {
+  const path = lastKnownGoodPath(places)
+  try {
+    const text = resolve(dirname(path), await readlink(path))
+    return revisionOf(podOf(places), basename(dirname(text)))
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'EINVAL') return undefined
+    throw error
+  }
+}
+
+/** Makes the link lead to this revision: atomically, and durable on return. @throws DurableWriteError */
+export async function recordLastKnownGood(
+  places: StaticPodPlaces,
+  revision: number,
+  disk: Disk,
+): Promise<void> {
+  await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
+}
+
+/** The manifest of a revision that is whole; undefined, with the reason in the log, for one that is not. */
+export async function wholeRevision(
+  places: StaticPodPlaces,
+  revision: number,
+  disk: Disk,
+  log: Log,
+): Promise<Manifest | undefined> {
+  const path = manifestCopyPath(places, revision)
+  try {
+    const bytes = await readSmallFile(path)
+    if (bytes === undefined) throw new StaticPodError('its copy of the manifest is missing')
+    const manifest = await parseManifest(bytes, path)
+    if (manifest.revision !== undefined && manifest.revision !== String(revision)) {
+      throw new StaticPodError(`its manifest is labelled as revision ${manifest.revision}`)
+    }
+    // Where holdfast published it, its record tells of every file; else the manifest has to do.
+    if ((await disk.isDrifted(dirname(path))) === true) {
+      throw new StaticPodError('its files are not as they were published')
+    }
+    return manifest
+  } catch (error) {
+    log.warn({ revision, path, why: messageOf(error) }, 'this revision is not whole')
+    return undefined
+  }
+}
+
+/** Revisions on the disk that are older than this one, the newest first. */
+export async function olderRevisions(places: StaticPodPlaces, revision: number): Promise<number[]> {
+  const pod = podOf(places)
+  return (await entriesOf(places.resourceDirectory))
+    .flatMap((entry) => (entry.isDirectory() ? [revisionOf(pod, entry.name)] : []))
+    .filter((found) => found !== undefined)
+    .filter((found) => found < revision)
+    .sort((a, b) => b - a)
+}

@@ -1,0 +1,87 @@
+import { findApiReference } from './api-references.js'
+import { InvalidInput, messageOf } from './failure.js'
+import { asList, asMap, asText, type JsonMap } from './json.js'
+import { parseManifestText } from './manifest-text.js'
+import { withText } from './string-fields.js'
+
+/** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
+export interface Manifest {
+  readonly pod: JsonMap
+  readonly name: string
+  /** undefined: kubelet's default. */
+  readonly namespace: string | undefined
+  /** The label `revision`. */
+  readonly revision: string | undefined
+  readonly uid: string | undefined
+  readonly annotations: JsonMap
+}
+
+/**
+ * Reads a manifest. `place` names it in messages.
+ * @throws InvalidInput for what is not one Pod, or not whole; nothing of the text is quoted
+ */
+export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
+  let value: unknown
+  try {
+    value = await parseManifestText(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    const what = error instanceof TypeError ? 'it is not UTF-8 text' : messageOf(error)
+    throw new InvalidInput(`${place}: ${what}`)
+  }
+  const pod = asMap(withText(value))
+  if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; a Pod is needed`)
+  if (pod.kind !== 'Pod' || pod.apiVersion !== 'v1') {
+    const found = `kind ${shown(pod.kind)}, apiVersion ${shown(pod.apiVersion)}`
+    throw new InvalidInput(
+      `${place}: ${found}: kubelet runs only kind Pod, apiVersion v1, from a manifest file`,
+    )
+  }
+  const metadata = asMap(pod.metadata) ?? {}
+  const name = asText(metadata.name) ?? ''
+  if (name === '') throw new InvalidInput(`${place}: metadata.name is missing`)
+  const containers = asList(asMap(pod.spec)?.containers)
+  if (containers.length === 0) throw new InvalidInput(`${place}: spec.containers is missing or empty`)
+  for (const [index, container] of containers.entries()) {
+    for (const field of ['name', 'image']) {
+      if (!asText(asMap(container)?.[field]))
+        throw new InvalidInput(`${place}: spec.containers[${index}].${field} is missing`)
+    }
+  }
+  return {
+    pod,
+    name,
+    namespace: asText(metadata.namespace),
+    revision: asText(asMap(metadata.labels)?.revision),
+    uid: asText(metadata.uid),
+    annotations: asMap(metadata.annotations) ?? {},
+  }
+}
+
+/** @throws InvalidInput, with the field, for a pod that kubelet could not run without the API. */
+export function refuseApiReferences({ pod }: Manifest, place: string): void {
+  const reference = findApiReference(pod)
+  if (reference === undefined) return
+  throw new InvalidInput(
+    `${place}: ${reference.field}: a static pod may not refer to objects of the API (${reference.objects}); put what it ` +
+      `needs on the node's disk, and mount that with hostPath`,
+  )
+}
+
+/** The pod with other metadata.uid (undefined: none) and further annotations, as the JSON that kubelet reads. */
+export function encodeManifest(
+  { pod }: Manifest,
+  uid: string | undefined,
+  annotations: Readonly<Record<string, string>> = {},
+): Uint8Array {
+  const metadata = asMap(pod.metadata) ?? {}
+  const others = Object.entries(metadata).filter(([field]) => field !== 'uid')
+  const changed = Object.fromEntries(uid === undefined ? others : [...others, ['uid', uid]])
+  if (Object.keys(annotations).length > 0) {
+    changed.annotations = { ...asMap(metadata.annotations), ...annotations }
+  }
+  return Buffer.from(`${JSON.stringify({ ...pod, metadata: changed })}\n`)
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 64)) : 'missing'
+}

@@ -1,0 +1,215 @@
+/*
+ * Watches a revision that was just installed. Ready in time: it is recorded as the last known good one. Not in time: the
+ * manifest of the last known good one takes its place. Everything that it decides, it decides under the manifest lock, from
+ * what the manifest directory says at that moment; so it may be killed at any instant and started again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../log.js'
+import { DurableWriteError } from '../durable/errors.js'
+import type { Disk, Held } from './disk.js'
+import { messageOf } from './failure.js'
+import { fallBack, fallbackForRevision } from './fall-back.js'
+import {
+  lastKnownGood,
+  lastKnownGoodPath,
+  liveManifestPath,
+  manifestCopyPath,
+  monitorManifestPath,
+  recordLastKnownGood,
+  wholeRevision,
+  type StaticPodPlaces,
+} from './last-known-good.js'
+import { parseManifest, type Manifest } from './manifest.js'
+import { readSmallFile } from './read-file.js'
+import { askAll, type Probe } from './readiness.js'
+import { endWatch, uptime, watchStart } from './watch-start.js'
+
+/** Milliseconds; tests make them smaller. */
+export interface MonitorTiming {
+  /** Between two looks; library-go's. */
+  readonly interval: number
+}
+
+export const monitorTiming: MonitorTiming = { interval: 1_000 }
+
+/** Successes in a row: one may come from the old pod, or from a new one about to fail. */
+const successes = 3
+
+export interface MonitorRequest extends StaticPodPlaces {
+  readonly revision: number
+  /** Milliseconds. */
+  readonly timeout: number
+  /** undefined: none is taken. */
+  readonly manifestLock: string | undefined
+  readonly probes: readonly Probe[]
+  /** Whether the monitor's own manifest stays. */
+  readonly keepOwnManifest: boolean
+}
+
+export type MonitorOutcome =
+  | { readonly outcome: 'ready'; readonly revision: number }
+  | {
+      readonly outcome: 'fell-back'
+      readonly revision: number
+      readonly to: number
+      readonly message: string
+    }
+  | {
+      /** `not-installed`: the manifest is of another revision. `not-recorded`: ready, but its copy on the disk is not whole. */
+      readonly outcome: 'nothing-to-fall-back-to' | 'not-installed' | 'not-recorded'
+      readonly revision: number
+      readonly message: string
+    }
+
+interface Means {
+  readonly disk: Disk
+  readonly log: Log
+  readonly signal: AbortSignal
+  readonly timing?: MonitorTiming
+}
+
+/** @throws DurableWriteError where a decision could not be written; the signal's reason when it aborts in between */
+export async function monitor(request: MonitorRequest, means: Means): Promise<MonitorOutcome> {
+  const { signal, timing = monitorTiming } = means
+  const watch = new Watch(request, means)
+  for (;;) {
+    signal.throwIfAborted()
+    const began = performance.now()
+    const outcome = await watch.look()
+    if (outcome !== undefined) return outcome
+    // A probe may take longer than the interval; a rest there always is.
+    const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - began))
+    await sleep(rest, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+class Watch {
+  #inARow = 0
+  #said = ''
+  readonly #began = performance.now()
+
+  constructor(
+    private readonly request: MonitorRequest,
+    private readonly means: Means,
+  ) {}
+
+  /** One look, under the manifest lock: undefined while nothing is decided. */
+  async look(): Promise<MonitorOutcome | undefined> {
+    const { manifestLock } = this.request
+    let held: Held | undefined
+    try {
+      if (manifestLock !== undefined) held = await this.means.disk.lock(manifestLock, 0, undefined)
+      return await this.#decide()
+    } catch (error) {
+      // An installer holds the lock, or a prune is under way: what comes out of that is seen at the next look.
+      if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
+      this.#say(messageOf(error))
+      return undefined
+    } finally {
+      await held?.release()
+    }
+  }
+
+  async #decide(): Promise<MonitorOutcome | undefined> {
+    const { request } = this
+    const { revision } = request
+    const live = await this.#live()
+    if (typeof live === 'string') return this.#notInstalled(live)
+    if (live.annotations[fallbackForRevision] === String(revision)) return this.#fellBackBefore(live)
+    if (live.revision !== String(revision)) {
+      return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
+    }
+    // Killed after it was recorded: nothing is left but to go.
+    if ((await lastKnownGood(request)) === revision) return this.#ready()
+    // The time runs from when this revision became live, however often the monitor is started.
+    const start = await watchStart(request, revision)
+    const verdict = await askAll(request.probes, live, this.means.signal)
+    this.means.signal.throwIfAborted()
+    if (verdict.ready) {
+      this.#inARow += 1
+      this.#say('ready')
+      return this.#inARow >= successes ? this.#ready() : undefined
+    }
+    this.#inARow = 0
+    this.#say(verdict.message)
+    const overdue = ((await uptime()) - start) * 1000 >= request.timeout
+    return overdue ? this.#fallBack(verdict.message) : undefined
+  }
+
+  /** Another installation is not ours to undo, and one that is to come is not late yet. */
+  async #notInstalled(message: string): Promise<MonitorOutcome | undefined> {
+    const { revision, timeout } = this.request
+    this.#inARow = 0
+    this.#say(message)
+    await endWatch(this.request)
+    return performance.now() - this.#began < timeout
+      ? undefined
+      : { outcome: 'not-installed', revision, message }
+  }
+
+  async #live(): Promise<Manifest | string> {
+    const path = liveManifestPath(this.request)
+    try {
+      const bytes = await readSmallFile(path)
+      return bytes === undefined ? `${path} does not exist` : await parseManifest(bytes, path)
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  async #ready(): Promise<MonitorOutcome> {
+    const { request } = this
+    const { disk, log } = this.means
+    const { revision } = request
+    if ((await lastKnownGood(request)) !== revision) {
+      if ((await wholeRevision(request, revision, disk, log)) === undefined) {
+        const message = `it is ready, but ${manifestCopyPath(request, revision)} is not whole: it is not recorded as good`
+        return { outcome: 'not-recorded', revision, message }
+      }
+      await recordLastKnownGood(request, revision, disk)
+    }
+    log.info({ revision }, 'the revision is ready, and recorded as the last known good one')
+    await this.#leave()
+    return { outcome: 'ready', revision }
+  }
+
+  async #fallBack(message: string): Promise<MonitorOutcome> {
+    const { request } = this
+    const { disk, log } = this.means
+    const { revision } = request
+    const cause = { reason: 'NotReady', message }
+    const to = await fallBack(request, revision, cause, disk, log)
+    if (to === undefined) {
+      log.error({ revision, message }, 'not ready in time, and there is no older revision to fall back to')
+      // Its own manifest stays: started again, it may still find the revision ready.
+      return { outcome: 'nothing-to-fall-back-to', revision, message }
+    }
+    log.warn({ revision, to, message }, 'not ready in time: fell back')
+    await this.#leave()
+    return { outcome: 'fell-back', revision, to, message }
+  }
+
+  async #fellBackBefore(live: Manifest): Promise<MonitorOutcome> {
+    const { revision } = this.request
+    await this.#leave()
+    const message = 'it had fallen back before'
+    return { outcome: 'fell-back', revision, to: Number(live.revision ?? NaN), message }
+  }
+
+  async #leave(): Promise<void> {
+    await endWatch(this.request)
+    await this.means.disk.tidy(lastKnownGoodPath(this.request))
+    await this.means.disk.tidy(liveManifestPath(this.request))
+    if (this.request.keepOwnManifest) return
+    const path = monitorManifestPath(this.request)
+    if (await this.means.disk.removeFile(path))
+      this.means.log.info({ path }, "removed the monitor's own manifest")
+  }
+
+  /** Each thing once, until it changes: a look a second would fill the log. */
+  #say(message: string): void {
+    if (message === this.#said) return
+    this.#said = message
+    this.means.log.info({ revision: this.request.revision, state: message }, 'watching')
+  }
+}

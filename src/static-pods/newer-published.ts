@@ -1,0 +1,42 @@
+import type { Log } from '../log.js'
+import type { RecordedObject } from '../durable/types.js'
+import type { Disk, DirectoryPublicationRequest } from './disk.js'
+import type { InstallPlan } from './install-plan.js'
+
+/**
+ * What of `plan.lasting` is to be published. An agent may keep the same directories, and must not be set back by what was
+ * read before: an object of which a newer version is published is read once more. If that is older still, the server's
+ * history was rewound (an etcd restored from a backup), and what it says now is what counts.
+ */
+export async function currentLasting(
+  disk: Disk,
+  { lasting, reread }: InstallPlan,
+  log: Log,
+): Promise<DirectoryPublicationRequest[]> {
+  const current: DirectoryPublicationRequest[] = []
+  for (const request of lasting) {
+    const published = await disk.recordedObjects(request.target)
+    if (!isOlder(request, published)) {
+      current.push(request)
+      continue
+    }
+    const fresh = await reread?.(request.target)
+    const details = { path: request.target, reason: 'HistoryRewound' }
+    if (fresh === undefined) continue
+    if (isOlder(fresh, published)) log.warn(details, 'the server now has an older version than was published')
+    current.push(fresh)
+  }
+  return current
+}
+
+function isOlder({ objects = [] }: DirectoryPublicationRequest, published: readonly RecordedObject[]) {
+  return objects.some((object) => published.some((other) => isNewer(other, object)))
+}
+
+/** Of one object (the same uid), versions compare as numbers, for one resource type (Kubernetes 1.35, KEP-5504). */
+function isNewer(published: RecordedObject, read: RecordedObject): boolean {
+  const same = published.kind === read.kind && published.name === read.name && published.uid === read.uid
+  const [theirs, ours] = [published.resourceVersion, read.resourceVersion]
+  if (!same || !/^\d+$/.test(theirs) || !/^\d+$/.test(ours)) return false
+  return BigInt(theirs) > BigInt(ours)
+}

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { messageOf } from './failure.js'
+import type { Probe, Verdict } from './readiness.js'
+import { codeOf } from './read-file.js'
+
+/** Milliseconds. */
+const patience = 5_000
+
+/**
+ * GETs a URL; 200 to 299 is ready. `authority`: a PEM file, read at each try, since it may be renewed. Redirects are not
+ * followed, and what the server says is not repeated.
+ */
+export function urlProbe(url: URL, authority: string | undefined): Probe {
+  return {
+    name: `${url.origin}${url.pathname}`,
+    async ask(_, signal): Promise<Verdict> {
+      try {
+        const ca = authority === undefined ? undefined : await readFile(authority)
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(patience)])
+        const status = await statusOf(url, ca, limit)
+        if (status >= 200 && status < 300) return { ready: true }
+        return { ready: false, message: `HTTP ${status}` }
+      } catch (error) {
+        return { ready: false, message: codeOf(error) ?? messageOf(error) }
+      }
+    },
+  }
+}
+
+function statusOf(url: URL, ca: Buffer | undefined, signal: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const options = { method: 'GET', signal, agent: false, headers: { connection: 'close' } } as const
+    const sent =
+      url.protocol === 'https:'
+        ? httpsRequest(url, { ...options, ...(ca && { ca }) })
+        : httpRequest(url, options)
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      response.on('error', reject)
+      response.on('end', () => resolve(response.statusCode ?? 0))
+      response.resume()
+    })
+    sent.end()
+  })
+}

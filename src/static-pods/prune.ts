@@ -1,0 +1,139 @@
+/*
+ * Removes old revisions of a static pod. A revision that anything on the node still names stays, whatever the flags say. Each
+ * one leaves by a rename to a name that nobody reads, made durable before the first of its files goes: a crash leaves it
+ * whole or not at all, and the next run of prune or install removes what is left.
+ */
+import { join } from 'node:path'
+import type { Log } from '../log.js'
+import { fault, isSystemFailure } from '../durable/errors.js'
+import type { Descriptor } from '../durable/file-system.js'
+import { namesFor } from '../durable/names.js'
+import { remove } from '../durable/remove.js'
+import type { Disk } from './disk.js'
+import { messageOf } from './failure.js'
+import { entriesOf, revisionsOfLinks, revisionsOfManifests } from './named-revisions.js'
+import { orphanedRecords } from './orphaned-records.js'
+import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
+
+export interface PruneRequest {
+  readonly pod: string
+  readonly resourceDirectory: string
+  readonly manifestDirectory: string
+  /** Only revisions up to this one may go; undefined: any. */
+  readonly maxEligible: number | undefined
+  readonly protectedRevisions: readonly number[]
+  /** So many of the newest stay. */
+  readonly keep: number
+  readonly dryRun: boolean
+  /** Milliseconds to wait for an installation that is under way. */
+  readonly lockTimeout: number
+}
+
+export interface PruneLine {
+  readonly revision: number
+  readonly path: string
+  /** `removed` is `would be removed` for a dry run; `failed`: it is whole, under its name, or gone from view but not from the disk. */
+  readonly outcome: 'kept' | 'removed' | 'failed'
+  /** Why it is kept, or what failed. */
+  readonly why?: string
+}
+
+/** @throws DurableWriteError (Busy), Error where it cannot be known what is in use: nothing is removed then */
+export async function prune(
+  request: PruneRequest,
+  disk: Disk,
+  log: Log,
+  signal: AbortSignal,
+): Promise<PruneLine[]> {
+  const { resourceDirectory, pod, dryRun, lockTimeout } = request
+  if (dryRun) return verdicts(request, log)
+  const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
+  if (present === undefined) return []
+  const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
+  try {
+    const lines = await verdicts(request, log)
+    signal.throwIfAborted()
+    const removed = await disk.inDirectory(resourceDirectory, (directory) =>
+      removeAll(disk, directory, request, lines, log),
+    )
+    return removed ?? lines
+  } finally {
+    await held.release()
+  }
+}
+
+async function verdicts(request: PruneRequest, log: Log): Promise<PruneLine[]> {
+  const { pod, resourceDirectory, manifestDirectory, maxEligible, protectedRevisions, keep } = request
+  const entries = await entriesOf(resourceDirectory)
+  const revisions = entries
+    // A link that looks like a revision is not followed, and not ours.
+    .flatMap((entry) => (entry.isDirectory() ? [revisionOf(pod, entry.name)] : []))
+    .filter((revision) => revision !== undefined)
+    .sort((a, b) => b - a)
+  const manifests = await revisionsOfManifests(manifestDirectory, pod, log)
+  const links = await revisionsOfLinks(resourceDirectory, pod)
+  return revisions.map((revision, index) => {
+    const path = join(resourceDirectory, revisionName(pod, revision))
+    const why =
+      naming('named by', manifests.get(revision)) ??
+      naming('named by', links.get(revision)) ??
+      (protectedRevisions.includes(revision) ? 'protected' : undefined) ??
+      (index < keep ? `among the newest ${keep}` : undefined) ??
+      (maxEligible !== undefined && revision > maxEligible ? `newer than ${maxEligible}` : undefined)
+    return { revision, path, ...(why === undefined ? { outcome: 'removed' } : { outcome: 'kept', why }) }
+  })
+}
+
+function naming(how: string, what: string | undefined): string | undefined {
+  return what && `${how} ${what}`
+}
+
+async function removeAll(
+  disk: Disk,
+  directory: Descriptor,
+  { pod, resourceDirectory }: PruneRequest,
+  lines: readonly PruneLine[],
+  log: Log,
+): Promise<PruneLine[]> {
+  const { fs } = disk
+  const family = namesFor('', revisionFamily(pod))
+  const failures = new Map<PruneLine, unknown>()
+  const going = lines.filter(({ outcome }) => outcome === 'removed')
+  for (const line of going) {
+    try {
+      const name = revisionName(pod, line.revision)
+      await fs.rename(directory, name, directory, family.staging(fs.random()), 'noreplace')
+    } catch (error) {
+      failures.set(line, error)
+    }
+  }
+  // What a predecessor left is removed even where nothing goes now.
+  const left = (await fs.list(directory)).filter((name) => family.stagingOf(name) !== undefined)
+  const newest = Math.max(0, ...lines.map(({ revision }) => revision))
+  const records = await orphanedRecords(fs, directory, pod, newest)
+  const leftovers = [...records, ...left]
+  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line), resourceDirectory))
+  // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files.
+  await disk.syncDirectory(directory)
+  for (const name of leftovers) {
+    try {
+      await remove(fs, directory, name)
+    } catch (error) {
+      log.warn(
+        { leftover: name, error: messageOf(error) },
+        'a leftover could not be removed; the next run tries again',
+      )
+    }
+  }
+  // So that old private keys do not come back.
+  await disk.syncDirectory(directory)
+  return lines.map((line) => toldOf(line, failures.get(line), resourceDirectory))
+}
+
+function toldOf(line: PruneLine, failure: unknown, directory: string): PruneLine {
+  if (failure === undefined) return line
+  const told = isSystemFailure(failure)
+    ? fault(line.path, failure, false, `could not remove a revision from ${directory}`)
+    : failure
+  return { ...line, outcome: 'failed', why: messageOf(told) }
+}

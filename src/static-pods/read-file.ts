@@ -1,0 +1,52 @@
+import { constants } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A pod is at most a few MiB of JSON; kubelet itself reads no more than 10 MiB of a manifest. */
+const largestFile = 16 * 1024 * 1024
+
+const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
+
+/**
+ * A small regular file; undefined where there is none. `follow`: through a symbolic link in its last part.
+ * @throws Error naming the path, for what is no regular file, too large, or cannot be read
+ */
+export async function readSmallFile(path: string, { follow = false } = {}): Promise<Uint8Array | undefined> {
+  try {
+    const file = await open(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW))
+    try {
+      const stat = await file.stat()
+      if (!stat.isFile()) throw new Error(`${path} is no regular file`)
+      if (stat.size > largestFile)
+        throw new Error(`${path} is larger than ${largestFile / 1024 / 1024} MiB: no manifest is`)
+      return await file.readFile()
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (code === 'ELOOP') throw new Error(`${path} is a symbolic link: name the file itself`)
+    if (code !== undefined) throw new Error(`${path} cannot be read: ${code}`, { cause: error })
+    throw error
+  }
+}
+
+/** Regular files without a leading dot: what kubelet reads of a manifest directory. Empty where there is no directory. */
+export async function listManifests(directory: string): Promise<string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true })
+    return entries
+      .filter((entry) => !entry.name.startsWith('.') && (entry.isFile() || entry.isSymbolicLink()))
+      .map((entry) => join(directory, entry.name))
+      .sort()
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT') return []
+    throw new Error(`${directory} cannot be read: ${code ?? String(error)}`, { cause: error })
+  }
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

@@ -1,0 +1,120 @@
+/*
+ * Operators make one installer pod for each revision and node, and may make the next before the last has ended. An installer
+ * waits for the others on its node to end, and gives way to one of a newer revision.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../log.js'
+import type { Cluster } from './cluster.js'
+import { StaticPodError, Superseded } from './failure.js'
+import { asList, asMap, asText, type JsonMap } from './json.js'
+import { parseRevision } from './names.js'
+
+/** Milliseconds; library-go's own numbers. */
+export interface SettleTiming {
+  readonly poll: number
+  readonly limit: number
+  /** After all others have ended: time for a newer installer to appear. */
+  readonly pause: number
+}
+
+export const settleTiming: SettleTiming = { poll: 10_000, limit: 60_000, pause: 30_000 }
+
+export interface SettleRequest {
+  readonly namespace: string
+  readonly revision: number
+  readonly nodeName: string
+  /** This installer's own pod. */
+  readonly podName: string
+  readonly timing: SettleTiming
+}
+
+interface InstallerPod {
+  readonly name: string
+  readonly revision: number
+  readonly running: boolean
+  readonly object: JsonMap
+}
+
+/**
+ * Returns when this is the only installer at work on the node, with this one's own pod.
+ * @throws Superseded when there is a newer one
+ * @throws StaticPodError when others do not end within the limit, or no installer pod is found at all
+ */
+export async function settle(
+  cluster: Cluster,
+  request: SettleRequest,
+  log: Log,
+  signal: AbortSignal,
+): Promise<JsonMap | undefined> {
+  const { timing, podName } = request
+  const deadline = performance.now() + timing.limit
+  for (;;) {
+    const pods = await installers(cluster, request, signal)
+    refuseNewer(pods, request)
+    const others = pods.filter(({ name, running }) => running && name !== podName)
+    if (others.length === 0) break
+    if (performance.now() >= deadline) {
+      const names = others.map(({ name }) => name).join(', ')
+      throw new StaticPodError(`other installers on this node have not ended in time: ${names}`)
+    }
+    log.info(
+      { waitingFor: others.map(({ name }) => name) },
+      'waiting for other installers on this node to end',
+    )
+    await pauseFor(Math.min(timing.poll, Math.max(0, deadline - performance.now())), signal)
+  }
+  await pauseFor(timing.pause, signal)
+  const pods = await installers(cluster, request, signal)
+  refuseNewer(pods, request)
+  return pods.find(({ name }) => name === podName)?.object
+}
+
+async function installers(
+  cluster: Cluster,
+  { namespace, nodeName }: SettleRequest,
+  signal: AbortSignal,
+): Promise<InstallerPod[]> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`
+  const body = await cluster.get(
+    `pods of ${namespace}`,
+    path,
+    { labelSelector: 'app=installer', fieldSelector: `spec.nodeName=${nodeName}` },
+    signal,
+  )
+  const pods = asList(asMap(body)?.items).flatMap((item) => installerOf(asMap(item) ?? {}, nodeName))
+  if (pods.length === 0) {
+    throw new StaticPodError(
+      `no installer pod (label app=installer) is on node ${nodeName} in namespace ${namespace}, ` +
+        `though POD_NAME says that this is one; unset POD_NAME where it is not`,
+    )
+  }
+  return pods
+}
+
+/** `installer-REVISION[-retry-N]-NODE`. */
+function installerOf(object: JsonMap, nodeName: string): InstallerPod[] {
+  const name = asText(asMap(object.metadata)?.name) ?? ''
+  if (!name.startsWith('installer-') || asMap(object.spec)?.nodeName !== nodeName) return []
+  const revision = parseRevision(name.split('-')[1] ?? '')
+  if (revision === undefined) return []
+  const statuses = asList(asMap(object.status)?.containerStatuses)
+  const ended =
+    statuses.length > 0 && statuses.every((one) => asMap(asMap(asMap(one)?.state)?.terminated) !== undefined)
+  return [{ name, revision, running: !ended, object }]
+}
+
+function refuseNewer(pods: readonly InstallerPod[], { revision }: SettleRequest): void {
+  const newer = pods.find((pod) => pod.revision > revision)
+  if (newer === undefined) return
+  throw new Superseded(
+    `${newer.name} installs revision ${newer.revision}: revision ${revision} gives way to it; nothing was written`,
+  )
+}
+
+async function pauseFor(milliseconds: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(milliseconds, undefined, { signal })
+  } catch {
+    signal.throwIfAborted()
+  }
+}

@@ -1,0 +1,86 @@
+import t from 'tap'
+import { Confirmations, type Moment } from '../../src/agent/confirmations.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { freshness, lossGrace } from '../../src/agent/freshness.js'
+import { parseConfiguration } from '../../src/config/parse.js'
+import type { ObjectReference, Observation } from '../../src/objects/types.js'
+
+const secret: ObjectReference = { kind: 'Secret', namespace: 'n', name: 'a' }
+const configMap: ObjectReference = { kind: 'ConfigMap', namespace: 'n', name: 'b' }
+const absent: Observation = { state: 'absent' }
+const at = (monotonic: number): Moment => ({ monotonic, wall: new Date(1_700_000_000_000 + monotonic) })
+
+async function stateOf(published: 'True' | 'False') {
+  const { directories } = await parseConfiguration(
+    JSON.stringify({
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      source: { namespace: 'n', files: { path: '/objects' } },
+      directories: [{ path: '/srv/x', contents: [{ secret: 'a' }, { configMap: 'b', into: 'b' }] }],
+    }),
+    '/c.yaml',
+  )
+  const [configuration] = directories
+  if (!configuration) throw new Error('no directory')
+  const state = new DirectoryState(configuration)
+  state.setPublished({ status: published, reason: 'Published', message: '' }, new Date())
+  return state
+}
+
+await t.test('fresh is what is published, all of it confirmed; the oldest confirmation counts', async (t) => {
+  const confirmations = new Confirmations()
+  confirmations.confirmed(secret, at(5000))
+  confirmations.confirmed(configMap, at(2000))
+  const found = freshness(await stateOf('True'), () => absent, at(6000), confirmations)
+  t.match(found.verdict, { status: 'True', reason: 'Published' })
+  t.strictSame(found.confirmedAt, at(2000).wall)
+  const unpublished = freshness(await stateOf('False'), () => absent, at(6000), confirmations)
+  t.match(unpublished, { verdict: { status: 'False' }, confirmedAt: undefined })
+})
+
+await t.test('one object that nobody has told of, or that cannot be read, is enough', async (t) => {
+  const confirmations = new Confirmations()
+  confirmations.confirmed(secret, at(1000))
+  const state = await stateOf('True')
+  const unconfirmed = freshness(state, () => absent, at(1000), confirmations)
+  t.match(unconfirmed.verdict, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
+  confirmations.confirmed(configMap, at(1000))
+  const denied: Observation = { state: 'unknown', reason: 'AccessDenied', message: '403' }
+  const found = freshness(
+    state,
+    (reference) => (reference.kind === 'Secret' ? denied : absent),
+    at(1),
+    confirmations,
+  )
+  t.match(found.verdict, { status: 'False', reason: 'AccessDenied', message: '403' })
+})
+
+await t.test('a lost watch is told after a while, unless it comes back', async (t) => {
+  const state = await stateOf('True')
+  const confirmations = new Confirmations()
+  for (const reference of [secret, configMap]) confirmations.confirmed(reference, at(0))
+  const verdictAt = (monotonic: number) =>
+    freshness(state, () => absent, at(monotonic), confirmations).verdict
+  confirmations.restarted(secret, 'timeout', at(1000))
+  t.match(verdictAt(1000 + lossGrace), { status: 'True' }, 'a watch that ended in order is not lost')
+  confirmations.restarted(secret, 'connection', at(2000))
+  confirmations.restarted(secret, 'unauthorized', at(3000))
+  t.match(verdictAt(2000 + lossGrace - 1), { status: 'True' })
+  t.match(verdictAt(2000 + lossGrace), {
+    status: 'False',
+    reason: 'SourceUnavailable',
+    message: /Secret n\/a/,
+  })
+  confirmations.confirmed(secret, at(9000))
+  t.match(verdictAt(9000), { status: 'True' })
+  confirmations.restarted(secret, 'denied', at(9000))
+  t.match(verdictAt(99_000), { status: 'False', reason: 'AccessDenied' })
+})
+
+await t.test('silence is no freshness', async (t) => {
+  const state = await stateOf('True')
+  const confirmations = new Confirmations()
+  for (const reference of [secret, configMap]) confirmations.confirmed(reference, at(0))
+  const found = freshness(state, () => absent, at(3_600_000), confirmations)
+  t.match(found.verdict, { status: 'False', reason: 'SourceUnavailable' })
+})

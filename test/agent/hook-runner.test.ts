@@ -1,0 +1,94 @@
+/** Hooks on a real record, and what happens to a directory while they run. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { compare } from '../../src/agent/compare.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { runPendingHooks } from '../../src/agent/hook-runner.js'
+import { uncounted } from '../../src/agent/metrics.js'
+import { settle } from '../../src/agent/settle.js'
+import type { Hook } from '../../src/config/types.js'
+import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { silent } from '../../src/log.js'
+import { directoryOf } from '../directories/objects.js'
+
+class Scene {
+  readonly root = mkdtempSync(join(tmpdir(), 'holdfast-hook-runner-'))
+  readonly target = join(this.root, 'target')
+  readonly state = new DirectoryState(directoryOf([], { path: this.target, afterPublish: this.hooks() }))
+
+  constructor(t: Test) {
+    t.teardown(() => rmSync(this.root, { recursive: true, force: true }))
+  }
+
+  /** Each waits for a file of its name, so that a test decides when it ends. */
+  hooks(): Hook[] {
+    return ['one', 'two'].map((name) => {
+      const script = `touch ${this.root}/${name}.began; until [ -e ${this.root}/${name} ]; do sleep 0.02; done; echo ${name} >> ${this.root}/ran`
+      const command = ['/bin/sh', '-c', script]
+      return { type: 'exec', name, key: `key-${name}`, place: name, command, timeout: 20_000, retries: 0 }
+    })
+  }
+
+  async publish(content: string): Promise<void> {
+    const hooks = this.state.configuration.afterPublish.map(({ key }) => key)
+    const { outcome, digest } = await replaceDirectory(this.target, { files: { a: content }, hooks })
+    const attempt = { kind: 'published' as const, outcome, digest, objects: [], hooks }
+    await settle(this.state, { ...attempt, warnings: [], certificates: [], unproven: false }, silent)
+  }
+
+  run(): ReturnType<typeof runPendingHooks> {
+    const { signal } = new AbortController()
+    return runPendingHooks(this.state, { log: silent, metrics: uncounted, signal, changed() {} })
+  }
+
+  async began(name: string): Promise<void> {
+    for (;;) {
+      if (this.read(`${name}.began`) !== undefined) return
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  release(name: string): void {
+    writeFileSync(join(this.root, name), '')
+  }
+
+  read(name: string): string | undefined {
+    try {
+      return readFileSync(join(this.root, name), 'utf8')
+    } catch {
+      return undefined
+    }
+  }
+}
+
+await t.test('a comparison that falls into a run loses no hook', async (t) => {
+  const scene = new Scene(t)
+  await scene.publish('1')
+  const running = scene.run()
+  await scene.began('one')
+  await compare(scene.state)
+  scene.release('one')
+  scene.release('two')
+  t.equal(await running, 'done')
+  t.equal(scene.read('ran'), 'one\ntwo\n')
+  t.strictSame(scene.state.pendingHooks, [])
+  t.strictSame((await readPublication(scene.target))?.pendingHooks, [])
+})
+
+await t.test('a publication that falls into a run has all of its hooks run', async (t) => {
+  const scene = new Scene(t)
+  await scene.publish('1')
+  const running = scene.run()
+  await scene.began('one')
+  await scene.publish('2')
+  await scene.publish('1')
+  scene.release('one')
+  scene.release('two')
+  t.equal(await running, 'retry', 'the same content, published again, is another publication')
+  t.equal(scene.read('ran'), 'one\n')
+  t.strictSame((await readPublication(scene.target))?.pendingHooks, ['key-one', 'key-two'])
+  t.equal(await scene.run(), 'done')
+  t.equal(scene.read('ran'), 'one\none\ntwo\n')
+})

@@ -1,0 +1,173 @@
+import t from 'tap'
+import { Queue, type Batch, type QueueOptions, type Verdict } from '../../src/agent/queue.js'
+
+interface Run {
+  readonly batch: Batch
+  readonly keys: string[]
+  end(verdicts?: Record<string, Verdict>): void
+  fail(error: Error): void
+}
+
+/** A queue whose runs the test ends by hand. */
+function queueOf(runs: QueueOptions['runs'], delay = 5) {
+  const begun: Run[] = []
+  const waiting: ((run: Run) => void)[] = []
+  const faults: unknown[] = []
+  const failures: number[] = []
+  const queue = new Queue({
+    runs,
+    delay: (count) => {
+      failures.push(count)
+      return delay
+    },
+    failed: (error) => faults.push(error),
+    run: (batch) =>
+      new Promise((resolve, reject) => {
+        const run: Run = {
+          batch,
+          keys: [...batch.keys()],
+          end: (verdicts = {}) => resolve(new Map(Object.entries(verdicts))),
+          fail: reject,
+        }
+        const taker = waiting.shift()
+        if (taker) taker(run)
+        else begun.push(run)
+      }),
+  })
+  const next = (): Promise<Run> => {
+    const run = begun.shift()
+    return run ? Promise.resolve(run) : new Promise((resolve) => waiting.push(resolve))
+  }
+  return { queue, next, begun, faults, failures }
+}
+
+const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
+
+await t.test('what is added in one turn goes out in one batch, with its causes in order', async (t) => {
+  const { queue, next } = queueOf('batch')
+  queue.add('a', 'first')
+  queue.add('b', 'only')
+  queue.add('a', 'second')
+  queue.add('a', 'first')
+  const run = await next()
+  t.strictSame(run.keys, ['a', 'b'])
+  t.strictSame(run.batch.get('a')?.causes, ['first', 'second'])
+  run.end()
+  await queue.close()
+})
+
+await t.test('one batch in flight: what becomes due meanwhile is merged into the next', async (t) => {
+  const { queue, next, begun } = queueOf('batch')
+  queue.add('a', '1')
+  const first = await next()
+  t.ok(queue.pending('a'))
+  queue.add('a', '2')
+  queue.add('b', '1')
+  queue.add('a', '3')
+  await turn()
+  t.equal(begun.length, 0, 'nothing begins beside it')
+  first.end()
+  const second = await next()
+  t.strictSame(second.keys, ['a', 'b'])
+  t.strictSame(second.batch.get('a')?.causes, ['2', '3'])
+  second.end()
+  await turn()
+  t.notOk(queue.pending('a'))
+  await queue.close()
+})
+
+await t.test(
+  'keys that run by themselves do not hold each other up, and none runs twice at once',
+  async (t) => {
+    const { queue, next, begun } = queueOf('key')
+    queue.add('a', '1')
+    queue.add('b', '1')
+    const [a, b] = [await next(), await next()]
+    t.strictSame([a.keys, b.keys], [['a'], ['b']])
+    queue.add('a', '2')
+    b.end()
+    await turn()
+    t.equal(begun.length, 0)
+    a.end()
+    t.strictSame((await next()).keys, ['a'])
+  },
+)
+
+await t.test('what fails is tried again after its delay, which counts failures in a row', async (t) => {
+  const { queue, next, failures } = queueOf('batch')
+  queue.add('a', 'x')
+  ;(await next()).end({ a: 'retry' })
+  ;(await next()).end({ a: 'retry' })
+  const third = await next()
+  t.strictSame(third.batch.get('a')?.causes, ['retry'])
+  third.end({ a: 'done' })
+  await turn()
+  queue.add('a', 'y')
+  ;(await next()).end({ a: 'retry' })
+  await next()
+  t.strictSame(failures, [1, 2, 1])
+})
+
+await t.test('what waits runs again only when something is added', async (t) => {
+  const { queue, next, begun } = queueOf('batch', 0)
+  queue.add('a', 'x')
+  ;(await next()).end({ a: 'wait' })
+  await turn()
+  t.equal(begun.length, 0)
+  queue.add('a', 'changed')
+  t.strictSame((await next()).batch.get('a')?.causes, ['changed'])
+})
+
+await t.test('a change does not wait for the delay of a failure', async (t) => {
+  const { queue, next } = queueOf('batch', 1_000_000)
+  queue.add('a', 'x')
+  ;(await next()).end({ a: 'retry' })
+  await turn()
+  queue.add('a', 'changed')
+  const run = await next()
+  t.strictSame(run.batch.get('a')?.causes, ['changed'])
+  run.end({ a: 'retry' })
+  await queue.close()
+})
+
+await t.test('a run that rejects is a fault of the program, told and tried again', async (t) => {
+  const { queue, next, faults } = queueOf('batch')
+  queue.add('a', 'x')
+  const fault = new Error('a fault')
+  ;(await next()).fail(fault)
+  t.strictSame((await next()).batch.get('a')?.causes, ['retry'])
+  t.strictSame(faults, [fault])
+})
+
+await t.test('a key that was forgotten is not tried again, and never runs twice at once', async (t) => {
+  const { queue, next, begun } = queueOf('key')
+  queue.add('a', '1')
+  const first = await next()
+  queue.forget('a')
+  first.end({ a: 'retry' })
+  await turn()
+  t.equal(begun.length, 0)
+  queue.add('a', '2')
+  const second = await next()
+  queue.forget('a')
+  queue.add('a', '3')
+  await turn()
+  t.equal(begun.length, 0, 'forgotten and added again while it runs: it waits for its end')
+  second.end()
+  t.strictSame((await next()).batch.get('a')?.causes, ['3'])
+})
+
+await t.test('close waits for what runs, and begins nothing', async (t) => {
+  const { queue, next, begun } = queueOf('batch')
+  queue.add('a', '1')
+  const run = await next()
+  queue.add('b', '1')
+  let closed = false
+  const closing = queue.close().then(() => (closed = true))
+  await turn()
+  t.notOk(closed)
+  run.end({ a: 'retry' })
+  await closing
+  await turn()
+  t.equal(begun.length, 0)
+})

@@ -1,0 +1,140 @@
+/** What is appended to a record where only versions have changed. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Attempt } from '../../src/agent/attempt.js'
+import { compare } from '../../src/agent/compare.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { uncounted } from '../../src/agent/metrics.js'
+import { publishBatch } from '../../src/agent/publisher.js'
+import { recordHeldBack } from '../../src/agent/record-versions.js'
+import { settle } from '../../src/agent/settle.js'
+import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import type { RecordedObject } from '../../src/durable/types.js'
+import { silent } from '../../src/log.js'
+import type { ObjectReference } from '../../src/objects/types.js'
+import { directoryOf, present, secret, whole } from '../directories/objects.js'
+
+function directory(t: Test): string {
+  const root = mkdtempSync(join(tmpdir(), 'holdfast-record-versions-'))
+  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  return root
+}
+
+const objects = (...versions: number[]): RecordedObject[] =>
+  versions.map((version, index) => ({
+    kind: 'Secret',
+    namespace: 'ns',
+    name: `secret-${index}`,
+    uid: 'u',
+    resourceVersion: String(version),
+    paths: [`secret-${index}`],
+  }))
+
+function recordIn(root: string): string {
+  const [name, ...others] = readdirSync(root).filter((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry))
+  if (name === undefined || others.length > 0) throw new Error('not one record')
+  return readFileSync(join(root, name), 'utf8')
+}
+
+const versionsOf = async (path: string) =>
+  (await readPublication(path))?.objects.map(({ resourceVersion }) => Number(resourceVersion))
+
+await t.test('only what changed is appended, and not again for ten minutes', async (t) => {
+  const root = directory(t)
+  const path = join(root, 'target')
+  const state = new DirectoryState(directoryOf([], { path }))
+  const publish = async (given: RecordedObject[]) => {
+    const { outcome, digest } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
+    const attempt: Attempt = {
+      kind: 'published',
+      outcome,
+      digest,
+      objects: given,
+      warnings: [],
+      certificates: [],
+      hooks: [],
+      unproven: false,
+    }
+    await settle(state, attempt, silent)
+  }
+  await publish(objects(1, 1, 1))
+  await publish(objects(1, 2, 1))
+  const [, settled, appended, ...more] = recordIn(root).trim().split('\n')
+  t.match(settled, '{"settled":true}')
+  t.match(appended, /"secret-1".*"resourceVersion":"2"/)
+  t.notMatch(appended, 'secret-0')
+  t.strictSame(more, [])
+  const size = recordIn(root).length
+  for (let version = 3; version < 100; version++) await publish(objects(version, version, 1))
+  t.equal(recordIn(root).length, size, 'nothing is appended so soon')
+  t.strictSame(await versionsOf(path), [1, 2, 1])
+  await compare(state)
+  const known = () => state.objects.map(({ resourceVersion }) => Number(resourceVersion))
+  t.strictSame(known(), [99, 99, 1], 'a comparison does not forget what is known')
+  await recordHeldBack(state, silent)
+  t.equal(recordIn(root).length, size)
+  await recordHeldBack(state, silent, { urgent: true })
+  t.strictSame(await versionsOf(path), [99, 99, 1], 'at the end, all is recorded')
+  t.same(
+    (await readPublication(path))?.objects.map(({ paths }) => paths),
+    [['secret-0'], ['secret-1'], ['secret-2']],
+  )
+  const last = recordIn(root)
+  await recordHeldBack(state, silent, { urgent: true })
+  t.equal(recordIn(root), last)
+})
+
+await t.test('a fault of one directory does not keep the others of the batch from being told', async (t) => {
+  const root = directory(t)
+  const states = ['one', 'two'].map(
+    (name) => new DirectoryState(directoryOf([whole(secret(name))], { path: join(root, name) })),
+  )
+  const [one, two] = states
+  const latest = ({ name }: ObjectReference) => present(secret(name), { key: name })[1]
+  const told: string[] = []
+  const batch = new Map(['one', 'two'].map((name) => [name, { causes: [name], since: 0 }]))
+  const verdicts = await publishBatch(batch, {
+    log: silent,
+    metrics: uncounted,
+    signal: new AbortController().signal,
+    lockTimeout: 0,
+    requireProven: () => false,
+    source: () => ({ latest, published() {} }),
+    state: (operation) => (operation === 'one' ? one : two),
+    settled: ({ path }) => {
+      if (path.endsWith('one')) throw new Error('EIO')
+      told.push(path)
+    },
+  })
+  t.strictSame(
+    [...verdicts],
+    [
+      ['one', 'retry'],
+      ['two', 'done'],
+    ],
+  )
+  t.strictSame(told, [join(root, 'two')])
+  t.equal(two?.whole, true)
+})
+
+await t.test('a record that cannot be appended to is told, and no more', async (t) => {
+  const root = directory(t)
+  const parent = join(root, 'parent')
+  const path = join(parent, 'target')
+  const { digest } = await replaceDirectory(path, { files: { a: '1' }, objects: objects(1) })
+  const state = new DirectoryState(directoryOf([], { path }))
+  await compare(state)
+  rmSync(parent, { recursive: true })
+  writeFileSync(parent, '')
+  const warnings: string[] = []
+  const log = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
+  const attempt = { kind: 'published' as const, outcome: 'unchanged' as const, digest, objects: objects(2) }
+  await settle(state, { ...attempt, warnings: [], certificates: [], hooks: [], unproven: false }, log)
+  t.match(warnings, [
+    /target: the newest versions of its objects could not be recorded: .*is not a directory/,
+  ])
+  t.equal(warnings.length, 1)
+  t.equal(state.whole, true)
+})

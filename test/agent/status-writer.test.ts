@@ -1,0 +1,57 @@
+import t from 'tap'
+import { StatusWriter } from '../../src/agent/status-writer.js'
+
+const gate = () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open: () => open() }
+}
+
+await t.test('changes that come together are written together, and never two at once', async (t) => {
+  const gates = [gate(), gate(), gate()]
+  const begun = [gate(), gate(), gate()]
+  let count = 0
+  const writer = new StatusWriter({
+    write: async () => {
+      const index = count++
+      begun[index]?.open()
+      await gates[index]?.opened
+    },
+    failed: (error) => t.fail(String(error)),
+  })
+  writer.changed()
+  writer.changed()
+  await begun[0]?.opened
+  t.equal(count, 1)
+  writer.changed()
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  t.equal(count, 1, 'the second waits for the first')
+  gates[0]?.open()
+  await begun[1]?.opened
+  gates[1]?.open()
+  gates[2]?.open()
+  await writer.close()
+  t.equal(count, 3, 'and the end is written')
+  writer.changed()
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  t.equal(count, 3)
+})
+
+await t.test('a write that fails is told, and the next change is written', async (t) => {
+  const failures: unknown[] = []
+  const told = gate()
+  let writes = 0
+  const fault = new Error('ENOSPC')
+  const writer = new StatusWriter({
+    write: () => (++writes === 1 ? Promise.reject(fault) : Promise.resolve()),
+    failed: (error) => {
+      failures.push(error)
+      told.open()
+    },
+  })
+  writer.changed()
+  await told.opened
+  t.strictSame(failures, [fault])
+  await writer.close()
+  t.equal(writes, 2)
+})

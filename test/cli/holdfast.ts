@@ -1,0 +1,218 @@
+/** The program, run as its users run it: a process of its own. Built by `npm run build`. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+
+const program = join(import.meta.dirname, '../../bin/holdfast.js')
+if (!existsSync(join(import.meta.dirname, '../../dist/src/cli/main.js'))) {
+  throw new Error('dist is missing: run "npm run build" first')
+}
+
+/** Nothing of this machine's: a variable that is set here must not decide what is tested. */
+const environment = { PATH: process.env.PATH ?? '' }
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly input?: string | Uint8Array
+  readonly env?: Record<string, string>
+  readonly cwd?: string
+}
+
+/** Runs a command to its end. */
+export async function holdfast(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const child = begin(args, options)
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(options.input ?? '')
+  return ended(child)
+}
+
+/** Begins a command, and leaves its standard input open. */
+export function begin(args: readonly string[], options: RunOptions = {}): ChildProcess {
+  return spawn(process.execPath, [program, ...args], {
+    cwd: options.cwd,
+    env: { ...environment, ...options.env },
+    stdio: 'pipe',
+  })
+}
+
+export async function ended(child: ChildProcess): Promise<Ended> {
+  const text = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  return { code, signal, ...text }
+}
+
+/** A directory that goes away with the test. */
+export function scratch(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Waits until something holds. */
+export async function until<T>(
+  what: string,
+  check: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const deadline = performance.now() + 20_000
+  let last: unknown
+  for (;;) {
+    try {
+      const found = await check()
+      if (found !== undefined && found !== false) return found
+    } catch (error) {
+      last = error
+    }
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`, { cause: last })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+export interface LogLine {
+  readonly level: string
+  readonly msg: string
+  readonly reason?: string
+  readonly [field: string]: unknown
+}
+
+/** A running agent, or what was one. */
+export class Agent {
+  readonly #child: ChildProcess
+  /** Where its part of the log begins. */
+  readonly #begin: number
+  readonly #end: Promise<[number | null, NodeJS.Signals | null]>
+
+  constructor(
+    readonly configuration: string,
+    readonly logFile: string,
+    args: readonly string[] = [],
+  ) {
+    const log = openSync(logFile, 'a')
+    this.#begin = fstatSync(log).size
+    this.#child = spawn(process.execPath, [program, 'agent', '--config', configuration, ...args], {
+      env: environment,
+      stdio: ['ignore', log, log],
+    })
+    closeSync(log)
+    this.#end = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  /** The exit code, or the signal that ended it. */
+  async end(name?: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
+    if (name) this.#child.kill(name)
+    const [code, signal] = await this.#end
+    return signal ?? code
+  }
+
+  log(): LogLine[] {
+    const lines = readFileSync(this.logFile).subarray(this.#begin).toString('utf8').trim().split('\n')
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as LogLine)
+  }
+
+  /** Waits for so many lines with this reason; answers the last of them. */
+  async told(reason: string, count = 1): Promise<LogLine> {
+    return until(
+      `${count} × ${reason} in the log`,
+      () => this.log().filter((line) => line.reason === reason)[count - 1],
+    )
+  }
+
+  /** Waits for the line of the start, which says where health is served. */
+  async address(): Promise<string> {
+    const line = await until('the agent has started', () => this.log().findLast((one) => 'address' in one))
+    const { host, port } = line.address as { host: string; port: number }
+    return `http://${host}:${port}`
+  }
+
+  async get(path: string): Promise<{ status: number; text: string }> {
+    const response = await fetch(`${await this.address()}${path}`, { headers: { connection: 'close' } })
+    return { status: response.status, text: await response.text() }
+  }
+}
+
+/** A node's disk with objects in files and a configuration; `directories` as they stand in the file. */
+export class Node {
+  readonly root: string
+  readonly objects: string
+  readonly configuration: string
+  readonly #agents: Agent[] = []
+
+  constructor(t: Test, directories: readonly object[], more: object = {}) {
+    this.root = scratch(t)
+    this.objects = join(this.root, 'objects')
+    this.configuration = join(this.root, 'holdfast.yaml')
+    mkdirSync(this.objects)
+    this.configure(directories, more)
+    t.teardown(() => Promise.all(this.#agents.map((agent) => agent.end('SIGKILL'))))
+  }
+
+  path(name: string): string {
+    return join(this.root, name)
+  }
+
+  read(name: string): string | undefined {
+    try {
+      return readFileSync(this.path(name), 'utf8')
+    } catch {
+      return undefined
+    }
+  }
+
+  configure(directories: readonly object[], more: object = {}): void {
+    const document = {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      stateDirectory: join(this.root, 'state'),
+      source: { namespace: 'demo', files: { path: this.objects } },
+      server: { address: '127.0.0.1:0' },
+      directories,
+      ...more,
+    }
+    writeFileSync(this.configuration, JSON.stringify(document, undefined, 2))
+  }
+
+  /** Writes one object; JSON is YAML. */
+  put(kind: 'Secret' | 'ConfigMap', name: string, data: Record<string, string>): void {
+    const content = kind === 'Secret' ? { stringData: data } : { data }
+    const object = { apiVersion: 'v1', kind, metadata: { name }, ...content }
+    writeFileSync(join(this.objects, `${name}.yaml`), JSON.stringify(object))
+  }
+
+  remove(name: string): void {
+    rmSync(join(this.objects, `${name}.yaml`))
+  }
+
+  agent(args: readonly string[] = []): Agent {
+    const agent = new Agent(this.configuration, this.path('agent.log'), args)
+    this.#agents.push(agent)
+    return agent
+  }
+
+  run(command: string, ...args: string[]): Promise<Ended> {
+    return holdfast([command, '--config', this.configuration, ...args])
+  }
+}

@@ -1,0 +1,138 @@
+import t from 'tap'
+import { painter, wantsColour } from '../../src/cli/colour.js'
+import { Exit, exitCodeOf, exitCodeOfAll, UsageError } from '../../src/cli/exit-codes.js'
+import { parseDuration, parseListen, parseMode, parseOwner } from '../../src/cli/option-values.js'
+import { readableLine } from '../../src/cli/readable-log.js'
+import { statusText } from '../../src/cli/status.js'
+import { age, table } from '../../src/cli/table.js'
+import { DurableWriteError } from '../../src/durable/index.js'
+import { selfSigned } from '../../src/cli/demo/certificate.js'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+
+const plain = painter(false)
+
+await t.test('values of flags', (t) => {
+  t.strictSame([parseMode('0755'), parseMode('640'), parseMode('2750')], [0o755, 0o640, 0o2750])
+  t.strictSame(parseOwner('0:99'), { uid: 0, gid: 99 })
+  t.strictSame(['0', '500ms', '60s', '1m30s', '1.5h'].map(parseDuration), [0, 500, 60_000, 90_000, 5_400_000])
+  t.strictSame(parseListen('[::1]:80'), { host: '::1', port: 80 })
+  t.strictSame(parseListen(':80'), { host: '::', port: 80 })
+  for (const text of ['', 's', '1', '-1s', '1d', '1s ', '999999h']) t.throws(() => parseDuration(text), text)
+  t.end()
+})
+
+await t.test('columns are aligned by what is seen, and ages read as in kubectl', (t) => {
+  const red = painter(true)
+  t.equal(
+    table([
+      ['A', 'B', 'C'],
+      ['long', { text: 'x', paint: (text) => red('red', text) }, ''],
+    ]),
+    'A     B  C\nlong  \u001b[31mx\u001b[0m\n',
+  )
+  const now = new Date(10_000_000_000)
+  const ago = (seconds: number) => age(new Date(now.getTime() - seconds * 1000), now)
+  t.strictSame([0, 119, 120, 7199, 7200, 172_800].map(ago), ['0s', '119s', '2m', '119m', '2h', '2d'])
+  t.equal(ago(-500), '0s', 'a clock that was set back')
+  t.end()
+})
+
+await t.test('colour is for terminals, and for those who want it', (t) => {
+  t.equal(wantsColour({ isTTY: true }, {}), true)
+  t.equal(wantsColour({}, {}), false)
+  t.equal(wantsColour({ isTTY: true }, { NO_COLOR: '1' }), false)
+  t.equal(wantsColour({ isTTY: true }, { TERM: 'dumb' }), false)
+  t.end()
+})
+
+await t.test('a line of the log as a person reads it', (t) => {
+  const line = JSON.stringify({
+    level: 'warn',
+    time: '2026-01-01T12:34:56.789Z',
+    reason: 'HookFailed',
+    operation: 'publish /x',
+    hook: 'h',
+    objects: [],
+    n: 1,
+    msg: 'what happened',
+  })
+  t.equal(readableLine(line, plain), '12:34:56 WARN  HookFailed what happened hook=h n=1\n')
+  t.equal(readableLine('no JSON', plain), 'no JSON')
+  t.end()
+})
+
+await t.test('exit codes', (t) => {
+  const fault = (code: string, published: boolean, reason: 'Busy' | 'PublishFailed') =>
+    new DurableWriteError('m', { code, syscall: 's', path: 'p', published, reason })
+  const [failed, unknown, busy] = [
+    fault('EIO', false, 'PublishFailed'),
+    fault('EIO', true, 'PublishFailed'),
+    fault('EAGAIN', false, 'Busy'),
+  ]
+  t.strictSame([failed, unknown, busy, new UsageError('u'), new Exit(4)].map(exitCodeOf), [1, 3, 75, 2, 4])
+  t.equal(exitCodeOfAll([]), 0)
+  t.equal(exitCodeOfAll([busy, busy]), 75)
+  t.equal(exitCodeOfAll([busy, failed]), 1)
+  t.equal(exitCodeOfAll([busy, failed, unknown]), 3, 'unknown durability wins')
+  t.end()
+})
+
+await t.test('the table of status, with what has to be said beside it', (t) => {
+  const time = '2026-01-01T00:00:00.000Z'
+  const directory = (path: string, published: 'True' | 'False', pendingHooks: string[]) => ({
+    path,
+    conditions: [
+      {
+        type: 'Published' as const,
+        status: published,
+        reason: published === 'True' ? ('Published' as const) : ('ObjectMissing' as const),
+        message: published === 'True' ? 'fine' : 'Secret a/b is missing',
+        lastTransitionTime: time,
+      },
+      {
+        type: 'Fresh' as const,
+        status: published,
+        reason: 'Published' as const,
+        message: 'm',
+        lastTransitionTime: time,
+      },
+    ],
+    objects: [],
+    digest: published === 'True' ? `sha256:${'a'.repeat(64)}` : null,
+    publishedAt: published === 'True' ? time : null,
+    confirmedAt: null,
+    pendingHooks,
+  })
+  const agent = { version: '1.0.0', node: '', pid: 1, startedAt: time, writtenAt: time }
+  const document = { agent, directories: [directory('/a', 'True', ['h']), directory('/bb', 'False', [])] }
+  const at = (minutes: number) => new Date(Date.parse(time) + minutes * 60_000)
+  t.equal(
+    statusText(document, at(3), plain),
+    `PATH  PUBLISHED  FRESH  REASON         AGE  CONFIRMED  DIGEST
+/a    True       True   Published      3m   never      sha256:aaaaaaaaaaaa
+/bb   False      False  ObjectMissing  -    never      -
+
+/a: the hook "h" is still to run
+/bb: Secret a/b is missing
+
+agent 1.0.0, last sign of life 3m ago
+`,
+  )
+  t.match(statusText(document, at(11), plain), /is not running, or hangs: its last sign of life is 11m old/)
+  const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
+  t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)
+  t.end()
+})
+
+await t.test("the demo's certificate is a real one", (t) => {
+  const { certificate, key } = selfSigned('web.demo.example', 90)
+  const parsed = new X509Certificate(certificate)
+  t.ok(parsed.checkPrivateKey(createPrivateKey(key)))
+  t.ok(parsed.verify(parsed.publicKey), 'signed by itself')
+  t.equal(parsed.checkHost('web.demo.example'), 'web.demo.example')
+  t.ok(
+    Date.parse(parsed.validFrom) <= Date.now() && Date.parse(parsed.validTo) > Date.now() + 89 * 86_400_000,
+  )
+  t.notOk(parsed.checkPrivateKey(createPrivateKey(selfSigned('a', 1).key)))
+  t.end()
+})

@@ -1,0 +1,149 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { contents, scratch } from '../durable/scratch.js'
+
+/*
+ * What the kernel is asked by `holdfast replace`, as strace sees it: the algorithm and nothing more. Node's own start, and
+ * the fsync of descriptors 1 and 2 with which koffi's binary ends every process, are not part of it.
+ */
+
+const program = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+
+const traced = [
+  'openat,openat2,mkdir,mkdirat,renameat2,rename,unlink,unlinkat,rmdir,symlink,link,fchmod,chmod,fchown,chown,utimensat,futimesat',
+  'fsync,fdatasync,sync,syncfs,sync_file_range,io_submit,io_getevents,write,pwrite64,writev,ftruncate',
+].join()
+
+/** Calls that change a file system below the parent, and AIO's, in order, with what is random in names taken out. */
+function changes(parent: string, args: readonly string[]): string[] {
+  const log = join(parent, '..', 'trace')
+  const command = [process.execPath, program, ...args]
+  execFileSync('strace', ['-f', '-y', '-qq', '-o', log, '-e', `trace=${traced}`, ...command], {
+    stdio: 'ignore',
+  })
+  const unfinished = new Map<string, string>()
+  const paths = new Map<string, string>()
+  const found: string[] = []
+  for (const line of readFileSync(log, 'utf8').split('\n')) {
+    const [, pid = '', text = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(text)
+    if (text.endsWith('<unfinished ...>')) {
+      unfinished.set(pid, text.replace(/\s*<unfinished \.\.\.>$/, ''))
+      continue
+    }
+    const change = describe(resumed ? `${unfinished.get(pid) ?? ''}${resumed[1] ?? ''}` : text, parent, paths)
+    if (change !== undefined) found.push(change)
+  }
+  return found
+}
+
+function describe(call: string, parent: string, paths: Map<string, string>): string | undefined {
+  const [, name = '', rest = ''] = /^(\w+)\((.*)$/.exec(call) ?? []
+  if (name === 'io_submit') return `io_submit ${/, (\d+), /.exec(rest)?.[1] ?? '?'}`
+  if (name === 'io_getevents' || name === 'sync' || name === 'syncfs') return name
+  // A name below /proc/self/fd/N is meant inside N, which `-y` shows where N was opened.
+  const named = [...rest.matchAll(/"([^"]*)"/g)].map(([, path = '']) =>
+    path.replace(/^\/proc\/self\/fd\/(\d+)/, (_, fd: string) => paths.get(fd) ?? '?'),
+  )
+  const opened = / = (\d+)<([^>]*)>$/.exec(rest)
+  if (name.startsWith('openat') && opened) paths.set(opened[1] ?? '', opened[2] ?? '')
+  if (name.startsWith('openat') && !/O_CREAT|O_WRONLY|O_RDWR|O_TRUNC/.test(rest)) return undefined
+  const behind = [...rest.matchAll(/\d+<([^>]*)>/g)].map(([, path = '']) => path)
+  const byName = /^(openat|mkdir|unlink|rmdir|symlink|link|rename$|chmod|chown|utimensat)/.test(name)
+  const [subject = ''] = byName ? named : behind
+  if (subject !== parent && !subject.startsWith(`${parent}/`)) return undefined
+  const shown =
+    name === 'renameat2'
+      ? `${named.join(' ')} ${/RENAME_\w+/.exec(rest)?.[0] ?? ''}`
+      : subject.slice(parent.length + 1)
+  const hint = rest.includes('SYNC_FILE_RANGE_WAIT_AFTER') ? ' wait' : ''
+  return `${name} ${shown}${hint}`
+    .replace(/\.holdfast-[0-9a-f]{16}/g, '.holdfast-ID')
+    .replace(/ID-[0-9a-f]{16}/g, 'ID-STAGING')
+}
+
+await t.test(
+  'the algorithm, and nothing more',
+  { skip: hasStrace ? false : 'strace is not installed: run by CI' },
+  (t) => {
+    const root = scratch(t)
+    const parent = join(root, 'parent')
+    const source = join(root, 'source')
+    mkdirSync(parent)
+    mkdirSync(join(source, 'sub'), { recursive: true })
+    writeFileSync(join(source, 'tls.crt'), 'old certificate')
+    writeFileSync(join(source, 'sub', 'tls.key'), 'old key')
+    const args = ['replace', join(parent, 'certs'), '--from', source]
+    execFileSync(process.execPath, [program, ...args])
+    writeFileSync(join(source, 'tls.crt'), 'new certificate')
+    writeFileSync(join(source, 'sub', 'tls.key'), 'new key')
+
+    const calls = changes(parent, args)
+    const barrier1 = calls.indexOf('io_submit 6')
+    const swap = calls.indexOf('renameat2 .holdfast-ID-STAGING certs RENAME_EXCHANGE')
+    const barrier2 = calls.indexOf('io_submit 1')
+    t.ok(barrier1 > 0 && swap > barrier1 && barrier2 > swap, 'barrier, exchange, barrier')
+    t.same(
+      calls.slice(0, barrier1).sort(),
+      [
+        'openat .holdfast-ID.lock',
+        'mkdir .holdfast-ID-STAGING',
+        'mkdir .holdfast-ID-STAGING/sub',
+        'openat .holdfast-ID-STAGING/tls.crt',
+        'openat .holdfast-ID-STAGING/sub/tls.key',
+        'write .holdfast-ID-STAGING/tls.crt',
+        'write .holdfast-ID-STAGING/sub/tls.key',
+        'fchmod .holdfast-ID-STAGING',
+        'fchmod .holdfast-ID-STAGING/sub',
+        'openat .holdfast-ID.2',
+        'write .holdfast-ID.2',
+        ...['.holdfast-ID-STAGING/tls.crt', '.holdfast-ID-STAGING/sub/tls.key', '.holdfast-ID.2'].flatMap(
+          (file) => [`sync_file_range ${file}`, `sync_file_range ${file} wait`],
+        ),
+      ].sort(),
+      'staging, and the write-out of three files; the fsyncs of two files, the record, staging, its subdirectory, the parent',
+    )
+    t.same(calls.slice(barrier1, barrier2 + 2), [
+      'io_submit 6',
+      'io_getevents',
+      'renameat2 .holdfast-ID-STAGING certs RENAME_EXCHANGE',
+      'io_submit 1',
+      'io_getevents',
+    ])
+    // strace knows a descriptor by the name of its opening: the old directory was the target then.
+    const after = calls.slice(barrier2 + 2).map((call) => call.replace(' certs/', ' .holdfast-ID-STAGING/'))
+    const [mutation, settled, ...retired] = after
+    t.match(
+      mutation,
+      /^unlink \.holdfast-ID-STAGING\//,
+      'one removal: the mutation that tells of an aborted journal',
+    )
+    t.equal(settled, 'write .holdfast-ID.2')
+    t.equal(retired.pop(), 'unlink .holdfast-ID.1', 'the old record goes last')
+    t.same(
+      retired.filter((call) => call !== mutation).sort(),
+      [
+        'rmdir .holdfast-ID-STAGING',
+        // Each name is tried as a file first.
+        'rmdir .holdfast-ID-STAGING/sub',
+        'unlink .holdfast-ID-STAGING/sub',
+        'unlink .holdfast-ID-STAGING/tls.crt',
+        'unlink .holdfast-ID-STAGING/sub/tls.key',
+      ]
+        .filter((call) => call !== mutation)
+        .sort(),
+    )
+    t.same(contents(join(parent, 'certs')), { 'tls.crt': 'new certificate', 'sub/tls.key': 'new key' })
+
+    t.same(
+      changes(parent, args),
+      ['openat .holdfast-ID.lock'],
+      'unchanged opens the lock, and changes nothing',
+    )
+    t.end()
+  },
+)

@@ -1,0 +1,188 @@
+import { mkdirSync, symlinkSync, writeFileSync, existsSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { begin, ended, holdfast, scratch } from './holdfast.js'
+
+const root = scratch(t)
+const at = (name: string) => join(root, name)
+const good = at('good')
+const target = at('target')
+mkdirSync(join(good, 'sub'), { recursive: true })
+writeFileSync(join(good, 'sub', 'file'), 'content')
+mkdirSync(at('empty'))
+mkdirSync(join(at('half-empty'), 'hollow'), { recursive: true })
+writeFileSync(join(at('half-empty'), 'file'), '')
+mkdirSync(at('linked'))
+symlinkSync('/etc/hostname', join(at('linked'), 'link'))
+symlinkSync(good, at('link'))
+mkdirSync(at('piped'))
+execFileSync('mkfifo', [join(at('piped'), 'pipe')])
+writeFileSync(at('file'), '')
+mkdirSync(at('bytes'))
+writeFileSync(Buffer.concat([Buffer.from(`${at('bytes')}/`), Buffer.of(0xff, 0xfe)]), '')
+writeFileSync(
+  at('broken.yaml'),
+  'apiVersion: holdfast.dev/v1alpha1\nkind: AgentConfiguration\nstateDirectroy: /x\n',
+)
+
+const replace = (...args: string[]) => ['replace', target, '--from', good, ...args]
+
+/** Arguments, and what the message must say. All end with exit code 2, and touch nothing. */
+const broken: [string, string[], RegExp][] = [
+  ['an unknown command', ['relpace', target], /unknown command 'relpace'[\s\S]*Did you mean replace\?/],
+  ['a command that is yet to come', ['install'], /unknown command 'install'/],
+  ['another', ['rbac', '--config', 'x'], /unknown command 'rbac'/],
+  ['no command', [], /Usage: holdfast/],
+  [
+    'an unknown flag',
+    replace('--file-mod', '0600'),
+    /unknown option '--file-mod'[\s\S]*Did you mean --file-mode\?/,
+  ],
+  ['an unknown flag of agent', ['agent', '--conf', 'x'], /unknown option '--conf'[\s\S]*--config/],
+  ['no target', ['replace', '--from', good], /missing required argument 'target'/],
+  ['two targets', ['replace', target, target, '--from', good], /too many arguments/],
+  ['no --from', ['replace', target], /--from DIR is missing: the directory that holds the new content/],
+  ['--from without a value', ['replace', target, '--from'], /'--from <dir>' argument missing/],
+  ['an empty --from', ['replace', target, '--from', ''], /--from is empty/],
+  ['--from does not exist', ['replace', target, '--from', at('nowhere')], /nowhere: ENOENT/],
+  ['--from is a file', ['replace', target, '--from', at('file')], /file is no directory/],
+  ['--from is a link', ['replace', target, '--from', at('link')], /is a symbolic link/],
+  ['--from holds a link', ['replace', target, '--from', at('linked')], /linked\/link is a symbolic link/],
+  ['--from holds a pipe', ['replace', target, '--from', at('piped')], /piped\/pipe is a pipe/],
+  ['--from is empty', ['replace', target, '--from', at('empty')], /empty is empty/],
+  ['--from holds an empty directory', ['replace', target, '--from', at('half-empty')], /hollow is empty/],
+  ['a name that is not UTF-8', ['replace', target, '--from', at('bytes')], /not UTF-8/],
+  ['a mode with a digit 8', replace('--mode', '0785'), /'0785' is invalid[\s\S]*octal/],
+  ['a mode of letters', replace('--mode', 'u=rw'), /octal mode/],
+  ['a mode that is too long', replace('--file-mode', '00600'), /octal mode/],
+  ['a mode in JavaScript', replace('--file-mode', '0o600'), /octal mode/],
+  ['a negative mode', replace('--mode=-1'), /octal mode/],
+  ['owner by name', replace('--owner', 'root:root'), /two numbers, user and group/],
+  ['owner without a group', replace('--owner', '0'), /two numbers/],
+  ['an owner that is nobody', replace('--owner', '4294967295:0'), /two numbers/],
+  ['a duration without a unit', replace('--lock-timeout', '5'), /'5' is invalid[\s\S]*duration with units/],
+  ['a negative duration', replace('--lock-timeout=-5s'), /duration with units/],
+  ['an output that nobody knows', replace('-o', 'yaml'), /Allowed choices are text, json/],
+  ['a log level that nobody knows', replace('--log-level', 'loud'), /Allowed choices are debug, info, warn/],
+  ['the root as a target', ['replace', '/', '--from', good], /must end in a name|root directory/],
+  ['a target that ends in ..', ['replace', `${target}/..`, '--from', good], /must end in a name/],
+  ['an empty target', ['replace', '', '--from', good], /target must be a path/],
+  ['write without a file', ['write'], /missing required argument 'file'/],
+  ['write to a target that ends in .', ['write', `${target}/.`], /must end in a name/],
+  ['write with a bad mode', ['write', target, '--mode', 'x'], /octal mode/],
+  ['agent without a configuration', ['agent'], /--config FILE is missing/],
+  ['agent with a file that is not there', ['agent', '--config', at('none.yaml')], /none\.yaml/],
+  [
+    'agent with an unknown field',
+    ['agent', '--config', at('broken.yaml')],
+    /stateDirectroy[\s\S]*stateDirectory/,
+  ],
+  ['a port that is none', ['agent', '--config', 'x', '--listen', 'localhost'], /ADDRESS:PORT/],
+  ['a port that is too high', ['agent', '--config', 'x', '--listen', '127.0.0.1:65536'], /ADDRESS:PORT/],
+  ['sync without a configuration', ['sync'], /--config FILE is missing/],
+  ['sync with a bad time', ['sync', '--config', 'x', '--timeout', 'soon'], /duration with units/],
+  ['verify without a configuration', ['verify'], /--config FILE is missing/],
+  ['verify with a directory', ['verify', '--config', root], /regular file/],
+  ['status with a bad configuration', ['status', '--config', at('broken.yaml')], /stateDirectroy/],
+]
+
+await t.test('wrong usage ends with 2, says what is wrong, and touches nothing', { jobs: 2 }, async (t) => {
+  t.ok(broken.length >= 40)
+  for (let first = 0; first < broken.length; first += 2) {
+    await Promise.all(
+      broken.slice(first, first + 2).map(async ([what, args, message]) => {
+        const { code, stdout, stderr } = await holdfast(args, { input: 'x' })
+        t.equal(code, 2, `${what}: ${stderr}`)
+        t.match(stderr, message, what)
+        t.equal(stdout, '', `${what}: nothing on standard output`)
+      }),
+    )
+  }
+  t.notOk(existsSync(target))
+})
+
+await t.test(
+  'help explains every command, with examples, and lists none that does not work yet',
+  async (t) => {
+    const { code, stdout } = await holdfast(['--help'])
+    t.equal(code, 0)
+    const commands = ['agent', 'sync', 'replace', 'write', 'verify', 'status', 'demo']
+    for (const command of commands) {
+      t.match(stdout, new RegExp(`^  ${command} `, 'm'))
+      const help = await holdfast([command, '--help'])
+      t.equal(help.code, 0)
+      t.match(help.stdout, /Examples:\n {2}/, command)
+    }
+    t.notMatch(stdout, /^ {2}(install|prune|monitor|check|rbac)\b/m)
+    t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+  },
+)
+
+await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {
+  const cases: [string[], object][] = [
+    [['replace', target, '--from', at('nowhere'), '-o', 'json'], { error: { message: /nowhere: ENOENT/ } }],
+    [['replace', target, '--form', 'x', '--output=json'], { error: { message: /^unknown option '--form'/ } }],
+    [
+      ['verify', '--config', at('broken.yaml'), '-o', 'json'],
+      {
+        error: {
+          reason: 'ConfigurationInvalid',
+          message: /stateDirectroy/,
+          problems: [{ line: 1 }, { line: 1 }, { line: 3, column: 1, place: 'stateDirectroy' }],
+        },
+      },
+    ],
+  ]
+  for (const [args, document] of cases) {
+    const { code, stdout } = await holdfast(args)
+    t.equal(code, 2)
+    t.match(JSON.parse(stdout), document)
+  }
+})
+
+await t.test('each problem of a configuration is a line of the log, with its place', async (t) => {
+  const { stderr } = await holdfast(['verify', '--config', at('broken.yaml')])
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object)
+  t.equal(lines.length, 3)
+  t.match(lines[2], { level: 'error', reason: 'ConfigurationInvalid', line: 3, place: 'stateDirectroy' })
+})
+
+await t.test('where no file can be opened any more, the log is written all the same', (t) => {
+  const logger = join(import.meta.dirname, '../../dist/src/cli/logger.js')
+  const script = `
+    const { createLogger } = await import(${JSON.stringify(logger)})
+    const { openSync } = await import('node:fs')
+    try { for (;;) openSync('/dev/null') } catch (error) { if (error.code !== 'EMFILE') throw error }
+    createLogger('info', { node: 'n' }).debug({}, 'not shown')
+    createLogger('info', { node: 'n' }).error({ code: 'EMFILE' }, 'told')`
+  const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
+  const run = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script])
+  t.equal(run.status, 0, run.stderr.toString())
+  // What the test's own loader says of it comes after that.
+  const [line = ''] = run.stderr.toString().split('\n')
+  t.match(JSON.parse(line), { level: 'error', node: 'n', code: 'EMFILE', msg: 'told' })
+  t.end()
+})
+
+await t.test('flags of the agent come from the environment, too', async (t) => {
+  const { code, stderr } = await holdfast(['agent'], { env: { HOLDFAST_CONFIG: at('broken.yaml') } })
+  t.equal(code, 2)
+  t.match(stderr, /stateDirectroy/)
+  const listen = await holdfast(['agent', '--config', 'x'], { env: { HOLDFAST_LISTEN: 'nowhere' } })
+  t.match(listen, { code: 2, stderr: /HOLDFAST_LISTEN[\s\S]*ADDRESS:PORT/ })
+})
+
+await t.test('Ctrl-C while write reads its input ends with 130, and writes nothing', async (t) => {
+  const child = begin(['write', at('never')])
+  child.stdin?.write('half of ')
+  const end = ended(child)
+  // The handler is in place before the input is read; there is no sign of that from outside.
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  child.kill('SIGINT')
+  t.equal((await end).code, 130)
+  t.notOk(existsSync(at('never')))
+})

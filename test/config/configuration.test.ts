@@ -1,0 +1,335 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfiguration } from '../../src/config/load.js'
+import { parseConfiguration } from '../../src/config/parse.js'
+import { ConfigurationError } from '../../src/config/problem.js'
+import { referencesOf } from '../../src/config/references.js'
+import { describeReference } from '../../src/objects/types.js'
+import { apply, brokenConfigurations, sound } from './broken-configurations.js'
+
+const file = '/configurations/holdfast.yaml'
+
+async function problemsOf(text: string, options = {}): Promise<string> {
+  try {
+    await parseConfiguration(text, file, options)
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message
+    throw error
+  }
+  return 'none'
+}
+
+await t.test('a sound configuration comes with absolute paths, defaults and durations', async (t) => {
+  const configuration = await parseConfiguration(sound, file)
+  t.same(configuration, {
+    file,
+    stateDirectory: '/var/lib/holdfast',
+    requireProven: false,
+    driftInterval: 600_000,
+    source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig' },
+    server: { host: '127.0.0.1', port: 10808 },
+    directories: [
+      {
+        path: '/srv/certs',
+        place: 'directories[0]',
+        publish: 'exchange',
+        adopt: false,
+        mode: 0o755,
+        fileMode: 0o600,
+        owner: undefined,
+        onMissing: 'keep',
+        validate: [],
+        contents: [
+          {
+            type: 'object',
+            place: 'directories[0].contents[0]',
+            reference: { kind: 'Secret', namespace: 'kube-system', name: 'serving-cert' },
+            into: 'secrets/serving-cert',
+            optional: false,
+            items: undefined,
+          },
+          {
+            type: 'object',
+            place: 'directories[0].contents[1]',
+            reference: { kind: 'ConfigMap', namespace: 'kube-system', name: 'ca-bundle' },
+            into: '',
+            optional: false,
+            items: [{ key: 'ca.crt', path: 'ca.crt', mode: undefined }],
+          },
+          {
+            type: 'combine',
+            place: 'directories[0].contents[2]',
+            path: 'server.pem',
+            from: [
+              {
+                reference: { kind: 'Secret', namespace: 'kube-system', name: 'serving-cert' },
+                key: 'tls.key',
+              },
+            ],
+            mode: undefined,
+            optional: false,
+          },
+        ],
+        afterPublish: [
+          {
+            type: 'signal',
+            key: '3d915afeb928bd3406fe7ece674381b3',
+            place: 'directories[0].afterPublish[0]',
+            name: 'signal SIGHUP /run/x.pid',
+            signal: 'SIGHUP',
+            pidFile: '/run/x.pid',
+            timeout: 10_000,
+            retries: 3,
+          },
+        ],
+      },
+      {
+        path: '/configurations/second',
+        place: 'directories[1]',
+        publish: 'exchange',
+        adopt: false,
+        mode: 0o755,
+        fileMode: 0o600,
+        owner: undefined,
+        onMissing: 'keep',
+        validate: [],
+        contents: [
+          {
+            type: 'object',
+            place: 'directories[1].contents[0]',
+            reference: { kind: 'Secret', namespace: 'kube-system', name: 'other' },
+            into: '',
+            optional: false,
+            items: undefined,
+          },
+        ],
+        afterPublish: [],
+      },
+    ],
+  })
+  const [first] = configuration.directories
+  t.same(first && referencesOf(first).map(describeReference), [
+    'Secret kube-system/serving-cert',
+    'ConfigMap kube-system/ca-bundle',
+  ])
+})
+
+await t.test('each mistake gets its message, with its place', async (t) => {
+  t.ok(brokenConfigurations.length >= 40)
+  for (const configuration of brokenConfigurations) {
+    t.ok(configuration.lines.length > 0, `${configuration.mistake}: has an expectation`)
+    const expected = configuration.lines.map((line) => `${file}:${line}`).join('\n')
+    t.equal(await problemsOf(apply(configuration)), expected, configuration.mistake)
+  }
+})
+
+await t.test('problems are data too', async (t) => {
+  const error: unknown = await parseConfiguration(sound.replace('"0755"', '0755'), file).catch(
+    (caught: unknown) => caught,
+  )
+  t.ok(error instanceof ConfigurationError)
+  t.same(error instanceof ConfigurationError && error.problems, [
+    {
+      file,
+      line: 8,
+      column: 11,
+      place: 'directories[0].mode',
+      message: '0755 is a number (755 in YAML 1.2)',
+      suggestion: 'write it as a string, "0755"',
+    },
+  ])
+})
+
+await t.test('what is allowed', async (t) => {
+  const accepted: [string, string, string][] = [
+    ['anchors and aliases', 'mode: "0755"', 'mode: &mode "0755"\n    fileMode: "0644"'],
+    ['modes without a leading zero', '"0755"', '"750"'],
+    ['set-group-ID and sticky directories', '"0755"', '"3770"'],
+    ['an explicit string', '"0755"', '!!str 0755'],
+    ['into "."', 'into: secrets/serving-cert', 'into: .'],
+    ['another namespace', 'secret: serving-cert\n', 'secret: other/serving-cert\n'],
+    ['names with dots', 'secret: other', 'secret: a.b-c.d'],
+    ['no hooks, in so many words', '- signal: { name: SIGHUP, pidFile: /run/x.pid }', '[]'],
+    ['no validation, in so many words', 'mode: "0755"', 'validate: []'],
+    ['a document mark', 'apiVersion', '---\napiVersion'],
+    ['YAML 1.2 by its directive', 'apiVersion', '%YAML 1.2\n---\napiVersion'],
+    ['a target that begins like another', './second', '/srv/certs-2'],
+    ['two objects with every key in one directory', 'secret: other', 'secret: a }, { configMap: a'],
+    ['port 0', '10808', '0'],
+    ['a host name', '127.0.0.1:10808', 'localhost:10808'],
+    ["a key that is an object's own word", 'key: ca.crt', 'key: __proto__'],
+  ]
+  for (const [what, was, is] of accepted) {
+    t.ok(sound.includes(was), what)
+    t.equal(await problemsOf(sound.replace(was, is)), 'none', what)
+  }
+  const json = JSON.stringify({
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'AgentConfiguration',
+    source: { files: { path: 'objects' } },
+    directories: [{ path: 'out', contents: [{ secret: 'a/b' }] }],
+    server: { address: '[::1]:0' },
+  })
+  const configuration = await parseConfiguration(json, file)
+  t.same(configuration.source, { type: 'files', path: '/configurations/objects' })
+  t.same(configuration.server, { host: '::1', port: 0 })
+  const files = sound.replace('kubernetes: { kubeconfig: ./kubeconfig }', 'files: { path: /o }')
+  const { source } = await parseConfiguration(files, file)
+  t.same(source, { type: 'files', path: '/o', namespace: 'kube-system' })
+})
+
+await t.test('hooks have names that are unique, stable and free of secrets', async (t) => {
+  const hooks = `exec: [/usr/bin/systemctl, reload, canary]
+        timeout: 1m0.5s
+        retries: 0
+      - exec: [/bin/systemctl, reload, b]
+      - http: { url: "http://[::1]:9000/canary?token=canary" }
+      - http: { url: "https://example.org/canary", method: PUT }
+      - signal: { name: USR1, pidFile: /run/y.pid }`
+  const was = 'signal: { name: SIGHUP, pidFile: /run/x.pid }'
+  const { directories } = await parseConfiguration(sound.replace(was, hooks), file)
+  t.same(
+    directories[0]?.afterPublish.map(({ name, timeout, retries }) => [name, timeout, retries]),
+    [
+      ['exec systemctl', 60_500, 0],
+      ['exec systemctl #2', 10_000, 3],
+      ['http [::1]:9000', 10_000, 3],
+      ['http example.org', 10_000, 3],
+      ['signal SIGUSR1 /run/y.pid', 10_000, 3],
+    ],
+  )
+})
+
+await t.test('a hook keeps its key wherever it stands; the same hook twice is two', async (t) => {
+  const was = 'signal: { name: SIGHUP, pidFile: /run/x.pid }'
+  const keysOf = async (...hooks: string[]) => {
+    const { directories } = await parseConfiguration(sound.replace(was, hooks.join('\n      - ')), file)
+    return directories[0]?.afterPublish.map(({ key }) => key) ?? []
+  }
+  const one = 'exec: [/bin/sh, -c, canary one]'
+  const two = 'exec: [/bin/sh, -c, canary two]'
+  const get = 'http: { url: "http://localhost/x", method: GET }'
+  const post = 'http: { url: "http://localhost/x" }'
+  const all = await keysOf(one, two, get, post, was, was.replace('SIGHUP', 'SIGUSR1'), one)
+  t.equal(new Set(all).size, 7, 'no two are the same')
+  t.equal(all[6], `${all[0] ?? ''} #2`)
+  t.same(await keysOf(two), [all[1]], 'what stood before it does not matter')
+  t.same(await keysOf(`${two}\n        timeout: 1s\n        retries: 0`), [all[1]], 'nor does its patience')
+  t.notMatch(all.join(), 'canary')
+})
+
+await t.test('how often the disk is compared', async (t) => {
+  const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
+  t.equal((await read('driftInterval: 1m30s')).driftInterval, 90_000)
+  await t.rejects(read('driftInterval: 100ms'), { message: /"100ms" is out of range: write 1s to 24h/ })
+  await t.rejects(read('driftInterval: 5'), { message: /5 has no unit/ })
+})
+
+await t.test('the default namespace', async (t) => {
+  const bare = sound.replace('  namespace: kube-system\n', '')
+  const namespaceOf = async (text: string, options: Parameters<typeof parseConfiguration>[2]) => {
+    const { directories } = await parseConfiguration(text, file, options)
+    return directories.flatMap((directory) => referencesOf(directory).map(({ namespace }) => namespace))
+  }
+  t.same(await namespaceOf(bare, { defaultNamespace: 'a' }), ['a', 'a', 'a'])
+  t.same(await namespaceOf(sound, { defaultNamespace: 'a' }), Array(3).fill('kube-system'))
+  const asked: unknown[] = []
+  const resolve = (source: unknown) => {
+    asked.push(source)
+    return Promise.resolve('from-context')
+  }
+  t.same(await namespaceOf(bare, { defaultNamespace: resolve }), Array(3).fill('from-context'))
+  t.same(asked, [{ type: 'kubernetes', kubeconfig: '/configurations/kubeconfig' }])
+  await namespaceOf(sound, { defaultNamespace: resolve })
+  t.equal(asked.length, 1, 'it is asked only if a name needs it')
+  const none = await problemsOf(bare, { defaultNamespace: () => Promise.resolve(undefined) })
+  t.match(none, '"other" has no namespace: write NAMESPACE/other, or set source.namespace')
+  t.match(await problemsOf(bare, { defaultNamespace: 'A' }), 'the default namespace "A" is not a namespace')
+  await t.rejects(
+    parseConfiguration(bare, file, { defaultNamespace: () => Promise.reject(new Error('kubeconfig')) }),
+    { message: 'kubeconfig' },
+  )
+})
+
+await t.test('aliases cannot multiply without end', async (t) => {
+  const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+  for (let level = 1; level < 9; level++) {
+    const aliases = Array(10)
+      .fill(`*a${level - 1}`)
+      .join(', ')
+    bomb.push(`a${level}: &a${level} [${aliases}]`)
+  }
+  const started = performance.now()
+  t.match(
+    await problemsOf(bomb.join('\n')),
+    /stands for \d+ values once its aliases are expanded: use fewer aliases/,
+  )
+  t.ok(performance.now() - started < 2000)
+})
+
+await t.test('a Secret that is named by mistake is not shown', async (t) => {
+  const canary = 'Y2FuYXJ5LXZhbHVl'
+  const texts = [
+    `apiVersion: v1\nkind: Secret\ndata: { token: ${canary} }\nstringData:\n  x: ${canary}\n`,
+    `kind: Secret\n  data: ${canary}\n`,
+    `data: "${canary}\n`,
+    `data: [${canary}\n`,
+    `data: *${canary}\n`,
+    `data: !${canary} x\n`,
+    `data: &${canary}\n`,
+    `data: |\n ${canary}\n\t${canary}`,
+    `- ${canary}`,
+    canary,
+    `@${canary}`,
+    `%${canary}\n---\n`,
+    `"\\q${canary}"`,
+    `{${canary}`,
+    `source: { kubernetes: ${canary}, files: [${canary}] }\ndirectories: ${canary}\nserver: [${canary}]\n`,
+    sound.replace(
+      'signal: { name: SIGHUP, pidFile: /run/x.pid }',
+      `exec: ["/bin/x\\0${canary}", 1, "${canary}\\0"]`,
+    ),
+    sound.replace(
+      'signal: { name: SIGHUP, pidFile: /run/x.pid }',
+      `http: { url: "http://${canary}@x/#${canary}" }`,
+    ),
+    sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `http: { url: "ftp://x/${canary}" }`),
+    sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `http: { url: "${canary}" }`),
+    sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `exec: "x ${canary}"`),
+  ]
+  for (const text of texts) {
+    const message = await problemsOf(text)
+    t.not(message, 'none', text)
+    t.notOk(message.includes(canary), message)
+  }
+})
+
+await t.test('files that cannot be read', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'holdfast-config-'))
+  t.teardown(() => rm(directory, { recursive: true }))
+  const at = (name: string) => join(directory, name)
+  const messageOf = async (path: string) => {
+    const error: unknown = await loadConfiguration(path).catch((caught: unknown) => caught)
+    return error instanceof ConfigurationError ? error.message : error
+  }
+  t.equal(await messageOf(at('none')), `${at('none')}: cannot be read (ENOENT): there is no such file`)
+  t.equal(await messageOf(directory), `${directory}: is not a regular file`)
+  execFileSync('mkfifo', [at('fifo')])
+  t.equal(await messageOf(at('fifo')), `${at('fifo')}: is not a regular file`)
+  await writeFile(at('latin1'), Buffer.from([0x61, 0xff]))
+  t.equal(await messageOf(at('latin1')), `${at('latin1')}: is not UTF-8 text`)
+  await writeFile(at('large'), 'a'.repeat(5 * 1024 * 1024))
+  t.equal(await messageOf(at('large')), `${at('large')}: is larger than 4194304 bytes`)
+  await writeFile(at('long'), '#'.repeat(2 * 1024 * 1024))
+  t.equal(
+    await messageOf(at('long')),
+    `${at('long')}:1:1: holds 2097152 characters: at most 1048576 are read`,
+  )
+  await writeFile(at('good'), `\ufeff${sound}`)
+  const configuration = await loadConfiguration(at('good'))
+  t.equal(configuration.file, at('good'))
+  t.equal(configuration.directories[1]?.path, at('second'), 'relative to the file, not to this process')
+})

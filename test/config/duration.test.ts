@@ -1,0 +1,40 @@
+import t from 'tap'
+import { parseDuration } from '../../src/config/duration.js'
+import { nearest } from '../../src/config/suggestion.js'
+
+await t.test('durations are written as in Go', (t) => {
+  const durations: [string, number | undefined][] = [
+    ['0', 0],
+    ['10s', 10_000],
+    ['1m30s', 90_000],
+    ['500ms', 500],
+    ['1.5h', 5_400_000],
+    ['.5s', 500],
+    ['1.s', 1000],
+    ['1h1m1s1ms', 3_661_001],
+    ['2us', 0.002],
+    ['2µs', 0.002],
+    ['1ns', 1e-6],
+    ['', undefined],
+    ['1', undefined],
+    ['s', undefined],
+    ['-1s', undefined],
+    ['1 s', undefined],
+    ['1s ', undefined],
+    ['1d', undefined],
+    ['1.2.3s', undefined],
+    [`${'9'.repeat(400)}s`, undefined],
+  ]
+  for (const [text, expected] of durations) t.equal(parseDuration(text), expected, text)
+  t.end()
+})
+
+await t.test('the word that was meant', (t) => {
+  const known = ['publish', 'path', 'mode', 'fileMode']
+  t.equal(nearest('pubilsh', known), 'publish', 'two letters swapped')
+  t.equal(nearest('filemode', known), 'fileMode', 'another case')
+  t.equal(nearest('mod', known), 'mode')
+  t.equal(nearest('colour', known), undefined)
+  t.equal(nearest('x'.repeat(100_000), known), undefined)
+  t.end()
+})

@@ -1,0 +1,183 @@
+/*
+ * Somebody changes the world between staging and exchange: strace holds the program at its renameat2, long enough for a test to
+ * do what it likes. Nothing of somebody else's is lost, nothing is written elsewhere, the answer is true.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { contents, kept, scratch } from '../../durable/scratch.js'
+import { environment, executable } from '../syscalls/distribution.js'
+
+t.setTimeout(60_000)
+
+const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
+/** Microseconds. */
+const pause = 800_000
+
+interface Answer {
+  readonly code: number | null
+  readonly error: { reason?: string; code?: string; published?: boolean; message?: string }
+}
+
+interface Stage {
+  readonly root: string
+  readonly parent: string
+  readonly target: string
+  /** Runs the program; `act` is done while it waits before its exchange. */
+  readonly publish: (act: () => void) => Promise<Answer>
+  readonly again: () => Promise<Answer>
+}
+
+function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
+  const root = scratch(t)
+  const [parent, from] = [join(root, 'parent'), join(root, 'from')]
+  const target = join(parent, 'target')
+  for (const path of [parent, from, join(root, 'victim')]) mkdirSync(path)
+  writeFileSync(join(root, 'victim/precious'), 'precious')
+  writeFileSync(join(from, 'file'), 'new')
+  if (old && form === 'write') writeFileSync(target, 'old')
+  if (old && form === 'replace') {
+    mkdirSync(target)
+    writeFileSync(join(target, 'file'), 'old')
+  }
+  const run = async (within: readonly string[], begun: () => Promise<void>): Promise<Answer> => {
+    const args = form === 'replace' ? ['replace', target, '--from', from] : ['write', target]
+    const [name, ...rest] = [...within, process.execPath, executable(root), ...args, '-o', 'json']
+    const child = spawn(name, rest, { env: environment, stdio: 'pipe' })
+    child.stdin.end('new')
+    let stdout = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
+    child.stderr.resume()
+    const closed = once(child, 'close') as Promise<[number | null]>
+    await begun()
+    const [code] = await closed
+    return { code, error: (JSON.parse(stdout) as { error?: Answer['error'] }).error ?? {} }
+  }
+  return {
+    root,
+    parent,
+    target,
+    again: () => run([], () => Promise.resolve()),
+    publish: (act) => {
+      const log = join(root, 'strace.log')
+      const hold = ['-e', 'trace=renameat2', '-e', `inject=renameat2:delay_enter=${pause}:when=1`]
+      return run(['strace', '-f', '-qq', '-o', log, ...hold], async () => {
+        // strace writes the call as it begins; the end of the line comes when the wait is over.
+        while (!existsSync(log) || !readFileSync(log, 'utf8').includes('renameat2(')) await sleep(5)
+        act()
+      })
+    },
+  }
+}
+
+const make = {
+  directory: (path: string) => {
+    mkdirSync(path)
+    writeFileSync(join(path, 'theirs'), 'theirs')
+  },
+  file: (path: string) => writeFileSync(path, 'theirs'),
+  link: (path: string) => symlinkSync('../victim', path),
+}
+
+for (const [kind, put] of Object.entries(make)) {
+  for (const old of [true, false]) {
+    const what = old ? `replaced by a ${kind}` : `created as a ${kind}`
+    await t.test(`the target is ${what} meanwhile`, { skip }, async (t) => {
+      const { target, parent, publish } = stage(t, 'replace', old)
+      const { code, error } = await publish(() => {
+        if (old) renameSync(target, join(parent, 'moved-away'))
+        put(target)
+      })
+      t.equal(code, 1)
+      t.match(error, { published: false, reason: 'TargetForeign' })
+      const stats = lstatSync(target)
+      if (kind === 'directory')
+        t.same(contents(target), { theirs: 'theirs' }, 'what they put there is left alone')
+      else if (kind === 'file')
+        t.equal(readFileSync(target, 'utf8'), 'theirs', 'what they put there is left alone')
+      else t.ok(stats.isSymbolicLink(), 'their link is left alone')
+      if (old) t.same(contents(join(parent, 'moved-away')), { file: 'old' })
+      t.notOk(kept(parent).includes('staging'), 'what was staged is gone')
+    })
+  }
+}
+
+await t.test('a file’s target becomes a directory meanwhile', { skip }, async (t) => {
+  const { target, parent, publish } = stage(t, 'write')
+  const { code, error } = await publish(() => {
+    rmSync(target)
+    make.directory(target)
+  })
+  t.equal(code, 1)
+  t.equal(error.published, false)
+  t.same(contents(target), { theirs: 'theirs' })
+  t.notOk(kept(parent).includes('staging'))
+})
+
+await t.test(
+  'a file’s target becomes a link meanwhile: it is replaced, not followed',
+  { skip },
+  async (t) => {
+    const { root, target, publish } = stage(t, 'write')
+    const { code } = await publish(() => {
+      rmSync(target)
+      symlinkSync('../victim/precious', target)
+    })
+    t.equal(code, 0)
+    t.equal(readFileSync(target, 'utf8'), 'new')
+    t.ok(lstatSync(target).isFile())
+    t.equal(readFileSync(join(root, 'victim/precious'), 'utf8'), 'precious')
+  },
+)
+
+for (const form of ['replace', 'write'] as const) {
+  await t.test(`${form}: the target vanishes meanwhile`, { skip }, async (t) => {
+    const { target, parent, publish, again } = stage(t, form)
+    const { code, error } = await publish(() => rmSync(target, { recursive: true }))
+    if (form === 'write') t.equal(code, 0, 'a rename does not need it')
+    else {
+      t.equal(code, 1)
+      t.equal(error.published, false, 'there is nothing to exchange with')
+      t.notOk(existsSync(target))
+    }
+    t.equal((await again()).code, 0)
+    t.same(kept(parent), ['lock', 'record'])
+  })
+
+  await t.test(`${form}: a link takes the parent’s place meanwhile`, { skip }, async (t) => {
+    const { root, parent, publish } = stage(t, form)
+    const moved = join(root, 'moved')
+    const { code } = await publish(() => {
+      renameSync(parent, moved)
+      symlinkSync('victim', parent)
+    })
+    t.equal(code, 0, 'it works in the directory that it opened')
+    const target = join(moved, 'target')
+    t.equal(readFileSync(form === 'write' ? target : join(target, 'file'), 'utf8'), 'new')
+    t.same(readdirSync(join(root, 'victim')), ['precious'], 'nothing is written where the link leads')
+    t.same(kept(moved), ['lock', 'record'])
+  })
+
+  await t.test(`${form}: the parent is removed meanwhile`, { skip }, async (t) => {
+    const { parent, publish, again } = stage(t, form)
+    const { code, error } = await publish(() => rmSync(parent, { recursive: true }))
+    t.equal(code, 1)
+    t.equal(error.published, false)
+    t.notOk(existsSync(parent))
+    t.equal((await again()).code, 0, 'the next run makes it')
+    t.same(kept(parent), ['lock', 'record'])
+  })
+}

@@ -1,0 +1,90 @@
+/*
+ * A name that holdfast wants beside the target is taken beforehand: by a file, a link that leads elsewhere, a directory, a fifo.
+ * It publishes none the less, or refuses and changes nothing; it never follows the link, never waits for the fifo's other end.
+ */
+import { execFileSync } from 'node:child_process'
+import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { contents, kept, scratch } from '../../durable/scratch.js'
+import { library } from '../syscalls/distribution.js'
+import { keptNames } from './names.js'
+
+t.setTimeout(60_000)
+
+const { replaceDirectory, replaceFile } = await library()
+const isRoot = process.geteuid?.() === 0
+
+const kinds = {
+  file: (path: string) => writeFileSync(path, 'somebody’s'),
+  link: (path: string, victim: string) => symlinkSync(victim, path),
+  'dangling link': (path: string, victim: string) => symlinkSync(`${victim}-not`, path),
+  directory: (path: string) => {
+    mkdirSync(path)
+    writeFileSync(join(path, 'inside'), 'somebody’s')
+  },
+  fifo: (path: string) => execFileSync('mkfifo', [path]),
+}
+
+for (const form of ['directory', 'file'] as const) {
+  for (const which of ['lock', 'record', 'next record', 'staging'] as const) {
+    for (const [kind, make] of Object.entries(kinds)) {
+      await t.test(`${form}: the ${which} is taken by a ${kind}`, async (t) => {
+        const root = scratch(t)
+        const [parent, victim] = [join(root, 'parent'), join(root, 'victim')]
+        mkdirSync(parent)
+        writeFileSync(victim, 'precious')
+        const target = join(parent, 'target')
+        const publish = (text: string) =>
+          form === 'directory'
+            ? replaceDirectory(target, { files: { a: text, b: text } })
+            : replaceFile(target, text)
+        const read = () => (form === 'directory' ? contents(target) : { file: readFileSync(target, 'utf8') })
+        const is = (text: string) => (form === 'directory' ? { a: text, b: text } : { file: text })
+        await publish('old')
+        const names = keptNames('target')
+        const taken = join(
+          parent,
+          {
+            lock: names.lock,
+            record: names.record(1),
+            'next record': names.record(2),
+            staging: names.staging,
+          }[which],
+        )
+        rmSync(taken, { force: true })
+        make(taken, victim)
+        const before = lstatSync(victim, { bigint: true })
+
+        const outcome = await publish('new').then(
+          () => 'published',
+          (error: unknown) => error as Error & { published: boolean; code: string },
+        )
+        if (typeof outcome === 'string') t.same(read(), is('new'), 'published')
+        else {
+          t.equal(outcome.name, 'DurableWriteError', outcome.stack ?? '')
+          t.equal(outcome.published, false)
+          t.same(read(), is('old'), `refused with ${outcome.code}, and unchanged`)
+          t.match(outcome.message, /unchanged|nothing was changed/)
+        }
+        t.equal(readFileSync(victim, 'utf8'), 'precious')
+        t.equal(lstatSync(victim, { bigint: true }).ctimeNs, before.ctimeNs, 'the link is not followed')
+        t.throws(() => lstatSync(`${victim}-not`), { code: 'ENOENT' }, 'nor does it lead to something new')
+
+        // Whoever put it there takes it away.
+        if (outcome !== 'published') rmSync(taken, { recursive: true, force: true })
+        await publish('newer')
+        t.same(read(), is('newer'))
+        t.same(kept(parent), ['lock', 'record'])
+      })
+    }
+  }
+}
+
+await t.test('a lock that another user owns', { skip: isRoot ? false : 'needs root (chown)' }, async (t) => {
+  const parent = scratch(t)
+  const lock = join(parent, keptNames('target').lock)
+  writeFileSync(lock, '')
+  execFileSync('chown', ['1:1', lock])
+  await t.rejects(replaceFile(join(parent, 'target'), 'new'), { code: 'EPERM', published: false })
+})

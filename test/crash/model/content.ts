@@ -1,0 +1,135 @@
+import type {
+  DirectoryRequest,
+  PublicationOptions,
+  ReplaceDirectoryOptions,
+} from '../../../src/durable/types.js'
+import type { Inode } from './inode.js'
+import { type ModelDisk, rootInode } from './model-disk.js'
+
+/** What a target may be asked to hold. */
+export interface Content {
+  /** What messages call it. */
+  readonly name: string
+  readonly request: ReplaceDirectoryOptions
+  /** SELinux labels that its entries must have; '' where nothing says otherwise. */
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+/** A target, and how it is published. */
+export interface Target {
+  readonly path: string
+  readonly form: 'exchange' | 'symlink' | 'file'
+  /** Targets of one family share their lock and the names of their staging. */
+  readonly family?: string
+  /** May what is there and is not ours be replaced? Where not, losing the record means that our own is taken for foreign. */
+  readonly adopt?: boolean
+}
+
+/** What a reader finds: the content as one text, and for a symlink target the names that lead to it. */
+export interface View {
+  readonly content: string
+  readonly links: ReadonlySet<string>
+}
+
+/** The view of a target that is not there. */
+export const missing = 'missing'
+
+const nothing: View = { content: missing, links: new Set() }
+
+/** What is visible at the target now, read from the model itself and not through the code that is tested. */
+export function viewOf(disk: ModelDisk, { path, form }: Target): View {
+  const target = find(disk, path)
+  if (target === undefined) return nothing
+  if (form === 'file') return { content: textOf(disk, target), links: new Set() }
+  if (form === 'exchange' || target.type !== 'directory') {
+    return { content: textOf(disk, target), links: new Set() }
+  }
+  const data = disk.child(target.number, '..data')
+  const generation = data?.type === 'symlink' ? disk.child(target.number, data.now.data) : undefined
+  const links = new Set<string>()
+  for (const [name, number] of target.now.entries) {
+    const { type, now } = disk.inode(number)
+    if (type === 'symlink' && now.data === `..data/${name}`) links.add(name)
+  }
+  const content = generation ? textOf(disk, generation) : missing
+  return { content, links }
+}
+
+export function find(disk: ModelDisk, path: string): Inode | undefined {
+  let inode: Inode | undefined = disk.inode(rootInode)
+  for (const part of path.split('/')) {
+    if (part === '') continue
+    inode = inode && disk.child(inode.number, part)
+  }
+  return inode
+}
+
+/** The whole of an inode and what is below it, as one text: equal texts are equal trees. */
+export function textOf(disk: ModelDisk, { type, now }: Inode): string {
+  const { mode, uid, gid, label } = now.attributes
+  const head = `${type[0]} ${mode.toString(8)} ${uid}:${gid}${label && ` ${label}`}`
+  if (type !== 'directory') return `${head} <${now.data}>`
+  const names = [...now.entries.keys()].sort()
+  const children = names.map((name) => `${name}=${textOf(disk, disk.inode(now.entries.get(name) ?? 0))}`)
+  return `${head} {${children.join(',')}}`
+}
+
+/** What the view of a target is once this content is published: made from the request alone. */
+export function expectedView(content: Content, form: Target['form']): View {
+  const { files, mode = 0o755, fileMode = 0o600, owner = { uid: 0, gid: 0 } } = content.request
+  const ids = `${owner.uid}:${owner.gid}`
+  const label = (path: string): string => {
+    const text = content.labels?.[path]
+    return text === undefined ? '' : ` ${text}`
+  }
+  const fileText = (path: string): string => {
+    const file = files[path]
+    if (typeof file !== 'object' || file instanceof Uint8Array) {
+      return `f ${fileMode.toString(8)} ${ids}${label(path)} <${String(file)}>`
+    }
+    return `f ${(file.mode ?? fileMode).toString(8)} ${ids}${label(path)} <${String(file.content)}>`
+  }
+  if (form === 'file') return { content: fileText('file'), links: new Set() }
+  const directoryText = (path: string): string => {
+    const prefix = path === '' ? '' : `${path}/`
+    const below = Object.keys(files).filter((file) => file.startsWith(prefix))
+    const names = [...new Set(below.map((file) => file.slice(prefix.length).split('/', 1)[0] ?? ''))].sort()
+    const children = names.map((name) => {
+      const text = prefix + name in files ? fileText(prefix + name) : directoryText(prefix + name)
+      return `${name}=${text}`
+    })
+    return `d ${mode.toString(8)} ${ids}${label(path)} {${children.join(',')}}`
+  }
+  const links = form === 'symlink' ? Object.keys(files).map((file) => file.split('/', 1)[0] ?? '') : []
+  return { content: directoryText(''), links: new Set(links) }
+}
+
+/** The request that publishes this content there. */
+export function requestFor(target: Target, content: Content): DirectoryRequest & PublicationOptions {
+  const publish = target.form === 'symlink' ? 'symlink' : 'exchange'
+  const foreign = target.adopt ? 'always' : 'same-names'
+  return {
+    ...content.request,
+    target: target.path,
+    publish,
+    foreign,
+    ...(target.family && { family: target.family }),
+  }
+}
+
+/** One text for the whole disk, without regard to inode numbers, but for directories with two names. */
+export function canonical(disk: ModelDisk): string {
+  const seen = new Map<number, number>()
+  const walk = (inode: Inode): string => {
+    if (inode.type !== 'directory') return textOf(disk, inode)
+    const again = seen.get(inode.number)
+    if (again !== undefined) return `#${again}`
+    seen.set(inode.number, seen.size)
+    const { attributes, entries } = inode.now
+    const children = [...entries.keys()]
+      .sort()
+      .map((name) => `${name}=${walk(disk.inode(entries.get(name) ?? 0))}`)
+    return `d ${attributes.mode} ${attributes.uid} ${attributes.gid} ${attributes.label} {${children.join()}}`
+  }
+  return walk(disk.inode(rootInode))
+}

@@ -1,0 +1,164 @@
+import type { Explorer } from './explorer.js'
+import { type Position } from './explorer.js'
+import { missing } from './content.js'
+import { settledLedger } from './ledger.js'
+import { type Instant, type Played, underWay } from './play.js'
+import { initialDisk, type Step } from './scenario.js'
+
+/** How far to go: limits of crash states for one instant, and how many of them are gone on with. */
+export interface Effort {
+  /** Crash states of each instant of the step itself. */
+  readonly states: number
+  /** Crash states after a success, and of instants deeper down. */
+  readonly fewer: number
+  /** Out of how many disks met one is recovered from and crashes once more while it is. */
+  readonly second: number
+  /** Chains drawn at random. */
+  readonly chains: number
+}
+
+/** The position from which the scenario's step is made. */
+export async function prepared(explorer: Explorer): Promise<Position> {
+  const { scenario } = explorer
+  const disk = initialDisk(scenario)
+  for (const catalogue of explorer.catalogues) if (scenario.foreign) catalogue.learn('foreign', disk)
+  const ledgers = explorer.catalogues.map((catalogue) =>
+    settledLedger(catalogue.visible(disk).name ?? missing),
+  )
+  let position: Position = { disk, ledgers, trail: [scenario.name] }
+  for (const step of scenario.before) {
+    const played = await explorer.play(position, step, 'before:')
+    if (!played.success) explorer.report('a step before does not succeed', played.trail)
+    position = played
+  }
+  return position
+}
+
+/** Where a process was at an instant of a step, as its successor or the next boot meets it. */
+export function at(position: Position, { what, disk }: Instant, step: Step): Position {
+  const trail = [...position.trail, `${step.join('+')}, stopped after: ${what}`]
+  return { disk, ledgers: underWay(position.ledgers, step), trail }
+}
+
+/** What has to hold after a success: nothing left over, durable whatever the power cut leaves, and known to be so. */
+export async function afterSuccess(
+  explorer: Explorer,
+  played: Played & Position,
+  step: Step,
+  effort: Effort,
+  again = false,
+): Promise<void> {
+  if (!played.success) {
+    explorer.report('does not succeed', played.trail)
+    return
+  }
+  explorer.finished(played, step)
+  explorer.cut(played, effort.fewer)
+  if (!again) return
+  const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
+  if (
+    repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')
+  ) {
+    explorer.report('the same again is not told as unchanged', repeated.trail)
+  }
+  const survivors: Position[] = []
+  explorer.cut(repeated, effort.fewer, (survivor) => survivors.push(survivor))
+  // A directory of links may have generations to remove.
+  if (survivors.length === 0 || explorer.scenario.targets.some(({ form }) => form === 'symlink')) return
+  const survivor = explorer.random.pick(survivors)
+  const rebooted = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, step, 'again')
+  if (
+    rebooted.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')
+  ) {
+    explorer.report('the same after a reboot is not told as unchanged', rebooted.trail)
+  }
+}
+
+/** Every instant of the step: a power cut in every way, and then each successor; one in some crashes again meanwhile. */
+export async function explorePowerCuts(explorer: Explorer, effort: Effort): Promise<void> {
+  const { scenario } = explorer
+  const start = await prepared(explorer)
+  const played = await explorer.play({ ...start, disk: start.disk.fork() }, scenario.step, 'step', {
+    record: true,
+  })
+  await afterSuccess(explorer, played, scenario.step, { ...effort, fewer: effort.states }, true)
+  const recovered = new Set<string>()
+  for (const instant of played.instants) {
+    const survivors: Position[] = []
+    explorer.cut(at(start, instant, scenario.step), effort.states, (survivor) => survivors.push(survivor))
+    for (const survivor of survivors) {
+      const key = explorer.keyOf(survivor)
+      if (recovered.has(key)) continue
+      recovered.add(key)
+      await recover(explorer, survivor, effort)
+    }
+  }
+}
+
+async function recover(explorer: Explorer, survivor: Position, effort: Effort): Promise<void> {
+  const { scenario, random } = explorer
+  const [same = scenario.step] = scenario.successors
+  const other = random.pick(scenario.successors)
+  const twice = random.below(effort.second) === 0
+  for (const successor of other === same ? [same] : [same, other]) {
+    const run = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, successor, 'recovery', {
+      record: twice,
+    })
+    await afterSuccess(explorer, run, successor, effort, twice)
+    if (!twice) continue
+    for (const instant of run.instants) {
+      const deeper: Position[] = []
+      explorer.cut(at(survivor, instant, successor), effort.fewer, (position) => deeper.push(position))
+      const chosen = random.pick(deeper.length > 0 ? deeper : [survivor])
+      const next = random.pick(scenario.successors)
+      const last = await explorer.play({ ...chosen, disk: chosen.disk.fork() }, next, 'recovery')
+      await afterSuccess(explorer, last, next, effort)
+    }
+  }
+}
+
+/** Every instant of the step: the process is killed, a successor runs on what the kernel holds, and then the power is cut. */
+export async function exploreKills(explorer: Explorer, effort: Effort): Promise<void> {
+  const { scenario, random } = explorer
+  const start = await prepared(explorer)
+  const played = await explorer.play({ ...start, disk: start.disk.fork() }, scenario.step, 'step', {
+    record: true,
+  })
+  for (const instant of played.instants) {
+    const killed = at(start, instant, scenario.step)
+    const found = explorer.visible(killed)
+    if (!found) continue
+    // Visible, and not known to be durable: what the next ones may delete matters most here.
+    const unsettled = found.ledgers.some(({ visible }, index) => visible !== start.ledgers[index]?.visible)
+    const third = unsettled ? Math.ceil(effort.second / 8) : effort.second
+    for (const successor of scenario.successors) {
+      const run = await explorer.play({ ...found, disk: found.disk.fork() }, successor, 'killed; successor', {
+        record: true,
+      })
+      await afterSuccess(explorer, run, successor, effort, random.below(4) === 0)
+      for (const next of run.instants) {
+        const second = at(found, next, successor)
+        const survivors: Position[] = []
+        explorer.cut(second, effort.fewer, (survivor) => survivors.push(survivor))
+        if (random.below(effort.second) === 0 && survivors.length > 0) {
+          const survivor = random.pick(survivors)
+          const other = random.pick(scenario.successors)
+          const last = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, other, 'recovery')
+          await afterSuccess(explorer, last, other, effort)
+        }
+        if (random.below(third) === 0) await killedAgain(explorer, second, effort)
+      }
+    }
+  }
+}
+
+async function killedAgain(explorer: Explorer, position: Position, effort: Effort): Promise<void> {
+  const found = explorer.visible(position)
+  if (!found) return
+  const step = explorer.random.pick(explorer.scenario.successors)
+  const run = await explorer.play({ ...found, disk: found.disk.fork() }, step, 'killed; successor', {
+    record: true,
+  })
+  await afterSuccess(explorer, run, step, effort)
+  for (const instant of run.instants) explorer.cut(at(found, instant, step), effort.fewer)
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import { eachChoice, Random } from './choices.js'
+import { canonical } from './content.js'
+import { type Catalogue, judge, type Ledger } from './ledger.js'
+import type { ModelDisk } from './model-disk.js'
+import { play, type Played, type PlayOptions } from './play.js'
+import { powerCut } from './power-cut.js'
+import { catalogues, faultBeside, type Scenario, type Step } from './scenario.js'
+
+export interface Counts {
+  /** Disks that a power cut left: each was judged. */
+  states: number
+  /** Those of them that differ in what is on the disk, in a scenario. */
+  distinct: number
+  /** Calls of the core that were played to their end. */
+  plays: number
+  /** Failures injected. */
+  faults: number
+  /** Instants whose crash states were all judged, not only drawn. */
+  exhausted: number
+  instants: number
+}
+
+export class Broken extends Error {}
+
+/** A disk, and what the contract allows of it. */
+export interface Position {
+  readonly disk: ModelDisk
+  readonly ledgers: readonly Ledger[]
+  /** How it came about, for people. */
+  readonly trail: readonly string[]
+}
+
+/** Plays, cuts the power, judges and counts. What is wrong is kept by what it says, with the first way there. */
+export class Explorer {
+  readonly counts: Counts = { states: 0, distinct: 0, plays: 0, faults: 0, exhausted: 0, instants: 0 }
+  readonly broken = new Map<string, { times: number; trail: readonly string[] }>()
+  readonly random: Random
+  readonly catalogues: readonly Catalogue[]
+  readonly #seen = new Set<string>()
+
+  constructor(
+    readonly scenario: Scenario,
+    seed: number,
+    /** Stop at the first thing that is wrong. */
+    readonly impatient: boolean,
+  ) {
+    this.random = new Random(seed)
+    this.catalogues = catalogues(scenario)
+  }
+
+  report(fault: string, trail: readonly string[]): void {
+    const known = this.broken.get(fault)
+    if (known) known.times += 1
+    else this.broken.set(fault, { times: 1, trail })
+    if (this.impatient) throw new Broken(`${this.scenario.name}: ${fault}\n  ${trail.join('\n  ')}`)
+  }
+
+  /** One call; its answers are judged, and after a success what it left and what a power cut would leave. */
+  async play(
+    position: Position,
+    step: Step,
+    what: string,
+    options?: PlayOptions,
+  ): Promise<Played & Position> {
+    const played = await this.attempt(position, step, what, options)
+    for (const fault of played.faults) this.report(fault, played.trail)
+    return played
+  }
+
+  /** One call whose answers cannot be judged by themselves, since another process is at work. */
+  async attempt(
+    position: Position,
+    step: Step,
+    what: string,
+    options?: PlayOptions,
+  ): Promise<Played & Position> {
+    this.counts.plays += 1
+    const { disk } = position
+    const played = await play(disk, this.catalogues, position.ledgers, step, options)
+    return { ...played, disk, trail: [...position.trail, `${what} ${step.join('+')} → ${told(played)}`] }
+  }
+
+  /** Nothing is left of what was staged. */
+  tidy(position: Position, step: Step): void {
+    const fault = faultBeside(this.scenario, position.disk, step)
+    if (fault !== undefined) this.report(fault, position.trail)
+  }
+
+  /** What must hold once a call has succeeded. */
+  finished(position: Position, step: Step): void {
+    this.tidy(position, step)
+    this.judged({ ...position, trail: [...position.trail, 'looked at'] })
+  }
+
+  /** The disks that a power cut may leave; each is judged, and those that were not met before are handed over. */
+  cut(position: Position, limit: number, then?: (survivor: Position) => void): void {
+    this.counts.instants += 1
+    const here = new Set<string>()
+    const all = eachChoice(limit, this.random, (choose) => {
+      const disk = powerCut(position.disk, choose)
+      this.counts.states += 1
+      const survivor = this.judged({ ...position, disk })
+      if (!survivor) return
+      const key = this.keyOf(survivor)
+      if (here.has(key)) return
+      here.add(key)
+      if (!this.#seen.has(key)) {
+        this.#seen.add(key)
+        this.counts.distinct += 1
+      }
+      then?.(survivor)
+    })
+    if (all) this.counts.exhausted += 1
+  }
+
+  /** What is visible, judged; from then on only that is possible, since it came from the disk. */
+  judged(position: Position): Position | undefined {
+    const ledgers: Ledger[] = []
+    for (const [index, catalogue] of this.catalogues.entries()) {
+      const ledger = position.ledgers[index]
+      if (!ledger) throw new Error('a target without a ledger')
+      const verdict = judge(catalogue, ledger, position.disk)
+      if (verdict.fault !== undefined) {
+        this.report(verdict.fault, [...position.trail, `power cut: ${shown(position.disk)}`])
+        return undefined
+      }
+      const { visible } = verdict
+      ledgers.push({ visible, possible: new Set([visible]), linked: ledger.linked })
+    }
+    const fault = faultBeside(this.scenario, position.disk)
+    if (fault !== undefined) this.report(fault, position.trail)
+    return { disk: position.disk, ledgers, trail: [...position.trail, 'power cut'] }
+  }
+
+  /** What a successor finds visible after a kill; what a power cut may bring back stays as it was. */
+  visible(position: Position): Position | undefined {
+    const ledgers: Ledger[] = []
+    for (const [index, catalogue] of this.catalogues.entries()) {
+      const ledger = position.ledgers[index]
+      if (!ledger) throw new Error('a target without a ledger')
+      const verdict = judge(catalogue, ledger, position.disk)
+      if (verdict.fault !== undefined) {
+        this.report(verdict.fault, [...position.trail, 'killed'])
+        return undefined
+      }
+      ledgers.push({ ...ledger, visible: verdict.visible })
+    }
+    return { ...position, ledgers, disk: position.disk.fork() }
+  }
+
+  keyOf({ disk, ledgers }: Position): string {
+    const text = `${canonical(disk)} ${ledgers.map(({ visible, linked }) => [visible, ...linked].join()).join(';')}`
+    return createHash('sha1').update(text, 'latin1').digest('base64')
+  }
+}
+
+/** The disk, for people: without what is known anyway. */
+function shown(disk: ModelDisk): string {
+  return canonical(disk)
+    .replace(/[^{,]*=f [0-7]+ 0:0 <[^>]* is not ours>,?/g, '')
+    .replace(/,"publishedAt.*?(?=\n)/g, ' …')
+    .replace(/\u00a5+/g, '(garbage)')
+    .replace(/\0+/g, '(zeroes)')
+    .slice(0, 1200)
+}
+
+function told({ outcomes }: Played): string {
+  return outcomes
+    .map((outcome) => {
+      if (outcome === undefined) return '-'
+      if (!('error' in outcome)) return outcome.outcome
+      return `${outcome.error.code}, published: ${outcome.error.published}`
+    })
+    .join('+')
+}

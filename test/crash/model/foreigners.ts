@@ -1,0 +1,71 @@
+import { find, missing, type Target } from './content.js'
+import { prepared } from './explore.js'
+import type { Explorer, Position } from './explorer.js'
+import { settledLedger } from './ledger.js'
+import type { ModelDisk } from './model-disk.js'
+import { makeDirectory, makeEntry } from './scenario.js'
+
+type Put = (disk: ModelDisk, path: string) => void
+
+const full: Put = (disk, path) => {
+  makeDirectory(disk, path, 0o755)
+  makeEntry(disk, `${path}/theirs`, 'file', 0o644, 'theirs')
+}
+const empty: Put = (disk, path) => {
+  makeDirectory(disk, path, 0o755)
+}
+const file: Put = (disk, path) => {
+  makeEntry(disk, path, 'file', 0o644, 'theirs')
+}
+
+/**
+ * Another program puts its own under the target's name in the last instant before the exchange: a full directory, an empty
+ * one, a file. It must be there afterwards, and the answer that nothing was published.
+ */
+export async function exploreForeigners(explorer: Explorer): Promise<void> {
+  const [target] = explorer.scenario.targets
+  if (!target || explorer.scenario.targets.length > 1 || target.form === 'symlink') return
+  const start = await prepared(explorer)
+  const first = start.ledgers[0]?.visible === missing
+  // A file that is there is replaced by rename(2), which takes whatever it finds.
+  if (target.form === 'file' && !first) return
+  for (const put of target.form === 'file' ? [file] : [full, empty]) {
+    await intrude(explorer, start, target, put)
+    explorer.counts.faults += 1
+  }
+}
+
+async function intrude(explorer: Explorer, start: Position, target: Target, put: Put): Promise<void> {
+  const { scenario } = explorer
+  const [catalogue] = explorer.catalogues
+  const disk = start.disk.fork()
+  const name = target.path.slice(target.path.lastIndexOf('/') + 1)
+  const intrusions: string[] = []
+  const run = await explorer.attempt({ ...start, disk }, scenario.step, 'a foreign program comes first;', {
+    prepare: (process) => {
+      process.before = (call, to) => {
+        if (intrusions.length > 0 || call !== 'rename' || to !== name) return
+        intrusions.push(call)
+        moveAway(disk, target.path)
+        put(disk, target.path)
+        catalogue?.learn('theirs', disk)
+      }
+    },
+  })
+  if (intrusions.length === 0) return
+  const [outcome] = run.outcomes
+  if (!outcome || !('error' in outcome) || outcome.error.published) {
+    explorer.report('a foreign program came first, and that is not told', run.trail)
+  }
+  explorer.visible({ disk, ledgers: [settledLedger('theirs')], trail: run.trail })
+}
+
+function moveAway(disk: ModelDisk, path: string): void {
+  const parent = find(disk, path.slice(0, path.lastIndexOf('/')))
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const inode = parent && disk.child(parent.number, name)
+  const elsewhere = find(disk, '/etc')
+  if (!parent || !inode || !elsewhere) return
+  disk.link(elsewhere.number, [['moved-away', inode.number]], 'a foreign rename')
+  disk.link(parent.number, [[name, undefined]], 'a foreign rename')
+}

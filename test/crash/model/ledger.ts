@@ -1,0 +1,130 @@
+import { dirname } from 'node:path'
+import { type Content, expectedView, find, missing, type Target, viewOf } from './content.js'
+import type { ModelDisk } from './model-disk.js'
+
+/** What the contract allows of one target: kept beside the disk, and changed by what the calls answer alone. */
+export interface Ledger {
+  /** Name of the content that is visible. */
+  readonly visible: string
+  /** Names of the contents that a power cut may leave. */
+  readonly possible: ReadonlySet<string>
+  /** Contents whose links may be there or not: emptied by a success. */
+  readonly linked: ReadonlySet<string>
+}
+
+/** The contents that a target may hold, and how to recognize them. */
+export class Catalogue {
+  readonly #byView = new Map<string, string>()
+  readonly #links = new Map<string, ReadonlySet<string>>()
+  readonly #byName = new Map<string, Content>()
+
+  constructor(
+    readonly target: Target,
+    contents: readonly Content[],
+  ) {
+    this.#byView.set(missing, missing)
+    this.#links.set(missing, new Set())
+    for (const content of contents) {
+      const view = expectedView(content, target.form)
+      this.#byView.set(view.content, content.name)
+      this.#links.set(content.name, view.links)
+      this.#byName.set(content.name, content)
+    }
+  }
+
+  /** A content that nobody asked for, as it is found; `like`: the content whose links it has. */
+  learn(name: string, disk: ModelDisk, like?: string): void {
+    const { content, links } = viewOf(disk, this.target)
+    if (this.#byView.has(content)) return
+    this.#byView.set(content, name)
+    this.#links.set(name, like === undefined ? links : this.links(like))
+  }
+
+  content(name: string): Content {
+    const content = this.#byName.get(name)
+    if (!content) throw new Error(`no content is called ${name}`)
+    return content
+  }
+
+  links(name: string): ReadonlySet<string> {
+    return this.#links.get(name) ?? new Set()
+  }
+
+  /** Which content is visible; a description of it where it is none that was ever asked for. */
+  visible(disk: ModelDisk): { name: string; fault?: undefined } | { name?: undefined; fault: string } {
+    const { content } = viewOf(disk, this.target)
+    const name = this.#byView.get(content)
+    return name === undefined
+      ? { fault: `${this.target.path} is torn or mixed: ${content.slice(0, 300)}` }
+      : { name }
+  }
+}
+
+export function settledLedger(visible: string): Ledger {
+  return { visible, possible: new Set([visible]), linked: new Set([visible]) }
+}
+
+export function attemptLedger(ledger: Ledger, wanted: string): Ledger {
+  return {
+    visible: ledger.visible,
+    possible: new Set([...ledger.possible, wanted]),
+    linked: new Set([...ledger.linked, wanted]),
+  }
+}
+
+/** What is wrong with a target: nothing, or a sentence. `visible` is what it holds. */
+export function judge(
+  catalogue: Catalogue,
+  ledger: Ledger,
+  disk: ModelDisk,
+): { visible: string; fault?: undefined } | { fault: string } {
+  const found = catalogue.visible(disk)
+  if (found.fault !== undefined) return { fault: found.fault }
+  const { name } = found
+  const { path, form } = catalogue.target
+  if (!ledger.possible.has(name)) {
+    return { fault: `${path} holds ${name}, and may only hold ${[...ledger.possible].join(' or ')}` }
+  }
+  if (name !== missing && ledger.possible.size === 1 && ledger.linked.size === 1) {
+    const fault = faultOfAncestors(disk, path)
+    if (fault !== undefined) return { fault }
+  }
+  if (form === 'symlink' && name !== missing) {
+    const fault = faultOfLinks(catalogue, ledger, disk, name)
+    if (fault !== undefined) return { fault }
+  }
+  return { visible: name }
+}
+
+/** Directories above the target that had to be made are for everybody to pass. */
+function faultOfAncestors(disk: ModelDisk, path: string): string | undefined {
+  for (let above = dirname(path); above !== '/'; above = dirname(above)) {
+    const mode = find(disk, above)?.now.attributes.mode
+    // A zeroed inode has lost its mode with the power: nobody can tell it from somebody else's.
+    if (mode !== 0o755 && mode !== 0) return `${above}, above ${path}, has mode ${String(mode?.toString(8))}`
+  }
+  return undefined
+}
+
+/** After a success each name has its link and no other; else those that all the contents in question share. */
+function faultOfLinks(
+  catalogue: Catalogue,
+  ledger: Ledger,
+  disk: ModelDisk,
+  name: string,
+): string | undefined {
+  const { target } = catalogue
+  const { links } = viewOf(disk, target)
+  const wanted = catalogue.links(name)
+  const contents = [...ledger.linked].filter((content) => content !== missing)
+  const required = [...wanted].filter((link) =>
+    contents.every((content) => catalogue.links(content).has(link)),
+  )
+  const lost = required.filter((link) => !links.has(link))
+  if (lost.length > 0) return `${target.path} holds ${name}, but the link ${lost.join(', ')} is lost`
+  if (ledger.possible.size > 1 || contents.length > 1) return undefined
+  const stale = [...links].filter((link) => !wanted.has(link))
+  if (stale.length > 0) return `${target.path} holds ${name}, but has the link ${stale.join(', ')} too`
+  const mode = find(disk, target.path)?.now.attributes.mode
+  return mode === 0o755 ? undefined : `${target.path} has mode ${String(mode?.toString(8))}`
+}

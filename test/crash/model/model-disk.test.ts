@@ -1,0 +1,146 @@
+import t from 'tap'
+import { eachChoice, Random } from './choices.js'
+import { find } from './content.js'
+import { ModelDisk, rootInode } from './model-disk.js'
+import { ModelProcess } from './model-process.js'
+import { powerCut } from './power-cut.js'
+
+/* What the model disk may do and what it must not: the proof is only as good as this. */
+
+/** Everything that the next boot may find of a path: `mode data`, or `gone`. */
+function outcomes(disk: ModelDisk, path: string): string[] {
+  const found = new Set<string>()
+  eachChoice(5000, new Random(1), (choose) => {
+    const inode = find(powerCut(disk, choose), path)
+    const data = inode && (inode.now.data || [...inode.now.entries.keys()].join(''))
+    found.add(inode ? `${inode.now.attributes.mode.toString(8)} ${data}` : 'gone')
+  })
+  return [...found].sort()
+}
+
+async function written(
+  data = 'ab',
+): Promise<{ disk: ModelDisk; process: ModelProcess; root: number; file: number }> {
+  const disk = new ModelDisk()
+  const process = new ModelProcess(disk)
+  const root = await process.openPath('/')
+  const file = await process.createFile(root, 'f')
+  await process.write(file, Buffer.from(data))
+  return { disk, process, root, file }
+}
+
+await t.test('an fsync of a file keeps its data and not its name', async (t) => {
+  const { disk, process, root, file } = await written()
+  t.same(await process.sync([file]), [undefined])
+  t.same(outcomes(disk, '/f'), ['600 ab', 'gone'])
+  await process.sync([root])
+  t.same(outcomes(disk, '/f'), ['600 ab'])
+})
+
+await t.test('an fsync of a directory keeps names, and nothing of what they lead to', async (t) => {
+  const { disk, process, root } = await written()
+  await process.sync([root])
+  const left = outcomes(disk, '/f')
+  t.notOk(left.includes('gone'))
+  for (const state of ['600 ab', '600 a', '600 ', '0 ', '600 \0\0', '600 \u00a5\u00a5'])
+    t.ok(left.includes(state), state)
+})
+
+await t.test('a mode set after the fsync may be lost', async (t) => {
+  const { disk, process, root, file } = await written()
+  await process.sync([file, root])
+  await process.setMode(file, 0o640)
+  t.same(outcomes(disk, '/f'), ['600 ab', '640 ab'])
+  await process.sync([file])
+  t.same(outcomes(disk, '/f'), ['640 ab'])
+})
+
+await t.test('what is appended is torn at sectors; what was synced before it is not', async (t) => {
+  const { disk, process, root, file } = await written('a'.repeat(600))
+  await process.sync([file, root])
+  await process.write(file, Buffer.from('b'.repeat(1000)))
+  const left = outcomes(disk, '/f').map((state) => state.slice(4))
+  t.ok(left.every((data) => data.startsWith('a'.repeat(600))))
+  t.ok(
+    left.includes(`${'a'.repeat(600)}${'b'.repeat(424)}${'\0'.repeat(576)}`),
+    'one sector came, the others not',
+  )
+})
+
+await t.test(
+  'an exchange in one directory takes both names or none; a rename across two may leave either half',
+  async (t) => {
+    const { disk, process, root, file } = await written('a')
+    const other = await process.createFile(root, 'g')
+    await process.write(other, Buffer.from('b'))
+    await process.createDirectory(root, 'd')
+    const directory = await process.openDirectory(root, 'd')
+    await process.sync([file, other, directory, root])
+    await process.rename(root, 'f', root, 'g', 'exchange')
+    const pairs = new Set<string>()
+    eachChoice(100, new Random(1), (choose) => {
+      const after = powerCut(disk, choose)
+      pairs.add(`${String(find(after, '/f')?.now.data)}${String(find(after, '/g')?.now.data)}`)
+    })
+    t.same([...pairs].sort(), ['ab', 'ba'])
+    await process.sync([root])
+    await process.rename(root, 'f', directory, 'f', 'noreplace')
+    const halves = new Set<string>()
+    eachChoice(100, new Random(1), (choose) => {
+      const after = powerCut(disk, choose)
+      halves.add(`${find(after, '/f') ? 1 : 0}${find(after, '/d/f') ? 1 : 0}`)
+    })
+    t.same([...halves].sort(), ['00', '01', '10', '11'])
+  },
+)
+
+await t.test('after a failed fsync the next one answers 0, and the data is lost', async (t) => {
+  const { disk, process, root, file } = await written()
+  await process.sync([root])
+  process.syncFault = () => 'drop'
+  t.match(await process.sync([file]), [{ code: 'EIO' }])
+  process.syncFault = undefined
+  t.same(await process.sync([file]), [undefined])
+  t.ok(outcomes(disk, '/f').includes('600 '))
+  t.equal(find(disk, '/f')?.now.data, 'ab', 'until the power is cut it reads as before')
+})
+
+await t.test('an aborted journal: an fsync answers 0 and does nothing, a mutation fails', async (t) => {
+  const { disk, process, root, file } = await written()
+  disk.aborted = true
+  t.same(await process.sync([file, root]), [undefined, undefined])
+  t.ok(outcomes(disk, '/f').includes('gone'))
+  await t.rejects(process.touch(root), { code: 'EROFS' })
+  await t.rejects(process.removeFile(root, 'f'), { code: 'EROFS' })
+})
+
+await t.test('a lock ends with its process; the boot changes at a power cut only', async (t) => {
+  const disk = new ModelDisk()
+  const first = new ModelProcess(disk)
+  const second = new ModelProcess(disk)
+  const [one, two] = [
+    await first.openLock(await first.openPath('/'), 'lock'),
+    await second.openLock(await second.openPath('/'), 'lock'),
+  ]
+  t.equal(first.tryLock(one), true)
+  t.equal(second.tryLock(two), false)
+  const killed = disk.fork()
+  const successor = new ModelProcess(killed)
+  t.equal(successor.tryLock(await successor.openLock(await successor.openPath('/'), 'lock')), true)
+  t.equal(await successor.bootId(), await first.bootId())
+  const rebooted = new ModelProcess(powerCut(disk, () => 0))
+  t.not(await rebooted.bootId(), await first.bootId())
+  t.equal(disk.child(rootInode, 'lock')?.type, 'file')
+})
+
+await t.test('few choices are all made, many are drawn, and the same seed draws the same', (t) => {
+  const rows = (limit: number): string[] => {
+    const seen: string[] = []
+    eachChoice(limit, new Random(7), (choose) => seen.push(`${choose(2)}${choose(3)}`))
+    return seen
+  }
+  t.same(new Set(rows(6)), new Set(['00', '01', '02', '10', '11', '12']))
+  t.same(rows(4), rows(4))
+  t.ok(rows(4).includes('00') && rows(4).includes('12'), 'the two extremes')
+  t.end()
+})

@@ -1,0 +1,147 @@
+import {
+  type Attributes,
+  dropped,
+  type EntryChange,
+  type Inode,
+  newInode,
+  synced,
+  withAttributes,
+  withEntries,
+} from './inode.js'
+
+export const rootInode = 1
+
+/** A failure as a system call gives it. */
+export class ModelError extends Error {
+  constructor(
+    readonly code: string,
+    readonly syscall: string,
+    readonly path: string,
+  ) {
+    super(`${syscall} ${path}: ${code}`)
+  }
+}
+
+/**
+ * A disk and the kernel above it, shared by all processes of one boot. Everything is in memory and undecided until it is
+ * synced; power-cut.ts decides. `changed` is called after each change: each is an instant at which a crash can come.
+ */
+export class ModelDisk {
+  /** The journal has been aborted: mutations fail, and an fsync answers 0 and does nothing. */
+  aborted = false
+  changed: ((what: string) => void) | undefined
+  #inodes: Map<number, Inode>
+  #next: number
+  #random: number
+  readonly #locks = new Map<number, object>()
+
+  constructor(
+    readonly boot = 1,
+    inodes: Iterable<readonly [number, Inode]> = [
+      [rootInode, durable(newInode(rootInode, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '' }))],
+    ],
+    next = rootInode + 1,
+    random = 0,
+  ) {
+    this.#inodes = new Map(inodes)
+    this.#next = next
+    this.#random = random
+  }
+
+  /** The same disk and kernel, without the processes: what a process that is killed leaves. */
+  fork(): ModelDisk {
+    const copy = new ModelDisk(this.boot, this.#inodes, this.#next, this.#random)
+    copy.aborted = this.aborted
+    return copy
+  }
+
+  /** The disk after a power cut, with these inodes on it. */
+  rebooted(inodes: Iterable<readonly [number, Inode]>): ModelDisk {
+    return new ModelDisk(this.boot + 1, inodes, this.#next, this.#random)
+  }
+
+  inode(number: number): Inode {
+    const inode = this.#inodes.get(number)
+    if (!inode) throw new Error(`the model has no inode ${number}`)
+    return inode
+  }
+
+  /** The inode that a name leads to. */
+  child(directory: number, name: string): Inode | undefined {
+    const number = this.inode(directory).now.entries.get(name)
+    return number === undefined ? undefined : this.inode(number)
+  }
+
+  create(directory: number, name: string, type: Inode['type'], attributes: Attributes, data = ''): Inode {
+    this.writable('open', name)
+    const inode = newInode(this.#next++, type, attributes, data)
+    this.#inodes.set(inode.number, inode)
+    this.link(directory, [[name, inode.number]], `create ${name}`)
+    return inode
+  }
+
+  /** One change of a directory's names. */
+  link(directory: number, names: EntryChange['names'], what: string): void {
+    this.#inodes.set(directory, withEntries(this.inode(directory), names))
+    this.changed?.(what)
+  }
+
+  append(file: number, data: string): void {
+    const inode = this.inode(file)
+    this.#inodes.set(file, { ...inode, now: { ...inode.now, data: inode.now.data + data } })
+    this.changed?.('write')
+  }
+
+  adorn(inode: number, change: Partial<Attributes>, what: string): void {
+    this.#inodes.set(inode, withAttributes(this.inode(inode), change))
+    this.changed?.(what)
+  }
+
+  sync(inode: number): void {
+    if (this.aborted) return
+    this.#inodes.set(inode, synced(this.inode(inode)))
+    this.changed?.('sync')
+  }
+
+  /** The write-out of this inode has failed: its pages are clean now, and its next fsync tells, once. */
+  drop(inode: number): void {
+    const before = this.inode(inode)
+    this.#inodes.set(inode, { ...dropped(before), failures: before.failures + 1 })
+  }
+
+  /** Files that have something to write. */
+  dirtyFiles(): Inode[] {
+    return [...this.#inodes.values()].filter(
+      ({ type, now, disk, lost }) => type === 'file' && now !== disk && !lost,
+    )
+  }
+
+  /** Everything to stable storage, as sync(2). */
+  syncAll(): void {
+    for (const number of this.#inodes.keys()) this.sync(number)
+  }
+
+  writable(syscall: string, path: string): void {
+    if (this.aborted) throw new ModelError('EROFS', syscall, path)
+  }
+
+  tryLock(inode: number, holder: object): boolean {
+    const held = this.#locks.get(inode)
+    if (held !== undefined && held !== holder) return false
+    this.#locks.set(inode, holder)
+    return true
+  }
+
+  unlock(inode: number, holder: object): void {
+    if (this.#locks.get(inode) === holder) this.#locks.delete(inode)
+  }
+
+  random(): string {
+    return (++this.#random).toString(16).padStart(16, '0')
+  }
+}
+
+/** An inode of which all is on stable storage. */
+export function durable(inode: Inode): Inode {
+  return { ...inode, disk: inode.now, past: [], changes: [], lost: false, failures: 0 }
+}

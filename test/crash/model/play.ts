@@ -1,0 +1,118 @@
+import { directoryPublication, filePublication } from '../../../src/durable/index.js'
+import { publish, type PublishOutcome } from '../../../src/durable/publish.js'
+import { requestFor } from './content.js'
+import { attemptLedger, type Catalogue, type Ledger, settledLedger } from './ledger.js'
+import type { ModelDisk } from './model-disk.js'
+import { ModelProcess } from './model-process.js'
+import type { Step } from './scenario.js'
+
+/** An instant at which a crash can come: what the kernel and the disk hold then. */
+export interface Instant {
+  readonly what: string
+  readonly disk: ModelDisk
+}
+
+export interface Played {
+  readonly outcomes: readonly (PublishOutcome | undefined)[]
+  /** Before the first change, and after each. */
+  readonly instants: readonly Instant[]
+  readonly ledgers: readonly Ledger[]
+  readonly faults: readonly string[]
+  /** Every target that was asked for is as asked. */
+  readonly success: boolean
+}
+
+export interface PlayOptions {
+  /** Every instant is kept. */
+  readonly record?: boolean
+  /** Lets calls fail, or wait. */
+  readonly prepare?: (process: ModelProcess) => void
+}
+
+/** The ledgers while the step is under way: whatever is asked for may already be there. */
+export function underWay(ledgers: readonly Ledger[], step: Step): Ledger[] {
+  return ledgers.map((ledger, index) => {
+    const wanted = step[index]
+    return wanted === undefined ? ledger : attemptLedger(ledger, wanted)
+  })
+}
+
+/** One call of the core by a process of its own, and whether its answers are true of what is visible. */
+export async function play(
+  disk: ModelDisk,
+  catalogues: readonly Catalogue[],
+  before: readonly Ledger[],
+  step: Step,
+  { record = false, prepare }: PlayOptions = {},
+): Promise<Played> {
+  const process = new ModelProcess(disk)
+  const instants: Instant[] = []
+  if (record) {
+    instants.push({ what: 'the first change', disk: disk.fork() })
+    disk.changed = (what) => instants.push({ what, disk: disk.fork() })
+  }
+  prepare?.(process)
+  const faults: string[] = []
+  const asked = step.flatMap((wanted, index) => (wanted === undefined ? [] : [{ index, wanted }]))
+  const outcomes: (PublishOutcome | undefined)[] = step.map(() => undefined)
+  try {
+    const publications = asked.map(({ index, wanted }) => {
+      const { target, content } = entry(catalogues, index, wanted)
+      if (target.form !== 'file') return directoryPublication(process, requestFor(target, content))
+      const { files, fileMode = 0o600 } = content.request
+      return filePublication(process, target.path, textOfFile(files), { mode: fileMode })
+    })
+    const answers = await publish(publications)
+    asked.forEach(({ index }, at) => (outcomes[index] = answers[at]))
+  } catch (error) {
+    faults.push(`rejects: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  }
+  disk.changed = undefined
+  process.before = undefined
+  process.syncFault = undefined
+  if (process.descriptors > 0) faults.push(`${process.descriptors} descriptors are left open`)
+  const ledgers = before.map((ledger, index) => {
+    const wanted = step[index]
+    const outcome = outcomes[index]
+    const catalogue = catalogues[index]
+    if (wanted === undefined || catalogue === undefined) return ledger
+    const seen = catalogue.visible(disk)
+    if (seen.fault !== undefined) faults.push(seen.fault)
+    if (outcome === undefined) return attemptLedger(ledger, wanted)
+    const { path } = catalogue.target
+    if (!('error' in outcome)) {
+      if (seen.name !== wanted) faults.push(`${path}: says ${outcome.outcome}, and holds ${seen.name ?? '?'}`)
+      if (outcome.outcome === 'unchanged' && ledger.visible !== wanted)
+        faults.push(`${path}: says unchanged, was ${ledger.visible}`)
+      return settledLedger(wanted)
+    }
+    const { published, code, message } = outcome.error
+    if (code === 'ENOTRECOVERABLE') faults.push(`a defect of the program: ${message}`)
+    const expected = published ? wanted : ledger.visible
+    if (seen.name !== expected)
+      faults.push(`${path}: says published: ${published}, and holds ${seen.name ?? '?'}`)
+    if (!published) return { ...ledger, linked: new Set([...ledger.linked, wanted]) }
+    return { ...attemptLedger(ledger, wanted), visible: wanted }
+  })
+  const success = asked.every(({ index }) => {
+    const outcome = outcomes[index]
+    return outcome !== undefined && !('error' in outcome)
+  })
+  return { outcomes, instants, ledgers, faults, success }
+}
+
+function entry(
+  catalogues: readonly Catalogue[],
+  index: number,
+  wanted: string,
+): { target: Catalogue['target']; content: ReturnType<Catalogue['content']> } {
+  const catalogue = catalogues[index]
+  if (!catalogue) throw new Error(`there is no target ${index}`)
+  return { target: catalogue.target, content: catalogue.content(wanted) }
+}
+
+function textOfFile(files: Parameters<typeof directoryPublication>[1]['files']): string {
+  const text = files['file']
+  if (typeof text !== 'string') throw new Error('a content for a file target is { file: text }')
+  return text
+}

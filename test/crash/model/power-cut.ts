@@ -1,0 +1,96 @@
+import type { Choose } from './choices.js'
+import { applied, type Attributes, type Inode, type State } from './inode.js'
+import { durable, type ModelDisk, rootInode } from './model-disk.js'
+
+/** Disks write this many bytes at once, or not at all. */
+const sectorSize = 512
+
+/** What the next boot finds, by these choices. Only what can be reached from the root is decided, and kept. */
+export function powerCut(disk: ModelDisk, choose: Choose): ModelDisk {
+  const survivors = new Map<number, Inode>()
+  const waiting = [rootInode]
+  for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
+    if (survivors.has(number)) continue
+    const inode = disk.inode(number)
+    const now = survivingState(inode, choose)
+    survivors.set(number, durable({ ...inode, now }))
+    for (const child of now.entries.values()) waiting.push(child)
+  }
+  return disk.rebooted(survivors)
+}
+
+function survivingState(inode: Inode, choose: Choose): State {
+  const { disk, now, past } = inode
+  if (disk === now && inode.changes.length === 0) return now
+  // A link cannot be synced (open gives ELOOP): what is in it comes with its name.
+  if (inode.type === 'symlink') return now
+  const attributes = survivingAttributes(inode.disk?.attributes, past, now.attributes, choose)
+  if (inode.type === 'directory') return { attributes, data: '', entries: survivingEntries(inode, choose) }
+  const contents = possibleContents(disk?.data ?? '', now.data)
+  return { attributes, data: contents[choose(contents.length)] ?? now.data, entries: now.entries }
+}
+
+/** What an inode that was never written is: a block of zeroes. */
+const zeroed: Attributes = { mode: 0, uid: 0, gid: 0, label: '' }
+
+/** Each field on its own: any value since the last sync, and zero where there was none. */
+function survivingAttributes(
+  synced: Attributes | undefined,
+  past: readonly Attributes[],
+  now: Attributes,
+  choose: Choose,
+): Attributes {
+  if (past.length === 0 && synced) return now
+  const all = [now, ...[...past].reverse(), synced ?? zeroed]
+  const field = <Key extends keyof Attributes>(key: Key): Attributes[Key] => {
+    const values = [...new Set(all.map((attributes) => attributes[key]))]
+    return values.length === 1 ? now[key] : (values[choose(values.length)] ?? now[key])
+  }
+  return { mode: field('mode'), uid: field('uid'), gid: field('gid'), label: field('label') }
+}
+
+/** Any subset of the changes, in their order. */
+function survivingEntries({ disk, changes, now }: Inode, choose: Choose): State['entries'] {
+  let entries = disk?.entries ?? new Map<string, number>()
+  let all = true
+  for (const { names } of changes) {
+    if (choose(2) === 0) entries = applied(entries, names)
+    else all = false
+  }
+  return all ? now.entries : entries
+}
+
+const known = new Map<string, readonly string[]>()
+
+/**
+ * Newest first: everything; the new size with zeroes or garbage; sectors that came and sectors that did not; the beginning,
+ * cut at a sector or anywhere; what was synced. A file only ever grows.
+ */
+function possibleContents(synced: string, now: string): readonly string[] {
+  if (synced === now) return [now]
+  const key = `${synced.length} ${now}`
+  const before = known.get(key)
+  if (before) return before
+  const added = now.length - synced.length
+  const contents = [now, synced + '\0'.repeat(added), synced + garbage(added)]
+  const sectors: number[] = []
+  for (let at = sectorSize * Math.ceil((synced.length + 1) / sectorSize); at < now.length; at += sectorSize)
+    sectors.push(at)
+  for (const at of sectors) {
+    contents.push(now.slice(0, at) + '\0'.repeat(now.length - at), now.slice(0, at))
+    contents.push(synced + garbage(at - synced.length) + now.slice(at))
+    // One in the middle that did not come, whatever was there before.
+    const end = Math.min(at + sectorSize, now.length)
+    contents.push(now.slice(0, at) + garbage(end - at) + now.slice(end))
+    contents.push(now.slice(0, at) + '\0'.repeat(end - at) + now.slice(end))
+  }
+  contents.push(now.slice(0, synced.length + Math.ceil(added / 2)), synced)
+  const distinct = [...new Set(contents)]
+  if (known.size > 10_000) known.clear()
+  known.set(key, distinct)
+  return distinct
+}
+
+function garbage(length: number): string {
+  return '\u00a5'.repeat(length)
+}

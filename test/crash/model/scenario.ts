@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { dirname } from 'node:path'
+import { type Content, find, type Target } from './content.js'
+import { Catalogue } from './ledger.js'
+import { ModelDisk } from './model-disk.js'
+
+/** What is asked for in one call: for each target the name of a content, or nothing. */
+export type Step = readonly (string | undefined)[]
+
+export interface Scenario {
+  readonly name: string
+  readonly targets: readonly Target[]
+  readonly contents: readonly Content[]
+  /** Directories that exist, durable, outermost first. */
+  readonly directories: readonly string[]
+  /** Makes what is there before and was not published: it is durable, and called `foreign`. */
+  readonly foreign?: (disk: ModelDisk) => void
+  /** Calls that came before, all successful; the crash comes in `step`. */
+  readonly before: readonly Step[]
+  readonly step: Step
+  /** What the next process may ask for: the same, what was there before, and something else. */
+  readonly successors: readonly Step[]
+}
+
+/** Names that look like ours, and are not: nothing may ever happen to them. */
+export function bystanders(target: Target): string[] {
+  const id = idOf(target)
+  const other = createHash('sha256').update('somebody else').digest('hex').slice(0, 16)
+  return [
+    'bystander',
+    `.holdfast-${id}-notours`,
+    `.holdfast-${id}-0123456789abcdef0`,
+    `.holdfast-${id}.txt`,
+    `.holdfast-${other}-0123456789abcdef`,
+    `.holdfast-${other}.1`,
+  ]
+}
+
+const root = { uid: 0, gid: 0, label: '' }
+
+export function catalogues({ targets, contents }: Scenario): Catalogue[] {
+  return targets.map((target) => new Catalogue(target, contents))
+}
+
+/** The disk before anything was published. */
+export function initialDisk(scenario: Scenario): ModelDisk {
+  const disk = new ModelDisk()
+  for (const path of scenario.directories) makeDirectory(disk, path, 0o755)
+  for (const target of scenario.targets) {
+    const parent = find(disk, dirname(target.path))
+    if (!parent) continue
+    for (const name of bystanders(target)) {
+      if (disk.child(parent.number, name)) continue
+      disk.create(parent.number, name, 'file', { mode: 0o644, ...root }, `${name} is not ours`)
+    }
+  }
+  scenario.foreign?.(disk)
+  disk.syncAll()
+  return disk
+}
+
+export function makeDirectory(disk: ModelDisk, path: string, mode: number, label = ''): number {
+  return makeEntry(disk, path, 'directory', mode, '', label)
+}
+
+export function makeEntry(
+  disk: ModelDisk,
+  path: string,
+  type: 'file' | 'directory',
+  mode: number,
+  data: string,
+  label = '',
+): number {
+  const parent = find(disk, dirname(path))
+  if (!parent) throw new Error(`${dirname(path)} is not there`)
+  return disk.create(
+    parent.number,
+    path.slice(path.lastIndexOf('/') + 1),
+    type,
+    { mode, ...root, label },
+    data,
+  ).number
+}
+
+/** What is lost of what belongs to others, or has become of it; and what a finished call should not have left. */
+export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step): string | undefined {
+  const parents = new Map<string, Target[]>()
+  for (const target of scenario.targets) {
+    const parent = dirname(target.path)
+    parents.set(parent, [...(parents.get(parent) ?? []), target])
+  }
+  for (const [path, targets] of parents) {
+    const parent = find(disk, path)
+    const own = new Set(targets.map((target) => target.path.slice(path.length + 1)))
+    const others = new Set(targets.flatMap(bystanders))
+    if (parent && scenario.directories.includes(path)) {
+      for (const name of others) {
+        const data = disk.child(parent.number, name)?.now.data
+        if (data !== `${name} is not ours`) return `${path}/${name}, which is not ours, is ${data ?? 'gone'}`
+      }
+    }
+    if (!finished || !parent) continue
+    for (const target of targets) {
+      if (finished[scenario.targets.indexOf(target)] === undefined) continue
+      const prefix = `.holdfast-${idOf(target)}`
+      const kept = [...parent.now.entries.keys()].filter(
+        (name) => name.startsWith(prefix) && !others.has(name),
+      )
+      const records = kept.filter((name) => /^\.[1-9][0-9]*$/.test(name.slice(prefix.length)))
+      if (records.length > 1 || kept.some((name) => name !== `${prefix}.lock` && !records.includes(name))) {
+        return `left beside ${target.path}: ${kept.map((name) => name.slice(prefix.length)).join(', ')}`
+      }
+      const fault = target.form === 'symlink' ? strayInside(disk, target.path) : undefined
+      if (fault !== undefined) return fault
+    }
+    const strange = [...parent.now.entries.keys()].filter(
+      (name) => !own.has(name) && !name.startsWith('.holdfast-'),
+    )
+    if (strange.some((name) => !others.has(name))) return `left in ${path}: ${strange.join(', ')}`
+  }
+  return undefined
+}
+
+function idOf({ path }: Target): string {
+  return createHash('sha256')
+    .update(path.slice(path.lastIndexOf('/') + 1))
+    .digest('hex')
+    .slice(0, 16)
+}
+
+function strayInside(disk: ModelDisk, path: string): string | undefined {
+  const target = find(disk, path)
+  const current = find(disk, `${path}/..data`)?.now.data
+  const strays = [...(target?.now.entries.keys() ?? [])].filter(
+    (name) => name.startsWith('..') && name !== '..data' && name !== current,
+  )
+  return strays.length > 0 ? `left in ${path}: ${strays.join(', ')}` : undefined
+}

@@ -1,0 +1,158 @@
+/**
+ * Examines a recording: rebuilds each of its crash states, mounts it, and asserts what is promised. Before recovery the
+ * target is one whole generation, and no older than what was acknowledged; the next run of the program succeeds, leaves
+ * nothing behind, and a further one finds nothing to do.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { crashStates, type CrashState } from './cuts.js'
+import { Image } from './image.js'
+import { publish } from './library.js'
+import { LoopMount } from './loop-mount.js'
+import type { Expected } from './marks.js'
+import { brokenLink, difference, leftovers, linkDifference } from './observe.js'
+import { Random } from './random.js'
+import { readRecords, type Recording } from './recording.js'
+
+export interface Violation {
+  readonly state: Omit<CrashState, 'expected'>
+  /** Number of the state in its recording, from 1. */
+  readonly number: number
+  readonly problem: string
+}
+
+export interface Examination {
+  readonly states: number
+  readonly violations: Violation[]
+}
+
+export interface ExamineOptions {
+  /** A directory to work in, best in memory. */
+  readonly directory: string
+  /** Stop at so many violations. */
+  readonly most: number
+}
+
+export async function examine(
+  recording: Recording,
+  { directory, most }: ExamineOptions,
+): Promise<Examination> {
+  const { fileSystem, size, seed, scenario } = recording
+  const file = join(directory, 'image')
+  const mountPoint = join(directory, 'state')
+  mkdirSync(mountPoint, { recursive: true })
+  writeFileSync(file, '')
+  const records = readRecords(recording)
+  const image = new Image(file, size, records.records)
+  image.become({ certain: 0, lucky: [], sectors: undefined })
+  const device = new LoopMount(file, mountPoint)
+  const violations: Violation[] = []
+  let states = 0
+  try {
+    const random = Random.for(seed, `${fileSystem} ${scenario}`)
+    for (const { expected, ...state } of crashStates(records, recording, random)) {
+      states++
+      image.become(state)
+      const problem = await mounted(device, fileSystem, () => examineState(mountPoint, expected, states))
+      if (problem === undefined) continue
+      violations.push({ state, number: states, problem })
+      if (violations.length >= most) break
+    }
+  } finally {
+    device.close()
+    image.close()
+    rmSync(file)
+  }
+  return { states, violations }
+}
+
+async function mounted(
+  device: LoopMount,
+  fileSystem: string,
+  task: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  try {
+    device.mount(fileSystem)
+  } catch (error) {
+    return `the file system is lost: ${(error as Error).message}`
+  }
+  let problem: string | undefined
+  try {
+    problem = await task()
+  } catch (error) {
+    problem = `unexpected: ${(error as Error).stack ?? String(error)}`
+  }
+  try {
+    device.unmount()
+  } catch (error) {
+    problem ??= `something is left open: ${(error as Error).message}`
+  }
+  return problem
+}
+
+/** What is wrong; undefined if nothing is. */
+async function examineState(
+  mountPoint: string,
+  expected: readonly Expected[],
+  number: number,
+): Promise<string | undefined> {
+  const before = firstOf(expected, ({ target, allowed }) => {
+    const differences = allowed.map((generation) => difference(mountPoint, target, generation))
+    const holds = allowed.filter((_, index) => differences[index] === undefined)
+    if (holds.length === 0) {
+      const told = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
+      return `after the power cut ${target.path} is ${told.join(', ')}`
+    }
+    const broken = brokenLink(mountPoint, target, allowed)
+    return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
+  })
+  if (before !== undefined) return before
+
+  // The next run has the newest content to publish, or something newer still: both must do.
+  const offset = number % 2
+  const newest = Math.max(...expected.map(({ newest }) => newest), 1) + offset
+  for (const run of ['first', 'second']) {
+    for (const group of batches(expected)) {
+      const targets = group.map(({ target }) => target)
+      const results = await publish(mountPoint, targets, newest)
+      const problem = firstOf(group, ({ target }) => {
+        const result = results[targets.indexOf(target)]
+        if (!result || 'error' in result) {
+          return `the ${run} run after it fails for ${target.path}: ${result?.error.message ?? 'no answer'}`
+        }
+        if (run === 'second' && result.outcome !== 'unchanged') {
+          return `the second run after it says ${result.outcome} of ${target.path}`
+        }
+        const wrong = difference(mountPoint, target, newest) ?? linkDifference(mountPoint, target, newest)
+        if (wrong !== undefined)
+          return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
+        return undefined
+      })
+      if (problem !== undefined) return problem
+    }
+    const left = leftovers(
+      mountPoint,
+      expected.map(({ target }) => target),
+    )
+    if (left.length > 0) return `the ${run} run after it leaves ${left.join(', ')}`
+  }
+  return undefined
+}
+
+/** Directories are published together, files one by one. */
+function batches(expected: readonly Expected[]): Expected[][] {
+  const files = expected.filter(({ target }) => target.kind === 'file').map((one) => [one])
+  const directories = expected.filter(({ target }) => target.kind !== 'file')
+  return directories.length === 0 ? files : [directories, ...files]
+}
+
+function firstOf(
+  expected: readonly Expected[],
+  problem: (expected: Expected) => string | undefined,
+): string | undefined {
+  for (const one of expected) {
+    const found = problem(one)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

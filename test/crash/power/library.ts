@@ -1,0 +1,63 @@
+/**
+ * The library under test: what is built in this package's dist, or what HOLDFAST_DIST names, such as a copy in which a
+ * step has been removed. Loaded at run time, so that the suite itself is never the mutated one.
+ */
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { directoryMode, filesOf, type Target } from './targets.js'
+
+export interface Result {
+  outcome: 'created' | 'replaced' | 'unchanged'
+}
+
+export interface Failure {
+  code: string
+  message: string
+  published: boolean
+}
+
+interface Library {
+  replaceDirectories: (requests: object[]) => Promise<(Result | { error: Failure & Error })[]>
+  replaceFile: (path: string, content: Uint8Array, options: object) => Promise<Result>
+}
+
+export const dist = process.env['HOLDFAST_DIST'] ?? fileURLToPath(new URL('../../../', import.meta.url))
+
+let library: Promise<Library> | undefined
+
+/** Publishes a generation of all these targets, directories in one batch; what became of each. */
+export async function publish(
+  mountPoint: string,
+  targets: readonly Target[],
+  generation: number,
+): Promise<(Result | { error: Failure })[]> {
+  library ??= import(pathToFileURL(join(dist, 'src/index.js')).href) as Promise<Library>
+  const { replaceDirectories, replaceFile } = await library
+  const [first] = targets
+  if (first?.kind === 'file') {
+    const [wanted] = [...filesOf(first, generation).values()]
+    if (targets.length !== 1 || !wanted) throw new Error('files are published one by one')
+    const options = { mode: wanted.mode, ...(first.owner ? { owner: first.owner } : {}) }
+    try {
+      return [await replaceFile(join(mountPoint, first.path), wanted.content, options)]
+    } catch (error) {
+      return [{ error: told(error as Failure) }]
+    }
+  }
+  const results = await replaceDirectories(
+    targets.map((target) => ({
+      target: join(mountPoint, target.path),
+      files: Object.fromEntries(filesOf(target, generation)),
+      mode: directoryMode,
+      publish: target.kind === 'symlink' ? 'symlink' : 'exchange',
+      ...(target.owner ? { owner: target.owner } : {}),
+    })),
+  )
+  return results.map((result) => ('error' in result ? { error: told(result.error) } : result))
+}
+
+/** What survives being sent to another process. */
+function told({ code, message, published }: Failure): Failure {
+  if (typeof published !== 'boolean') throw new Error(`not an error of the library: ${message}`)
+  return { code, message, published }
+}

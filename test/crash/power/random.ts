@@ -1,0 +1,29 @@
+/** Pseudo-random choices that can be made again from their seed (mulberry32). */
+export class Random {
+  #state: number
+
+  constructor(readonly seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** A stream of its own for each purpose, so that one more choice here changes none elsewhere. */
+  static for(seed: number, purpose: string): Random {
+    let hash = seed >>> 0
+    for (const byte of Buffer.from(purpose)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+    return new Random(hash)
+  }
+
+  /** From 0 up to, not including, 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  /** A whole number from 0 up to, not including, `limit`. */
+  below(limit: number): number {
+    return Math.floor(this.next() * limit)
+  }
+}

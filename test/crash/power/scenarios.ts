@@ -1,0 +1,46 @@
+/** What the program does while the disk is logged. */
+import { agentScenario } from './agent-scenario.js'
+import { killedScenario } from './killed-scenario.js'
+import type { Scenario } from './scene.js'
+import type { Target } from './targets.js'
+
+/** One process publishes these generations of all its targets, one after the other. */
+function inTurn(name: string, targets: readonly Target[], generations: number): Scenario {
+  return {
+    name,
+    targets,
+    async run({ publish, actor }) {
+      const process = actor()
+      for (let generation = 1; generation <= generations; generation++) {
+        await publish(process, targets, generation)
+      }
+      await process.end()
+    },
+  }
+}
+
+const directory = (path: string, content: 'many' | 'few' = 'many'): Target => ({
+  path,
+  kind: 'directory',
+  content,
+})
+const owner = { uid: 1234, gid: 4321 }
+
+export const scenarios: readonly Scenario[] = [
+  inTurn('first publication, new ancestors', [directory('new/ancestors/of/target')], 1),
+  inTurn('replacement', [{ ...directory('certs/target'), owner }], 4),
+  inTurn(
+    'batch of 4 in 3 parents',
+    [
+      directory('one/a', 'few'),
+      directory('one/b', 'few'),
+      directory('two/c'),
+      directory('new/three/d', 'few'),
+    ],
+    3,
+  ),
+  inTurn('replaceFile', [{ path: 'manifests/pod.yaml', kind: 'file', content: 'few', owner }], 4),
+  inTurn('symlink mode', [{ path: 'volume/target', kind: 'symlink', content: 'many' }], 4),
+  killedScenario,
+  agentScenario,
+]

@@ -1,0 +1,55 @@
+/**
+ * What the suite publishes. Every byte of every file follows from the target, the file's name and the generation, so that a
+ * tree on a disk is one generation or it is broken: nothing in between can be taken for either.
+ */
+import { createHash } from 'node:crypto'
+
+export type TargetKind = 'directory' | 'symlink' | 'file'
+
+export interface Target {
+  /** Relative to the mount point. */
+  readonly path: string
+  readonly kind: TargetKind
+  /** `many`: files added, changed, removed, nested, empty and large. `few`: a certificate and its key. `secret`: an object's. */
+  readonly content: 'many' | 'few' | 'secret'
+  readonly owner?: { readonly uid: number; readonly gid: number }
+}
+
+export interface WantedFile {
+  readonly content: Buffer
+  readonly mode: number
+}
+
+export const directoryMode = 0o755
+/** Name that a single file has in the maps of this module. */
+export const wholeFile = ''
+
+/** What the target holds in a generation; generation 0 is a target that does not exist. */
+export function filesOf(target: Target, generation: number): Map<string, WantedFile> {
+  const file = (
+    name: string,
+    bytes: number,
+    mode = 0o600,
+    of: number | string = generation,
+  ): [string, WantedFile] => [name, { content: fill(`${target.path} ${name} ${of}`, bytes), mode }]
+  if (generation === 0) return new Map()
+  if (target.kind === 'file') return new Map([file(wholeFile, 3000 + 500 * (generation % 3))])
+  const pair = [file('tls.crt', 1700), file('tls.key', 300)]
+  if (target.content === 'few') return new Map(pair)
+  if (target.content === 'secret') {
+    return new Map([...pair, file('ca.crt', 1200, 0o600, 'always'), file(`of-${generation}.pem`, 9000)])
+  }
+  return new Map([
+    ...pair,
+    file('ca.crt', 1200, 0o644, 'always'),
+    file(`added-${generation}.pem`, 700),
+    file('nested/one/deep.pem', 5000),
+    file(`nested/for-${generation % 2}/file.pem`, 100),
+    file('empty', 0),
+    file('large.bin', 40_000),
+  ])
+}
+
+function fill(seed: string, bytes: number): Buffer {
+  return Buffer.alloc(bytes, createHash('sha256').update(seed).digest('hex'))
+}

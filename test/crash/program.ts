@@ -1,0 +1,83 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+/** The project's own root. */
+export const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/** One step of the program weakened: in `file` (from the root), `find`, which must be there once, becomes `replace`. */
+export interface Patch {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+/** The sources as they were when the first copy was made: all copies are of one program, whoever edits it meanwhile. */
+const texts = new Map<string, string>()
+/** Compiled sources by path: each is compiled once, however many copies are made. */
+const compiled = new Map<string, string>()
+
+function sources(): ReadonlyMap<string, string> {
+  if (texts.size > 0) return texts
+  const paths = ['src', 'native', 'test/crash/model', 'bin'].flatMap((room) =>
+    readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+      .map((path) => `${room}/${path}`)
+      .filter((path) => /\.(ts|js)$/.test(path)),
+  )
+  for (const path of paths) texts.set(path, readFileSync(join(root, path), 'utf8'))
+  return texts
+}
+
+function compile(text: string): string {
+  const { ESNext } = ts.ModuleKind
+  const target = ts.ScriptTarget.ES2023
+  return ts.transpileModule(text, { compilerOptions: { module: ESNext, target, verbatimModuleSyntax: true } })
+    .outputText
+}
+
+/** Throws where a patch no longer fits: a step that was rewritten needs its mutation rewritten. */
+export function patched(path: string, text: string, patches: readonly Patch[]): string {
+  let after = text
+  for (const { file, find, replace } of patches) {
+    if (file !== path) continue
+    const [before, tail, more] = after.split(find)
+    if (before === undefined || tail === undefined || more !== undefined) {
+      throw new Error(`the mutation of ${file} no longer fits: this is not there exactly once:\n${find}`)
+    }
+    after = before + replace + tail
+  }
+  return after
+}
+
+/** The program, compiled, with these patches, in a directory of its own. Remove it with `remove`. */
+export function makeProgram(patches: readonly Patch[] = []): { directory: string; remove: () => void } {
+  const directory = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-program-'))
+  const files = sources()
+  for (const { file } of patches) if (!files.has(file)) throw new Error(`the mutation's file ${file} is gone`)
+  for (const [path, source] of files) {
+    const output = join(directory, path.replace(/\.ts$/, '.js'))
+    mkdirSync(dirname(output), { recursive: true })
+    const isPatched = patches.some(({ file }) => file === path)
+    let code = isPatched ? undefined : compiled.get(path)
+    if (code === undefined) {
+      const text = patched(path, source, patches)
+      code = path.endsWith('.ts') ? compile(text) : text
+      if (!isPatched) compiled.set(path, code)
+    }
+    writeFileSync(output, code)
+  }
+  writeFileSync(join(directory, 'package.json'), readFileSync(join(root, 'package.json')))
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
+  return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) }
+}

@@ -1,0 +1,74 @@
+/*
+ * Somebody who may write beside the target replaces what is staged by symbolic links, while it is staged, published, recovered
+ * and removed. Such a writer can spoil the publication; but nothing outside may be written, chmodded, chowned or removed by it.
+ */
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { scratch } from '../../durable/scratch.js'
+import { library, program } from '../syscalls/distribution.js'
+import { Cast } from './processes.js'
+
+t.setTimeout(120_000)
+
+const rounds = process.env['HOLDFAST_SWEEP'] === 'cheap' ? 60 : 150
+const padding = 'x'.repeat(3000)
+
+/** Everything about the victim that could be changed: content, modes, owners, times. */
+function portrait(path: string): string[] {
+  return ['', ...readdirSync(path, { recursive: true, encoding: 'utf8' })].sort().map((name) => {
+    const stats = lstatSync(join(path, name), { bigint: true })
+    const text = stats.isFile() ? readFileSync(join(path, name), 'utf8') : ''
+    return [name, stats.mode, stats.uid, stats.gid, stats.ctimeNs, stats.nlink, text].join(' ')
+  })
+}
+
+const isRecordLink = (parent: string, name: string): boolean =>
+  name.startsWith('.holdfast-') &&
+  (lstatSync(join(parent, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false)
+
+await t.test('nothing outside is touched', async (t) => {
+  const { replaceDirectory } = await library()
+  const root = scratch(t)
+  const [parent, victim] = [join(root, 'parent'), join(root, 'victim')]
+  mkdirSync(parent)
+  mkdirSync(join(victim, 'sub'), { recursive: true })
+  for (const name of ['file', 'other', 'sub/file']) writeFileSync(join(victim, name), 'precious')
+  const before = portrait(victim)
+  const cast = await Cast.make(root)
+  t.teardown(() => cast.end())
+  const source = await program(new URL('attacker.ts', import.meta.url), root)
+  const attacker = cast.start([process.execPath, source, parent, victim])
+  const closed = once(attacker, 'close')
+  attacker.stderr?.on('data', (chunk: Buffer) => t.comment(chunk.toString()))
+  let said = ''
+  attacker.stdout?.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+  if (attacker.stdout) await once(attacker.stdout, 'data')
+
+  const target = join(parent, 'certs')
+  const outcomes = new Map<string, number>()
+  for (let round = 1; round <= rounds; round++) {
+    const text = `${round} ${padding}`
+    const files = { file: text, other: text, 'sub/file': { content: text, mode: 0o644 } }
+    const outcome = await replaceDirectory(target, { files, mode: 0o750 }).then(
+      (result) => result.outcome,
+      (error: unknown) => (error as { code: string }).code,
+    )
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    // A link that was exchanged into the target's place is refused from then on, as it should be.
+    if (lstatSync(target, { throwIfNoEntry: false })?.isSymbolicLink()) rmSync(target)
+    for (const name of readdirSync(parent)) if (isRecordLink(parent, name)) rmSync(join(parent, name))
+  }
+  attacker.stdin?.end()
+  t.same(await closed, [0, null])
+  const struck = JSON.parse(said.slice(said.indexOf('\n') + 1)) as Record<string, number>
+  t.comment(`struck ${JSON.stringify(struck)}; outcomes ${JSON.stringify(Object.fromEntries(outcomes))}`)
+  t.same(portrait(victim), before, 'not even a time has changed')
+  const total = Object.values(struck).reduce((sum, count) => sum + count, 0)
+  t.ok(total > rounds / 20, 'it was attacked')
+  t.ok(
+    [...outcomes.keys()].some((outcome) => /^E/.test(outcome)),
+    'and noticed',
+  )
+})

@@ -1,0 +1,96 @@
+/*
+ * The agent, killed between a durable publication and its hook, and under a drizzle of errors: it loses no hook, keeps no descriptor,
+ * and publishes as soon as the errors end.
+ */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { kept, scratch } from '../../durable/scratch.js'
+import { Node, until } from './agents.js'
+import { executable } from './distribution.js'
+
+t.setTimeout(180_000)
+
+const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
+
+await t.test('killed between barrier 2 and the hook', { skip }, async (t) => {
+  const root = scratch(t)
+  const hooked = join(root, 'hooked')
+  const exec = [
+    '/bin/sh',
+    '-c',
+    'cat "$0/certificate" >> "$1" && echo >> "$1"',
+    join(root, 'parent/certs'),
+    hooked,
+  ]
+  const node = new Node(root, executable(root), { afterPublish: [{ exec }] })
+  t.teardown(() => node.end())
+  const ran = (): string[] => (existsSync(hooked) ? readFileSync(hooked, 'utf8').trim().split('\n') : [])
+
+  const first = await node.agent()
+  // A child process begins with clone(2) or vfork(2) on the thread of JavaScript: nothing else of the agent does there.
+  await node.strace([String(first.child.pid)], ['clone,clone3,vfork,fork:signal=SIGKILL'])
+  node.put('one')
+  t.same((await first.ended)[1], 'SIGKILL', 'killed as it was about to run the hook')
+  t.equal(node.version(), 'one', 'what it published is there')
+  t.same(ran(), [], 'the hook has not run')
+
+  const second = await node.agent()
+  await until('the hook has run', () => ran().includes('one'))
+  t.same(ran(), ['one'], 'the next agent runs it')
+  second.child.kill('SIGTERM')
+  await second.ended
+
+  const third = await node.agent()
+  node.put('two')
+  await until('the next version is published, and its hook has run', () => ran().includes('two'))
+  third.child.kill('SIGTERM')
+  t.same(await third.ended, [0, null])
+  t.same(ran(), ['one', 'two'], 'and never again for what it has run for')
+  t.same(kept(node.parent), ['lock', 'record'])
+})
+
+/** A publication makes some 30 of these calls: so that most fail once, and few go on failing until they are backed off from. */
+const drizzles = ['EIO', 'ENOSPC', 'EMFILE', 'EINTR'] as const
+const calls = 'mkdir,fchmod,renameat2,unlink,rmdir,sync_file_range,io_submit,openat2,utimensat'
+await t.test('no descriptor is lost under errors', { skip }, async (t) => {
+  const root = scratch(t)
+  const node = new Node(root, executable(root))
+  t.teardown(() => node.end())
+  node.put('v0')
+  const { child, ended, log } = await node.agent()
+  await until('the first version', () => node.version() === 'v0')
+  const descriptors = (): string[] =>
+    readdirSync(`/proc/${child.pid ?? 0}/fd`).sort((a, b) => Number(a) - Number(b))
+  // One more, so that everything that is opened once has been.
+  node.put('v1')
+  await until('the second version', () => node.version() === 'v1' && kept(node.parent).length === 2)
+  await sleep(300)
+  const before = descriptors()
+  let version = 1
+  const [first, step] = [5, 13]
+  for (const code of drizzles) {
+    const strace = await node.strace(node.threads(child), [`${calls}:error=${code}:when=${first}+${step}`])
+    for (let round = 0; round < 4; round++) {
+      node.put(`v${++version}`)
+      const deadline = performance.now() + 1500
+      while (node.version() !== `v${version}` && performance.now() < deadline) await sleep(10)
+    }
+    strace.kill('SIGINT')
+    if (strace.exitCode === null && strace.signalCode === null) await once(strace, 'close')
+    await until('the last version is published', () => node.version() === `v${version}`)
+    const injected = readFileSync(join(root, 'strace.log'), 'utf8').split('(INJECTED)').length - 1
+    t.ok(injected > 1, `${injected} times ${code}`)
+  }
+  node.put('dry')
+  await until('the newest version is published', () => node.version() === 'dry')
+  await until(`as many descriptors as before: ${before.join()}`, () => descriptors().length <= before.length)
+  t.same(child.exitCode, null, 'it lives')
+  t.notMatch(log(), /unhandled|Unhandled/)
+  child.kill('SIGTERM')
+  t.same(await ended, [0, null])
+  t.same(kept(node.parent), ['lock', 'record'])
+})

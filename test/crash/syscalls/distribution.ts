@@ -1,0 +1,58 @@
+/**
+ * What is tested: the built program and library, or those of HOLDFAST_DIST, a directory that `tsc` has made elsewhere (with a
+ * step of the algorithm taken out, to see that somebody notices).
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type * as Native from '../../../native/index.js'
+import type * as Library from '../../../src/durable/index.js'
+
+const foreign = process.env['HOLDFAST_DIST']
+
+export const distribution = foreign ?? fileURLToPath(new URL('../../../dist', import.meta.url))
+
+if (!existsSync(join(distribution, 'src/cli/main.js'))) {
+  throw new Error(`${distribution} holds no built program: run "npm run build" first`)
+}
+
+/** The executable; for another build, one line that does the same. */
+export function executable(scratch: string): string {
+  if (foreign === undefined) return fileURLToPath(new URL('../../../bin/holdfast.js', import.meta.url))
+  const main = JSON.stringify(pathToFileURL(join(foreign, 'src/cli/main.js')))
+  const launcher = join(scratch, 'launch.mjs')
+  writeFileSync(
+    launcher,
+    `const { main } = await import(${main})\nprocess.exitCode = await main(process.argv.slice(2))\n`,
+  )
+  return launcher
+}
+
+export function library(): Promise<typeof Library> {
+  return import(pathToFileURL(join(distribution, 'src/durable/index.js')).href) as Promise<typeof Library>
+}
+
+export function native(): Promise<typeof Native> {
+  return import(pathToFileURL(join(distribution, 'native/index.js')).href) as Promise<typeof Native>
+}
+
+/** What a child program of these tests is given besides its own variables; nothing of this machine's. */
+export const environment: Record<string, string> = {
+  PATH: process.env['PATH'] ?? '',
+  HOLDFAST_BUILT: distribution,
+}
+
+/** A module of these tests as a program that plain Node can start, without a loader. */
+export async function program(source: URL, scratch: string): Promise<string> {
+  const { default: typescript } = await import('typescript')
+  const { outputText } = typescript.transpileModule(readFileSync(source, 'utf8'), {
+    compilerOptions: {
+      target: typescript.ScriptTarget.ES2022,
+      module: typescript.ModuleKind.ES2022,
+      verbatimModuleSyntax: true,
+    },
+  })
+  const path = join(scratch, basename(source.pathname).replace(/\.ts$/, '.mjs'))
+  writeFileSync(path, outputText)
+  return path
+}

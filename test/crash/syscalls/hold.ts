@@ -1,0 +1,32 @@
+/**
+ * Imported before the program: loads what it will load, tells the parent which thread libuv does its file work on, and waits
+ * for leave to begin. So the parent can attach strace to exactly that thread, and its first call is the program's own.
+ * With UV_THREADPOOL_SIZE=1 all asynchronous calls are made by that thread, one after the other, in the same order each time.
+ */
+import crypto from 'node:crypto'
+import { closeSync, readSync, writeSync } from 'node:fs'
+import { readlink } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+// What is staged has the same name in every run, so that strace can be told of it by its path.
+let drawn = 0
+Object.assign(crypto, { randomBytes: (size: number) => Buffer.alloc(size, ++drawn) })
+syncBuiltinESMExports()
+
+const built = process.env['HOLDFAST_BUILT'] ?? ''
+const command = process.argv[2] ?? ''
+const modules = ['main', command === 'sync' ? 'run-sync' : 'read-tree', 'logger'].map(
+  (name) => `src/cli/${name}.js`,
+)
+for (const module of [...modules, 'src/durable/index.js'])
+  await import(pathToFileURL(join(built, module)).href)
+
+// In the thread that opens it, this link is PID/task/TID (proc(5)).
+const thread = (await readlink('/proc/thread-self')).split('/').pop() ?? ''
+const [say, hear] = [3, 4]
+writeSync(say, thread)
+readSync(hear, Buffer.alloc(1))
+closeSync(say)
+closeSync(hear)

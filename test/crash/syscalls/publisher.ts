@@ -1,0 +1,27 @@
+/**
+ * A program that publishes to one target `ROUNDS` times, so many files each: `PUBLISHER TARGET ROUNDS FILES`. Prints what became
+ * of each as JSON.
+ */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type * as Durable from '../../../src/durable/index.js'
+
+const [target = '', rounds = '1', count = '2'] = process.argv.slice(2)
+const built = pathToFileURL(join(process.env['HOLDFAST_BUILT'] ?? '', 'src/durable/index.js')).href
+const { replaceDirectory } = (await import(built)) as typeof Durable
+
+const results: unknown[] = []
+for (let round = 1; round <= Number(rounds); round++) {
+  const names = Array.from({ length: Number(count) }, (_, index) => `file-${index}`)
+  const files = Object.fromEntries(names.map((name) => [name, `${name} of ${round}`]))
+  const result = await replaceDirectory(target, { files }).then(
+    ({ outcome }) => ({ outcome }),
+    (error: unknown) => {
+      const { code, published, message } = error as { code: string; published: boolean; message: string }
+      return { code, published, message }
+    },
+  )
+  results.push({ ...result, descriptors: readdirSync('/proc/self/fd').length })
+}
+process.stdout.write(JSON.stringify(results))

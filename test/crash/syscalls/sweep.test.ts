@@ -1,0 +1,58 @@
+/*
+ * The real program, each of whose writing calls is made the last that it makes (SIGKILL) or made to fail, by strace. Afterwards
+ * each target must be old or new and whole, exit code and message true, and the next run must complete it and leave nothing.
+ *
+ * HOLDFAST_SWEEP=all takes every fault at every call, reading ones too; =cheap a few, up to the first
+ * that breaks something; HOLDFAST_SEED replays a sample.
+ */
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { scratch } from '../../durable/scratch.js'
+import { executable, program } from './distribution.js'
+import type { Fault } from './judge.js'
+import { seed } from './random.js'
+import { scenarios } from './scenarios.js'
+import { describe, errors, jobsOf, prepare, sweep } from './sweep.js'
+import { tableOf } from './table.js'
+
+t.setTimeout(0)
+
+const extent = process.env['HOLDFAST_SWEEP'] ?? 'usual'
+const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : ['SIGKILL', ...errors]
+const runs = { cheap: 120, usual: 480, all: Infinity }[extent] ?? Number(extent)
+const width = 2
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+
+await t.test(
+  `faults at system calls, seed ${seed}`,
+  { skip: hasStrace ? false : 'needs strace' },
+  async (t) => {
+    const directory = scratch(t)
+    const hold = await program(new URL('hold.ts', import.meta.url), directory)
+    const held = { hold, executable: executable(directory), scratch: directory }
+    const prepared = []
+    for (const scenario of scenarios) {
+      const { prepared: ready, missing } = await prepare(scenario, held)
+      t.same(missing, [], `${scenario.name}: every step is there`)
+      if (missing.length > 0 && extent === 'cheap') return
+      prepared.push(ready)
+    }
+    const jobs = jobsOf(prepared, faults, extent === 'all', seed)
+    const began = performance.now()
+    const verdicts = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
+    const failed = verdicts.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
+    const missed = verdicts.filter(({ wrong }) => wrong === undefined)
+    for (const line of tableOf(verdicts)) t.comment(line)
+    const seconds = ((performance.now() - began) / 1000).toFixed(0)
+    t.comment(
+      `${verdicts.length - missed.length} of ${jobs.length} faults injected in ${seconds} s, ${failed.length} broke something; ` +
+        `${missed.length} met no such call; replay with HOLDFAST_SWEEP=${extent} HOLDFAST_SEED=${seed}`,
+    )
+    t.same(
+      failed.map((verdict) => `${describe(verdict)}: ${(verdict.wrong ?? []).join('; ')}`),
+      [],
+    )
+    t.ok(missed.length <= verdicts.length / 20, `${missed.length} missed: ${missed.map(describe).join('; ')}`)
+  },
+)

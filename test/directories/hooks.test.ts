@@ -1,0 +1,350 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Hook } from '../../src/config/types.js'
+import { HookError, runHook } from '../../src/directories/hooks.js'
+import { silent, type Log } from '../../src/log.js'
+import { makeCertificate, makeKey } from './make-certificates.js'
+
+const canary = 'canary-9d2c'
+const directory = await mkdtemp(join(tmpdir(), 'holdfast-hooks-'))
+t.teardown(() => rm(directory, { recursive: true }))
+const at = (name: string) => join(directory, name)
+
+const policy = { timeout: 5000, retries: 0, key: 'x', place: 'directories[0].afterPublish[0]' }
+const exec = (command: string[], more: Partial<typeof policy> = {}): Extract<Hook, { type: 'exec' }> => ({
+  type: 'exec',
+  name: 'exec x',
+  command,
+  ...policy,
+  ...more,
+})
+const shell = (script: string, more: Partial<typeof policy> = {}) =>
+  exec(['/bin/sh', '-c', script, 'sh', directory, canary], more)
+
+/** Everything that a hook says, in its log and in its error. */
+async function outcome(
+  hook: Hook,
+  { signal = new AbortController().signal, pause = 1 } = {},
+): Promise<{ message: string | undefined; log: string[]; error: unknown }> {
+  const log: string[] = []
+  const note = (fields: object, message: string) => void log.push(`${JSON.stringify(fields)} ${message}`)
+  const all: Log = { debug: note, info: note, warn: note, error: note }
+  const error: unknown = await runHook(hook, { signal, log: all, pause }).catch((caught: unknown) => caught)
+  t.notMatch(log.join('\n'), canary, 'nothing secret is logged')
+  if (error === undefined) return { message: undefined, log, error }
+  if (!(error instanceof Error)) throw new TypeError('no Error')
+  const everything = JSON.stringify([error.message, error.stack, error.cause, Object.entries(error)])
+  t.notOk(everything.includes(canary), `nothing secret in the error: ${everything}`)
+  return { message: error.message, log, error }
+}
+
+const messageOf = async (hook: Hook) => (await outcome(hook)).message
+
+/** Waits for a process to be gone: the kernel tells no parent but its own. */
+async function gone(pid: number): Promise<boolean> {
+  for (let look = 0; look < 500; look++) {
+    try {
+      process.kill(pid, 0)
+      const state = (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ').at(-1)
+      if (state?.startsWith('Z')) return true
+    } catch {
+      return true
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  return false
+}
+
+await t.test('exec', async (t) => {
+  t.equal(await messageOf(exec(['/bin/true'])), undefined)
+  t.equal(
+    await messageOf(shell('echo $2; echo $2$2 >&2; exit 3')),
+    'exec x: exit code 3; it wrote 12 bytes of output and 23 of errors, not shown',
+  )
+  t.equal(await messageOf(exec(['/no/such/program', canary])), 'exec x: cannot be started: ENOENT')
+  t.equal(await messageOf(exec([directory, canary])), 'exec x: cannot be started: EACCES')
+  t.equal(
+    await messageOf(exec(['/bin/true', `\0${canary}`])),
+    'exec x: cannot be started: ERR_INVALID_ARG_VALUE',
+  )
+  t.equal(await messageOf(shell('kill -KILL $$')), 'exec x: ended by SIGKILL')
+  t.equal(
+    await messageOf(exec(['/bin/sh', '-c', 'exit $#', 'sh', '$(touch /x)', '; rm', '*'])),
+    'exec x: exit code 3; it wrote 0 bytes of output and 0 of errors, not shown',
+    'no shell reads the arguments',
+  )
+})
+
+await t.test('the environment and descriptors of a command', async (t) => {
+  process.env.HOLDFAST_CANARY = canary
+  t.teardown(() => delete process.env.HOLDFAST_CANARY)
+  const held = await open(at('held'), 'w')
+  t.teardown(() => held.close())
+  const script =
+    'env > $1/env; pwd > $1/pwd; ls -l /proc/self/fd > $1/fds; cat > $1/stdin; echo $$ > $1/pid; cut -d" " -f6 /proc/$$/stat > $1/session'
+  t.equal(await messageOf(shell(script)), undefined)
+  const environment = await readFile(at('env'), 'utf8')
+  t.notMatch(environment, canary)
+  t.match(environment, /^PATH=\/usr\/local\/sbin:/m)
+  t.equal(await readFile(at('pwd'), 'utf8'), '/\n')
+  t.equal(await readFile(at('stdin'), 'utf8'), '', 'standard input is at its end')
+  const descriptors = [...(await readFile(at('fds'), 'utf8')).matchAll(/(\d+) -> (.*)/g)].map(
+    ([, fd, to]) => [fd, to],
+  )
+  t.same(descriptors[0], ['0', '/dev/null'])
+  t.equal(await readFile(at('session'), 'utf8'), await readFile(at('pid'), 'utf8'), 'a session of its own')
+  // What the test's own parent left open is not holdfast's doing.
+  t.notOk(descriptors.some(([, to]) => to === at('held')))
+})
+
+await t.test('a command that is over its time is ended with all its children', async (t) => {
+  const script = (trap: string) =>
+    `${trap} sleep 300 & echo $! > $1/child; echo $$ > $1/parent; while :; do wait; done`
+  for (const trap of ['', "trap '' TERM;"]) {
+    const started = performance.now()
+    t.equal(await messageOf(shell(script(trap), { timeout: 300 })), 'exec x: not done after 300 ms: ended')
+    t.ok(performance.now() - started < 4000)
+    for (const name of ['child', 'parent']) t.ok(await gone(Number(await readFile(at(name), 'utf8'))), name)
+  }
+})
+
+await t.test('a child that holds the output open does not hold the hook', async (t) => {
+  const started = performance.now()
+  t.equal(await messageOf(shell('sleep 300 & echo $! > $1/child')), undefined)
+  t.ok(performance.now() - started < 4000)
+  process.kill(Number(await readFile(at('child'), 'utf8')), 'SIGKILL')
+})
+
+await t.test('much output does not stop a command, and is not kept', async (t) => {
+  const { message, log } = await outcome(shell('head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'))
+  t.equal(message, undefined)
+  t.match(log.join('\n'), '"stdoutBytes":5000000,"stderrBytes":10,"exitCode":0')
+})
+
+await t.test('an abandoned hook ends at once, with its command', async (t) => {
+  const abandoned = new AbortController()
+  const reason = new Error('going down')
+  await rm(at('parent'), { force: true })
+  const running = outcome(
+    shell('echo $$ > $1/parent.tmp; mv $1/parent.tmp $1/parent; exec sleep 300', { retries: 5 }),
+    {
+      signal: abandoned.signal,
+    },
+  )
+  const pid = await appeared(at('parent'))
+  abandoned.abort(reason)
+  t.equal((await running).error, reason)
+  t.ok(await gone(pid))
+  t.equal((await outcome(exec(['/bin/true']), { signal: abandoned.signal })).error, reason, 'before it began')
+  const pausing = new AbortController()
+  const failing = outcome(exec(['/bin/false'], { retries: 5 }), { signal: pausing.signal, pause: 60_000 })
+  setTimeout(() => pausing.abort(reason), 100)
+  t.equal((await failing).error, reason, 'between two tries')
+})
+
+async function appeared(path: string): Promise<number> {
+  for (;;) {
+    const text = await readFile(path, 'utf8').catch(() => undefined)
+    if (text !== undefined) return Number(text)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+await t.test('tries', async (t) => {
+  const counting = 'echo x >> $1/tries; [ $(wc -l < $1/tries) -ge 3 ]'
+  const { message, log } = await outcome(shell(counting, { retries: 2 }))
+  t.equal(message, undefined)
+  t.match(
+    log.join('\n'),
+    /exit code 1.*it is tried again[^]*exit code 1.*it is tried again[^]*"attempt":3.*hook done/,
+  )
+  await rm(at('tries'))
+  const failed = await outcome(shell(counting, { retries: 1 }))
+  t.match(failed.message, /^exec x: exit code 1; .* \(try 2 of 2\)$/)
+  t.ok(failed.error instanceof HookError && failed.error.hook === 'exec x')
+  await rm(at('tries'))
+  t.match(await messageOf(shell(counting)), /not shown$/, 'a single try is not counted')
+  t.equal(await readFile(at('tries'), 'utf8'), 'x\n')
+})
+
+await t.test('signal', async (t) => {
+  const pidFile = at('x.pid')
+  const hook = {
+    type: 'signal' as const,
+    name: 'signal SIGHUP x',
+    signal: 'SIGHUP' as const,
+    pidFile,
+    ...policy,
+  }
+  const problem = async (content: string) => {
+    await writeFile(pidFile, content)
+    return (await messageOf(hook))?.replace(`signal SIGHUP x: ${pidFile}: `, '')
+  }
+  const sleeper = spawn('/bin/sleep', ['300'])
+  t.teardown(() => sleeper.kill('SIGKILL'))
+  for (const content of [
+    String(sleeper.pid),
+    ` ${sleeper.pid}\n`,
+    `${sleeper.pid}\n/var/lib/postgresql\n${canary}`,
+  ]) {
+    const process = content === String(sleeper.pid) ? sleeper : spawn('/bin/sleep', ['300'])
+    const ended: Promise<unknown[]> = once(process, 'exit')
+    t.equal(await problem(content.replace(String(sleeper.pid), String(process.pid))), undefined)
+    t.same(await ended, [null, 'SIGHUP'])
+  }
+  t.match(
+    await problem(String(sleeper.pid)),
+    /^signal SIGHUP x: process \d+ of .*: there is no such process: the pid file is stale, or holdfast is in a PID namespace/,
+  )
+  for (const content of ['', canary, `-1`, `12${canary}`, '1 2', '0x10', '99999999999']) {
+    t.equal(await problem(content), 'does not begin with a process ID', JSON.stringify(content))
+  }
+  for (const pid of ['0', '1', '4194305'])
+    t.equal(await problem(pid), `names process ${pid}, which is never signalled`)
+  t.equal(await problem(String(process.pid)), 'names holdfast itself')
+  await writeFile(pidFile, '2')
+  await chmod(pidFile, 0o666)
+  t.match(await messageOf(hook), /can be written by everybody, so it decides nothing$/)
+  await chmod(pidFile, 0o600)
+  const named = (path: string): Hook => ({ ...hook, pidFile: path })
+  t.match(await messageOf(named(at('none'))), /no such pid file: is the process running\?$/)
+  t.match(await messageOf(named(directory)), /is not a regular file$/)
+  t.match(await messageOf(named('/dev/zero')), /is not a regular file$/)
+  await symlink(at('loop'), at('loop'))
+  t.match(await messageOf(named(at('loop'))), /cannot be opened: ELOOP$/)
+})
+
+await t.test(
+  'the pid file of a user signals processes of that user only',
+  { skip: process.getuid?.() !== 0 && 'needs root' },
+  async (t) => {
+    const pidFile = at('user.pid')
+    const hook: Hook = { type: 'signal', name: 'signal', signal: 'SIGHUP', pidFile, ...policy }
+    const point = async (child: ChildProcess) => {
+      await writeFile(pidFile, String(child.pid))
+      await chown(pidFile, 12_345, 12_345)
+    }
+    const foreign = spawn('/bin/sleep', ['300'])
+    t.teardown(() => foreign.kill('SIGKILL'))
+    await point(foreign)
+    t.match(await messageOf(hook), /belongs to user 12345, but process \d+ to user 0: not signalled$/)
+    t.equal(foreign.exitCode ?? foreign.signalCode, null)
+    const own = spawn('/bin/sleep', ['300'], { uid: 12_345 })
+    t.teardown(() => own.kill('SIGKILL'))
+    const ended: Promise<unknown[]> = once(own, 'exit')
+    await point(own)
+    t.equal(await messageOf(hook), undefined)
+    t.same(await ended, [null, 'SIGHUP'])
+    t.match(await messageOf(hook), /there is no such process/)
+  },
+)
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+async function withServer(answer: RequestListener): Promise<number> {
+  const server = createServer(answer)
+  const port = await listen(server)
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return port
+}
+
+const http = (url: string, more: Partial<typeof policy & { method: string }> = {}): Hook => ({
+  type: 'http',
+  name: 'http x',
+  url,
+  method: 'POST',
+  ...policy,
+  ...more,
+})
+
+await t.test('http', async (t) => {
+  const seen: IncomingMessage[] = []
+  const port = await withServer((request, response) => {
+    seen.push(request)
+    const [, kind, status] = (request.url ?? '').split(/[/?]/)
+    if (kind === 'silent') return
+    if (kind === 'reset') return void request.socket.resetAndDestroy()
+    const headers = { location: `http://127.0.0.1:${port}/status/200?${canary}`, 'x-secret': canary }
+    response.writeHead(Number(status ?? 200), headers)
+    if (kind === 'endless') {
+      const write = () => response.write(Buffer.alloc(16_384))
+      response.on('drain', write)
+      while (write());
+    } else if (kind === 'hanging') response.write(canary)
+    else response.end(canary)
+  })
+  const url = (path: string) => `http://127.0.0.1:${port}/${path}?token=${canary}`
+  for (const status of [200, 201, 204, 299])
+    t.equal(await messageOf(http(url(`status/${status}`))), undefined)
+  t.match(seen[0], {
+    method: 'POST',
+    url: `/status/200?token=${canary}`,
+    headers: { 'user-agent': 'holdfast', connection: 'close' },
+  })
+  t.equal(await messageOf(http(url('status/200'), { method: 'GET' })), undefined)
+  t.equal(seen.at(-1)?.method, 'GET')
+  const before = seen.length
+  t.equal(
+    await messageOf(http(url('status/302'))),
+    'http x: answered with status 302: redirects are not followed',
+  )
+  t.equal(seen.length, before + 1)
+  for (const status of [400, 404, 500, 503]) {
+    t.equal(await messageOf(http(url(`status/${status}`))), `http x: answered with status ${status}`)
+  }
+  t.equal(await messageOf(http(url('reset'))), 'http x: no answer: ECONNRESET')
+  t.equal(await messageOf(http(url('silent'), { timeout: 100 })), 'http x: no answer within 100 ms')
+  t.equal(await messageOf(http(url('hanging/200'), { timeout: 100 })), 'http x: no answer within 100 ms')
+  t.equal(await messageOf(http(url('endless/200'))), undefined, 'an endless body is cut')
+  const tries = seen.length
+  t.equal(
+    await messageOf(http(url('status/500'), { retries: 2 })),
+    'http x: answered with status 500 (try 3 of 3)',
+  )
+  t.equal(seen.length, tries + 3)
+  const abandoned = new AbortController()
+  const reason = new Error('going down')
+  const waiting = outcome(http(url('silent')), { signal: abandoned.signal })
+  setTimeout(() => abandoned.abort(reason), 50)
+  t.equal((await waiting).error, reason)
+})
+
+await t.test('http where nobody listens, or a stranger does', async (t) => {
+  const closed = createServer()
+  const port = await listen(closed)
+  closed.close()
+  t.equal(await messageOf(http(`http://127.0.0.1:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')
+  t.equal(await messageOf(http(`http://localhost:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')
+  const key = makeKey()
+  const server = createTlsServer({ key, cert: makeCertificate(key) }, (_request, response) => response.end())
+  t.teardown(() => server.close())
+  const secure = await listen(server)
+  t.equal(
+    await messageOf(http(`https://127.0.0.1:${secure}/${canary}`)),
+    'http x: no answer: DEPTH_ZERO_SELF_SIGNED_CERT',
+  )
+  t.match(
+    await messageOf(
+      http(`https://127.0.0.1:${await withServer((_request, response) => response.end(canary))}/`),
+    ),
+    /^http x: no answer: (EPROTO|ERR_SSL_\w+)$/,
+  )
+})
+
+await t.test('without a log', (t) =>
+  runHook(exec(['/bin/true']), { signal: new AbortController().signal, log: silent }).then(() => t.pass()),
+)

@@ -1,0 +1,35 @@
+/** Certificates and keys made by the openssl command: what nodes really hold. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const directory = mkdtempSync(join(tmpdir(), 'holdfast-certificates-'))
+process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+let count = 0
+
+/** Runs openssl with input and output in files: `IN` and `OUT` stand for their names. */
+export function openssl(command: string, input?: string | Uint8Array): Buffer {
+  const [source, target] = [join(directory, `in-${++count}`), join(directory, `out-${count}`)]
+  if (input !== undefined) writeFileSync(source, input)
+  const words = command.split(' ').map((word) => (word === 'IN' ? source : word === 'OUT' ? target : word))
+  execFileSync('openssl', words, { stdio: ['ignore', 'ignore', 'pipe'] })
+  return readFileSync(target)
+}
+
+export function makeKey(algorithm = 'EC -pkeyopt ec_paramgen_curve:P-256'): string {
+  return openssl(`genpkey -algorithm ${algorithm} -out OUT`).toString()
+}
+
+/** Self-signed, for the key. `days` may be negative. */
+export function makeCertificate(key: string, { days = 30, name = 'holdfast.test' } = {}): string {
+  return openssl(`req -x509 -new -key IN -subj /CN=${name} -days ${days} -out OUT`, key).toString()
+}
+
+export const toDer = (certificate: string): Buffer =>
+  openssl('x509 -in IN -outform DER -out OUT', certificate)
+
+/** The lines of a PEM text, changed by a function and put together again. */
+export function edited(pem: string, change: (lines: string[]) => string[]): string {
+  return `${change(pem.trimEnd().split('\n')).join('\n')}\n`
+}

@@ -1,0 +1,267 @@
+import t from 'tap'
+import { render } from '../../src/directories/render.js'
+import type { KeptObject, Rendering } from '../../src/directories/types.js'
+import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
+import type { Observation, ObjectReference } from '../../src/objects/types.js'
+import {
+  absent,
+  combine,
+  configMap,
+  directoryOf,
+  keptOf,
+  lookup,
+  present,
+  secret,
+  unknown,
+  whole,
+} from './objects.js'
+
+type Latest = readonly (readonly [ObjectReference, Observation])[]
+type Kept = readonly (readonly [ObjectReference, KeptObject])[]
+
+function rendered(
+  contents: readonly Content[],
+  latest: Latest,
+  kept: Kept = [],
+  more: Partial<DirectoryConfiguration> = {},
+): Rendering {
+  return render(directoryOf(contents, more), lookup(latest), lookup(kept))
+}
+
+/** Files as text, or the findings as `reason: message`. */
+function shown(rendering: Rendering): unknown {
+  if (!rendering.ready) return rendering.findings.map(({ reason, message }) => `${reason}: ${message}`)
+  return Object.fromEntries(
+    Object.entries(rendering.files).map(([path, { content }]) => [path, Buffer.from(content).toString()]),
+  )
+}
+
+function recordedBy(rendering: Rendering): unknown {
+  return rendering.ready
+    ? rendering.objects.map(({ name, resourceVersion, paths, combined }) => [
+        name,
+        resourceVersion,
+        paths,
+        combined,
+      ])
+    : rendering.findings
+}
+
+const a = secret('a')
+const b = configMap('b')
+const both = [present(a, { k: '1', l: '2' }), present(b, { m: '3' })]
+
+await t.test('every key, or items, with their modes', (t) => {
+  const rendering = rendered(
+    [whole(a, { into: 'x/y' }), whole(b, { items: [{ key: 'm', path: 'z/m.txt', mode: 0o644 }] })],
+    both,
+  )
+  t.same(shown(rendering), { 'x/y/k': '1', 'x/y/l': '2', 'z/m.txt': '3' })
+  t.ok(rendering.ready && rendering.files['z/m.txt']?.mode === 0o644)
+  t.ok(rendering.ready && rendering.files['x/y/k']?.mode === undefined)
+  t.same(recordedBy(rendering), [
+    ['a', '7', ['x/y/k', 'x/y/l'], undefined],
+    ['b', '7', ['z/m.txt'], undefined],
+  ])
+  t.end()
+})
+
+await t.test('required objects', (t) => {
+  const missing = 'ObjectMissing: Secret ns/a does not exist: create it, or make contents[0] optional'
+  t.same(shown(rendered([whole(a)], [absent(a)])), [missing])
+  t.same(shown(rendered([whole(a)], [absent(a)], [keptOf(a, { k: '0' })])), [missing], 'kept or not')
+  t.same(shown(rendered([whole(a)], [])), ['SourceUnavailable: Secret ns/a: the source has not answered yet'])
+  t.same(shown(rendered([whole(a), whole(a, { into: 'x' })], [unknown(a)], [keptOf(a, { k: '0' })])), [
+    'AccessDenied: Secret ns/a: 403 Forbidden',
+  ])
+  const items = [{ key: 'none', path: 'none', mode: undefined }]
+  t.same(shown(rendered([whole(a, { items })], both)), [
+    'ObjectMissing: Secret ns/a has no key none: add it, or make contents[0] optional',
+  ])
+  t.same(shown(rendered([whole(a), whole(b)], [absent(a), unknown(b)])), [
+    missing,
+    'AccessDenied: ConfigMap ns/b: 403 Forbidden',
+  ])
+  t.same(shown(rendered([whole(a)], [present(a, {})])), {}, 'an object without keys is whole')
+  t.end()
+})
+
+await t.test('optional objects', (t) => {
+  const contents = [whole(a, { optional: true }), whole(b, { into: 'b' })]
+  const kept = [keptOf(a, { k: '0' })]
+  const latest = (observation: (typeof both)[number]) => [observation, present(b, { m: '3' })] as const
+  t.same(shown(rendered(contents, latest(absent(a)))), { 'b/m': '3' }, 'absent, never published')
+  t.same(shown(rendered(contents, latest(absent(a)), kept)), { k: '0', 'b/m': '3' }, 'vanished, kept')
+  t.same(
+    shown(rendered(contents, latest(absent(a)), kept, { onMissing: 'remove' })),
+    { 'b/m': '3' },
+    'vanished, removed',
+  )
+  t.same(recordedBy(rendered(contents, latest(absent(a)), kept)), [
+    ['a', '3', ['k'], undefined],
+    ['b', '7', ['b/m'], undefined],
+  ])
+  for (const onMissing of ['keep', 'remove'] as const) {
+    const more = { onMissing }
+    t.same(
+      shown(rendered(contents, latest(unknown(a)), kept, more)),
+      { k: '0', 'b/m': '3' },
+      'denied is not absent',
+    )
+    t.same(shown(rendered(contents, latest(unknown(a)), [], more)), [
+      'AccessDenied: Secret ns/a: 403 Forbidden',
+    ])
+    const leaving = latest(present(a, { k: '9' }, { terminating: true }))
+    t.same(
+      shown(rendered(contents, leaving, kept, more)),
+      { k: '0', 'b/m': '3' },
+      'being deleted: as published',
+    )
+    t.same(shown(rendered(contents, leaving, [], more)), { 'b/m': '3' }, 'being deleted, never published')
+  }
+  const items = ['k', 'none'].map((key) => ({ key, path: key, mode: undefined }))
+  t.same(shown(rendered([whole(a, { items, optional: true })], both)), { k: '1' }, 'a key that is missing')
+  t.end()
+})
+
+await t.test('an object that is being deleted', (t) => {
+  const leaving = [present(a, { k: '9', l: '9' }, { terminating: true })]
+  const nothing =
+    'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[0] is published of it: create it again'
+  t.same(shown(rendered([whole(a)], leaving)), [nothing])
+  t.same(shown(rendered([whole(a)], leaving, [keptOf(a, { k: '0' })])), { k: '0' })
+  t.same(shown(rendered([whole(a)], leaving, [keptOf(a, {})])), {}, 'it was published without a key')
+  t.same(
+    shown(rendered([whole(a, { into: 'x' })], leaving, [keptOf(a, { k: '0' })])),
+    [nothing],
+    'asked for elsewhere now',
+  )
+  t.same(
+    shown(rendered([whole(a)], leaving, [keptOf(a, {}, { both: '' })])),
+    [nothing],
+    'published in a combined file only',
+  )
+  const items = ['k', 'l'].map((key) => ({ key, path: key, mode: 0o640 }))
+  t.same(
+    shown(rendered([whole(a, { items })], leaving, [keptOf(a, { k: '0' })])),
+    [nothing],
+    'one more key is asked for now',
+  )
+  const rendering = rendered([whole(a, { items })], leaving, [keptOf(a, { k: '0', l: '0' })])
+  t.same(shown(rendering), { k: '0', l: '0' })
+  t.ok(rendering.ready && rendering.files.k?.mode === 0o640, 'modes are the configuration’s')
+  t.end()
+})
+
+await t.test('kept files are those that the contents still ask for', (t) => {
+  const kept = [keptOf(a, { k: '0', 'x/k': '1', 'x/deep/k': '2', xk: '3' })]
+  const optional = true
+  t.same(shown(rendered([whole(a, { into: 'x', optional })], [absent(a)], kept)), { 'x/k': '1' })
+  t.same(shown(rendered([whole(a, { optional })], [absent(a)], kept)), { k: '0', xk: '3' })
+  const items = [{ key: 'any', path: 'x/k', mode: undefined }]
+  t.same(
+    shown(rendered([whole(a, { items, optional }), whole(a, { into: 'x', optional })], [absent(a)], kept)),
+    { 'x/k': '1' },
+    'two contents of one object do not conflict over what it gave',
+  )
+  t.end()
+})
+
+await t.test('combined files', (t) => {
+  const content = combine('all.pem', [
+    [a, 'k'],
+    [b, 'm'],
+    [a, 'k'],
+  ])
+  const optional = { ...content, optional: true }
+  const rendering = rendered([content], both)
+  t.same(shown(rendering), { 'all.pem': '131' })
+  t.same(recordedBy(rendering), [
+    ['a', '7', [], ['all.pem']],
+    ['b', '7', [], ['all.pem']],
+  ])
+  const pem = '-----BEGIN X-----\nAA==\n-----END X-----'
+  t.same(
+    shown(rendered([content], [present(a, { k: pem }), present(b, { m: `${pem}\n` })])),
+    { 'all.pem': `${pem}\n${pem}\n${pem}` },
+    'PEM blocks do not swallow each other',
+  )
+  const kept = [keptOf(a, {}, { 'all.pem': 'old' }), keptOf(b, {}, { 'all.pem': 'old' })]
+  const half = [keptOf(a, {}, { 'all.pem': 'old' })]
+  const lacking = (...observations: Latest) => [...observations, present(b, { m: '3' })]
+  t.same(shown(rendered([content], lacking(absent(a)), kept)), [
+    'ObjectMissing: Secret ns/a does not exist: create it, or make contents[9] optional',
+  ])
+  t.same(shown(rendered([content], lacking(unknown(a)), kept)), ['AccessDenied: Secret ns/a: 403 Forbidden'])
+  t.same(shown(rendered([content], lacking(present(a, {})), kept)), [
+    'ObjectMissing: Secret ns/a has no key k: add it, or make contents[9] optional',
+  ])
+  t.same(shown(rendered([optional], lacking(absent(a)))), {})
+  t.same(shown(rendered([optional], lacking(absent(a)), kept)), { 'all.pem': 'old' })
+  t.same(shown(rendered([optional], lacking(absent(a)), half)), {}, 'it was made of other objects')
+  t.same(shown(rendered([optional], lacking(absent(a)), kept, { onMissing: 'remove' })), {})
+  t.same(shown(rendered([optional], lacking(present(a, {})), kept)), {}, 'a key that is missing')
+  t.same(shown(rendered([optional], lacking(unknown(a)), kept)), { 'all.pem': 'old' })
+  t.same(shown(rendered([optional], lacking(unknown(a)))), ['AccessDenied: Secret ns/a: 403 Forbidden'])
+  t.same(shown(rendered([optional], [unknown(a), absent(b)])), {}, 'it cannot be made, whatever a is')
+  const leaving = lacking(present(a, { k: '9' }, { terminating: true }))
+  t.same(shown(rendered([content], leaving, kept)), { 'all.pem': 'old' })
+  t.same(recordedBy(rendered([content], leaving, kept)), [
+    ['a', '3', [], ['all.pem']],
+    ['b', '7', [], ['all.pem']],
+  ])
+  t.same(shown(rendered([content], leaving)), [
+    'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[9] is published of it: create it again',
+  ])
+  t.same(shown(rendered([optional], leaving)), {})
+  t.end()
+})
+
+await t.test('conflicts that only the objects bring', (t) => {
+  const second = { place: 'contents[1]' }
+  t.same(shown(rendered([whole(a), whole(b, second)], [present(a, { k: '1' }), present(b, { k: '2' })])), [
+    'ObjectInvalid: "k" is written twice: by contents[0], Secret ns/a, key k, and by contents[1], ConfigMap ns/b, key k',
+  ])
+  t.same(shown(rendered([whole(a), whole(b, { ...second, into: 'k/x' })], both)), [
+    'ObjectInvalid: "k" is a file of contents[0], Secret ns/a, key k, and a directory of contents[1], ConfigMap ns/b, key m',
+  ])
+  t.same(shown(rendered([whole(b, { ...second, into: 'k/x' }), whole(a)], both)), [
+    'ObjectInvalid: "k" is a file of contents[0], Secret ns/a, key k, and a directory of contents[1], ConfigMap ns/b, key m',
+  ])
+  t.same(shown(rendered([whole(a), combine('k', [[b, 'm']])], both)), [
+    'ObjectInvalid: "k" is written twice: by contents[0], Secret ns/a, key k, and by contents[9], of ConfigMap ns/b',
+  ])
+  t.end()
+})
+
+await t.test('keys that are no file names, and keys with a meaning in JavaScript', (t) => {
+  for (const key of ['..', '.', '', 'a/b', '../x', 'a\0b', '..data', 'x'.repeat(254)]) {
+    const findings = shown(rendered([whole(a, { optional: true })], [present(a, { [key]: 'canary' })]))
+    t.match(
+      findings,
+      [/^ObjectInvalid: Secret ns\/a has a key that is no file name: /],
+      JSON.stringify(key.slice(0, 9)),
+    )
+    t.notMatch(findings, [/canary/])
+  }
+  const data = new Map([
+    ['__proto__', Buffer.from('1')],
+    ['constructor', Buffer.from('2')],
+    ['0', Buffer.from('3')],
+  ])
+  const rendering = rendered([whole(a)], [present(a, {}, { data })])
+  t.same(rendering.ready && Object.keys(rendering.files).sort(), ['0', '__proto__', 'constructor'])
+  t.same(shown(rendered([whole(a, { optional: true })], [absent(a)], [keptOf(a, { toString: 'x' })])), {
+    toString: 'x',
+  })
+  const items = [{ key: 'k', path: 'toString', mode: undefined }]
+  t.same(shown(rendered([whole(a, { optional: true, items })], [absent(a)], [keptOf(a, { k: 'x' })])), {})
+  const [reference, { recorded }] = keptOf(a, { toString: 'x', k: 'x' })
+  const unreadable = [[reference, { recorded, files: { k: { content: Buffer.from('x') } } }]] as const
+  t.same(
+    shown(rendered([whole(a, { optional: true })], [absent(a)], unreadable)),
+    { k: 'x' },
+    'a file that was not read',
+  )
+  t.end()
+})

@@ -1,0 +1,10 @@
+/** Mounts a disk in a mount namespace of its own, says so, and waits to be killed: for disk.test.ts. */
+import { Disk } from './disk.js'
+import { enterPrivateMounts } from './private-mounts.js'
+
+await enterPrivateMounts()
+const disk = await Disk.create(64 * 2 ** 20)
+await disk.format('ext4')
+await disk.mount()
+console.log(JSON.stringify({ pid: process.pid, device: disk.device }))
+setInterval(() => undefined, 1000)

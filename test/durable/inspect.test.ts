@@ -1,0 +1,90 @@
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import {
+  completeHook,
+  planDirectory,
+  readPublication,
+  readPublishedFiles,
+  recordObjects,
+  replaceDirectory,
+} from '../../src/durable/index.js'
+import { scratch } from './scratch.js'
+
+const object = { kind: 'Secret', namespace: 'n', name: 's', uid: 'u', resourceVersion: '7', paths: ['a'] }
+
+for (const publish of ['exchange', 'symlink'] as const) {
+  await t.test(`what was published, compared with the disk (${publish})`, async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
+    t.equal(await readPublication(target), undefined)
+    t.equal(await readPublication(join(parent, 'no', 'such')), undefined)
+    const files = { a: '1', 'sub/b': '2' }
+    const { digest } = await replaceDirectory(target, {
+      files,
+      publish,
+      objects: [object],
+      hooks: ['one', 'two'],
+    })
+    t.match(await readPublication(target), {
+      path: target,
+      digest,
+      actual: digest,
+      settled: true,
+      objects: [object],
+      pendingHooks: ['one', 'two'],
+      differences: [],
+    })
+    t.equal(await completeHook(target, digest, 'one'), true)
+    t.equal(await completeHook(target, 'sha256:other', 'two'), false)
+    t.equal(await recordObjects(target, digest, [{ ...object, resourceVersion: '8' }]), true)
+    t.match(await readPublication(target), { pendingHooks: ['two'], objects: [{ resourceVersion: '8' }] })
+    t.match(
+      await replaceDirectory(target, { files, publish }),
+      { outcome: 'unchanged' },
+      'appended lines are no change',
+    )
+
+    t.same(await readPublishedFiles(target, ['sub/b', 'gone']), {
+      'sub/b': { content: Buffer.from('2'), mode: 0o600 },
+    })
+
+    const real = publish === 'symlink' ? join(target, '..data') : target
+    writeFileSync(join(real, 'a'), 'edited')
+    chmodSync(join(real, 'sub', 'b'), 0o644)
+    mkdirSync(join(real, 'new'))
+    t.match((await readPublication(target))?.differences, [
+      { path: 'a', problem: 'content' },
+      { path: 'sub/b', problem: 'mode' },
+      { path: 'new', problem: 'unexpected' },
+    ])
+    rmSync(target, { recursive: true })
+    t.match(await readPublication(target), { actual: undefined, digest })
+    renameSync(parent, `${parent}-away`)
+    t.teardown(() => rmSync(`${parent}-away`, { recursive: true }))
+    t.equal(await readPublication(target), undefined)
+  })
+}
+
+await t.test('a plan writes nothing and says what would change', async (t) => {
+  const target = join(scratch(t), 'certs')
+  t.match(await planDirectory({ target, files: { a: '1' } }), {
+    outcome: 'created',
+    changes: [{ path: 'a', change: 'add' }],
+  })
+  const { digest } = await replaceDirectory(target, { files: { a: '1', b: '2', c: '3' } })
+  t.match(await planDirectory({ target, files: { a: '1', b: '2', c: '3' } }), {
+    outcome: 'unchanged',
+    digest,
+    changes: [],
+  })
+  t.match(await planDirectory({ target, files: { a: 'x', b: { content: '2', mode: 0o644 }, d: '' } }), {
+    outcome: 'replaced',
+    changes: [
+      { path: 'a', change: 'change' },
+      { path: 'b', change: 'change' },
+      { path: 'd', change: 'add' },
+      { path: 'c', change: 'remove' },
+    ],
+  })
+})

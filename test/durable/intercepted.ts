@@ -1,0 +1,47 @@
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { NodeFileSystem } from '../../src/durable/node-file-system.js'
+
+/** Called before each call of the seam that can fail; throwing makes the call fail. */
+export type Interceptor = (call: string, args: readonly unknown[], index: number) => void
+
+const infallible = new Set(['random', 'now', 'user'])
+
+/** The real file system, each call of which can be watched or made to fail. `close` is never stopped. */
+export function intercepted(intercept: Interceptor): { fs: FileSystem; open: Set<number> } {
+  const real = new NodeFileSystem()
+  const open = new Set<number>()
+  let index = 0
+  const fs = new Proxy(real, {
+    get(target, property: keyof FileSystem) {
+      const value: unknown = Reflect.get(target, property)
+      if (typeof value !== 'function' || infallible.has(property)) return value
+      const call = value.bind(target) as (...args: unknown[]) => unknown
+      return (...args: unknown[]) => {
+        if (property === 'close') {
+          open.delete(args[0] as number)
+          return call(...args)
+        }
+        if (property === 'tryLock') return call(...args)
+        if (property === 'read') {
+          intercept(property, args, ++index)
+          return call(...args)
+        }
+        return (async () => {
+          intercept(property, args, ++index)
+          const result = await call(...args)
+          if (/^(open|create(File))/.test(property) && typeof result === 'number') open.add(result)
+          return result
+        })()
+      }
+    },
+  })
+  return { fs, open }
+}
+
+/** A failure as a system call gives it. */
+export function failure(code: string, syscall: string): Error {
+  return Object.assign(new Error(`${syscall}: ${code}`), { code, syscall })
+}
+
+/** What a process that was killed does: nothing any more. */
+export class Killed extends Error {}

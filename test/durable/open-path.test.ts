@@ -1,0 +1,28 @@
+import { closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openPathNoSymlinks, walkNoSymlinks } from '../../src/durable/open-path.js'
+import { scratch } from './scratch.js'
+
+// The walk stands in for openat2 on old kernels and under seccomp profiles: both must answer alike.
+for (const [name, openPath] of [
+  ['openat2', openPathNoSymlinks],
+  ['the walk', walkNoSymlinks],
+] as const) {
+  await t.test(name, async (t) => {
+    const root = scratch(t)
+    mkdirSync(join(root, 'a', 'b'), { recursive: true })
+    writeFileSync(join(root, 'file'), '')
+    symlinkSync('a', join(root, 'link'))
+    for (const path of [join(root, 'a', 'b'), root, '/']) {
+      const fd = await openPath(path)
+      t.equal(readlinkSync(`/proc/self/fd/${fd}`), path)
+      closeSync(fd)
+    }
+    await t.rejects(openPath(join(root, 'link')), { code: 'ELOOP' })
+    await t.rejects(openPath(join(root, 'link', 'b')), { code: 'ELOOP' })
+    await t.rejects(openPath(join(root, 'none')), { code: 'ENOENT' })
+    await t.rejects(openPath(join(root, 'file')), { code: 'ENOTDIR' })
+    await t.rejects(openPath(join(root, 'file', 'x')), { code: 'ENOTDIR' })
+  })
+}

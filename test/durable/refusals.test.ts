@@ -1,0 +1,165 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DirectoryPublication } from '../../src/durable/directory-publication.js'
+import { publish } from '../../src/durable/publish.js'
+import { planFor } from '../../src/durable/request.js'
+import { replaceDirectories as publishDirectories } from '../../src/durable/index.js'
+import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from '../../src/index.js'
+import { failure, intercepted } from './intercepted.js'
+import { contents, kept, scratch } from './scratch.js'
+
+const isRoot = process.geteuid?.() === 0
+
+await t.test('malformed requests are told before anything is touched', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const bad: [Parameters<typeof planFor>, RegExp][] = [
+    [[target, { files: { '': 'x' } }], /^files: a path is empty$/],
+    [[target, { files: { '.': 'x' } }], /^files: "\." has the part "\."; name each directory plainly$/],
+    [[target, { files: { '..': 'x' } }], /has the part "\.\."/],
+    [[target, { files: { 'a/../b': 'x' } }], /^files: "a\/\.\.\/b" has the part "\.\."/],
+    [[target, { files: { 'a//b': 'x' } }], /has the part ""/],
+    [[target, { files: { '/etc/passwd': 'x' } }], /begins or ends with a slash/],
+    [[target, { files: { 'a/': 'x' } }], /begins or ends with a slash/],
+    [[target, { files: { 'a\0b': 'x' } }], /holds a NUL byte/],
+    [[target, { files: { a: 'x', 'a/b': 'y' } }], /^files: "a" is both a file and a directory$/],
+    [[target, { files: { ['x'.repeat(256)]: '' } }], /longer than 255 bytes/],
+    [[target, { files: { a: 5 as unknown as string } }], /\["a"\] must be a string, a Uint8Array, or/],
+    [[target, { files: { a: { content: 'x', mode: 0o10000 } } }], /^files\["a"\]\.mode must be an integer/],
+    [[target, { files: {}, mode: -1 }], /^mode must be an integer from 0 to 0o7777, not -1$/],
+    [[target, { files: {}, mode: Number.NaN }], /^mode must be/],
+    [[target, { files: {}, fileMode: 1.5 }], /^fileMode must be/],
+    [[target, { files: {}, owner: { uid: -1, gid: 0 } }], /^owner\.uid must be/],
+    [[target, { files: {}, owner: { uid: 0, gid: 2 ** 32 - 1 } }], /^owner\.gid must be/],
+    [['', { files: {} }], /^the target must be a path$/],
+    [['/', { files: {} }], /root directory cannot be replaced|must end in a name/],
+    [['a\0b', { files: {} }], /NUL byte/],
+    [
+      [join(target, '..'), { files: {} }].map((value, index) =>
+        index === 0 ? `${target}/..` : value,
+      ) as Parameters<typeof planFor>,
+      /must end in a name, not in "\.\."/,
+    ],
+    [[`${parent}/${'x'.repeat(256)}`, { files: {} }], /longer than 255 bytes/],
+  ]
+  for (const [[path, options], message] of bad) {
+    await t.rejects(replaceDirectory(path, options), { message }, String(message))
+  }
+  t.same(readdirSync(parent), [])
+})
+
+await t.test('targets that cannot be replaced are left as they are', async (t) => {
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'real'))
+  writeFileSync(join(parent, 'real', 'mine'), 'keep')
+  symlinkSync('real', join(parent, 'link'))
+  writeFileSync(join(parent, 'file'), 'keep')
+  mkdirSync(join(parent, 'world'))
+  chmodSync(join(parent, 'world'), 0o777)
+  const cases: [string, string, RegExp][] = [
+    [join(parent, 'link'), 'ELOOP', /is a symbolic link, which would be replaced itself/],
+    [join(parent, 'file'), 'ENOTDIR', /is not a directory/],
+    [join(parent, 'file', 'below'), 'ENOTDIR', /is not a directory/],
+    [join(parent, 'world', 'x'), 'EPERM', /writable by everybody and not sticky.*chmod o-w/],
+  ]
+  for (const [target, code, message] of cases) {
+    const [result] = await replaceDirectories([{ target, files: { a: 'x' } }])
+    t.match(result, { error: { code, message, published: false, reason: 'TargetUnfit' } }, target)
+  }
+  t.same(contents(parent), { file: 'keep', 'real/mine': 'keep' })
+  t.equal(readlinkSync(join(parent, 'link')), 'real')
+  for (const [path, code] of [
+    ['link', 'ELOOP'],
+    ['real', 'EISDIR'],
+  ] as const) {
+    await t.rejects(replaceFile(join(parent, path), 'x'), { code, published: false })
+  }
+})
+
+await t.test('links in the path: followed where root and this user alone could have made them', async (t) => {
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'real'))
+  symlinkSync('real', join(parent, 'link'))
+  t.match(await replaceDirectory(join(parent, 'link/deep/certs'), { files: { a: '1' } }), {
+    outcome: 'created',
+  })
+  t.same(contents(join(parent, 'real/deep/certs')), { a: '1' })
+  chmodSync(parent, 0o1777)
+  const [result] = await replaceDirectories([{ target: join(parent, 'link/certs'), files: { a: '1' } }])
+  t.match(result, { error: { code: 'ELOOP', message: /is a symbolic link that is not followed/ } })
+  chmodSync(parent, 0o700)
+  symlinkSync('loop', join(parent, 'loop'))
+  const [loop] = await replaceDirectories([{ target: join(parent, 'loop/certs'), files: {} }])
+  t.match(loop, { error: { code: 'ELOOP' } })
+})
+
+await t.test('a mount point', { skip: isRoot ? false : 'mounting needs root: run by CI' }, async (t) => {
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'mounted'))
+  writeFileSync(join(parent, 'mounted', 'mine'), 'keep')
+  execFileSync('mount', ['--bind', join(parent, 'mounted'), join(parent, 'mounted')])
+  t.teardown(() => execFileSync('umount', [join(parent, 'mounted')]))
+  const [result] = await replaceDirectories([{ target: join(parent, 'mounted'), files: { a: '' } }])
+  t.match(result, { error: { code: 'EBUSY', message: /is a mount point/, published: false } })
+  t.same(contents(join(parent, 'mounted')), { mine: 'keep' })
+})
+
+await t.test('a file system without RENAME_EXCHANGE is told apart, and what to do', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  await replaceDirectory(target, { files: { a: 'old' } })
+  const { fs } = intercepted((call) => {
+    if (call === 'rename') throw failure('EINVAL', 'renameat2')
+  })
+  const [result] = await publish([new DirectoryPublication(fs, planFor(target, { files: { a: 'new' } }), {})])
+  t.match(result, {
+    error: {
+      code: 'EINVAL',
+      reason: 'TargetUnfit',
+      published: false,
+      message: /cannot exchange two names in one step \(RENAME_EXCHANGE\).*put it on ext4, xfs or btrfs/,
+    },
+  })
+  t.same(contents(target), { a: 'old' })
+  t.same(kept(parent), ['lock', 'record'])
+})
+
+await t.test('foreign directories: left alone unless all their names are among the new', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'theirs')
+  mkdirSync(target)
+  writeFileSync(join(target, 'theirs'), 'keep')
+  const request = { target, files: { a: '1' }, foreign: 'same-names' as const }
+  t.match(await publishDirectories([request]), [
+    {
+      error: {
+        reason: 'TargetForeign',
+        message: /holds what the new content does not \(theirs\).*adopt: true/,
+      },
+    },
+  ])
+  t.same(contents(target), { theirs: 'keep' })
+  t.match(await publishDirectories([{ ...request, files: { theirs: 'new', a: '1' } }]), [
+    { outcome: 'replaced' },
+  ])
+  t.match(await publishDirectories([request]), [{ outcome: 'replaced' }], 'now it is ours')
+  t.type(new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/' }), Error)
+})
+
+await t.test('requireProven', async (t) => {
+  const { fs } = intercepted(() => undefined)
+  const target = join(scratch(t), 'certs')
+  const unproven = Object.create(fs, {
+    mount: { value: () => Promise.resolve({ id: 1, type: 'tmpfs', proven: false }) },
+  }) as typeof fs
+  const plan = planFor(target, { files: { a: '' } })
+  const [refused] = await publish([new DirectoryPublication(unproven, plan, { requireProven: true })])
+  t.match(refused, {
+    error: { code: 'ENOTSUP', reason: 'TargetUnfit', message: /is on tmpfs, where durability is not proven/ },
+  })
+  t.match(await publish([new DirectoryPublication(unproven, plan, {})]), [
+    { outcome: 'created', unproven: true },
+  ])
+})

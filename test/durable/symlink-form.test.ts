@@ -1,0 +1,137 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { directoryPublication, replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
+import { publish } from '../../src/durable/publish.js'
+import { failure, intercepted } from './intercepted.js'
+import { contents, kept, modeOf, scratch } from './scratch.js'
+
+const form = { publish: 'symlink' as const }
+
+await t.test('the form of kubelet’s volumes: the directory stays, links lead through ..data', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  t.match(await replaceDirectory(target, { ...form, files: { a: '1', gone: '1', 'sub/b': '1' } }), {
+    outcome: 'created',
+  })
+  const inode = lstatSync(target).ino
+  t.match(await replaceDirectory(target, { ...form, files: { a: '2', 'sub/b': '2', new: '2' } }), {
+    outcome: 'replaced',
+  })
+  t.equal(lstatSync(target).ino, inode)
+  t.equal(readlinkSync(join(target, 'a')), '..data/a')
+  t.match(readlinkSync(join(target, '..data')), /^\.\.2-[0-9a-f]{16}$/)
+  t.same(
+    readdirSync(target)
+      .filter((name) => !name.startsWith('..'))
+      .sort(),
+    ['a', 'new', 'sub'],
+  )
+  t.equal(readdirSync(target).length, 5, 'one generation')
+  t.same(contents(join(target, readlinkSync(join(target, '..data')))), { a: '2', 'sub/b': '2', new: '2' })
+  t.match(await replaceDirectory(target, { ...form, files: { a: '2', 'sub/b': '2', new: '2' } }), {
+    outcome: 'unchanged',
+  })
+  t.same(kept(parent), ['lock', 'record'])
+})
+
+await t.test('drift of every part of the form is repaired', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const request = { ...form, files: { a: '1', 'sub/b': '2' } }
+  await replaceDirectory(target, request)
+  const drifts: [string, () => void][] = [
+    ['..data is gone', () => rmSync(join(target, '..data'))],
+    [
+      '..data leads nowhere',
+      () => {
+        rmSync(join(target, '..data'))
+        symlinkSync('..99-0123456789abcdef', join(target, '..data'))
+      },
+    ],
+    [
+      'the generation is gone',
+      () => rmSync(join(target, readlinkSync(join(target, '..data'))), { recursive: true }),
+    ],
+    ['a link is gone', () => rmSync(join(target, 'a'))],
+    ['a stray generation', () => mkdirSync(join(target, '..7-0123456789abcdef'))],
+    ['a stray ..data_tmp', () => symlinkSync('x', join(target, '..data_tmp'))],
+    ['the mode of the target', () => chmodSync(target, 0o700)],
+    ['content', () => writeFileSync(join(target, '..data', 'a'), 'edited')],
+  ]
+  for (const [what, drift] of drifts) {
+    drift()
+    t.match(await replaceDirectory(target, request), { outcome: 'replaced' }, what)
+    t.match(await replaceDirectory(target, request), { outcome: 'unchanged' }, what)
+    t.equal(readdirSync(target).length, 4, what)
+    t.equal(modeOf(target), '755')
+  }
+})
+
+await t.test('changing the form of a target that exists is refused, also while it is broken', async (t) => {
+  const parent = scratch(t)
+  const linked = join(parent, 'linked')
+  const plain = join(parent, 'plain')
+  await replaceDirectory(linked, { ...form, files: { a: '1' } })
+  await replaceDirectory(plain, { files: { a: '1' } })
+  for (const breakIt of [false, true]) {
+    if (breakIt) rmSync(join(linked, '..data'))
+    t.match(
+      await replaceDirectories([
+        { target: linked, files: { a: '2' } },
+        { target: plain, files: { a: '2' }, ...form },
+      ]),
+      [
+        { error: { reason: 'TargetUnfit', published: false } },
+        { error: { reason: 'TargetUnfit', published: false } },
+      ],
+    )
+  }
+  t.same(contents(plain), { a: '1' })
+  rmSync(plain, { recursive: true })
+  t.match(
+    await replaceDirectory(plain, { files: { a: '2' }, ...form }),
+    { outcome: 'created' },
+    'not once it is gone',
+  )
+})
+
+await t.test('an existing empty directory is filled in place: somebody may have mounted it', async (t) => {
+  const target = join(scratch(t), 'mounted')
+  mkdirSync(target)
+  const inode = lstatSync(target).ino
+  t.match(await replaceDirectory(target, { ...form, files: { a: '1' } }), { outcome: 'replaced' })
+  t.equal(lstatSync(target).ino, inode)
+})
+
+await t.test('names that are taken, and names that the form keeps for itself', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { ...form, files: { a: '1' } })
+  writeFileSync(join(target, 'theirs'), 'keep')
+  const [result] = await replaceDirectories([{ target, ...form, files: { theirs: '' } }])
+  t.match(result, { error: { reason: 'TargetForeign', message: /theirs is not a link that holdfast made/ } })
+  await t.rejects(replaceDirectory(target, { ...form, files: { '..data': '' } }), { name: 'TypeError' })
+  t.equal(contents(target)['theirs'], 'keep')
+})
+
+await t.test('links that a failed flush has lost are not called durable', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { ...form, files: { a: '1' } })
+  let syncs = 0
+  const { fs } = intercepted((call) => {
+    if (call === 'sync') syncs += 1
+    // Barrier 1, barrier 2, the links: the journal is aborted from then on, and the fsync has answered 0.
+    if (syncs === 3 && call === 'createFile') throw failure('EROFS', 'open')
+  })
+  t.match(await publish([directoryPublication(fs, { target, ...form, files: { a: '1', added: '' } })]), [
+    { error: { published: true, reason: 'DurabilityUnknown' } },
+  ])
+})

@@ -1,0 +1,161 @@
+/** The program under test, run as its users run it: `bin/holdfast.js agent --config FILE`. */
+import { type ChildProcess, execFile } from 'node:child_process'
+import { openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { endProcess, startProcess } from './guard.js'
+import { until } from './until.js'
+
+const program = join(import.meta.dirname, '..', '..', 'bin', 'holdfast.js')
+
+/** One line of the log. Which other fields there are depends on what it tells. */
+export interface LogLine {
+  readonly msg: string
+  readonly reason?: string
+  readonly [field: string]: unknown
+}
+
+export interface DirectoryStatus {
+  readonly path: string
+  readonly conditions: readonly {
+    readonly type: 'Published' | 'Fresh'
+    readonly status: 'True' | 'False' | 'Unknown'
+    readonly reason: string
+    readonly message: string
+    readonly lastTransitionTime: string
+  }[]
+  readonly objects: readonly {
+    readonly kind: string
+    readonly namespace: string
+    readonly name: string
+    readonly uid: string
+    readonly resourceVersion: string
+  }[]
+  readonly digest: string
+  readonly publishedAt: string
+  readonly confirmedAt: string
+}
+
+export class Agent {
+  private child: ChildProcess | undefined
+
+  constructor(
+    private readonly configuration: string,
+    private readonly port: number,
+    readonly logFile: string,
+    private readonly environment: Record<string, string>,
+  ) {}
+
+  /** Begins it, and does not wait for anything. */
+  start(): void {
+    const log = openSync(this.logFile, 'a')
+    this.child = startProcess('env', this.commandLine('agent'), { stdio: ['ignore', log, log] })
+  }
+
+  /**
+   * Arguments of env(1), which becomes the program: with this environment and nothing else. tap adds loaders of its own to the
+   * environment of whatever its tests spawn, which would be in the way of measuring.
+   */
+  private commandLine(command: string, ...args: string[]): string[] {
+    const variables = Object.entries(this.environment).map(([name, value]) => `${name}=${value}`)
+    return ['-i', ...variables, process.execPath, program, command, '--config', this.configuration, ...args]
+  }
+
+  get pid(): number {
+    if (this.child?.pid === undefined) throw new Error('the agent was not started')
+    return this.child.pid
+  }
+
+  get running(): boolean {
+    return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  /** Ends it in order; returns its exit code. */
+  async stop(): Promise<number | null> {
+    return this.child ? (await endProcess(this.child, 'SIGTERM')).code : null
+  }
+
+  async kill(): Promise<void> {
+    if (this.child) await endProcess(this.child, 'SIGKILL')
+  }
+
+  /** What it has logged so far, in all of its lives. */
+  log(): LogLine[] {
+    return readFileSync(this.logFile, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as LogLine)
+  }
+
+  /** The lines so far that give this reason. */
+  told(reason: string): LogLine[] {
+    return this.log().filter((line) => line.reason === reason)
+  }
+
+  /** Answer of `/readyz`, `/livez` or `/metrics`. */
+  async get(path: string): Promise<{ status: number; text: string }> {
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, { headers: { connection: 'close' } })
+    return { status: response.status, text: await response.text() }
+  }
+
+  async ready(within = 30_000): Promise<void> {
+    const check = async (): Promise<boolean> => {
+      if (!this.running) throw new Error('the agent has ended')
+      const { status, text } = await this.get('/readyz')
+      if (status !== 200) throw new Error(text)
+      return true
+    }
+    await until('the agent is ready', check, { within })
+  }
+
+  /** The sum of a metric's samples whose labels include these. 0 where there is none. */
+  async metric(name: string, labels: Record<string, string> = {}): Promise<number> {
+    const { text } = await this.get('/metrics')
+    return text
+      .split('\n')
+      .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+      .filter((line) =>
+        Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)),
+      )
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+  }
+
+  /** `holdfast status` of one directory. */
+  async status(directory: string): Promise<DirectoryStatus> {
+    // Its exit code tells whether all is well, and that is not what is asked here.
+    const { stdout, stderr } = await this.run('status', '--output', 'json')
+    if (stdout === '') throw new Error(`status printed nothing; ${stderr}`)
+    const { directories } = JSON.parse(stdout) as { directories: DirectoryStatus[] }
+    const found = directories.find(({ path }) => path === directory)
+    if (!found) throw new Error(`status has no ${directory}: ${stdout}`)
+    return found
+  }
+
+  /** Runs another command on the agent's configuration. */
+  run(command: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return new Promise((resolve) => {
+      const child = execFile('env', this.commandLine(command, ...args), (_, stdout, stderr) =>
+        resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+      )
+    })
+  }
+
+  /** Waits until the directory's condition has this status and, if given, reason; returns the directory's status. */
+  async condition(
+    directory: string,
+    type: 'Published' | 'Fresh',
+    status: 'True' | 'False' | 'Unknown',
+    reason?: string,
+  ): Promise<DirectoryStatus> {
+    return until(
+      `${directory} is ${type}=${status} ${reason ?? ''}`,
+      async () => {
+        const found = await this.status(directory)
+        const condition = found.conditions.find((each) => each.type === type)
+        if (condition?.status === status && (reason === undefined || condition.reason === reason))
+          return found
+        throw new Error(JSON.stringify(found))
+      },
+      { every: 200 },
+    )
+  }
+}

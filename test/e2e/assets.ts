@@ -1,0 +1,24 @@
+/** The programs of the control plane: from KUBEBUILDER_ASSETS, or built once into a cache (control-plane/build.sh). */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+export type Program = 'etcd' | 'etcdutl' | 'kube-apiserver' | 'kubectl'
+
+const found = new Map<Program, Promise<string>>()
+
+/**
+ * The program's absolute path. The first call may build it, which takes minutes for kube-apiserver.
+ * @throws Error with the build's own words, where there is neither the program nor Go
+ */
+export function findProgram(program: Program): Promise<string> {
+  const known = found.get(program) ?? build(program)
+  found.set(program, known)
+  return known
+}
+
+async function build(program: Program): Promise<string> {
+  const script = join(import.meta.dirname, 'control-plane', 'build.sh')
+  const { stdout } = await promisify(execFile)(script, [program])
+  return stdout.trim()
+}

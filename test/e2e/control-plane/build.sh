@@ -1,0 +1,42 @@
+#!/bin/sh
+# Finds or builds programs of the control plane: `build.sh etcd kube-apiserver kubectl` prints the path of each, one a line.
+#
+# A program is taken from KUBEBUILDER_ASSETS where that directory has it (the convention of Kubernetes test suites), else
+# from a cache outside of the tree, keyed by everything it is built from; what the cache lacks is built with Go, once.
+# Concurrent callers wait for each other, and a program appears in the cache only when it is complete.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v|v|p' "$here/go.mod")
+key=$(cd "$here" && cat go.mod go.sum */main.go | sha256sum | cut -c1-16)
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/holdfast/control-plane/$key
+
+find_go() {
+  command -v go || { [ -x /usr/local/go/bin/go ] && echo /usr/local/go/bin/go; } || {
+    echo "npm run test:e2e needs Go (https://go.dev/dl) to build $1, or KUBEBUILDER_ASSETS: a directory with etcd, kube-apiserver and kubectl" >&2
+    exit 1
+  }
+}
+
+for program in "$@"; do
+  if [ -x "${KUBEBUILDER_ASSETS:-}/$program" ]; then
+    echo "$KUBEBUILDER_ASSETS/$program"
+    continue
+  fi
+  if ! [ -x "$cache/$program" ]; then
+    go=$(find_go "$program")
+    mkdir -p "$cache"
+    exec 9>"$cache/.lock"
+    flock 9
+    if ! [ -x "$cache/$program" ]; then
+      echo "building $program into $cache (once; kube-apiserver takes about four minutes on two cores)" >&2
+      staged=$cache/.$program.$$
+      trap 'rm -f "$staged"' EXIT
+      (cd "$here" && nice "$go" build -trimpath -o "$staged" \
+        -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "./$program" 9>&-) >&2
+      mv "$staged" "$cache/$program"
+    fi
+    exec 9>&-
+  fi
+  echo "$cache/$program"
+done

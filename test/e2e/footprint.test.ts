@@ -1,0 +1,51 @@
+/** What the agent costs a node: memory, connections, and processor time when nothing happens. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { Cluster } from './cluster.js'
+import { readTree } from './disk.js'
+import { Node } from './node.js'
+import { connections, memory, processorTime } from './process-figures.js'
+import { until } from './until.js'
+
+t.setTimeout(120_000)
+
+const watched = 50
+const limits = { anonymousKibibytes: 25 * 1024, connections: 1, processorPart: 0.01 }
+/** Milliseconds without a change. */
+const idle = 20_000
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+await t.test(`${watched} watched Secrets in ten directories`, async (t) => {
+  const namespace = await cluster.namespace()
+  const names = Array.from({ length: watched }, (_, index) => `secret-${index}`)
+  const put = (name: string, version: string): Promise<unknown> =>
+    namespace.putSecret(name, { version, 'tls.crt': 'c'.repeat(4000), 'tls.key': 'k'.repeat(1700) })
+  await Promise.all(names.map((name) => put(name, '1')))
+  const directory = (index: number): string => `directory-${Math.floor(index / 5)}`
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: names },
+    directories: Array.from({ length: watched / 5 }, (_, index) => ({
+      path: directory(5 * index),
+      contents: names.slice(5 * index, 5 * index + 5).map((secret) => ({ secret, into: secret })),
+    })),
+  })
+  const { agent } = node
+  await agent.ready()
+  await Promise.all(names.map((name) => put(name, '2')))
+  await until('all updates are on the disk', () =>
+    names.every((name, index) => readTree(node.path(directory(index)))?.[`${name}/version`] === '2'),
+  )
+
+  const before = processorTime(agent.pid)
+  await sleep(idle)
+  const used = processorTime(agent.pid) - before
+  const anonymous = memory(agent.pid, 'Anonymous')
+  const mebibytes = (kibibytes: number): string => (kibibytes / 1024).toFixed(1)
+  t.comment(`anonymous ${mebibytes(anonymous)} MiB, resident ${mebibytes(memory(agent.pid, 'Rss'))} MiB`)
+  t.comment(`${used} ms of processor time in ${idle} ms`)
+  t.ok(anonymous <= limits.anonymousKibibytes, 'anonymous memory')
+  t.equal(connections(agent.pid, cluster.api.port), limits.connections, 'connections')
+  t.ok(used <= idle * limits.processorPart, 'processor time when idle')
+})

@@ -1,0 +1,111 @@
+/** The agent is killed at random instants of a stream of updates: what stands on the disk is whole, and never goes backwards. */
+import { readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { Cluster } from './cluster.js'
+import { leftovers, readTree } from './disk.js'
+import type { Namespace } from './namespace.js'
+import { Node } from './node.js'
+import { randomNumbers, seed } from './random.js'
+import { until } from './until.js'
+
+t.setTimeout(240_000)
+
+const lives = 30
+/** Of the time that the agent took to its first publication: some lives end before it, most end after it. */
+const longestLife = 3
+/** Milliseconds between two versions. */
+const pause = 10
+const files = Array.from({ length: 8 }, (_, index) => `file-${index}`)
+const padding = 'x'.repeat(3000)
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+/** Writes one version after the other until it is told to end; resolves with the last one. */
+async function stream(namespace: Namespace, control: { end: boolean }): Promise<number> {
+  let version = 0
+  while (!control.end) {
+    const text = `${++version} ${padding}`
+    await namespace.putSecret('stream', Object.fromEntries(files.map((file) => [file, text])))
+    await sleep(pause)
+  }
+  return version
+}
+
+/** The one version that all files of the tree are of; 0 for no tree. */
+function versionOf(path: string): number {
+  const tree = readTree(path)
+  if (!tree) return 0
+  const versions = new Set(Object.values(tree).map((text) => text.split(' ')[0]))
+  const names = Object.keys(tree).sort()
+  const whole =
+    names.join() === files.join() && Object.values(tree).every((text) => text.endsWith(` ${padding}`))
+  if (versions.size !== 1 || !whole)
+    throw new Error(`mixed or torn: ${names.join(' ')}: ${[...versions].join(' ')}`)
+  return Number([...versions][0])
+}
+
+await t.test(`killed ${lives} times; replay with HOLDFAST_E2E_SEED=${seed}`, async (t) => {
+  const random = randomNumbers(seed)
+  const namespace = await cluster.namespace()
+  const node = await Node.create(t, namespace, {
+    allowed: { secrets: ['stream'] },
+    directories: [{ path: 'certs', contents: [{ secret: 'stream' }] }],
+  })
+  const { agent } = node
+  const target = node.path('certs')
+  const control = { end: false }
+  const streaming = stream(namespace, control)
+  t.teardown(() => (control.end = true))
+
+  let newest = 0
+  const look = (): void => {
+    const version = versionOf(target)
+    if (version < newest) throw new Error(`went back from version ${newest} to ${version}`)
+    newest = version
+  }
+  // How quick this machine is: the first life ends when there is something to lose.
+  const began = performance.now()
+  agent.start()
+  await until('the first version is on the disk', () => versionOf(target) > 0)
+  const startTime = performance.now() - began
+  await agent.kill()
+
+  let fruitful = 0
+  let interrupted = 0
+  for (let life = 0; life < lives; life++) {
+    const before = newest
+    agent.start()
+    const end = performance.now() + random() * longestLife * startTime
+    while (performance.now() < end) {
+      look()
+      await sleep(5)
+    }
+    await agent.kill()
+    look()
+    if (newest > before) fruitful++
+    if (readdirSync(dirname(target)).some((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))) interrupted++
+  }
+  t.comment(`the first version took ${Math.round(startTime)} ms`)
+  t.comment(
+    `${fruitful} lives published something; ${interrupted} left staging behind; ${newest} is the newest version`,
+  )
+  t.ok(fruitful >= lives / 3, 'the kills met an agent at work')
+
+  agent.start()
+  await agent.ready()
+  control.end = true
+  const last = await streaming
+  await until(`the last version, ${last}, is on the disk`, () => {
+    look()
+    return newest === last
+  })
+  await until('nothing is left over', () => leftovers(target).length === 0)
+  t.equal(await agent.stop(), 0)
+  t.strictSame(leftovers(target), [])
+  t.equal((await agent.run('verify')).code, 0, 'the disk is what the record says')
+  t.equal(versionOf(target), last)
+  t.equal(agent.told('HistoryRewound').length, 0)
+})

@@ -1,0 +1,79 @@
+/** How long it takes from the change of a Secret to the file on the disk. */
+import { type FSWatcher, watch } from 'node:fs'
+import { dirname } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import t from 'tap'
+import { Cluster } from './cluster.js'
+import { readPublished } from './disk.js'
+import { Node } from './node.js'
+import { until } from './until.js'
+
+t.setTimeout(180_000)
+
+const changes = 50
+/** Milliseconds. */
+const limit = 100
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+const quantile = (values: readonly number[], part: number): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(part * (values.length - 1))] ?? NaN
+
+const describe = (values: readonly number[]): string =>
+  `median ${quantile(values, 0.5).toFixed(1)} ms, p90 ${quantile(values, 0.9).toFixed(1)} ms, longest ${Math.max(...values).toFixed(1)} ms`
+
+/** Resolves with the instant at which the file has the text, as inotify tells it. */
+function visible(target: string, text: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      watcher.close()
+      reject(new Error(`${text} is not on the disk within 30 s`))
+    }, 30_000)
+    const look = (): void => {
+      if (readPublished(target, 'version') !== text) return
+      clearTimeout(timer)
+      watcher.close()
+      resolve(performance.timeOrigin + performance.now())
+    }
+    const watcher: FSWatcher = watch(dirname(target), look)
+  })
+}
+
+for (const by of ['kubectl', 'a PUT'] as const) {
+  await t.test(`${changes} changes by ${by}`, async (t) => {
+    const namespace = await cluster.namespace()
+    await namespace.putSecret('a', { version: '0', 'tls.crt': 'c'.repeat(2000), 'tls.key': 'k'.repeat(1700) })
+    const node = await Node.start(t, namespace, {
+      allowed: { secrets: ['a'] },
+      directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
+    })
+    const { agent } = node
+    const target = node.path('certs')
+    await agent.ready()
+
+    const untilVisible: number[] = []
+    const untilDurable: number[] = []
+    for (let change = 1; change <= changes; change++) {
+      const seen = visible(target, String(change))
+      const patch = { stringData: { version: String(change) } }
+      if (by === 'a PUT') await namespace.patchSecret('a', patch)
+      else await cluster.kubectl(['patch', 'secret', 'a', '-n', namespace.name, '-p', JSON.stringify(patch)])
+      const changed = performance.timeOrigin + performance.now()
+      // The agent is often done before kubectl has ended.
+      untilVisible.push(Math.max(0, (await seen) - changed))
+      const line = await until('the log tells it', () => agent.told('Published')[change])
+      untilDurable.push(Math.max(0, Date.parse(String(line['time'])) - changed))
+    }
+    t.comment(`on the disk: ${describe(untilVisible)}`)
+    t.comment(`durable, and told in the log: ${describe(untilDurable)}`)
+    t.ok(quantile(untilVisible, 0.5) < limit)
+    t.ok(quantile(untilDurable, 0.5) < limit)
+
+    t.ok((await agent.metric('holdfast_publishes_total', { directory: target })) >= changes + 1)
+    t.ok(
+      (await agent.metric('holdfast_publish_duration_seconds_count', { directory: target })) >= changes + 1,
+    )
+    await agent.condition(target, 'Published', 'True', 'Published')
+  })
+}

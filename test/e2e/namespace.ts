@@ -1,0 +1,101 @@
+/** One namespace of the cluster: its objects, and accounts that may read some of them. */
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ApiObject } from './api-client.js'
+import type { ApiServer } from './api-server.js'
+import { writeKubeconfig } from './kubeconfig.js'
+
+/** Which objects an account may get, list and watch: by name, and no others. */
+export interface Allowed {
+  readonly secrets?: readonly string[]
+  readonly configMaps?: readonly string[]
+}
+
+export class Namespace {
+  constructor(
+    readonly name: string,
+    private readonly api: ApiServer,
+    private readonly directory: string,
+  ) {}
+
+  private get path(): string {
+    return `/api/v1/namespaces/${this.name}`
+  }
+
+  /** Creates the Secret, or replaces it whole. Values are text. */
+  putSecret(name: string, stringData: Record<string, string>): Promise<ApiObject> {
+    return this.put('secrets', name, { stringData })
+  }
+
+  /** Creates the ConfigMap, or replaces it whole. */
+  putConfigMap(name: string, data: Record<string, string>, binaryData = {}): Promise<ApiObject> {
+    return this.put('configmaps', name, { data, binaryData })
+  }
+
+  private async put(resource: string, name: string, content: object): Promise<ApiObject> {
+    const object = { metadata: { name }, ...content }
+    const replaced = await this.api.admin.call('PUT', `${this.path}/${resource}/${name}`, object)
+    if (replaced.status === 200) return replaced.body as ApiObject
+    return this.api.admin.demand('POST', `${this.path}/${resource}`, object)
+  }
+
+  async patchSecret(name: string, patch: object): Promise<ApiObject> {
+    return this.api.admin.demand('PATCH', `${this.path}/secrets/${name}`, patch, {
+      'content-type': 'application/merge-patch+json',
+    })
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    await this.api.admin.demand('DELETE', `${this.path}/secrets/${name}`)
+  }
+
+  /** A service account that may read these objects. */
+  async createAccount(name: string, allowed: Allowed): Promise<void> {
+    await this.api.admin.demand('POST', `${this.path}/serviceaccounts`, { metadata: { name } })
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${this.name}`
+    await this.api.admin.demand('POST', `${rbac}/roles`, { metadata: { name }, rules: rules(allowed) })
+    await this.api.admin.demand('POST', `${rbac}/rolebindings`, {
+      metadata: { name },
+      subjects: [{ kind: 'ServiceAccount', namespace: this.name, name }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    })
+  }
+
+  /** What the account may read from now on. */
+  async allow(account: string, allowed: Allowed): Promise<void> {
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${this.name}/roles/${account}`
+    await this.api.admin.demand('PUT', path, { metadata: { name: account }, rules: rules(allowed) })
+  }
+
+  /** A token of the account. With `boundTo`, the name of a Secret: it is invalid once that Secret is deleted. */
+  async token(account: string, boundTo?: ApiObject): Promise<string> {
+    const boundObjectRef = boundTo && {
+      ...{ apiVersion: 'v1', kind: 'Secret' },
+      ...{ name: boundTo.metadata.name, uid: boundTo.metadata.uid },
+    }
+    const request = { spec: { expirationSeconds: 3600, boundObjectRef } }
+    const answer = await this.api.admin.demand(
+      'POST',
+      `${this.path}/serviceaccounts/${account}/token`,
+      request,
+    )
+    return (answer as unknown as { status: { token: string } }).status.token
+  }
+
+  /** A kubeconfig file for a user; `server` and `cluster` say how to get there, if not straight. */
+  kubeconfig(user: object, { server = this.api.url, cluster = {} } = {}): string {
+    const file = join(mkdtempSync(join(this.directory, 'kubeconfig-')), 'kubeconfig')
+    writeKubeconfig(file, { server, authority: this.api.authority.certificate, user, cluster })
+    return file
+  }
+}
+
+function rules({ secrets = [], configMaps = [] }: Allowed): object[] {
+  // A rule with no resourceNames allows all: a kind of which nothing is allowed gets no rule.
+  return [
+    { resources: ['secrets'], resourceNames: secrets },
+    { resources: ['configmaps'], resourceNames: configMaps },
+  ]
+    .filter((rule) => rule.resourceNames.length > 0)
+    .map((rule) => ({ apiGroups: [''], verbs: ['get', 'list', 'watch'], ...rule }))
+}

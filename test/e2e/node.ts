@@ -1,0 +1,83 @@
+/** One node: a disk to keep directories on, and an agent with an account that may read what it needs, by name. */
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { Agent } from './agent.js'
+import { workingDirectory } from './guard.js'
+import type { Allowed, Namespace } from './namespace.js'
+import { freePort } from './ports.js'
+
+/** A directory's configuration as it stands in the file, its path relative to the node's disk. */
+export interface Directory {
+  readonly path: string
+  readonly contents: readonly object[]
+  readonly [field: string]: unknown
+}
+
+export interface NodeOptions {
+  readonly directories: readonly Directory[]
+  /** What its account may read. */
+  readonly allowed: Allowed
+  /** Where it reaches the API server, if not straight. */
+  readonly server?: string
+  /** Its kubeconfig, if not one with a token of the account. */
+  readonly kubeconfig?: string
+  /** Further environment variables. */
+  readonly environment?: Record<string, string>
+}
+
+export class Node {
+  private constructor(
+    private readonly root: string,
+    readonly agent: Agent,
+  ) {}
+
+  /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
+  static async create(t: Test, namespace: Namespace, options: NodeOptions): Promise<Node> {
+    const root = mkdtempSync(join(workingDirectory, 'node-'))
+    const port = await freePort()
+    const configuration = join(root, 'holdfast.yaml')
+    const document = {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      stateDirectory: join(root, 'state'),
+      source: {
+        namespace: namespace.name,
+        kubernetes: { kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)) },
+      },
+      // Each in a parent of its own, so that what is left beside it can be told.
+      directories: options.directories.map((each) => ({
+        ...each,
+        path: join(root, 'disk', each.path, each.path),
+      })),
+      server: { address: `127.0.0.1:${port}` },
+    }
+    for (const { path } of options.directories) mkdirSync(join(root, 'disk', path), { recursive: true })
+    writeFileSync(configuration, JSON.stringify(document, undefined, 2))
+    const environment = { PATH: process.env['PATH'] ?? '', HOME: root, ...options.environment }
+    const agent = new Agent(configuration, port, join(root, 'agent.log'), environment)
+    t.teardown(async () => {
+      await agent.kill()
+      if (!t.passing()) t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
+    })
+    return new Node(root, agent)
+  }
+
+  /** As `create`, and starts the agent. */
+  static async start(t: Test, namespace: Namespace, options: NodeOptions): Promise<Node> {
+    const node = await Node.create(t, namespace, options)
+    node.agent.start()
+    return node
+  }
+
+  /** Absolute path of a directory of the configuration. */
+  path(directory: string): string {
+    return join(this.root, 'disk', directory, directory)
+  }
+}
+
+async function accountKubeconfig(namespace: Namespace, { allowed, server }: NodeOptions): Promise<string> {
+  await namespace.createAccount('agent', allowed)
+  const user = { token: await namespace.token('agent') }
+  return namespace.kubeconfig(user, server === undefined ? {} : { server })
+}

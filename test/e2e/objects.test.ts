@@ -1,0 +1,170 @@
+/** What happens to one object, from its creation to its end, and what the disk, status, metrics and log make of it. */
+import t from 'tap'
+import { Cluster } from './cluster.js'
+import { leftovers, readPublished, readTree } from './disk.js'
+import { Node } from './node.js'
+import { until } from './until.js'
+
+t.setTimeout(240_000)
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+await t.test('created with kubectl, then updated: published whole, and told everywhere', async (t) => {
+  const namespace = await cluster.namespace()
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['serving'] },
+    directories: [{ path: 'certs', contents: [{ secret: 'serving', into: 'secrets/serving' }] }],
+  })
+  const { agent } = node
+  const target = node.path('certs')
+  const manifest = (version: string): string =>
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'serving' } },
+      stringData: { 'tls.crt': `certificate ${version}`, 'tls.key': `key ${version}` },
+    })
+  const tree = (version: string): object => ({
+    'secrets/serving/tls.crt': `certificate ${version}`,
+    'secrets/serving/tls.key': `key ${version}`,
+  })
+
+  const before = await until('not ready, for the object is missing', async () => {
+    const answer = await agent.get('/readyz')
+    return answer.text.includes('ObjectMissing') && answer
+  })
+  t.match(before, { status: 503, text: target })
+  t.equal((await agent.get('/livez')).status, 200)
+  t.equal(readTree(target), undefined, 'there is no target while a required object is missing')
+  t.equal(await agent.metric('holdfast_directory_ready', { directory: target }), 0)
+
+  await cluster.kubectl(['apply', '-n', namespace.name, '-f', '-'], manifest('1'))
+  await agent.ready()
+  t.strictSame(readTree(target), tree('1'))
+  t.ok(await agent.metric('holdfast_last_publish_timestamp_seconds', { directory: target }))
+  t.equal(await agent.metric('holdfast_directory_ready', { directory: target }), 1)
+  const publishes = await agent.metric('holdfast_publishes_total', { directory: target })
+
+  await cluster.kubectl(['apply', '-n', namespace.name, '-f', '-'], manifest('2'))
+  await until(
+    'the update is on the disk',
+    () => readTree(target)?.['secrets/serving/tls.crt'] === 'certificate 2',
+  )
+  t.strictSame(readTree(target), tree('2'))
+  const secret = await cluster.api.admin.demand('GET', `/api/v1/namespaces/${namespace.name}/secrets/serving`)
+  const { uid, resourceVersion } = secret.metadata
+  await until('status tells the version', async () => {
+    const [object] = (await agent.status(target)).objects
+    return object?.resourceVersion === resourceVersion && object.uid === uid
+  })
+  const status = await agent.condition(target, 'Published', 'True', 'Published')
+  t.match(status.objects, [{ kind: 'Secret', namespace: namespace.name, name: 'serving' }])
+  t.match(status.digest, /^sha256:[0-9a-f]{64}$/)
+  await agent.condition(target, 'Fresh', 'True')
+  t.equal(await agent.metric('holdfast_publishes_total', { directory: target }), publishes + 1)
+  t.equal(agent.told('Published').length, 2)
+  t.equal(await agent.stop(), 0, 'SIGTERM is answered with exit code 0')
+  t.strictSame(leftovers(target), [])
+})
+
+await t.test('deleted, it is kept; made anew, it is another object, and published', async (t) => {
+  const namespace = await cluster.namespace()
+  const first = await namespace.putSecret('a', { key: 'first' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['a'] },
+    directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
+  })
+  const target = node.path('certs')
+  await node.agent.ready()
+
+  await namespace.deleteSecret('a')
+  await until('the log tells it', () => node.agent.told('ObjectMissing').length > 0)
+  t.strictSame(readTree(target), { key: 'first' })
+  t.equal((await node.agent.get('/readyz')).status, 200, 'what is whole on the disk can be used')
+
+  const second = await namespace.putSecret('a', { key: 'second' })
+  t.not(second.metadata.uid, first.metadata.uid)
+  await until('the new object is on the disk', () => readPublished(target, 'key') === 'second')
+  await until('status tells the new object', async () => {
+    const { objects } = await node.agent.status(target)
+    return objects[0]?.uid === second.metadata.uid
+  })
+})
+
+await t.test('an object that terminates is kept, and not published anew', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('a', { key: 'kept' })
+  await namespace.patchSecret('a', { metadata: { finalizers: ['e2e.example/hold'] } })
+  await namespace.putSecret('b', { other: '1' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['a', 'b'] },
+    directories: [
+      { path: 'certs', contents: [{ secret: 'a', optional: true }], onMissing: 'remove' },
+      { path: 'other', contents: [{ secret: 'b' }] },
+    ],
+  })
+  const target = node.path('certs')
+  await node.agent.ready()
+  await until('published', () => readPublished(target, 'key') === 'kept')
+
+  await namespace.deleteSecret('a')
+  await namespace.patchSecret('a', { stringData: { key: 'written while it terminates' } })
+  // A later write of another object shows that the earlier events have been seen.
+  await namespace.putSecret('b', { other: '2' })
+  await until('the other is on the disk', () => readPublished(node.path('other'), 'other') === '2')
+  t.strictSame(readTree(target), { key: 'kept' })
+
+  await namespace.patchSecret('a', { metadata: { finalizers: null } })
+  await until('it is gone from the disk', () => readPublished(target, 'key') === undefined)
+})
+
+await t.test('a key that was removed from the object is removed from the disk', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('a', { stays: '1', goes: '1' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['a'] },
+    directories: [{ path: 'certs', contents: [{ secret: 'a' }] }],
+  })
+  const target = node.path('certs')
+  await node.agent.ready()
+  t.strictSame(readTree(target), { stays: '1', goes: '1' })
+  await namespace.patchSecret('a', { data: { goes: null } })
+  await until('the file is gone', () => readPublished(target, 'goes') === undefined)
+  t.strictSame(readTree(target), { stays: '1' })
+})
+
+await t.test('an optional object appears and vanishes: removed or kept, as onMissing says', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('required', { r: '1' })
+  const contents = [{ secret: 'required' }, { configMap: 'sometimes', into: 'extra', optional: true }]
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['required'], configMaps: ['sometimes'] },
+    directories: [
+      { path: 'removes', contents, onMissing: 'remove' },
+      { path: 'keeps', contents },
+    ],
+  })
+  const [removes, keeps] = [node.path('removes'), node.path('keeps')]
+  await node.agent.ready()
+  t.strictSame(readTree(removes), { r: '1' })
+
+  await namespace.putConfigMap(
+    'sometimes',
+    { text: 'here' },
+    { bytes: Buffer.from('bytes').toString('base64') },
+  )
+  const both = { r: '1', 'extra/text': 'here', 'extra/bytes': 'bytes' }
+  await until('it appears', () =>
+    [removes, keeps].every((path) => readPublished(path, 'extra/text') === 'here'),
+  )
+  t.strictSame(readTree(removes), both)
+  t.strictSame(readTree(keeps), both)
+
+  await cluster.kubectl(['delete', 'configmap', 'sometimes', '-n', namespace.name])
+  await until('it vanishes', () => readPublished(removes, 'extra/text') === undefined)
+  t.strictSame(readTree(removes), { r: '1' })
+  await until('the log tells it', () => node.agent.told('Removed').length > 0)
+
+  await namespace.putSecret('required', { r: '2' })
+  await until('the required object is updated', () => readPublished(keeps, 'r') === '2')
+  t.strictSame(readTree(keeps), { ...both, r: '2' }, 'what vanished is kept through later publications')
+})

@@ -1,0 +1,43 @@
+/** What Linux tells of a process: memory, processor time, connections. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+
+/** Kibibytes of one line of /proc/PID/smaps_rollup: `Anonymous`, `Rss`. */
+export function memory(pid: number, line: 'Anonymous' | 'Rss' | 'Pss'): number {
+  const found = new RegExp(`^${line}: +(\\d+) kB$`, 'm').exec(
+    readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'),
+  )
+  if (!found) throw new Error(`/proc/${pid}/smaps_rollup has no ${line}`)
+  return Number(found[1])
+}
+
+/** Milliseconds of processor time that the process has used so far, in user and kernel mode. */
+export function processorTime(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The name, second of the fields, may hold spaces; it ends with the last parenthesis. See proc_pid_stat(5).
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (1000 / ticksPerSecond) * (Number(fields[11]) + Number(fields[12]))
+}
+
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+
+/** How many established TCP connections the process has to this port of 127.0.0.1. */
+export function connections(pid: number, port: number): number {
+  const sockets = new Set(readdirSync(`/proc/${pid}/fd`).map((descriptor) => openFile(pid, descriptor)))
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const established = '01'
+  return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[2] === remote && fields[3] === established)
+    .filter((fields) => sockets.has(`socket:[${fields[9] ?? ''}]`)).length
+}
+
+/** What the descriptor stands for; undefined where it was closed meanwhile. */
+function openFile(pid: number, descriptor: string): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${descriptor}`)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,379 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  promises,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { rename, workingDirectory } from '../../../native/index.js'
+import type { FileSource } from '../../../src/objects/files/source.js'
+import { firstAnswers } from '../../../src/objects/first-answers.js'
+import { contentOf, reference } from '../recorder.js'
+import { Directory, secret } from './directory.js'
+
+const cert = reference('serving-cert')
+const other = reference('other')
+
+void t.test('read, changed, removed', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const source = directory.source()
+  source.follow([{ reference: cert }, { reference: other }])
+  const { recorder } = directory
+  await recorder.untilState(cert, 'present', 'one')
+  await recorder.untilState(other, 'absent')
+  const first = source.latest(cert)
+  t.match(first, { object: { uid: '', resourceVersion: /^file:[0-9a-f]{32}$/, terminating: false } })
+  directory.write('a.yaml', secret('serving-cert', 'two'))
+  await recorder.untilState(cert, 'present', 'two')
+  directory.rename('a.yaml', secret('serving-cert', 'one'))
+  await recorder.untilState(cert, 'present', 'one')
+  directory.write(
+    'b.json',
+    JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'other' }, stringData: { a: 'x' } }),
+  )
+  await recorder.untilState(other, 'present', 'x')
+  directory.remove('a.yaml')
+  await recorder.untilState(cert, 'absent')
+  t.strictSame(directory.warnings, [])
+  t.ok(recorder.confirmations.length > 0)
+})
+
+const versionIn = (source: FileSource, of = cert) => {
+  const observation = source.latest(of)
+  return observation?.state === 'present' ? observation.object.resourceVersion : undefined
+}
+
+void t.test('versions tell nothing of the content, and stay while a file is not written', async (t) => {
+  const [one, two] = [new Directory(t), new Directory(t)]
+  one.write('a.yaml', secret('serving-cert', 'same'))
+  two.write('a.yaml', secret('serving-cert', 'sane'))
+  utimesSync(join(one.path, 'a.yaml'), 1_000, 1_000)
+  utimesSync(join(two.path, 'a.yaml'), 1_000, 1_000)
+  const sources = [one.source(), two.source(), one.source()]
+  for (const source of sources) source.follow([{ reference: cert }])
+  // Each source for itself: two of them tell the same recorder.
+  await Promise.all(sources.map((source) => firstAnswers(source, [cert], { timeout: 10_000 })))
+  const [a, b, again] = sources.map((source) => versionIn(source))
+  t.equal(a, b, 'another content of the same size and time is the same version')
+  t.equal(a, again, 'and so it is after a restart')
+})
+
+void t.test('of two objects in a file, the one that was not changed keeps its version', async (t) => {
+  const directory = new Directory(t)
+  const both = (text: string) => `${secret('serving-cert', text)}---\n${secret('other', 'fixed')}`
+  directory.write('a.yaml', both('one'))
+  const source = directory.source()
+  source.follow([{ reference: cert }, { reference: other }])
+  await directory.recorder.untilState(other, 'present')
+  await directory.recorder.untilState(cert, 'present', 'one')
+  const [first, second] = [versionIn(source), versionIn(source, other)]
+  directory.rename('a.yaml', both('changed'))
+  await directory.recorder.untilState(cert, 'present', 'changed')
+  t.not(versionIn(source), first)
+  t.equal(versionIn(source, other), second)
+})
+
+void t.test(
+  'a file that a disk could not read once is read again, though nobody has written it',
+  async (t) => {
+    const directory = new Directory(t)
+    directory.write('a.yaml', secret('serving-cert', 'one'))
+    const { open } = promises
+    t.teardown(() => {
+      promises.open = open
+      syncBuiltinESMExports()
+    })
+    promises.open = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+    syncBuiltinESMExports()
+    const source = directory.source({ rescan: 100 })
+    source.follow([{ reference: cert }])
+    await directory.recorder.untilState(cert, 'unknown')
+    await directory.recorder.until('looked at again', () => directory.logged.length >= 3)
+    t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; what was read from it before stays'])
+    promises.open = open
+    syncBuiltinESMExports()
+    await directory.recorder.untilState(cert, 'present', 'one')
+  },
+)
+
+void t.test('a file that is written in pieces is read when it is whole', async (t) => {
+  const directory = new Directory(t)
+  const source = directory.source({ settle: 150 })
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'absent')
+  const text = `${secret('serving-cert', 'one')}  b: YjEyMzQ1\n`
+  // Every beginning of it that ends with a line of data is a valid document.
+  const file = openSync(join(directory.path, 'a.yaml'), 'w')
+  for (const line of text.split(/(?<=\n)/)) {
+    writeSync(file, line)
+    await sleep(30)
+  }
+  await directory.recorder.untilState(cert, 'present', 'one')
+  t.equal(directory.recorder.told.length, 2, 'nothing between absent and whole')
+  const latest = source.latest(cert)
+  t.ok(latest?.state === 'present' && latest.object.data.has('b'))
+  t.strictSame(directory.warnings, [])
+})
+
+void t.test('a bad file is reported with its place, and changes nothing', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', `${secret('serving-cert', 'one')}---\n${secret('other', 'two')}`)
+  const source = directory.source()
+  source.follow([{ reference: cert }, { reference: other }])
+  const { recorder } = directory
+  await recorder.untilState(cert, 'present', 'one')
+  await recorder.untilState(other, 'present', 'two')
+  const bad: [string, RegExp][] = [
+    [
+      `${secret('serving-cert', 'new')}---\nkind: [canary\nx: canary\n`,
+      /a\.yaml:9: not valid YAML \(BAD_INDENT\)/,
+    ],
+    [
+      secret('serving-cert', 'new').replace('data:', 'data: canary\nx:'),
+      /a\.yaml:1: .*data must be a map, not a string/,
+    ],
+    [
+      `# first\n${secret('serving-cert', 'new').replace(/a: .*/, 'a: canary!')}`,
+      /a\.yaml:2: .*data\["a"\] is not valid base64/,
+    ],
+    ['', /a\.yaml: it is empty/],
+    ['# canary\n', /a\.yaml: it holds no object any more/],
+    ['a: *canary', /a\.yaml:1: not valid YAML/],
+    ['canary', /a\.yaml:1: the document must be a map, not a string/],
+    [
+      secret('serving-cert', 'new').replace('kind: Secret\n', ''),
+      /a\.yaml:1: apiVersion and kind are needed/,
+    ],
+    [secret('../canary', 'new'), /a\.yaml:1: metadata\.name ".*" is not a name/],
+    [`${secret('serving-cert', 'new')}  a: again\n`, /a\.yaml:7: not valid YAML \(DUPLICATE_KEY\)/],
+  ]
+  for (const [text, message] of bad) {
+    const before = directory.warnings.length
+    const third = reference(`third-${before}`)
+    directory.write('a.yaml', text)
+    for (let tries = 0; directory.warnings.length === before && tries < 200; tries++) await sleep(20)
+    t.match(directory.warnings.at(-1), message)
+    source.follow([{ reference: cert }, { reference: other }, { reference: third }])
+    const { observation } = await recorder.untilState(third, 'unknown')
+    t.match(observation, { reason: 'ObjectInvalid', message })
+    source.follow([{ reference: cert }, { reference: other }])
+  }
+  t.equal(contentOf(source.latest(cert)), 'one')
+  t.equal(contentOf(source.latest(other)), 'two')
+  // The name is told, as it is what is wrong; no value is.
+  const said = [...recorder.told.map(({ observation }) => observation), ...directory.logged]
+  t.notMatch(JSON.stringify(said).replaceAll('../canary', ''), 'canary')
+  directory.write('a.yaml', secret('serving-cert', 'mended'))
+  await recorder.untilState(cert, 'present', 'mended')
+  await recorder.untilState(other, 'absent')
+})
+
+void t.test('the same object in two files', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  directory.write('b.yaml', `# more\n${secret('serving-cert', 'two')}`)
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  const { observation } = await directory.recorder.untilState(cert, 'unknown')
+  t.match(observation, { reason: 'ObjectInvalid', message: /a\.yaml:1 and b\.yaml:2/ })
+  directory.remove('a.yaml')
+  await directory.recorder.untilState(cert, 'present', 'two')
+})
+
+void t.test('moved from one file to another, it is never told as absent or twice there', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  directory.remove('a.yaml')
+  directory.write('b.yaml', secret('serving-cert', 'two'))
+  await directory.recorder.untilState(cert, 'present', 'two')
+  t.equal(directory.recorder.told.length, 2)
+})
+
+void t.test('a file that is away for a moment is not absent', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const source = directory.source({ settle: 300 })
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  directory.remove('a.yaml')
+  // The first look comes after 300 ms, and finds it missing; the second one does not.
+  await sleep(450)
+  directory.write('a.yaml', secret('serving-cert', 'two'))
+  await directory.recorder.untilState(cert, 'present', 'two')
+  t.equal(directory.recorder.told.length, 2)
+})
+
+void t.test('a directory that is missing at first, and appears', async (t) => {
+  const directory = new Directory(t)
+  rmSync(directory.path, { recursive: true })
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  const { observation } = await directory.recorder.untilState(cert, 'unknown')
+  t.match(observation, { reason: 'SourceUnavailable', message: `${directory.path}: cannot be read: ENOENT` })
+  mkdirSync(directory.path)
+  await directory.recorder.untilState(cert, 'absent')
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  await directory.recorder.untilState(cert, 'present', 'one')
+  renameSync(directory.path, `${directory.path}-away`)
+  for (let tries = 0; directory.warnings.length < 2 && tries < 200; tries++) await sleep(20)
+  t.equal(contentOf(source.latest(cert)), 'one', 'what is known stays')
+  renameSync(`${directory.path}-away`, directory.path)
+  directory.write('a.yaml', secret('serving-cert', 'two'))
+  await directory.recorder.untilState(cert, 'present', 'two')
+})
+
+void t.test('a directory that is exchanged as a whole', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  for (const content of ['two', 'three', 'four']) {
+    const staged = join(directory.root, 'staged')
+    mkdirSync(staged)
+    writeFileSync(join(staged, 'a.yaml'), secret('serving-cert', content))
+    await rename(workingDirectory, staged, workingDirectory, directory.path, 'exchange')
+    rmSync(staged, { recursive: true })
+    await directory.recorder.untilState(cert, 'present', content)
+  }
+  t.equal(directory.recorder.told.length, 4, 'never absent')
+})
+
+void t.test('files of two versions of an exchanged directory are never mixed', async (t) => {
+  const directory = new Directory(t)
+  const source = directory.source({ settle: 0 })
+  const many = Array.from({ length: 8 }, (_, index) => reference(`object-${index}`))
+  let mixed: string | undefined
+  source.subscribe(() =>
+    // All that one look has found is told before the microtasks run.
+    queueMicrotask(() => {
+      const contents = new Set(many.map((one) => contentOf(source.latest(one))))
+      if (contents.size > 1) mixed ??= [...contents].join(' and ')
+    }),
+  )
+  const staged = join(directory.root, 'staged')
+  const stage = (content: string) => {
+    rmSync(staged, { recursive: true, force: true })
+    mkdirSync(staged)
+    for (const { name } of many) writeFileSync(join(staged, `${name}.yaml`), secret(name, content))
+  }
+  stage('0')
+  await rename(workingDirectory, staged, workingDirectory, directory.path, 'exchange')
+  source.follow(many.map((reference) => ({ reference })))
+  for (let generation = 1; generation <= 60; generation++) {
+    stage(String(generation))
+    await sleep(generation % 10)
+    await rename(workingDirectory, staged, workingDirectory, directory.path, 'exchange')
+    await sleep(generation % 7)
+  }
+  for (const one of many) await directory.recorder.untilState(one, 'present', '60')
+  t.equal(mixed, undefined)
+})
+
+void t.test('a mounted ConfigMap: links into ..data', async (t) => {
+  const directory = new Directory(t)
+  const generation = (name: string, content: string) => {
+    mkdirSync(join(directory.path, name))
+    writeFileSync(join(directory.path, name, 'a.yaml'), secret('serving-cert', content))
+    symlinkSync(name, join(directory.path, '..data_tmp'))
+    renameSync(join(directory.path, '..data_tmp'), join(directory.path, '..data'))
+  }
+  generation('..1', 'one')
+  symlinkSync('..data/a.yaml', join(directory.path, 'a.yaml'))
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  generation('..2', 'two')
+  rmSync(join(directory.path, '..1'), { recursive: true })
+  await directory.recorder.untilState(cert, 'present', 'two')
+  t.equal(directory.recorder.told.length, 2)
+})
+
+void t.test('what no event tells is found by looking from time to time', async (t) => {
+  const directory = new Directory(t)
+  const outside = join(directory.root, 'elsewhere')
+  writeFileSync(outside, secret('serving-cert', 'one'))
+  symlinkSync(outside, join(directory.path, 'a.yaml'))
+  const source = directory.source({ rescan: 100 })
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  // No watch is on the directory of the link's target.
+  appendFileSync(outside, '  b: YjEyMzQ1\n')
+  await directory.recorder.until('two keys', () => {
+    const latest = source.latest(cert)
+    return latest?.state === 'present' && latest.object.data.size === 2
+  })
+})
+
+void t.test('a file that never comes to rest holds up the others only for a while', async (t) => {
+  const directory = new Directory(t)
+  const source = directory.source({ settle: 100, patience: 300 })
+  const restless = setInterval(() => directory.write('b.yaml', secret('other', String(Math.random()))), 20)
+  t.teardown(() => clearInterval(restless))
+  directory.write('b.yaml', secret('other', 'x'))
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  source.follow([{ reference: cert }, { reference: other }])
+  await directory.recorder.untilState(cert, 'present', 'one')
+  t.match(source.latest(other), { state: 'unknown', message: /b\.yaml: it is being written/ })
+  clearInterval(restless)
+  directory.write('b.yaml', secret('other', 'rest'))
+  await directory.recorder.untilState(other, 'present', 'rest')
+})
+
+void t.test(
+  'pipes, directories, links to nowhere and other names are passed over; large files refused',
+  async (t) => {
+    const directory = new Directory(t)
+    mkdirSync(join(directory.path, 'directory.yaml'))
+    symlinkSync('nowhere', join(directory.path, 'link.yaml'))
+    directory.write('.a.yaml.swp', 'canary: [')
+    directory.write('.hidden.yaml', 'canary: [')
+    directory.write('notes.txt', 'canary: [')
+    const source = directory.source()
+    source.follow([{ reference: cert }])
+    await directory.recorder.untilState(cert, 'absent')
+    t.strictSame(directory.warnings, [])
+    directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
+    for (let tries = 0; directory.warnings.length === 0 && tries < 200; tries++) await sleep(20)
+    t.match(directory.warnings[0], /large\.yaml: \d+ bytes: 16777216 are allowed/)
+    t.equal(source.latest(cert)?.state, 'absent')
+  },
+)
+
+void t.test('one pass waits for the first answers', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const source = directory.source()
+  source.follow([{ reference: cert }, { reference: other }])
+  t.strictSame(await firstAnswers(source, [cert, other], { timeout: 10_000 }), [])
+  t.equal(contentOf(source.latest(cert)), 'one')
+  const missing = new Directory(t)
+  rmSync(missing.path, { recursive: true })
+  const away = missing.source()
+  away.follow([{ reference: cert }])
+  t.strictSame(
+    await firstAnswers(away, [cert], { timeout: 50 }),
+    [cert],
+    'what cannot be reached may still come',
+  )
+  const abort = new AbortController()
+  const waiting = firstAnswers(away, [cert], { timeout: 10_000, signal: abort.signal })
+  abort.abort(new Error('enough'))
+  await t.rejects(waiting, { message: 'enough' })
+  await t.rejects(firstAnswers(away, [cert], { timeout: 10_000, signal: abort.signal }), {
+    message: 'enough',
+  })
+})

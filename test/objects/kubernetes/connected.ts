@@ -1,0 +1,62 @@
+import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { ConnectionError, type ApiClient } from '../../../src/objects/kubernetes/client.js'
+import type { TransportLimits } from '../../../src/objects/kubernetes/transport.js'
+import { startServer, type ApiServer, type ServerOptions } from './api-server.js'
+import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
+import { base64, kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
+
+export const authority = makeAuthority('authority')
+export const serving = issue(authority, { name: 'server', alternativeNames: 'IP:127.0.0.1,DNS:api.example' })
+
+export const once = { timeout: 10_000 }
+
+interface Test {
+  teardown(work: () => unknown): void
+}
+
+/** A server, a kubeconfig for it and a client, all ended with the test. */
+export async function start(
+  t: Test,
+  server: ServerOptions,
+  user: object = {},
+  limits?: Partial<TransportLimits>,
+): Promise<{ api: ApiClient; running: ApiServer }> {
+  const running = await startServer({ serving, ...server })
+  t.teardown(() => running.close())
+  return { api: await connectTo(t, running.url, user, limits), running }
+}
+
+export async function connectTo(
+  t: Test,
+  url: string,
+  user: object = {},
+  limits?: Partial<TransportLimits>,
+): Promise<ApiClient> {
+  const directory = temporaryDirectory()
+  const trust = { 'certificate-authority-data': base64(authority.certificate) }
+  const cluster = { server: url, ...(url.startsWith('https') && trust) }
+  const access = await loadKubeconfig(directory.path, kubeconfig(cluster, user, 'kube-system'))
+  const api = connect(access, { version: '1.2.3', ...(limits && { limits }) })
+  t.teardown(async () => {
+    await api.close()
+    directory.remove()
+  })
+  return api
+}
+
+export async function collect(lines: AsyncIterable<string>): Promise<string[]> {
+  const all: string[] = []
+  for await (const line of lines) all.push(line)
+  return all
+}
+
+/** What the work fails with, which must be a ConnectionError. */
+export async function failure(work: Promise<unknown>): Promise<ConnectionError> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof ConnectionError) return error
+    throw error
+  }
+  throw new Error('it should have failed')
+}

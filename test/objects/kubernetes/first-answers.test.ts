@@ -1,0 +1,40 @@
+/** What a single pass takes for an answer, against a model cluster. */
+import t from 'tap'
+import { firstAnswers } from '../../../src/objects/first-answers.js'
+import { reference } from '../recorder.js'
+import { json } from './api-server.js'
+import { startWatching } from './watching.js'
+
+const cert = reference('serving-cert')
+
+void t.test('an API server that denies everybody while it starts is waited for', async (t) => {
+  let denied = 0
+  const { source } = await startWatching(t, {}, (c) => {
+    c.put('serving-cert', 'one')
+    c.intercept = (_, reply) => {
+      denied += 1
+      if (denied > 2) return false
+      json(reply, 403, { kind: 'Status', code: 403, message: 'RBAC: not yet' })
+      return true
+    }
+  })
+  source.follow([{ reference: cert }])
+  t.strictSame(await firstAnswers(source, [cert], { timeout: 10_000 }), [])
+  t.equal(source.latest(cert)?.state, 'present')
+  t.ok(denied > 2)
+})
+
+void t.test('a denial that lasts is an answer', async (t) => {
+  const { source } = await startWatching(t, {}, (c) => {
+    c.intercept = (_, reply) => {
+      json(reply, 403, { kind: 'Status', code: 403, message: 'forbidden' })
+      return true
+    }
+  })
+  source.follow([{ reference: cert }])
+  const began = performance.now()
+  t.strictSame(await firstAnswers(source, [cert], { timeout: 10_000, denialGrace: 300 }), [])
+  t.ok(performance.now() - began >= 300)
+  t.ok(performance.now() - began < 5_000)
+  t.match(source.latest(cert), { state: 'unknown', reason: 'AccessDenied' })
+})

@@ -1,0 +1,232 @@
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import { seededRandom } from '../random.js'
+import { contentOf, reference } from '../recorder.js'
+import { startWatching } from './watching.js'
+
+const cert = reference('serving-cert')
+
+void t.test('a list that lags behind what was published is not believed', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  cluster.put('serving-cert', 'oldest')
+  cluster.put('serving-cert', 'old')
+  const { metadata } = cluster.put('serving-cert', 'new')
+  cluster.lag = 2
+  source.follow([{ reference: cert, published: metadata }])
+  const { rewound } = await recorder.untilState(cert, 'present')
+  t.equal(contentOf(source.latest(cert)), 'new')
+  t.notOk(rewound)
+  t.equal(recorder.told.length, 1, 'the old one was never told')
+  t.strictSame(
+    cluster.requests.map(({ verb }) => verb),
+    ['watch', 'get'],
+  )
+  t.strictSame([...(cluster.requests[1]?.query.keys() ?? [])], [], 'a read that accepts no cache')
+  cluster.lag = 0
+  cluster.flush()
+  cluster.put('serving-cert', 'newer')
+  await recorder.untilState(cert, 'present', 'newer')
+  t.equal(cluster.requests.length, 2, 'what the stream then catches up with asks for nothing')
+})
+
+void t.test('an absence that lags behind is not believed', async (t) => {
+  for (const streaming of ['supported', 'refused'] as const) {
+    const { cluster, recorder, source } = await startWatching(t, {}, (c) => (c.streaming = streaming))
+    const { metadata } = cluster.put('serving-cert', 'new')
+    cluster.lag = 1
+    source.follow([{ reference: cert, published: metadata }])
+    await recorder.untilState(cert, 'present', 'new')
+    t.equal(recorder.told.length, 1, streaming)
+  }
+})
+
+void t.test('a deletion is not undone by a server that lags', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present')
+  cluster.delete('serving-cert')
+  await recorder.untilState(cert, 'absent')
+  cluster.lag = 1
+  cluster.cut()
+  await recorder.until('back', () => cluster.requests.some(({ verb }) => verb === 'list'))
+  await recorder.until('watching', () => cluster.watching === 1)
+  t.equal(source.latest(cert)?.state, 'absent')
+  t.equal(recorder.told.length, 2)
+})
+
+void t.test('what is published while it runs is a floor, too', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  source.published(cert, { uid: 'uid-1', resourceVersion: '1500' })
+  cluster.put('serving-cert', 'two')
+  const { rewound } = await recorder.untilState(cert, 'present', 'two')
+  t.ok(rewound, 'below it only with the word of a fresh read')
+  source.published(cert, { uid: 'uid-1', resourceVersion: '1500' })
+  cluster.put('serving-cert', 'three')
+  t.notOk(
+    (await recorder.untilState(cert, 'present', 'three')).rewound,
+    'the lost history raises no floor again',
+  )
+  t.equal(cluster.requests.filter(({ verb }) => verb === 'get').length, 1)
+})
+
+void t.test('an etcd restored from a backup is recognised', async (t) => {
+  for (const streaming of ['supported', 'refused'] as const) {
+    const { cluster, recorder, source } = await startWatching(t, {}, (c) => (c.streaming = streaming))
+    cluster.put('serving-cert', 'backed up')
+    const backup = cluster.revision
+    source.follow([{ reference: cert }])
+    await recorder.untilState(cert, 'present', 'backed up')
+    cluster.put('serving-cert', 'lost')
+    await recorder.untilState(cert, 'present', 'lost')
+    cluster.restore(backup)
+    const { rewound } = await recorder.untilState(cert, 'present', 'backed up')
+    t.ok(rewound, streaming)
+    cluster.put('serving-cert', 'after')
+    const after = await recorder.untilState(cert, 'present', 'after')
+    t.match(after, { rewound: false, observation: { object: { resourceVersion: '1002' } } })
+  }
+})
+
+void t.test('a restore to before the object was made', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'one')
+  cluster.put('serving-cert', 'two')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'two')
+  cluster.restore(backup)
+  t.ok((await recorder.untilState(cert, 'absent')).rewound)
+  cluster.put('serving-cert', 'again')
+  t.notOk((await recorder.untilState(cert, 'present', 'again')).rewound, 'and life goes on there')
+})
+
+void t.test('another history that has reached the same version with other content', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  cluster.put('serving-cert', 'backed up')
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'lost')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'lost')
+  await cluster.stop()
+  cluster.restore(backup, { cut: false })
+  cluster.put('serving-cert', 'found')
+  await cluster.start()
+  const { rewound, observation } = await recorder.untilState(cert, 'present', 'found')
+  t.ok(rewound)
+  t.match(observation, { object: { resourceVersion: '1002' } })
+})
+
+void t.test(
+  'a restore that breaks no connection is found out by the silence of the resumed watch',
+  async (t) => {
+    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] })
+    cluster.put('serving-cert', 'backed up')
+    const backup = cluster.revision
+    cluster.put('serving-cert', 'lost')
+    source.follow([{ reference: cert }])
+    await recorder.untilState(cert, 'present', 'lost')
+    cluster.restore(backup, { cut: false })
+    const { rewound } = await recorder.untilState(cert, 'present', 'backed up')
+    t.ok(rewound)
+    t.ok(cluster.requests.length <= 4, 'after two watches')
+  },
+)
+
+void t.test('a resumed watch that breaks begins again with a consistent read', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] })
+  cluster.put('serving-cert', 'backed up')
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'lost')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'lost')
+  await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
+  t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
+  cluster.restore(backup)
+  t.ok((await recorder.untilState(cert, 'present', 'backed up')).rewound)
+  t.equal(cluster.requests[2]?.query.get('sendInitialEvents'), 'true')
+})
+
+void t.test('a bookmark that goes backwards', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  cluster.put('serving-cert', 'backed up')
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'lost')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'lost')
+  cluster.restore(backup, { cut: false })
+  const bookmark = { type: 'BOOKMARK', object: { metadata: { resourceVersion: String(backup) } } }
+  cluster.sendLine('serving-cert', JSON.stringify(bookmark))
+  t.ok((await recorder.untilState(cert, 'present', 'backed up')).rewound)
+  t.strictSame(recorder.restarts, ['expired'])
+})
+
+void t.test('a fresh read that fails decides nothing', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  const { metadata } = cluster.put('serving-cert', 'new')
+  cluster.lag = 1
+  let gets = 0
+  cluster.intercept = ({ verb }, reply) => {
+    if (verb !== 'get' || (gets += 1) > 2) return false
+    const response = reply as ServerResponse
+    // As a proxy says it: not the API server's own word.
+    response.writeHead(gets === 1 ? 404 : 503).end('nothing here')
+    return true
+  }
+  source.follow([{ reference: cert, published: metadata }])
+  t.match((await recorder.untilState(cert, 'unknown')).observation, { reason: 'SourceUnavailable' })
+  await recorder.untilState(cert, 'present', 'new')
+  t.ok(recorder.told.every(({ rewound, observation }) => !rewound && observation.state !== 'absent'))
+})
+
+void t.test('whatever a lagging server shows, what is told never goes backwards', async (t) => {
+  const { random, seed } = seededRandom()
+  t.comment(`SEED=${seed} replays this`)
+  const pick = (below: number) => Math.floor(random() * below)
+  const { cluster, recorder, source } = await startWatching(t, {
+    firstDelay: 2,
+    longestDelay: 4,
+    wakeSpread: 2,
+    scoutDelay: 4,
+  })
+  const all = Array.from({ length: 5 }, (_, index) => reference(`object-${index}`))
+  const highest = new Map<string, number>()
+  const observed = recorder.observed.bind(recorder)
+  let backwards: string | undefined
+  recorder.observed = (reference, observation, details) => {
+    if (observation.state === 'present') {
+      const version = Number(observation.object.resourceVersion)
+      const before = highest.get(reference.name) ?? 0
+      if (version < before && !details.rewound) backwards ??= `${reference.name}: ${before} to ${version}`
+      if (details.rewound) backwards ??= `${reference.name}: told as rewound, which it was not`
+      highest.set(reference.name, version)
+    }
+    observed(reference, observation, details)
+  }
+  source.follow(all.map((reference) => ({ reference })))
+  for (let round = 0; round < 400 && backwards === undefined; round++) {
+    const name = `object-${pick(5)}`
+    const dice = pick(20)
+    if (dice < 10) cluster.put(name, `round ${round}`)
+    else if (dice < 12) cluster.delete(name)
+    else if (dice < 14) cluster.lag = pick(8)
+    else if (dice < 15) cluster.cut()
+    else if (dice < 16) cluster.endWatches(name)
+    else if (dice < 17) cluster.bookmark()
+    else if (dice < 18) cluster.streaming = pick(2) ? 'refused' : 'supported'
+    else cluster.flush()
+    await new Promise((resolve) => setTimeout(resolve, pick(4)))
+  }
+  t.equal(backwards, undefined)
+  cluster.lag = 0
+  cluster.flush()
+  for (const one of all) {
+    const object = cluster.current(one.name)
+    await recorder.until(`${one.name} as it is`, () => {
+      const latest = source.latest(one)
+      if (object === undefined) return latest?.state === 'absent'
+      return latest?.state === 'present' && latest.object.resourceVersion === object.metadata.resourceVersion
+    })
+  }
+})

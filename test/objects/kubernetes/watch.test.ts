@@ -1,0 +1,193 @@
+import t from 'tap'
+import { contentOf, reference } from '../recorder.js'
+import { startWatching } from './watching.js'
+
+const cert = reference('serving-cert')
+
+void t.test('create, update, delete and create again, each told at once', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'absent')
+  t.equal(cluster.requests.length, 1, 'list and watch are one request')
+  const { query, path } = cluster.requests[0] ?? {}
+  t.equal(path, '/api/v1/namespaces/kube-system/secrets')
+  t.strictSame(
+    { ...Object.fromEntries(query ?? []), timeoutSeconds: '' },
+    {
+      watch: '1',
+      fieldSelector: 'metadata.name=serving-cert',
+      allowWatchBookmarks: 'true',
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+      timeoutSeconds: '',
+    },
+  )
+  const seconds = Number(query?.get('timeoutSeconds'))
+  t.ok(seconds >= 300 && seconds <= 600, 'five to ten minutes')
+
+  const made = cluster.put('serving-cert', 'one')
+  const { observation } = await recorder.untilState(cert, 'present', 'one')
+  t.match(observation, { object: { uid: made.metadata.uid, resourceVersion: '1001', terminating: false } })
+  cluster.put('serving-cert', 'two')
+  await recorder.untilState(cert, 'present', 'two')
+  cluster.delete('serving-cert')
+  await recorder.untilState(cert, 'absent')
+  cluster.put('serving-cert', 'three')
+  const again = await recorder.untilState(cert, 'present', 'three')
+  t.match(again, { rewound: false, observation: { object: { uid: 'uid-2' } } })
+  t.strictSame(source.latest(cert), again.observation)
+  t.equal(cluster.requests.length, 1, 'all of it on one stream')
+  t.strictSame(recorder.restarts, [])
+})
+
+void t.test('a new uid under the same name is another object', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  cluster.putRaw('serving-cert', { data: { a: Buffer.from('one').toString('base64') } }, { uid: 'another' })
+  await recorder.until('another uid', () => {
+    const last = recorder.last(cert)?.observation
+    return last?.state === 'present' && last.object.uid === 'another'
+  })
+  t.equal(recorder.told.length, 2)
+})
+
+void t.test('an object that is being deleted is told as terminating until it is gone', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present')
+  cluster.put('serving-cert', 'one', { deletionTimestamp: '2026-01-01T00:00:00Z' })
+  await recorder.until('terminating', () => {
+    const last = recorder.last(cert)?.observation
+    return last?.state === 'present' && last.object.terminating
+  })
+  cluster.delete('serving-cert')
+  await recorder.untilState(cert, 'absent')
+  t.equal(recorder.told.length, 3)
+})
+
+void t.test('a server that refuses streaming lists is asked once: list, then watch', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+    c.streaming = 'refused'
+    c.put('serving-cert', 'one')
+  })
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  cluster.put('serving-cert', 'two')
+  await recorder.untilState(cert, 'present', 'two')
+  source.follow([{ reference: cert }, { reference: reference('other') }])
+  await recorder.untilState(reference('other'), 'absent')
+  t.strictSame(
+    cluster.requests.slice(0, 4).map(({ verb, name, query }) => [verb, name, query.get('resourceVersion')]),
+    [
+      ['watch', 'serving-cert', null],
+      ['list', 'serving-cert', null],
+      ['watch', 'serving-cert', '1001'],
+      ['list', 'other', null],
+    ],
+  )
+  t.strictSame(recorder.restarts, [], 'which is no restart')
+})
+
+void t.test('a server that does not know of initial events is found out by their missing end', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => (c.streaming = 'ignored'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'absent')
+  t.strictSame(
+    cluster.requests.map(({ verb }) => verb).slice(0, 2),
+    ['watch', 'list'],
+    'absence is told by the list alone',
+  )
+  cluster.put('serving-cert', 'one')
+  await recorder.untilState(cert, 'present', 'one')
+})
+
+void t.test(
+  'what a watch says is confirmed by bookmarks, and a watch whose time is over is resumed',
+  async (t) => {
+    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) =>
+      c.put('serving-cert', 'one'),
+    )
+    source.follow([{ reference: cert }])
+    await recorder.untilState(cert, 'present', 'one')
+    const confirmed = recorder.confirmations.length
+    cluster.revision = 2000
+    cluster.bookmark()
+    await recorder.until('confirmed', () => recorder.confirmations.length > confirmed)
+    await recorder.until('timeout', () => recorder.restarts.length === 1)
+    t.strictSame(recorder.restarts, ['timeout'])
+    await recorder.until('silent', () => recorder.restarts.length === 2)
+    await recorder.until('listed', () => cluster.requests.length === 3 && cluster.watching > 0)
+    t.strictSame(
+      cluster.requests.map(({ query }) => [query.get('resourceVersion'), query.get('sendInitialEvents')]),
+      [
+        [null, 'true'],
+        ['2000', null],
+        [null, 'true'],
+      ],
+      'from the bookmark; and one that was silent all its life is not resumed',
+    )
+    t.equal(recorder.told.length, 1, 'nothing new was told')
+  },
+)
+
+void t.test('a watch that outlives its time is cut', async (t) => {
+  const { cluster, recorder, source } = await startWatching(
+    t,
+    { watchSeconds: [1, 1], overrun: 100 },
+    (c) => {
+      c.obeysTimeouts = false
+    },
+  )
+  source.follow([{ reference: cert }])
+  await recorder.until('cut', () => recorder.restarts.includes('timeout'))
+  await recorder.until('resumed', () => cluster.requests.length === 2)
+  cluster.put('serving-cert', 'one')
+  await recorder.untilState(cert, 'present', 'one')
+  t.equal(cluster.watching, 1, 'the old stream is not left open')
+})
+
+void t.test('a watch that ends before its time begins again with a consistent read', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  cluster.endWatches('serving-cert')
+  await recorder.until('second confirmation', () => cluster.requests.length === 2 && cluster.watching === 1)
+  t.equal(cluster.requests[1]?.query.get('resourceVersion'), null)
+  t.strictSame(recorder.restarts, ['connection'])
+  t.equal(recorder.told.length, 1)
+})
+
+void t.test('forgotten objects are not told of any more, kept ones go on', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t)
+  const other = reference('other')
+  source.follow([{ reference: cert }, { reference: other }])
+  await recorder.untilState(cert, 'absent')
+  await recorder.untilState(other, 'absent')
+  source.follow([{ reference: cert }])
+  t.equal(source.latest(other), undefined)
+  cluster.put('other', 'unseen')
+  cluster.put('serving-cert', 'one')
+  await recorder.untilState(cert, 'present', 'one')
+  t.equal(cluster.requests.length, 2, 'the kept watch is the same stream')
+  t.equal(contentOf(recorder.last(other)?.observation), undefined)
+  await source.close()
+  const told = recorder.told.length
+  cluster.put('serving-cert', 'two')
+  source.follow([{ reference: cert }])
+  t.equal(recorder.told.length, told)
+})
+
+void t.test('two hundred objects at once', async (t) => {
+  const all = Array.from({ length: 200 }, (_, index) => reference(`object-${index}`))
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+    for (const { name } of all) c.put(name, name)
+  })
+  source.follow(all.map((reference) => ({ reference })))
+  await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === one.name))
+  for (const { name } of all) cluster.put(name, `${name} again`)
+  await recorder.until('all new', () =>
+    all.every((one) => contentOf(source.latest(one)) === `${one.name} again`),
+  )
+  t.equal(cluster.requests.length, 200)
+})

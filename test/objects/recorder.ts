@@ -1,0 +1,95 @@
+/** A listener that remembers what it was told, and can be waited for. */
+import {
+  describeReference,
+  type ObjectKind,
+  type ObjectReference,
+  type Observation,
+  type SourceListener,
+  type WatchRestartReason,
+} from '../../src/objects/types.js'
+
+export interface Told {
+  readonly object: string
+  readonly observation: Observation
+  readonly rewound: boolean
+}
+
+/** Milliseconds after which something that was waited for is not coming. */
+const patience = 10_000
+
+export class Recorder implements SourceListener {
+  readonly told: Told[] = []
+  readonly confirmations: string[] = []
+  readonly restarts: WatchRestartReason[] = []
+  readonly #waiting = new Set<() => void>()
+
+  observed(reference: ObjectReference, observation: Observation, { rewound }: { rewound: boolean }): void {
+    this.told.push({ object: describeReference(reference), observation, rewound })
+    this.#wake()
+  }
+
+  confirmed(reference: ObjectReference): void {
+    this.confirmations.push(describeReference(reference))
+    this.#wake()
+  }
+
+  watchRestarted(reason: WatchRestartReason): void {
+    this.restarts.push(reason)
+    this.#wake()
+  }
+
+  /** The last thing that was told of an object. */
+  last(reference: ObjectReference): Told | undefined {
+    return this.told.findLast(({ object }) => object === describeReference(reference))
+  }
+
+  /** Resolves as soon as the condition holds after something was told. */
+  async until(what: string, condition: () => boolean): Promise<void> {
+    const late = Date.now() + patience
+    while (!condition()) {
+      if (Date.now() > late) throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
+      await new Promise<void>((resolve) => {
+        const end = () => {
+          clearTimeout(timer)
+          this.#waiting.delete(end)
+          resolve()
+        }
+        const timer = setTimeout(end, 1000)
+        this.#waiting.add(end)
+      })
+    }
+  }
+
+  /** Resolves when the last that was told of the object has this state; `content`: the text under its key `a`. */
+  async untilState(reference: ObjectReference, state: Observation['state'], content?: string): Promise<Told> {
+    await this.until(`${describeReference(reference)} ${state} ${content ?? ''}`, () => {
+      const last = this.last(reference)
+      return (
+        last?.observation.state === state &&
+        (content === undefined || contentOf(last.observation) === content)
+      )
+    })
+    const last = this.last(reference)
+    if (!last) throw new Error('nothing was told')
+    return last
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake()
+  }
+}
+
+/** The text under the key `a`. */
+export function contentOf(observation: Observation | undefined): string | undefined {
+  if (observation?.state !== 'present') return undefined
+  const bytes = observation.object.data.get('a')
+  return bytes && Buffer.from(bytes).toString()
+}
+
+export function reference(
+  name: string,
+  kind: ObjectKind = 'Secret',
+  namespace = 'kube-system',
+): ObjectReference {
+  return { kind, namespace, name }
+}

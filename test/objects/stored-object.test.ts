@@ -1,0 +1,147 @@
+import t from 'tap'
+import { compareResourceVersions } from '../../src/objects/resource-version.js'
+import { StoredObject, type Sighting } from '../../src/objects/stored-object.js'
+import type { KubernetesObject } from '../../src/objects/types.js'
+import { seededRandom } from './random.js'
+import { Recorder, reference } from './recorder.js'
+
+const cert = reference('serving-cert')
+
+function present(version: number | string, uid = 'u', content = String(version)): Sighting {
+  const resourceVersion = String(version)
+  const data = new Map([['a', Buffer.from(content)]])
+  const object: KubernetesObject = { reference: cert, uid, resourceVersion, terminating: false, data }
+  return { observation: { state: 'present', object }, resourceVersion, uid }
+}
+
+function absent(version: number | string): Sighting {
+  return { observation: { state: 'absent' }, resourceVersion: String(version), uid: undefined }
+}
+
+void t.test('resource versions are compared as numbers of any length', (t) => {
+  const cases: [string, string, number | undefined][] = [
+    ['9', '10', -1],
+    ['10', '9', 1],
+    ['10', '10', 0],
+    ['9007199254740993', '9007199254740992', 1],
+    ['18446744073709551616', '18446744073709551615', 1],
+    ['0', '1', undefined],
+    ['01', '1', undefined],
+    ['-1', '1', undefined],
+    ['1.5', '1', undefined],
+    ['sha256:1', '1', undefined],
+    ['', '1', undefined],
+  ]
+  for (const [a, b, expected] of cases) {
+    const actual = compareResourceVersions(a, b)
+    t.equal(actual === undefined ? undefined : Math.sign(actual), expected, `${a} and ${b}`)
+  }
+  t.end()
+})
+
+void t.test('what is taken, and what needs a fresh read', (t) => {
+  const cases: [name: string, known: Sighting[], offered: Sighting, 'accepted' | 'stale'][] = [
+    ['the first', [], present(5), 'accepted'],
+    ['a newer one', [present(5)], present(6), 'accepted'],
+    ['the same again', [present(5)], present(5), 'accepted'],
+    ['an older one', [present(5)], present(4), 'stale'],
+    ['more digits are newer', [present(9)], present(10), 'accepted'],
+    ['an absence that is newer', [present(5)], absent(6), 'accepted'],
+    ['an absence as of an older list', [present(5)], absent(4), 'stale'],
+    ['an absence at the very version of the object', [present(5)], absent(5), 'stale'],
+    ['an object from before it was deleted', [present(5), absent(9)], present(7), 'stale'],
+    ['an object at the version of its deletion', [present(5), absent(9)], present(9), 'stale'],
+    ['an object made after it was deleted', [present(5), absent(9)], present(10, 'v'), 'accepted'],
+    ['another object at the same version', [present(5)], present(5, 'v'), 'stale'],
+    ['other content at the same version', [present(5)], present(5, 'u', 'other'), 'stale'],
+    ['an object of no version that could be compared', [], present('abc'), 'stale'],
+    ['an absence without a version', [], { ...absent(1), resourceVersion: undefined }, 'stale'],
+  ]
+  for (const [name, known, offered, expected] of cases) {
+    const stored = new StoredObject(cert, new Recorder())
+    for (const sighting of known) t.equal(stored.offer(sighting), 'accepted')
+    const { latest } = stored
+    t.equal(stored.offer(offered), expected, name)
+    if (expected === 'stale') t.equal(stored.latest, latest, `${name}: nothing has changed`)
+  }
+  t.end()
+})
+
+void t.test('published versions are a floor, if they can be compared', (t) => {
+  const stored = new StoredObject(cert, new Recorder())
+  stored.published({ uid: '', resourceVersion: 'sha256:abc' })
+  t.equal(stored.offer(present(5)), 'accepted')
+  stored.published({ uid: 'u', resourceVersion: '8' })
+  stored.published({ uid: 'u', resourceVersion: '3' })
+  t.equal(stored.offer(present(7)), 'stale')
+  t.equal(stored.offer(present(8)), 'accepted')
+  t.end()
+})
+
+void t.test('after a rewind, what the lost history has published is no floor; what is beyond it is', (t) => {
+  const recorder = new Recorder()
+  const stored = new StoredObject(cert, recorder)
+  stored.offer(present(100))
+  stored.confirm(present(50, 'u', 'restored'))
+  t.match(recorder.told.at(-1), { rewound: true })
+  stored.published({ uid: 'u', resourceVersion: '100' })
+  t.equal(stored.offer(present(51)), 'accepted')
+  stored.published({ uid: 'u', resourceVersion: '120' })
+  t.equal(stored.offer(present(110)), 'stale')
+  t.end()
+})
+
+void t.test('a confirmation that is as new as what is known is no rewind', (t) => {
+  const recorder = new Recorder()
+  const stored = new StoredObject(cert, recorder)
+  stored.offer(present(100))
+  stored.confirm(present(100))
+  stored.confirm(present(101))
+  stored.confirm(absent(102))
+  stored.confirm({ ...absent(1), resourceVersion: undefined })
+  t.ok(recorder.told.every(({ rewound }) => !rewound))
+  t.equal(recorder.told.length, 3)
+  t.end()
+})
+
+void t.test('any order of sightings, out of any number of lagging caches', (t) => {
+  const { random, seed } = seededRandom()
+  t.comment(`SEED=${seed} replays this`)
+  const pick = (below: number) => Math.floor(random() * below)
+  for (let run = 0; run < 300; run++) {
+    // One true history: at each revision, the object is there, as last written, or it is not.
+    const history: Sighting[] = [absent(1)]
+    let uid = 0
+    for (let revision = 2; revision < 60; revision++) {
+      const before = history.at(-1)?.observation
+      if (random() < 0.2) history.push(absent(revision))
+      else if (random() < 0.3 && before) history.push(reread(before, revision))
+      else history.push(present(revision, `u${before?.state === 'present' ? uid : (uid += 1)}`))
+    }
+    const recorder = new Recorder()
+    const stored = new StoredObject(cert, recorder)
+    let now = 0
+    for (let step = 0; step < 200; step++) {
+      if (random() < 0.3) now = Math.min(now + pick(5), history.length - 1)
+      // A cache that lags by anything.
+      const seen = history[pick(now + 1)] ?? t.fail('no such revision')
+      if (stored.offer(seen as Sighting) === 'stale') stored.confirm(history[now] as Sighting)
+    }
+    let highest = 0
+    for (const { observation, rewound } of recorder.told) {
+      if (rewound) t.fail('told as rewound')
+      if (observation.state !== 'present') continue
+      const version = Number(observation.object.resourceVersion)
+      if (version < highest) t.fail(`run ${run}: back from ${highest} to ${version}`)
+      highest = version
+    }
+  }
+  t.end()
+})
+
+/** What a list as of a later revision says, where nothing has changed. */
+function reread(observation: Sighting['observation'], revision: number): Sighting {
+  if (observation.state !== 'present') return absent(revision)
+  const { resourceVersion, uid } = observation.object
+  return { observation, resourceVersion, uid }
+}

@@ -1,0 +1,71 @@
+/*
+ * The built program and library on the Node that runs this: what the type checker and the unit tests, which run on one
+ * version, cannot see. Usage: node smoke.mjs DIRECTORY, which must not exist.
+ */
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from '../../dist/src/index.js'
+
+const directory = process.argv[2]
+const program = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
+mkdirSync(directory, { recursive: true })
+
+const target = join(directory, 'library')
+assert.equal((await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })).outcome, 'created')
+assert.equal((await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })).outcome, 'unchanged')
+assert.equal((await replaceDirectory(target, { files: { a: '2' } })).outcome, 'replaced')
+const many = Array.from({ length: 20 }, (_, index) => ({
+  target: join(directory, `many-${index}`),
+  files: { a: 'x' },
+}))
+assert.ok((await replaceDirectories(many)).every((result) => result.outcome === 'created'))
+assert.equal((await replaceFile(join(directory, 'file'), 'content')).outcome, 'created')
+await assert.rejects(replaceDirectory(join(directory, 'file'), { files: {} }), DurableWriteError)
+
+const run = (...args) => execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' })
+const result = JSON.parse(run('replace', join(directory, 'command'), '--from', target, '--output', 'json'))
+assert.equal(result.outcome, 'created')
+assert.equal(readFileSync(join(directory, 'command', 'a'), 'utf8'), '2')
+
+const objects = join(directory, 'objects')
+mkdirSync(objects)
+const secret = (value) =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, stringData: { key: value } })
+writeFileSync(join(objects, 's.json'), secret('first'))
+writeFileSync(
+  join(directory, 'holdfast.yaml'),
+  `apiVersion: holdfast.dev/v1alpha1
+kind: AgentConfiguration
+stateDirectory: ./state
+source: { namespace: default, files: { path: ./objects } }
+directories:
+  - path: ./published
+    contents: [{ secret: s }]
+`,
+)
+run('sync', '--config', join(directory, 'holdfast.yaml'))
+assert.equal(readFileSync(join(directory, 'published', 'key'), 'utf8'), 'first')
+const agent = spawn(process.execPath, [program, 'agent', '--config', join(directory, 'holdfast.yaml')], {
+  stdio: ['ignore', 'ignore', 'pipe'],
+})
+let log = ''
+agent.stderr.setEncoding('utf8').on('data', (text) => (log += text))
+const changed = new Promise((resolve, reject) => {
+  const look = () => readFileSync(join(directory, 'published', 'key'), 'utf8') === 'second' && resolve()
+  watch(directory, look)
+  agent.once('exit', () => reject(new Error(`the agent ended early: ${log}`)))
+  setTimeout(() => reject(new Error(`the agent did not publish the update: ${log}`)), 20_000).unref()
+})
+writeFileSync(join(objects, 's.json'), secret('second'))
+await changed
+agent.removeAllListeners('exit')
+agent.kill('SIGTERM')
+assert.deepEqual(await once(agent, 'exit'), [0, null], log)
+run('verify', '--config', join(directory, 'holdfast.yaml'))
+rmSync(directory, { recursive: true })
+console.log(`node ${process.version}: works`)
+process.exit(0)

@@ -1,0 +1,342 @@
+import { once } from 'node:events'
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { silent } from '../../src/log.js'
+import { Disk } from '../../src/static-pods/disk.js'
+import { fallbackForRevision } from '../../src/static-pods/fall-back.js'
+import { monitor, type MonitorRequest } from '../../src/static-pods/monitor.js'
+import type { Probe, Verdict } from '../../src/static-pods/readiness.js'
+import { urlProbe } from '../../src/static-pods/probe-url.js'
+import { execProbe } from '../../src/static-pods/probe-exec.js'
+import { intercepted, Killed } from '../durable/intercepted.js'
+import { begin, ended, run } from './command.js'
+import { modeOf, NodeDisk, podText } from './pods.js'
+
+t.setTimeout(120_000)
+
+const { signal } = new AbortController()
+const timing = { interval: 5 }
+
+/** A node on which revision 7 was just installed, after the older ones given. */
+function installed(t: Test, older: readonly number[] = [5, 6]): NodeDisk {
+  const node = new NodeDisk(t)
+  for (const revision of [...older, 7]) node.makeRevision(revision)
+  node.makeManifest(podText({ labels: { revision: '7' } }))
+  node.makeManifest(podText({ name: 'monitor' }), 'web-startup-monitor-pod.yaml')
+  return node
+}
+
+function requestOf(
+  node: NodeDisk,
+  answer: () => boolean,
+  more: Partial<MonitorRequest> = {},
+): MonitorRequest {
+  const probe: Probe = {
+    name: 'probe',
+    ask: () => Promise.resolve<Verdict>(answer() ? { ready: true } : { ready: false, message: 'not yet' }),
+  }
+  return {
+    target: 'web',
+    ...{ resourceDirectory: node.resources, manifestDirectory: node.manifests, manifestLock: node.lock },
+    ...{ revision: 7, timeout: 40, probes: [probe], keepOwnManifest: false },
+    ...more,
+  }
+}
+
+const link = (node: NodeDisk): string => join(node.resources, 'web-last-known-good')
+const live = (node: NodeDisk) =>
+  JSON.parse(readFileSync(node.manifest(), 'utf8')) as {
+    metadata: { uid?: string; labels: { revision: string }; annotations?: Record<string, string> }
+  }
+
+await t.test('ready three times in a row: recorded, and the own manifest goes', async (t) => {
+  const node = installed(t)
+  symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+  const answers = [false, true, true, false, true, true, true]
+  let asked = 0
+  const outcome = await monitor(
+    requestOf(node, () => answers[asked++] ?? true, { timeout: 60_000 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.same(outcome, { outcome: 'ready', revision: 7 })
+  t.equal(asked, 7)
+  t.equal(readlinkSync(link(node)), join(node.revision(7), 'web-pod.yaml'))
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web-pod.yaml'],
+  )
+  t.equal(live(node).metadata.labels.revision, '7')
+  t.same(
+    readdirSync(node.resources).filter((name) => name.endsWith('.watch')),
+    [],
+  )
+})
+
+await t.test('not in time: the last known good one comes back, with annotations', async (t) => {
+  const node = installed(t)
+  symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'fell-back', revision: 7, to: 5, message: 'probe: not yet' })
+  const { metadata } = live(node)
+  t.equal(metadata.labels.revision, '5')
+  t.match(metadata.uid, /^[0-9a-f-]{36}$/)
+  t.match(metadata.annotations, {
+    'startup-monitor.static-pods.openshift.io/fallback-for-revision': '7',
+    'startup-monitor.static-pods.openshift.io/fallback-reason': 'NotReady',
+    'startup-monitor.static-pods.openshift.io/fallback-message': 'probe: not yet',
+  })
+  t.equal(modeOf(node.manifest()), '600')
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web-pod.yaml'],
+  )
+  // kubelet may start it once more before it sees that its manifest is gone.
+  const again = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(again, { outcome: 'fell-back', to: 5 })
+})
+
+await t.test(
+  'without a last known good one, or with one that is not whole: the newest older one that is',
+  async (t) => {
+    const node = installed(t, [3, 4, 5, 6])
+    rmSync(join(node.revision(6), 'web-pod.yaml'))
+    writeFileSync(join(node.revision(5), 'web-pod.yaml'), '{"torn')
+    symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+    const outcome = await monitor(
+      requestOf(node, () => false),
+      { disk: new Disk(), log: silent, signal, timing },
+    )
+    t.match(outcome, { outcome: 'fell-back', to: 4 })
+    t.equal(
+      readlinkSync(link(node)),
+      join(node.revision(4), 'web-pod.yaml'),
+      'it is the last known good one now',
+    )
+  },
+)
+
+await t.test('nothing to fall back to: the pod is left, and so is the monitor', async (t) => {
+  const node = installed(t, [])
+  node.makeRevision(8)
+  const before = readFileSync(node.manifest())
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'nothing-to-fall-back-to', revision: 7 })
+  t.same(readFileSync(node.manifest()), before)
+  t.ok(readdirSync(node.manifests).includes('web-startup-monitor-pod.yaml'))
+})
+
+await t.test('a manifest of another revision is never undone', async (t) => {
+  const node = installed(t)
+  node.makeManifest(podText({ labels: { revision: '8' } }))
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'not-installed', message: 'the manifest is of revision 8, not 7' })
+  t.equal(live(node).metadata.labels.revision, '8')
+})
+
+await t.test('while an installer holds the lock, nothing is decided', async (t) => {
+  const node = installed(t)
+  const disk = new Disk()
+  const held = await disk.lock(node.lock, 0, undefined)
+  let asked = 0
+  const watching = monitor(
+    requestOf(node, () => ++asked > 0, { timeout: 1 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  t.equal(asked, 0)
+  await held.release()
+  t.match(await watching, { outcome: 'ready' })
+})
+
+await t.test('success in progress is waited for, beyond the time', async (t) => {
+  const node = installed(t)
+  let asked = 0
+  const outcome = await monitor(
+    requestOf(node, () => ++asked > 0, { timeout: 0 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'ready' })
+})
+
+await t.test('killed before each call and started again, it comes to the same end', async (t) => {
+  const wrong: string[] = []
+  for (const ready of [true, false]) {
+    let last = false
+    for (let n = 1; !last; n++) {
+      const node = installed(t)
+      last = true
+      const { fs } = intercepted((_call, _args, index) => {
+        if (index < n) return
+        last = false
+        throw new Killed()
+      })
+      const request = requestOf(node, () => ready, { timeout: ready ? 60_000 : 0 })
+      const quick = { interval: 1 }
+      await monitor(request, { disk: new Disk(fs), log: silent, signal, timing: quick }).catch(
+        () => undefined,
+      )
+      const when = `${ready ? 'ready' : 'not ready'}, killed before call ${n}`
+      try {
+        if (!['6', '7'].includes(live(node).metadata.labels.revision))
+          wrong.push(`${when}: another revision is live`)
+      } catch (error) {
+        wrong.push(`${when}: the manifest is not whole: ${String(error)}`)
+      }
+      await monitor(request, { disk: new Disk(), log: silent, signal, timing: quick })
+      const target = ready ? 7 : 6
+      if (readlinkSync(link(node)) !== join(node.revision(target), 'web-pod.yaml'))
+        wrong.push(`${when}: the link is wrong`)
+      if (live(node).metadata.labels.revision !== String(target)) wrong.push(`${when}: ${target} is not live`)
+      const left = [...readdirSync(node.resources), ...readdirSync(node.manifests)].filter((name) =>
+        /^\.holdfast-[0-9a-f]{16}-|monitor-pod/.test(name),
+      )
+      if (left.length > 0) wrong.push(`${when}: ${left.join()} is left`)
+      rmSync(node.root, { recursive: true })
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
+      if (last) t.ok(n > 15, `${n - 1} calls`)
+    }
+  }
+  t.same(wrong, [])
+})
+
+await t.test('the time runs on when the monitor is killed and started again', async (t) => {
+  const node = installed(t)
+  const request = requestOf(node, () => false, { timeout: 700 })
+  const began = performance.now()
+  for (;;) {
+    const stop = AbortSignal.timeout(100)
+    const outcome = await monitor(request, { disk: new Disk(), log: silent, signal: stop, timing }).catch(
+      () => undefined,
+    )
+    if (outcome) {
+      t.match(outcome, { outcome: 'fell-back', to: 6 })
+      break
+    }
+    if (performance.now() - began > 20_000) throw new Error('it never falls back')
+  }
+  t.equal(live(node).metadata.annotations?.[fallbackForRevision], '7')
+})
+
+await t.test('probes: what a URL and a command say', async (t) => {
+  const server = createServer((request, response) => {
+    response.statusCode = { '/ok': 204, '/moved': 302 }[request.url ?? ''] ?? 503
+    response.end('CANARY')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const manifest = {} as never
+  const url = (path: string) =>
+    urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
+  t.same(await url('/ok'), { ready: true })
+  t.same(await url('/moved'), { ready: false, message: 'HTTP 302' })
+  t.same(await url('/'), { ready: false, message: 'HTTP 503' })
+  t.match(await urlProbe(new URL('http://127.0.0.1:1'), undefined).ask(manifest, signal), {
+    ready: false,
+    message: 'ECONNREFUSED',
+  })
+  t.match(await urlProbe(new URL('https://127.0.0.1:1'), '/none').ask(manifest, signal), {
+    ready: false,
+    message: 'ENOENT',
+  })
+  t.same(await execProbe('test "$REVISION" = 7', 7).ask(manifest, signal), { ready: true })
+  t.same(await execProbe('echo CANARY; exit 3', 7).ask(manifest, signal), {
+    ready: false,
+    message: 'exit code 3',
+  })
+  t.same(await execProbe('kill -9 $$', 7).ask(manifest, signal), {
+    ready: false,
+    message: 'ended by SIGKILL',
+  })
+})
+
+await t.test('the command: flags as startup-monitor takes them, exit codes, log file', async (t) => {
+  const node = installed(t)
+  const log = join(node.root, 'monitor.log')
+  const flags = [
+    'monitor',
+    '-v=2',
+    '--revision=7',
+    '--target-name=web',
+    `--resource-dir=${node.resources}`,
+    `--manifests-dir=${node.manifests}`,
+    `--installer-lock-file=${node.lock}`,
+    '--node-name=n1',
+    `--log-file-path=${log}`,
+  ]
+  const failed = await run([
+    ...flags,
+    '--fallback-timeout-duration=1ms',
+    '--ready-exec',
+    'exit 1',
+    '-o',
+    'json',
+  ])
+  t.equal(failed.code, 1, failed.stderr)
+  t.match(JSON.parse(failed.stdout), { outcome: 'fell-back', to: 6 })
+  t.match(readFileSync(log, 'utf8'), /"msg":"not ready in time: fell back"/)
+  node.makeManifest(podText({ labels: { revision: '7' } }))
+  const good = await run([
+    ...flags,
+    '--fallback-timeout-duration=5m',
+    '--ready-exec',
+    'true',
+    '--keep-own-manifest',
+  ])
+  t.equal(good.code, 0, good.stderr)
+  t.match(good.stdout, 'revision 7 is ready, and recorded as the last known good one')
+  t.equal(statSync(link(node)).isFile(), true, 'the link leads to the manifest')
+  mkdirSync(join(node.root, 'x'))
+})
+
+await t.test('the command waits without using the processor, and ends on SIGTERM', async (t) => {
+  const node = installed(t)
+  const child = begin([
+    'monitor',
+    '--revision=7',
+    '--target-name=web',
+    '--resource-dir',
+    node.resources,
+    '--manifests-dir',
+    node.manifests,
+    '--fallback-timeout-duration=5m',
+    '--ready-exec',
+    'exit 1',
+  ])
+  await once(child.stderr ?? child, 'data')
+  const ticks = (): number => {
+    const fields = readFileSync(`/proc/${child.pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
+    return Number(fields[11]) + Number(fields[12])
+  }
+  const before = ticks()
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+  t.ok(ticks() - before < 60, `${ticks() - before} hundredths of a second in three seconds`)
+  child.kill('SIGTERM')
+  t.equal((await ended(child)).code, 143)
+  t.equal(live(node).metadata.labels.revision, '7')
+})

@@ -1,0 +1,241 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DurableWriteError } from '../../src/durable/errors.js'
+import { silent } from '../../src/log.js'
+import { Disk } from '../../src/static-pods/disk.js'
+import { operationLockName, revisionFamily, revisionName } from '../../src/static-pods/names.js'
+import { prune, type PruneRequest } from '../../src/static-pods/prune.js'
+import { failure, intercepted, Killed } from '../durable/intercepted.js'
+import { run } from './command.js'
+import { contents, NodeDisk, podText } from './pods.js'
+
+t.setTimeout(120_000)
+
+function requestOf(node: NodeDisk, more: Partial<PruneRequest> = {}): PruneRequest {
+  return {
+    pod: 'web-pod',
+    resourceDirectory: node.resources,
+    manifestDirectory: node.manifests,
+    maxEligible: undefined,
+    protectedRevisions: [],
+    keep: 0,
+    dryRun: false,
+    lockTimeout: 0,
+    ...more,
+  }
+}
+
+function visible(directory: string): string[] {
+  return readdirSync(directory)
+    .filter((name) => !name.startsWith('.'))
+    .sort()
+}
+
+const { signal } = new AbortController()
+
+await t.test('by the flags: up to a revision, but what is protected or in use', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2, 3, 4, 5, 6, 7, 10]) node.makeRevision(revision)
+  const alike = [
+    'web-pod',
+    'web-pod-',
+    'web-pod-x',
+    'web-pod-02',
+    'web-pod-3-old',
+    'web-podium-3',
+    'web-pod-9999999999',
+    'other-pod-1',
+  ]
+  for (const name of alike) mkdirSync(join(node.resources, name))
+  writeFileSync(join(node.resources, 'web-pod-8'), 'a file')
+  symlinkSync('/etc', join(node.resources, 'web-pod-9'))
+  symlinkSync(join(node.revision(2), 'web-pod.yaml'), join(node.resources, 'web-last-known-good'))
+  node.makeManifest(podText({ labels: { revision: '5' } }))
+  node.makeManifest(
+    podText({ name: 'helper' }, { volumes: [{ name: 'v', hostPath: { path: `${node.revision(4)}/` } }] }),
+    'helper.yaml',
+  )
+  const args = [
+    'prune',
+    '--max-eligible-revision=7',
+    '--protected-revisions=1',
+    '--protected-revisions=3',
+    `--resource-dir=${node.resources}`,
+    '--static-pod-name=web-pod',
+    '-v=4',
+    '--cert-dir=web-certs',
+  ]
+  const dry = await run([...args, '--dry-run'])
+  t.equal(dry.code, 0, dry.stderr)
+  t.match(dry.stdout, /would be removed .*web-pod-7\nwould be removed .*web-pod-6\n/)
+  t.match(dry.stdout, /kept .*web-pod-4 +named by .*helper\.yaml/)
+  t.ok(existsSync(node.revision(6)))
+
+  const { code, stdout, stderr } = await run([...args, '-o', 'json'])
+  t.equal(code, 0, stderr)
+  const { revisions } = JSON.parse(stdout) as {
+    revisions: { revision: number; outcome: string; why?: string }[]
+  }
+  t.same(
+    revisions.map(({ revision, outcome, why }) => [revision, outcome, why?.replace(node.root, '')]),
+    [
+      [10, 'kept', 'newer than 7'],
+      [7, 'removed', undefined],
+      [6, 'removed', undefined],
+      [5, 'kept', 'named by /manifests/web-pod.yaml'],
+      [4, 'kept', 'named by /manifests/helper.yaml'],
+      [3, 'kept', 'protected'],
+      [2, 'kept', 'named by /static-pod-resources/web-last-known-good'],
+      [1, 'kept', 'protected'],
+    ],
+  )
+  const expected = [1, 2, 3, 4, 5, 10].map((revision) => `web-pod-${revision}`)
+  t.same(
+    visible(node.resources),
+    [...expected, ...alike, 'web-last-known-good', 'web-pod-8', 'web-pod-9'].sort(),
+  )
+  t.ok(existsSync('/etc/passwd'), 'links are not followed')
+})
+
+await t.test('--keep: the newest stay, without another flag', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [3, 11, 9, 10]) node.makeRevision(revision)
+  const lines = await prune(requestOf(node, { keep: 2 }), new Disk(), silent, signal)
+  t.same(
+    lines.map(({ revision, outcome }) => [revision, outcome]),
+    [
+      [11, 'kept'],
+      [10, 'kept'],
+      [9, 'removed'],
+      [3, 'removed'],
+    ],
+  )
+  t.same(visible(node.resources), ['web-pod-10', 'web-pod-11'])
+})
+
+await t.test('where it is not known what is in use, nothing is removed', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(1)
+  writeFileSync(node.manifests, 'not a directory')
+  const { code, stderr } = await run([
+    'prune',
+    '--keep=0',
+    `--resource-dir=${node.resources}`,
+    '--static-pod-name=web-pod',
+  ])
+  t.equal(code, 1)
+  t.match(stderr, /manifests cannot be read: ENOTDIR/)
+  t.ok(existsSync(node.revision(1)))
+})
+
+await t.test('a live manifest that is torn, or written with escapes, still protects', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2, 3]) node.makeRevision(revision)
+  node.makeManifest(`{"metadata": {"x": "${node.revision(2)}`)
+  node.makeManifest(
+    podText({ annotations: { at: 'PATH' } }).replace('PATH', '\\u002fweb-pod\\u002d3/x'),
+    'b.yaml',
+  )
+  await prune(requestOf(node), new Disk(), silent, signal)
+  t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
+})
+
+await t.test('an installation under way is waited for', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(1)
+  const disk = new Disk()
+  const held = await disk.lock(join(node.resources, operationLockName('web-pod')), 0, undefined)
+  const busy = await run([
+    'prune',
+    '--keep=0',
+    `--resource-dir=${node.resources}`,
+    '--static-pod-name=web-pod',
+    '--lock-timeout=50ms',
+  ])
+  t.equal(busy.code, 75, busy.stderr)
+  t.ok(existsSync(node.revision(1)))
+  await held.release()
+  await prune(requestOf(node), disk, silent, signal)
+  t.notOk(existsSync(node.revision(1)))
+})
+
+await t.test(
+  'killed before each call, and failing at each: a revision is whole or gone, and the next run completes',
+  async (t) => {
+    const wanted = { 'secrets/tls/tls.key': 'key 1' }
+    const whole = (node: NodeDisk): boolean => {
+      if (!existsSync(node.revision(1))) return true
+      const { 'secrets/tls/tls.key': key, 'web-pod.yaml': manifest } = contents(node.revision(1))
+      return key === wanted['secrets/tls/tls.key'] && manifest !== undefined
+    }
+    const make = async (t: Tap): Promise<NodeDisk> => {
+      const node = new NodeDisk(t)
+      for (const revision of [1, 2]) {
+        // As install publishes it: with a record beside it.
+        await new Disk().publishDirectories(
+          [
+            {
+              target: node.revision(revision),
+              files: { 'secrets/tls/tls.key': `key ${revision}`, 'web-pod.yaml': podText() },
+              family: revisionFamily('web-pod'),
+            },
+          ],
+          undefined,
+        )
+      }
+      return node
+    }
+    type Tap = typeof t
+    let calls = 0
+    const counted = intercepted(() => calls++)
+    await prune(requestOf(await make(t)), new Disk(counted.fs), silent, signal)
+    t.ok(calls > 15, `${calls} calls`)
+    t.equal(counted.open.size, 0)
+    const wrong: string[] = []
+    for (const fault of ['killed', 'EIO'] as const) {
+      for (let n = 1; n <= calls; n++) {
+        const node = await make(t)
+        let name = ''
+        const { fs } = intercepted((call, _args, index) => {
+          if (index === n) name = call
+          if (fault === 'killed' ? index >= n : index === n)
+            throw fault === 'killed' ? new Killed() : failure(fault, call)
+        })
+        const when = `${fault} at call ${n}, ${name}`
+        const request = requestOf(node)
+        const lines = await prune(request, new Disk(fs), silent, signal).catch((error: unknown) => error)
+        if (!whole(node)) wrong.push(`${when}: revision 1 is torn`)
+        if (fault === 'EIO' && !Array.isArray(lines) && !(lines instanceof DurableWriteError))
+          wrong.push(`${when}: ${String(lines)}`)
+        await prune(request, new Disk(), silent, signal)
+        const left = readdirSync(node.resources).filter((entry) => !entry.endsWith('.lock'))
+        if (left.length > 0) wrong.push(`${when}: the next run leaves ${left.join()}`)
+      }
+    }
+    t.same(wrong, [])
+  },
+)
+
+await t.test('install removes what a killed prune, or another killed install, left', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(1)
+  const { fs } = intercepted((call) => {
+    if (call === 'removeFile') throw new Killed()
+  })
+  await prune(requestOf(node), new Disk(fs), silent, signal).catch(() => undefined)
+  const staging = () => readdirSync(node.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+  t.equal(staging().length, 1)
+  t.equal(readFileSync(join(node.resources, staging()[0] ?? '', 'secrets/tls/tls.key'), 'utf8'), 'key 1')
+  await new Disk().publishDirectories(
+    [
+      {
+        target: join(node.resources, revisionName('web-pod', 2)),
+        files: { a: 'b' },
+        family: revisionFamily('web-pod'),
+      },
+    ],
+    undefined,
+  )
+  t.same(staging(), [])
+})
