@@ -38,8 +38,16 @@ function verify(target: string, files: Files): void {
   }
 }
 
-/** One directory of `count` files, all of them changed: replaceDirectory beside library-go's order of calls. */
-export async function contestOneDirectory(disk: Disk, count: number, rounds: number): Promise<Contest> {
+/**
+ * One directory of `count` files, all of them changed: replaceDirectory beside library-go's order of calls, in the first
+ * `comparedRounds` of the rounds.
+ */
+export async function contestOneDirectory(
+  disk: Disk,
+  count: number,
+  rounds: number,
+  comparedRounds = rounds,
+): Promise<Contest> {
   const [ours, compared] = ['holdfast', 'library-go'].map((name) =>
     join(disk.mountPoint, `${name}-${count}`, 'target'),
   )
@@ -54,11 +62,12 @@ export async function contestOneDirectory(disk: Disk, count: number, rounds: num
     })
     verify(ours, files)
     if (round === 0) continue
+    contest.ours.push(mine)
+    if (round > comparedRounds) continue
     const other = await costOf(disk, () => {
       replaceInLibraryGoOrder(compared, join(compared, '..', 'staging'), files)
     })
     verify(compared, files)
-    contest.ours.push(mine)
     contest.compared.push(other)
   }
   return contest

@@ -2,24 +2,26 @@ import { checkDescriptor, checkPath } from './arguments.js'
 import { errnoName, SystemError } from './errno.js'
 import { callAsync, declare } from './libc.js'
 
-const fgetxattr = declare('fgetxattr', 'long', ['int', 'const char *', '_Out_ uint8_t *', 'size_t'])
+const fgetxattr = declare('fgetxattr', 'long', ['int', 'const char *', 'void *', 'size_t'])
 const fsetxattr = declare('fsetxattr', 'int', ['int', 'const char *', 'const void *', 'size_t', 'int'])
 
+/** Most values are short. */
+const usualValue = 256
 /** An SELinux context has at most a page. */
 const maximumValue = 4096
 
 /** fgetxattr(2): undefined where the file or the file system has no such attribute. Throws SystemError. */
 export async function getAttribute(fd: number, name: string): Promise<Uint8Array | undefined> {
-  const value = new Uint8Array(maximumValue)
-  const { result, errno } = await callAsync(
-    fgetxattr,
-    checkDescriptor(fd),
-    checkPath(name),
-    value,
-    maximumValue,
-  )
+  return readAttribute(fd, name, usualValue)
+}
+
+async function readAttribute(fd: number, name: string, size: number): Promise<Uint8Array | undefined> {
+  const value = new Uint8Array(size)
+  const { result, errno } = await callAsync(fgetxattr, checkDescriptor(fd), checkPath(name), value, size)
   if (result >= 0) return value.slice(0, result)
-  if (['ENODATA', 'ENOTSUP', 'EOPNOTSUPP'].includes(errnoName(errno))) return undefined
+  const code = errnoName(errno)
+  if (['ENODATA', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) return undefined
+  if (code === 'ERANGE' && size < maximumValue) return readAttribute(fd, name, maximumValue)
   throw new SystemError('fgetxattr', errno, undefined)
 }
 

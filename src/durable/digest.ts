@@ -23,12 +23,15 @@ export class Digest {
   /** Adds an entry; the content of a file or link follows through `content`, `size` bytes in all. */
   entry(head: EntryHead, size: number): void {
     const path = Buffer.from(head.path, 'utf8')
-    const numbers = Buffer.alloc(12)
-    numbers.writeUInt32LE(head.mode, 0)
-    numbers.writeUInt32LE(head.uid, 4)
-    numbers.writeUInt32LE(head.gid, 8)
-    this.#hash.update(typeBytes[head.type]).update(length(path.length)).update(path).update(numbers)
-    if (head.type === 'file' || head.type === 'symlink') this.#hash.update(length(size))
+    const hasContent = head.type === 'file' || head.type === 'symlink'
+    // In one piece: each update of a hash is a call out of JavaScript.
+    const bytes = Buffer.allocUnsafe(1 + 8 + path.length + 12 + (hasContent ? 8 : 0))
+    let at = bytes.write(typeBytes[head.type], 'latin1')
+    at = bytes.writeBigUInt64LE(BigInt(path.length), at)
+    at += path.copy(bytes, at)
+    for (const number of [head.mode, head.uid, head.gid]) at = bytes.writeUInt32LE(number, at)
+    if (hasContent) bytes.writeBigUInt64LE(BigInt(size), at)
+    this.#hash.update(bytes)
   }
 
   content(bytes: Uint8Array): void {
@@ -38,10 +41,4 @@ export class Digest {
   text(): string {
     return `sha256:${this.#hash.digest('hex')}`
   }
-}
-
-function length(bytes: number): Buffer {
-  const buffer = Buffer.alloc(8)
-  buffer.writeBigUInt64LE(BigInt(bytes))
-  return buffer
 }

@@ -1,16 +1,19 @@
-import type { StagedFiles } from './barrier.js'
-import { foreign, unfit } from './errors.js'
+import { barrier, type StagedFiles } from './barrier.js'
+import { codeOf, failureOf, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
-import { Publication, type SharedDirectory } from './publication.js'
+import { type Current, TargetPublication } from './publication.js'
+import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
 import { empty, makeWritable, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { Labels, stageTree } from './stage.js'
+import type { SharedDirectory } from './shared-directories.js'
+import { Labels, stageTree, stagingMode } from './stage.js'
 import { readTree, type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
+import { isAt } from './visible-rename.js'
 
 /** A directory that is exchanged as a whole. */
-export class DirectoryPublication extends Publication {
+export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
   protected readonly wanted: Tree
   /** The target as it was when it was read. */
@@ -19,8 +22,8 @@ export class DirectoryPublication extends Publication {
   #oldDirectory: Descriptor | undefined
   #staged: Attributes | undefined
   #made = false
-  /** Somebody else's entry is under the staging name: nothing may be deleted. */
-  #keep = false
+  /** What went already, as the mutation after barrier 2. */
+  #removed: string | undefined
 
   constructor(
     fs: FileSystem,
@@ -35,18 +38,30 @@ export class DirectoryPublication extends Publication {
     refuseOtherThanDirectory(this.path, found)
   }
 
-  protected async readCurrent(): Promise<Tree | undefined> {
-    const { directory, attributes } = this.parent
-    this.#old = await this.fs.look(directory, this.name)
-    if (this.#old === undefined) return undefined
-    this.refuseKind(this.#old)
+  protected async readCurrent(): Promise<Current | undefined> {
     if (this.#oldDirectory !== undefined) await this.scope.close(this.#oldDirectory)
-    const opened = await this.scope.keep(this.fs.openDirectory(directory, this.name))
+    const opened = await this.#open()
     this.#oldDirectory = opened
-    await refuseOtherMount(this.fs, this.path, opened, this.mount.id, attributes.device)
+    if (opened === undefined) return undefined
+    const { attributes: parent } = this.site.parent
+    await refuseOtherMount(this.fs, this.path, opened, this.site.mount.id, parent.device)
+    const attributes = await this.fs.attributes(opened)
+    this.#old = attributes
     const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
     this.#refuseOtherForm(tree)
-    return tree
+    return { attributes, tree }
+  }
+
+  /** The target, open; undefined where there is none. */
+  async #open(): Promise<Descriptor | undefined> {
+    try {
+      return await this.scope.keep(this.fs.openDirectory(this.directory, this.name))
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      const found = await this.fs.look(this.directory, this.name)
+      if (found) this.refuseKind(found)
+      throw error
+    }
   }
 
   /** A target whose consumers go through `..data` would lose them with an exchange. */
@@ -63,10 +78,10 @@ export class DirectoryPublication extends Publication {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedFiles<Publication>): Promise<Descriptor[]> {
-    const { directory } = this.parent
+  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
+    const { directory } = this
     const name = this.names.staging(this.random)
-    await this.fs.createDirectory(directory, name)
+    await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
     this.#made = true
     const root = await staged.room(() => this.scope.keep(this.fs.openDirectory(directory, name)))
     const labels = new Labels(this.recovery?.tree)
@@ -77,23 +92,24 @@ export class DirectoryPublication extends Publication {
 
   async swap(): Promise<void> {
     if (!this.#staged) throw new Error('stage() comes first')
-    await this.renameOver(this.#staged, this.#old === undefined ? 'noreplace' : 'exchange')
-    if (this.#old !== undefined) await this.#checkWhatCameOut(this.#old, this.#staged)
+    const old = this.#old
+    const tookOut = await this.renameOver(this.#staged, old === undefined ? 'noreplace' : 'exchange', old)
+    if (old !== undefined && !tookOut) await this.#checkWhatCameOut(old, this.#staged)
   }
 
   /** What the exchange took out must be what was read: otherwise another program has put its own there meanwhile. */
   async #checkWhatCameOut(old: Attributes, staged: Attributes): Promise<void> {
-    const { directory } = this.parent
+    const { fs, directory } = this
     const name = this.names.staging(this.random)
-    const out = await this.fs.look(directory, name)
+    const out = await fs.look(directory, name)
     if (out?.inode === old.inode && out.device === old.device) return
-    this.#keep = true
+    this.keep = true
     if (out !== undefined) {
-      await this.fs.rename(directory, name, directory, this.name, 'exchange')
-      const back = await this.fs.look(directory, name)
-      if (back?.inode === staged.inode && back.device === staged.device) {
+      await fs.rename(directory, name, directory, this.name, 'exchange')
+      if (await isAt(fs, directory, name, staged)) {
         this.published = false
-        this.#keep = false
+        await this.#makeReturnDurable(name)
+        this.keep = false
       }
     }
     throw foreign(
@@ -105,6 +121,22 @@ export class DirectoryPublication extends Publication {
     )
   }
 
+  /**
+   * A power cut can leave the first exchange without the second. What was staged may go only once that is ruled out: else the
+   * target could come back half deleted, with somebody else's content under a name of ours.
+   */
+  async #makeReturnDurable(name: string): Promise<void> {
+    const parent = { descriptor: this.directory, type: 'directory', owners: [this] } as const
+    const failure = (await barrier(this.fs, [parent])).get(this)
+    if (failure === undefined) return
+    throw foreign(
+      `another program replaced ${this.path} meanwhile; its content was put back, but whether that survives a power cut is not ` +
+        `known (${failure.message}); should the new content be there afterwards, then what was put back is in ${name} beside ` +
+        `it; nothing was deleted`,
+      this.path,
+    )
+  }
+
   get swapped(): SharedDirectory {
     return this.parentDirectory
   }
@@ -113,58 +145,31 @@ export class DirectoryPublication extends Publication {
   override async mutate(): Promise<void> {
     const first = this.recovery?.tree?.entries.find(({ type }) => type !== 'directory')
     const old = this.#oldDirectory
-    if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) return
+    if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) {
+      this.#removed = first.path
+      return
+    }
     await super.mutate()
   }
 
   protected async retireContent(): Promise<void> {
-    if (this.#oldDirectory === undefined || this.#keep) return
-    await makeWritable(this.fs, this.#oldDirectory)
-    await empty(this.fs, this.#oldDirectory)
-    await this.fs.removeDirectory(this.parent.directory, this.names.staging(this.random))
+    const old = this.#oldDirectory
+    if (old === undefined) return
+    await makeWritable(this.fs, old)
+    const name = this.names.staging(this.random)
+    const known = (this.recovery?.tree?.entries ?? []).filter(({ path }) => path !== '')
+    if (known.every(({ path, type }) => type !== 'directory' && !path.includes('/'))) {
+      for (const { path } of known) if (path !== this.#removed) await remove(this.fs, old, path)
+      const failure = await failureOf(this.fs.removeDirectory(this.directory, name))
+      if (failure === undefined) return
+      // Somebody has put more there since it was read.
+      if (codeOf(failure) !== 'ENOTEMPTY') throw failure
+    }
+    await empty(this.fs, old)
+    await this.fs.removeDirectory(this.directory, name)
   }
 
   protected async discardContent(): Promise<void> {
-    if (this.#made && !this.#keep) {
-      await remove(this.fs, this.parent.directory, this.names.staging(this.random))
-    }
-  }
-}
-
-/** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
-export function refuseOtherThanDirectory(path: string, found: Attributes): void {
-  if (found.type === 'symlink') {
-    throw unfit(
-      `${path} is a symbolic link, which would be replaced itself; nothing was changed; name the directory that it leads to`,
-      { code: 'ELOOP', syscall: 'lstat', path },
-    )
-  }
-  if (found.type !== 'directory') {
-    throw unfit(
-      `${path} is not a directory; nothing was changed; name a directory, or remove what is there`,
-      { code: 'ENOTDIR', syscall: 'lstat', path },
-    )
-  }
-}
-
-/** A mount point can be neither exchanged nor removed, and removing what it covers would detach it. */
-export async function refuseOtherMount(
-  fs: FileSystem,
-  path: string,
-  opened: Descriptor,
-  parentMount: number,
-  parentDevice: number,
-): Promise<void> {
-  if ((await fs.mount(opened)).id !== parentMount) {
-    throw unfit(
-      `${path} is a mount point; nothing was changed; name a directory inside it, or mount its parent instead`,
-      { code: 'EBUSY', syscall: 'lstat', path },
-    )
-  }
-  if ((await fs.attributes(opened)).device !== parentDevice) {
-    throw unfit(
-      `${path} is on another device than its parent (a btrfs subvolume); nothing was changed; name a directory inside it`,
-      { code: 'EXDEV', syscall: 'lstat', path },
-    )
+    if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))
   }
 }

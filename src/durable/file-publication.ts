@@ -1,8 +1,9 @@
 import type { StagedFiles } from './barrier.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
-import { Publication, type SharedDirectory } from './publication.js'
+import { type Current, TargetPublication } from './publication.js'
 import { remove } from './remove.js'
+import type { SharedDirectory } from './shared-directories.js'
 import { adorn, Labels } from './stage.js'
 import { readFileTree, type Tree, treeOfFile } from './tree.js'
 import type { Owner, PublicationOptions } from './types.js'
@@ -18,7 +19,7 @@ export interface FilePlan {
  * A single file, renamed over the old one: never exchanged, never removed first. kubelet reads every file of its manifest
  * directory whose name has no leading dot, and would take the second half of an exchange for a deletion (pkg/kubelet/config/file_linux.go).
  */
-export class FilePublication extends Publication {
+export class FilePublication extends TargetPublication {
   readonly kind = 'file'
   protected readonly wanted: Tree
   #old: Attributes | undefined
@@ -41,20 +42,21 @@ export class FilePublication extends Publication {
     throw unfit(`${path} is ${what}; nothing was changed; name a file`, { code, syscall: 'lstat', path })
   }
 
-  protected async readCurrent(): Promise<Tree | undefined> {
-    this.#old = await this.fs.look(this.parent.directory, this.name)
-    if (this.#old === undefined) return undefined
-    this.refuseKind(this.#old)
-    return readFileTree(this.fs, this.parent.directory, this.name)
+  protected async readCurrent(): Promise<Current | undefined> {
+    const attributes = await this.fs.look(this.directory, this.name)
+    this.#old = attributes
+    if (attributes === undefined) return undefined
+    this.refuseKind(attributes)
+    return { attributes, tree: await readFileTree(this.fs, this.directory, this.name) }
   }
 
   protected async isComplete(): Promise<boolean> {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedFiles<Publication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
     const name = this.names.staging(this.random)
-    const file = await staged.create(this.scope, this.parent.directory, name)
+    const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)
     await adorn(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.recovery?.tree).of(''))
     this.#staged = await this.fs.attributes(file)
@@ -76,6 +78,6 @@ export class FilePublication extends Publication {
   }
 
   protected async discardContent(): Promise<void> {
-    await remove(this.fs, this.parent.directory, this.names.staging(this.random))
+    await remove(this.fs, this.directory, this.names.staging(this.random))
   }
 }

@@ -22,6 +22,12 @@ export interface Attributes {
   readonly size: number
 }
 
+/** A name in a directory, and what it is. */
+export interface Entry {
+  readonly name: string
+  readonly type: EntryType
+}
+
 /** The mount that a descriptor is on. */
 export interface Mount {
   /** Differs between two mounts of one file system. */
@@ -58,6 +64,8 @@ export interface FileSystem {
   readLinkPath(path: string): Promise<string>
   /** Names in the directory, in no order; bytes that are no UTF-8 as file-names.ts has them. */
   list(directory: Descriptor): Promise<string[]>
+  /** The same, with their types. */
+  entries(directory: Descriptor): Promise<Entry[]>
   /** lstat; undefined where there is nothing. */
   look(parent: Descriptor, name: string): Promise<Attributes | undefined>
   /** lstat of an absolute path; undefined where there is nothing. */
@@ -65,8 +73,8 @@ export interface FileSystem {
   attributes(descriptor: Descriptor): Promise<Attributes>
   /** Appends all of the bytes. */
   write(file: Descriptor, bytes: Uint8Array): Promise<void>
-  /** The file from its beginning, in pieces. */
-  read(file: Descriptor): AsyncIterable<Uint8Array>
+  /** The file from its beginning, in pieces; each is good until the next. `size`: its bytes, where attributes() has told. */
+  read(file: Descriptor, size?: number): AsyncIterable<Uint8Array>
   setMode(descriptor: Descriptor, mode: number): Promise<void>
   setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void>
   /** Owner of a symbolic link itself. */

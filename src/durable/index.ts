@@ -4,15 +4,17 @@
  * new. A DurableWriteError with `published: false` means that the target is what it was, with `published: true` that the
  * new content is visible and its durability unknown. Malformed requests throw TypeError or RangeError and touch nothing.
  */
+import { completeHook as complete, recordObjects as record } from './append-to-record.js'
 import { DirectoryPublication } from './directory-publication.js'
 import { fault, isSystemFailure } from './errors.js'
 import { FilePublication } from './file-publication.js'
 import type { FileSystem } from './file-system.js'
-import * as inspect from './inspect.js'
+import { readPublication as look } from './inspect.js'
 import { NodeFileSystem } from './node-file-system.js'
-import type { Publication as PublicationRun } from './publication.js'
+import type { TargetPublication } from './publication.js'
 import { type DirectoryPlanResult, plan } from './plan.js'
 import { publish } from './publish.js'
+import { readPublishedFiles as publishedFiles } from './published-files.js'
 import { checkMode, checkOwner, checkTarget, planFor, toBytes } from './request.js'
 import { SymlinkPublication } from './symlink-publication.js'
 import type {
@@ -59,7 +61,7 @@ export async function replaceDirectories(
 export function directoryPublication(
   fs: FileSystem,
   request: DirectoryRequest & PublicationOptions,
-): PublicationRun {
+): TargetPublication {
   const plan = planFor(request.target, request)
   return request.publish === 'symlink'
     ? new SymlinkPublication(fs, plan, request)
@@ -88,7 +90,7 @@ export function filePublication(
   path: string,
   content: FileContent,
   options: ReplaceFileOptions & PublicationOptions,
-): PublicationRun {
+): TargetPublication {
   if (path.endsWith('/'))
     throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
   const plan = {
@@ -109,7 +111,7 @@ function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[
 
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {
-  return told(target, inspect.readPublication(system, target))
+  return told(target, look(system, target))
 }
 
 /** The named files of a published directory, as they are on the disk. */
@@ -117,12 +119,12 @@ export async function readPublishedFiles(
   target: string,
   paths: readonly string[],
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
-  return told(target, inspect.readPublishedFiles(system, target, paths))
+  return told(target, publishedFiles(system, target, paths))
 }
 
 /** Records that a hook has run for the publication with this digest. */
 export async function completeHook(target: string, digest: string, hook: string): Promise<boolean> {
-  return told(target, inspect.completeHook(system, target, digest, hook))
+  return told(target, complete(system, target, digest, hook))
 }
 
 /** Records newer versions of the objects that gave the content of this digest. */
@@ -131,7 +133,7 @@ export async function recordObjects(
   digest: string,
   objects: readonly RecordedObject[],
 ): Promise<boolean> {
-  return told(target, inspect.recordObjects(system, target, digest, objects))
+  return told(target, record(system, target, digest, objects))
 }
 
 async function told<T>(target: string, call: Promise<T>): Promise<T> {

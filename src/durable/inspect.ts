@@ -1,24 +1,21 @@
 import { codeOf } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
-import { namesFor } from './names.js'
-import { encodeAppendix, readRecords, type StoredRecord } from './record.js'
+import type { StoredRecord } from './record.js'
 import { checkTarget } from './request.js'
-import { resolve } from './resolve.js'
-import { Scope } from './scope.js'
 import { readFileTree, readTree, type Tree } from './tree.js'
-import type { Publication as PublicationState, RecordedObject } from './types.js'
+import type { Publication } from './types.js'
+import { withRecord } from './with-record.js'
 
 /*
- * Looking without publishing: no lock is taken and nothing is written, but for the lines that completeHook and
- * recordObjects append. A publication in the same instant may change the target between two looks; a reader that finds
+ * Looking without publishing: no lock is taken and nothing is written. A publication in the same instant may change the target between two looks; a reader that finds
  * another record than before looks again.
  */
 
 const looks = 8
 
 /** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
-export async function readPublication(fs: FileSystem, target: string): Promise<PublicationState | undefined> {
+export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
   let before: Look | undefined
   for (let look = 1; ; look++) {
     const now = await lookOnce(fs, target, look === looks)
@@ -29,7 +26,7 @@ export async function readPublication(fs: FileSystem, target: string): Promise<P
 }
 
 interface Look {
-  readonly state: PublicationState
+  readonly state: Publication
   readonly sequence: number
 }
 
@@ -54,7 +51,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     if (newest === undefined) return undefined
     const tree = await readAs(fs, parent, name, newest.kind)
     const record = records.find(({ after }) => after === tree?.digest) ?? newest
-    const state: PublicationState = {
+    const state: Publication = {
       path: checkTarget(target),
       digest: record.after,
       actual: tree?.digest,
@@ -66,27 +63,6 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     }
     return { state, sequence: record.sequence }
   })
-}
-
-async function withRecord<T>(
-  fs: FileSystem,
-  target: string,
-  use: (
-    parent: Descriptor,
-    name: string,
-    records: readonly StoredRecord[],
-    missed: boolean,
-  ) => Promise<T | undefined>,
-): Promise<T | undefined> {
-  const scope = new Scope(fs)
-  try {
-    const place = await resolve(scope, checkTarget(target))
-    if (place.missing.length > 0) return undefined
-    const records = await readRecords(fs, place.anchor, place.name, namesFor(place.name))
-    return await use(place.anchor, place.name, records.valid, records.missed)
-  } finally {
-    await scope.closeAll()
-  }
 }
 
 async function readAs(
@@ -119,11 +95,11 @@ async function formDifferences(
   parent: Descriptor,
   name: string,
   record: StoredRecord,
-): Promise<PublicationState['differences']> {
+): Promise<Publication['differences']> {
   if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
   const target = await fs.openDirectory(parent, name)
   try {
-    const differences: PublicationState['differences'] = []
+    const differences: Publication['differences'] = []
     const root = record.entries.find(({ path }) => path === '')
     const { mode, uid, gid } = await fs.attributes(target)
     if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
@@ -147,9 +123,9 @@ async function formDifferences(
 export function compare(
   record: Pick<StoredRecord, 'entries'>,
   tree: Tree | undefined,
-): PublicationState['differences'] {
+): Publication['differences'] {
   const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
-  const differences: PublicationState['differences'] = []
+  const differences: Publication['differences'] = []
   for (const entry of record.entries) {
     const found = actual.get(entry.path)
     actual.delete(entry.path)
@@ -162,94 +138,4 @@ export function compare(
   }
   for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
   return differences
-}
-
-/** The named files of a published directory, as they are on the disk; those that are gone are left out. */
-export async function readPublishedFiles(
-  fs: FileSystem,
-  target: string,
-  paths: readonly string[],
-): Promise<Record<string, { content: Uint8Array; mode: number }>> {
-  const files: Record<string, { content: Uint8Array; mode: number }> = {}
-  await withRecord(fs, target, async (parent, name, [newest]) => {
-    if ((await fs.look(parent, name))?.type !== 'directory') return
-    const root = await fs.openDirectory(parent, name)
-    const scope = new Scope(fs)
-    try {
-      const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
-      const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
-      for (const path of paths) {
-        const file = await readInside(fs, scope, content, path)
-        if (file) files[path] = file
-      }
-    } finally {
-      await scope.closeAll()
-      await fs.close(root)
-    }
-  })
-  return files
-}
-
-async function readInside(
-  fs: FileSystem,
-  scope: Scope,
-  root: Descriptor,
-  path: string,
-): Promise<{ content: Uint8Array; mode: number } | undefined> {
-  const parts = path.split('/')
-  const last = parts.pop() ?? ''
-  try {
-    let directory = root
-    for (const part of parts) directory = await scope.keep(fs.openDirectory(directory, part))
-    const file = await scope.keep(fs.openFile(directory, last))
-    const pieces: Buffer[] = []
-    for await (const piece of fs.read(file)) pieces.push(Buffer.from(piece))
-    return { content: Buffer.concat(pieces), mode: (await fs.attributes(file)).mode }
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-/** Appends to the record of this digest, if it is still the newest one; tells whether it was. */
-async function append(fs: FileSystem, target: string, digest: string, line: Uint8Array): Promise<boolean> {
-  const done = await withRecord(fs, target, async (parent, name, records) => {
-    const record = records.find(({ after }) => after === digest)
-    if (record === undefined) return false
-    let file: Descriptor
-    try {
-      file = await fs.openAppend(parent, namesFor(name).record(record.sequence))
-    } catch (error) {
-      // A newer publication has just retired it.
-      if (codeOf(error) === 'ENOENT') return false
-      throw error
-    }
-    try {
-      await fs.write(file, line)
-    } finally {
-      await fs.close(file)
-    }
-    return true
-  })
-  return done ?? false
-}
-
-/** Records that a hook has run for the publication with this digest. False where a newer one has taken its place. */
-export async function completeHook(
-  fs: FileSystem,
-  target: string,
-  digest: string,
-  hook: string,
-): Promise<boolean> {
-  return append(fs, target, digest, encodeAppendix({ hook }))
-}
-
-/** Records newer versions of some of the objects, which gave the same content: no older ones are taken after a restart. */
-export async function recordObjects(
-  fs: FileSystem,
-  target: string,
-  digest: string,
-  objects: readonly RecordedObject[],
-): Promise<boolean> {
-  return append(fs, target, digest, encodeAppendix({ objects }))
 }

@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs'
+import * as native from '../../native/index.js'
 import type { Descriptor, Mount } from './file-system.js'
 
 /*
- * Which mount a descriptor is on, and whether durability is proven there. The mount's ID comes from
- * /proc/self/fdinfo/N, which tells two mounts of one file system apart, as st_dev does not, and finds btrfs subvolumes,
- * whose st_dev is in no table (proc(5), fs/proc/fd.c). procfs never waits for a disk, so it is read at once.
+ * Which mount a descriptor is on, and whether durability is proven there. The mount's ID tells two mounts of one file
+ * system apart, as st_dev does not, and finds btrfs subvolumes, whose st_dev is in no table. It comes from statx(2), on
+ * older kernels from /proc/self/fdinfo/N (proc(5), fs/proc/fd.c). None of it waits for a disk, so it is asked at once.
  */
 export function mountOf(descriptor: Descriptor): Mount {
-  const information = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')
-  const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
+  const id = native.mountId(descriptor) ?? idFromProcess(descriptor)
   return { id, ...kindOf(id) }
+}
+
+/** What a kernel before 5.8 tells of it. */
+export function idFromProcess(descriptor: Descriptor): number {
+  const information = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')
+  return Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)
 }
 
 /** What is known of mounts by ID, for as long as `freshness`: a node can have thousands, and IDs are given out again. */

@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { constants, promises as fsp } from 'node:fs'
 import * as fs from 'node:fs'
-import { promisify } from 'node:util'
+import { constants } from 'node:fs'
 import * as native from '../../native/index.js'
 import { lookAt, toAttributes } from './attributes.js'
-import { isSystemFailure, toError } from './errors.js'
-import type { Attributes, Descriptor, FileSystem, Mount, Outcomes, RenameMode } from './file-system.js'
-import { decodeName, pathInside } from './file-names.js'
+import { isSystemFailure } from './errors.js'
+import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from './file-system.js'
+import { pathInside } from './file-names.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { mountOf } from './mount.js'
+import { call, callNow, type Done, tell, told } from './node-calls.js'
+import { listEntries, listNames } from './node-listing.js'
+import { ReadBuffers } from './read-buffers.js'
 import { openPathNoSymlinks } from './open-path.js'
+import { OpenPaths } from './open-paths.js'
 import { startWriteOutAll, syncAll } from './node-sync.js'
 
 /*
@@ -18,40 +21,34 @@ import { startWriteOutAll, syncAll } from './node-sync.js'
  * disk on the event loop.
  */
 
-const open = promisify(fs.open)
-const writeDescriptor = promisify(fs.write)
-const readDescriptor = promisify(fs.read)
-const fchmod = promisify(fs.fchmod)
-const fchown = promisify(fs.fchown)
-
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } =
   constants
-
-/** Bytes read at a time: what stays in memory of a file that is compared. */
-const pieceSize = 256 * 1024
 
 const labelAttribute = 'security.selinux'
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
-  /** What a descriptor was opened as: for errors that a person can read. */
-  readonly #paths = new Map<Descriptor, string>()
+  readonly #paths = new OpenPaths()
   readonly #written = new Set<Descriptor>()
+  readonly #buffers = new ReadBuffers()
   #boot: string | undefined
 
-  async openPath(path: string): Promise<Descriptor> {
-    return this.#opened(path, openPathNoSymlinks(path))
+  openPath(path: string): Promise<Descriptor> {
+    return this.#opened(
+      path,
+      told(() => path, openPathNoSymlinks(path)),
+    )
   }
 
-  async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
+  openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
     return this.#open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   }
 
-  async openFile(parent: Descriptor, name: string): Promise<Descriptor> {
+  openFile(parent: Descriptor, name: string): Promise<Descriptor> {
     return this.#open(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  async openAppend(parent: Descriptor, name: string): Promise<Descriptor> {
+  openAppend(parent: Descriptor, name: string): Promise<Descriptor> {
     return this.#open(parent, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
   }
 
@@ -70,86 +67,94 @@ export class NodeFileSystem implements FileSystem {
     return this.#open(parent, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  async createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {
-    await this.#named(parent, name, (path) => fsp.mkdir(path, mode))
+  createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {
+    return this.#named(parent, name, (path, done) => fs.mkdir(path, mode, done))
   }
 
-  async createLink(parent: Descriptor, name: string, text: string): Promise<void> {
-    await this.#named(parent, name, (path) => fsp.symlink(text, path))
+  createLink(parent: Descriptor, name: string, text: string): Promise<void> {
+    return this.#named(parent, name, (path, done) => fs.symlink(text, path, done))
   }
 
-  async readLink(parent: Descriptor, name: string): Promise<string> {
-    return this.#named(parent, name, (path) => fsp.readlink(path))
+  readLink(parent: Descriptor, name: string): Promise<string> {
+    return this.#named<string>(parent, name, (path, done) => fs.readlink(path, done))
   }
 
-  async readLinkPath(path: string): Promise<string> {
-    return fsp.readlink(path)
+  readLinkPath(path: string): Promise<string> {
+    return call<string>(
+      () => path,
+      (done) => fs.readlink(path, done),
+    )
   }
 
-  async list(directory: Descriptor): Promise<string[]> {
-    const reading = fsp.readdir(`/proc/self/fd/${directory}`, { encoding: 'buffer' })
-    return (await this.#told(this.#pathOf(directory), reading)).map(decodeName)
+  list(directory: Descriptor): Promise<string[]> {
+    return listNames(() => this.#paths.of(directory), `/proc/self/fd/${directory}`)
   }
 
-  async look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
-    return this.#named(parent, name, lookAt)
+  entries(directory: Descriptor): Promise<Entry[]> {
+    return listEntries(() => this.#paths.of(directory), `/proc/self/fd/${directory}`)
   }
 
-  async lookPath(path: string): Promise<Attributes | undefined> {
+  look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
+    return lookAt(pathInside(`/proc/self/fd/${parent}`, name), () => this.#paths.inside(parent, name))
+  }
+
+  lookPath(path: string): Promise<Attributes | undefined> {
     return lookAt(path)
   }
 
   attributes(descriptor: Descriptor): Promise<Attributes> {
     // At once: an open inode's attributes are in memory. A hop to a thread would cost thirty times the call.
-    return this.#toldNow(this.#pathOf(descriptor), () =>
-      toAttributes(fs.fstatSync(descriptor, { bigint: true })),
+    return callNow(
+      () => this.#paths.of(descriptor),
+      () => toAttributes(fs.fstatSync(descriptor, { bigint: true })),
     )
   }
 
   async write(file: Descriptor, bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await this.#told(
-        this.#pathOf(file),
-        writeDescriptor(file, bytes, done, bytes.length - done, null),
+      done += await this.#held<number>(file, (told) =>
+        fs.write(file, bytes, done, bytes.length - done, null, told),
       )
-      done += bytesWritten
     }
   }
 
-  async *read(file: Descriptor): AsyncIterable<Uint8Array> {
-    const { size } = await this.attributes(file)
-    const buffer = Buffer.allocUnsafe(Math.min(pieceSize, Math.max(size + 1, 512)))
-    for (let position = 0; ;) {
-      const { bytesRead } = await this.#told(
-        this.#pathOf(file),
-        readDescriptor(file, buffer, 0, buffer.length, position),
-      )
-      if (bytesRead === 0) return
-      position += bytesRead
-      yield buffer.subarray(0, bytesRead)
-      // A short read that reaches the size is the end: one call less for each file.
-      if (bytesRead < buffer.length && position >= size) return
+  async *read(file: Descriptor, known?: number): AsyncIterable<Uint8Array> {
+    const size = known ?? (await this.attributes(file)).size
+    const buffer = this.#buffers.take(size)
+    try {
+      for (let position = 0; ;) {
+        const bytesRead = await this.#held<number>(file, (told) =>
+          fs.read(file, buffer, 0, buffer.length, position, told),
+        )
+        if (bytesRead === 0) return
+        position += bytesRead
+        yield buffer.subarray(0, bytesRead)
+        // A short read that reaches the size is the end: one call less for each file.
+        if (bytesRead < buffer.length && position >= size) return
+      }
+    } finally {
+      this.#buffers.giveBack(buffer)
     }
   }
 
-  async setMode(descriptor: Descriptor, mode: number): Promise<void> {
-    await this.#told(this.#pathOf(descriptor), fchmod(descriptor, mode))
+  setMode(descriptor: Descriptor, mode: number): Promise<void> {
+    return this.#held(descriptor, (done) => fs.fchmod(descriptor, mode, done))
   }
 
-  async setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
-    await this.#told(this.#pathOf(descriptor), fchown(descriptor, uid, gid))
+  setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
+    return this.#held(descriptor, (done) => fs.fchown(descriptor, uid, gid, done))
   }
 
-  async setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
-    await this.#named(parent, name, (path) => fsp.lchown(path, uid, gid))
+  setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
+    return this.#named(parent, name, (path, done) => fs.lchown(path, uid, gid, done))
   }
 
-  async label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
-    return this.#told(this.#pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
+  label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
+    return told(() => this.#paths.of(descriptor), native.getAttribute(descriptor, labelAttribute))
   }
 
-  async setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
-    await this.#told(this.#pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
+  setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
+    return told(() => this.#paths.of(descriptor), native.setAttribute(descriptor, labelAttribute, label))
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
@@ -161,22 +166,22 @@ export class NodeFileSystem implements FileSystem {
     return this.#toldEach(descriptors, outcomes)
   }
 
-  async rename(
+  rename(
     fromParent: Descriptor,
     from: string,
     toParent: Descriptor,
     to: string,
     mode: RenameMode,
   ): Promise<void> {
-    await this.#told(`${this.#pathOf(toParent)}/${to}`, native.rename(fromParent, from, toParent, to, mode))
+    return told(() => this.#paths.inside(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 
-  async removeFile(parent: Descriptor, name: string): Promise<void> {
-    await this.#named(parent, name, (path) => fsp.unlink(path))
+  removeFile(parent: Descriptor, name: string): Promise<void> {
+    return this.#named(parent, name, (path, done) => fs.unlink(path, done))
   }
 
-  async removeDirectory(parent: Descriptor, name: string): Promise<void> {
-    await this.#named(parent, name, (path) => fsp.rmdir(path))
+  removeDirectory(parent: Descriptor, name: string): Promise<void> {
+    return this.#named(parent, name, (path, done) => fs.rmdir(path, done))
   }
 
   tryLock(lock: Descriptor): boolean {
@@ -184,19 +189,25 @@ export class NodeFileSystem implements FileSystem {
   }
 
   mount(descriptor: Descriptor): Promise<Mount> {
-    return this.#toldNow(this.#pathOf(descriptor), () => mountOf(descriptor))
+    return callNow(
+      () => this.#paths.of(descriptor),
+      () => mountOf(descriptor),
+    )
   }
 
   close(descriptor: Descriptor): Promise<void> {
     this.#written.delete(descriptor)
-    // At once: no local file system writes at a close (network ones do; they cannot exchange).
-    const closing = this.#toldNow(this.#pathOf(descriptor), () => fs.closeSync(descriptor))
-    this.#paths.delete(descriptor)
-    return closing
+    const path = this.#paths.of(descriptor)
+    this.#paths.forget(descriptor)
+    const named = (): string => path
+    // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
+    // done at once: no local file system writes at it (network ones do; they cannot exchange).
+    if (isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
+    return callNow(named, () => fs.closeSync(descriptor))
   }
 
   async bootId(): Promise<string> {
-    this.#boot ??= (await fsp.readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+    this.#boot ??= (await fs.promises.readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
     return this.#boot
   }
 
@@ -208,60 +219,47 @@ export class NodeFileSystem implements FileSystem {
     return Date.now()
   }
 
-  #pathOf(descriptor: Descriptor): string {
-    return this.#paths.get(descriptor) ?? `descriptor ${descriptor}`
-  }
-
-  async #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
+  #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
     return this.#opened(
-      `${this.#pathOf(parent)}/${name}`.replace(/^\/\//, '/'),
-      open(pathInside(`/proc/self/fd/${parent}`, name), flags, 0o600),
+      this.#paths.inside(parent, name),
+      this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done)),
     )
   }
 
   async #opened(path: string, opening: Promise<Descriptor>): Promise<Descriptor> {
-    const descriptor = await this.#told(path, opening)
-    this.#paths.set(descriptor, path)
+    const descriptor = await opening
+    this.#paths.remember(descriptor, path)
     return descriptor
   }
 
-  async #named<T>(parent: Descriptor, name: string, call: (path: string | Buffer) => Promise<T>): Promise<T> {
-    return this.#told(
-      `${this.#pathOf(parent)}/${name}`.replace(/^\/\//, '/'),
-      call(pathInside(`/proc/self/fd/${parent}`, name)),
+  /** A call on a name inside an open directory. */
+  #named<T = void>(
+    parent: Descriptor,
+    name: string,
+    start: (path: string | Buffer, done: Done<T>) => void,
+  ): Promise<T> {
+    return call<T>(
+      () => this.#paths.inside(parent, name),
+      (done) => start(pathInside(`/proc/self/fd/${parent}`, name), done),
     )
   }
 
-  /** Lets an error name the path that a person knows, not /proc/self/fd. */
-  async #told<T>(path: string, call: Promise<T>): Promise<T> {
-    try {
-      return await call
-    } catch (error) {
-      throw tell(path, error)
-    }
-  }
-
-  #toldNow<T>(path: string, call: () => T): Promise<T> {
-    try {
-      return Promise.resolve(call())
-    } catch (error) {
-      return Promise.reject(tell(path, error))
-    }
+  /** A call on something open. */
+  #held<T = void>(descriptor: Descriptor, start: (done: Done<T>) => void): Promise<T> {
+    return call<T>(() => this.#paths.of(descriptor), start)
   }
 
   #toldEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
     return outcomes.map((outcome, index) =>
-      outcome === undefined ? undefined : tell(this.#pathOf(descriptors[index] ?? -1), outcome),
+      outcome === undefined ? undefined : tell(this.#paths.of(descriptors[index] ?? -1), outcome),
     )
   }
 }
 
-function tell(path: string, error: unknown): Error {
-  if (!isSystemFailure(error)) return toError(error)
-  // libuv has no name for EDQUOT, EUCLEAN and some more.
-  const { errno } = error as NodeJS.ErrnoException
-  if (error.code.startsWith('Unknown') && errno !== undefined) error.code = native.errnoName(Math.abs(errno))
-  error.path = path
-  error.message = `${error.syscall} ${path}: ${error.code}`
-  return error
+function isNameless(descriptor: Descriptor): boolean {
+  try {
+    return fs.fstatSync(descriptor).nlink === 0
+  } catch {
+    return false
+  }
 }

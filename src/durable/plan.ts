@@ -1,5 +1,5 @@
 import { compare } from './inspect.js'
-import type { Publication } from './publication.js'
+import type { TargetPublication } from './publication.js'
 import type { Outcome } from './types.js'
 
 export interface DirectoryChange {
@@ -24,7 +24,7 @@ const kinds = {
 } as const
 
 /** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
-export async function plan(publication: Publication): Promise<DirectoryPlanResult> {
+export async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
   try {
     const { outcome, wanted, found } = await publication.preview()
     const files = new Set(wanted.entries.filter(({ type }) => type === 'file').map(({ path }) => path))

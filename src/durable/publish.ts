@@ -1,7 +1,9 @@
-import { barrier, closeSynced, type Pending, StagedFiles } from './barrier.js'
+import { barrier, closeSynced, StagedFiles } from './barrier.js'
 import { DurableWriteError, toError } from './errors.js'
 import { inParallel } from './parallel.js'
-import type { Publication, SharedDirectory } from './publication.js'
+import { Parents } from './parents.js'
+import type { TargetPublication } from './publication.js'
+import { merged } from './shared-directories.js'
 import type { ReplaceResult } from './types.js'
 
 export type PublishOutcome = ReplaceResult | { error: DurableWriteError }
@@ -14,15 +16,18 @@ const targetsAtATime = 8
  * target's fault discards that target alone. Rejects, before anything is made, when two targets are the same or nested.
  */
 export async function publish(
-  publications: readonly Publication[],
+  publications: readonly TargetPublication[],
   signal?: AbortSignal,
 ): Promise<PublishOutcome[]> {
-  const outcomes = new Map<Publication, PublishOutcome>()
-  const going = (): Publication[] => publications.filter((publication) => !outcomes.has(publication))
+  const [first] = publications
+  if (!first) return []
+  const parents = new Parents(first.fs)
+  const outcomes = new Map<TargetPublication, PublishOutcome>()
+  const going = (): TargetPublication[] => publications.filter((publication) => !outcomes.has(publication))
   const each = async (
-    items: readonly Publication[],
+    items: readonly TargetPublication[],
     doing: string,
-    task: (publication: Publication) => Promise<void>,
+    task: (publication: TargetPublication) => Promise<void>,
     width = targetsAtATime,
   ): Promise<void> =>
     inParallel(items, width, async (publication) => {
@@ -32,7 +37,7 @@ export async function publish(
         await end(publication, error, doing)
       }
     })
-  const end = async (publication: Publication, error: unknown, doing: string): Promise<void> => {
+  const end = async (publication: TargetPublication, error: unknown, doing: string): Promise<void> => {
     outcomes.set(publication, { error: faultOf(publication, error, doing) })
     if (!publication.published) await publication.discard()
   }
@@ -40,23 +45,23 @@ export async function publish(
   try {
     // 1. Resolve and lock; 2. recover; 3. unchanged?
     await each(publications, 'could not resolve', async (publication) => {
-      await publication.resolve()
+      await publication.site.resolve(parents)
     })
     refuseNested(going())
     await each(going(), 'could not open the parent of', (publication) => publication.openParent())
-    const inOrder = going().sort((a, b) => (a.identity < b.identity ? -1 : 1))
+    const inOrder = going().sort((a, b) => (a.site.identity < b.site.identity ? -1 : 1))
     refuseSame(inOrder)
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
     await each(inOrder, 'could not lock', (publication) => publication.lock(signal), 1)
     await each(going(), 'could not prepare', async (publication) => {
-      const result = await publication.prepare()
+      const result = await publication.prepare(parents)
       if (result) outcomes.set(publication, result)
     })
 
     // 4. Stage.
-    const [first] = going()
-    if (!first) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
-    const staged = new StagedFiles<Publication>(first.fs)
+    if (going().length === 0)
+      return publications.map((publication) => outcomes.get(publication) ?? unreachable())
+    const staged = new StagedFiles<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) => publication.stage(staged))
 
     // 5. Barrier 1.
@@ -86,14 +91,14 @@ export async function publish(
     })
     return publications.map((publication) => outcomes.get(publication) ?? unreachable())
   } finally {
-    await Promise.all(publications.map((publication) => publication.close()))
+    await Promise.all([...publications, parents].map((held) => held.close()))
   }
 }
 
 async function firstBarrier(
-  publications: readonly Publication[],
-  staged: StagedFiles<Publication>,
-): Promise<Map<Publication, Error>> {
+  publications: readonly TargetPublication[],
+  staged: StagedFiles<TargetPublication>,
+): Promise<Map<TargetPublication, Error>> {
   const [fs] = publications.map((publication) => publication.fs)
   if (!fs) return new Map()
   const going = new Set(publications)
@@ -108,7 +113,9 @@ async function firstBarrier(
   return failures
 }
 
-async function secondBarrier(publications: readonly Publication[]): Promise<Map<Publication, Error>> {
+async function secondBarrier(
+  publications: readonly TargetPublication[],
+): Promise<Map<TargetPublication, Error>> {
   const [first] = publications
   if (!first) return new Map()
   return barrier(
@@ -117,24 +124,9 @@ async function secondBarrier(publications: readonly Publication[]): Promise<Map<
   )
 }
 
-/** A directory that several targets share is synced once, for all of them. */
-function merged(
-  publications: readonly Publication[],
-  directoriesOf: (publication: Publication) => readonly SharedDirectory[],
-): Pending<Publication>[] {
-  const byKey = new Map<string, Pending<Publication>>()
-  for (const publication of publications) {
-    for (const { descriptor, key } of directoriesOf(publication)) {
-      const owners = [...(byKey.get(key)?.owners ?? []), publication]
-      byKey.set(key, { descriptor, type: 'directory', owners })
-    }
-  }
-  return [...byKey.values()]
-}
-
-function refuseNested(publications: readonly Publication[]): void {
+function refuseNested(publications: readonly TargetPublication[]): void {
   const paths = publications
-    .map((publication) => ({ publication, real: publication.realPath }))
+    .map((publication) => ({ publication, real: publication.site.realPath }))
     .sort((a, b) => (a.real < b.real ? -1 : 1))
   for (const { publication, real } of paths) {
     const above = paths.find(
@@ -146,10 +138,10 @@ function refuseNested(publications: readonly Publication[]): void {
 }
 
 /** Two paths that are one target by a bind mount. */
-function refuseSame(inOrder: readonly Publication[]): void {
+function refuseSame(inOrder: readonly TargetPublication[]): void {
   inOrder.forEach((publication, index) => {
     const next = inOrder[index + 1]
-    if (next?.identity === publication.identity) {
+    if (next?.site.identity === publication.site.identity) {
       throw new TypeError(`${publication.path} and ${next.path} are the same target`)
     }
   })
@@ -164,7 +156,7 @@ function abandoned(path: string): DurableWriteError {
 }
 
 /** Not even a defect of this program may keep the rest of a batch from its barriers. */
-function faultOf(publication: Publication, error: unknown, doing: string): DurableWriteError {
+function faultOf(publication: TargetPublication, error: unknown, doing: string): DurableWriteError {
   try {
     return publication.fault(error, doing)
   } catch (defect) {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { codeOf } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
@@ -63,7 +63,7 @@ function encodeLine(value: object): Uint8Array {
 }
 
 function checksum(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
 
 /** undefined for a record that is torn, or not of this target. */
@@ -117,38 +117,50 @@ export interface Records {
   readonly valid: readonly StoredRecord[]
   /** Sequences of the torn ones. */
   readonly torn: readonly number[]
+  /** Sequences whose names somebody else has taken: they are left alone, and no record of ours can have them. */
+  readonly taken: ReadonlySet<number>
   /** Random parts of the names of staging directories or files. */
   readonly staging: readonly string[]
   /** A record went between the listing and its reading: its successor may have come after the listing. */
   readonly missed: boolean
 }
 
-/** Reads everything of this target's own form in its parent. */
+/** The sequence of the next record: above every record's, and free. Nobody else's file can raise it beyond all bounds. */
+export function nextSequence({ valid, torn, taken }: Pick<Records, 'valid' | 'torn' | 'taken'>): number {
+  let sequence = Math.max(0, ...torn, ...valid.map((record) => record.sequence)) + 1
+  while (taken.has(sequence)) sequence++
+  return sequence
+}
+
+/** Reads everything of this target's own form in its parent; `listing`: the names there, where they are known. */
 export async function readRecords(
   fs: FileSystem,
   parent: Descriptor,
   name: string,
   names: TargetNames,
+  listing?: readonly string[],
 ): Promise<Records> {
   const boot = await fs.bootId()
   const valid: StoredRecord[] = []
   const torn: number[] = []
+  const taken = new Set<number>()
   const staging: string[] = []
   let missed = false
-  for (const entry of await fs.list(parent)) {
+  for (const entry of listing ?? (await fs.list(parent))) {
     const random = names.stagingOf(entry)
     if (random !== undefined) staging.push(random)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
     const text = await readRecordFile(fs, parent, entry)
     if (text === undefined) missed = true
+    if (text === null) taken.add(sequence)
     if (typeof text !== 'string') continue
     const record = parseRecord(text, name, sequence, boot)
     if (record) valid.push(record)
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, staging, missed }
+  return { valid, torn, taken, staging, missed }
 }
 
 /**
@@ -169,12 +181,12 @@ async function readRecordFile(
     throw error
   }
   try {
-    const { type, uid, mode } = await fs.attributes(file)
+    const { type, uid, mode, size } = await fs.attributes(file)
     const own = uid === 0 || uid === fs.user.uid
     if (type !== 'file' || !own || (mode & 0o022) !== 0) return null
     const pieces: Buffer[] = []
     // A copy of each piece: the file system reuses its buffer.
-    for await (const piece of fs.read(file)) pieces.push(Buffer.from(piece))
+    for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))
     return Buffer.concat(pieces).toString('utf8')
   } finally {
     await fs.close(file)

@@ -1,8 +1,8 @@
 import type { Log } from '../log.js'
 import { unfit } from './errors.js'
-import type { Descriptor, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { readRecords, type StoredRecord } from './record.js'
+import { nextSequence, readRecords, type StoredRecord } from './record.js'
 import { remove } from './remove.js'
 import type { Tree } from './tree.js'
 
@@ -13,8 +13,10 @@ export interface RecoveryRequest {
   readonly path: string
   readonly name: string
   readonly names: TargetNames
-  /** What the target holds now; undefined where there is none. */
-  readonly tree: Tree | undefined
+  /** The target itself, undefined where there is none, and what it holds: nothing known where its form is broken. */
+  readonly found: { readonly attributes: Attributes; readonly tree: Tree | undefined } | undefined
+  /** The names in the parent, listed under the lock, where they are known. */
+  readonly listing?: readonly string[] | undefined
   readonly log: Log
   /** Staging names are shared with other targets, of whose durability the records of this one tell nothing. */
   readonly sharedStaging: boolean
@@ -51,10 +53,11 @@ export interface Recovery {
  */
 export async function recover(request: RecoveryRequest): Promise<Recovery> {
   const { fs, parent, name, names } = request
-  const { valid, torn, staging } = await readRecords(fs, parent, name, names)
+  const records = await readRecords(fs, parent, name, names, request.listing)
+  const { valid, torn, staging } = records
   await refuseOneInode(request, staging)
-  const exists = (await fs.look(parent, name)) !== undefined
-  const { tree } = request
+  const exists = request.found !== undefined
+  const tree = request.found?.tree
   const [newest] = valid
   if (torn.length > 0 && newest === undefined) {
     request.log.warn(
@@ -64,20 +67,19 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
   }
   const digest = tree?.digest ?? null
   const current = valid.find((record) => record.after === digest)
-  const nextSequence = Math.max(0, ...torn, ...valid.map(({ sequence }) => sequence)) + 1
   // A record may be of a publication that was given up before its exchange: what that found is not ours by it.
   const recorded = valid.some((record) => record.after === digest || record.owned || record.settled)
-  const found = { exists, newest, tree, current, recorded, nextSequence }
+  const known = { exists, newest, tree, current, recorded, nextSequence: nextSequence(records) }
   const staged = staging.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))
   const inOrder = (sequences: number[]): string[] => sequences.sort((a, b) => a - b).map(names.record)
   if (!isKnown(valid, current, digest, exists)) {
-    return { ...found, leftovers: [...staged, ...inOrder([...gone, ...kept])] }
+    return { ...known, leftovers: [...staged, ...inOrder([...gone, ...kept])] }
   }
   const later = [...(request.sharedStaging ? staged : []), ...inOrder(kept)]
   const others = [...(request.sharedStaging ? [] : staged), ...inOrder(gone)]
-  if (request.lookOnly) return { ...found, leftovers: others }
+  if (request.lookOnly) return { ...known, leftovers: others }
   const left: string[] = []
   for (const entry of others) {
     try {
@@ -90,7 +92,7 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
       left.push(entry)
     }
   }
-  return { ...found, leftovers: [...left, ...later] }
+  return { ...known, leftovers: [...left, ...later] }
 }
 
 /** Records that say nothing any more: all but the current one; without one, only what was given up before its exchange. */
@@ -126,8 +128,8 @@ function sequencesOf(records: readonly StoredRecord[]): number[] {
 
 /** An ext4 without a journal can leave target and staging as two names of one directory: each removal would be both. */
 async function refuseOneInode(request: RecoveryRequest, staging: readonly string[]): Promise<void> {
-  const { fs, parent, name, names, path } = request
-  const target = await fs.look(parent, name)
+  const { fs, parent, names, path } = request
+  const target = request.found?.attributes
   for (const random of staging) {
     const entry = await fs.look(parent, names.staging(random))
     if (target?.type === 'directory' && entry?.inode === target.inode && entry.device === target.device) {

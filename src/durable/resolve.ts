@@ -122,17 +122,13 @@ function isTrusted(fs: FileSystem, link: Attributes, holder: Attributes): boolea
 export interface Parent {
   readonly directory: Descriptor
   readonly attributes: Attributes
-  /** Directories that must be synced with a first publication: each that was made, and what holds it. */
-  readonly made: readonly Descriptor[]
 }
 
 /** Makes the missing ancestors, 0755, and opens the parent. */
 export async function openParent(scope: Scope, place: Place): Promise<Parent> {
   const { fs } = scope
   let directory = place.anchor
-  const made: Descriptor[] = []
   for (const part of place.missing) {
-    made.push(directory)
     const own = await makeDirectory(fs, directory, part)
     directory = await scope.keep(fs.openDirectory(directory, part))
     if (own && (await fs.attributes(directory)).mode !== ancestorMode) {
@@ -148,7 +144,7 @@ export async function openParent(scope: Scope, place: Place): Promise<Parent> {
       { code: 'EPERM', syscall: 'fstat', path: place.realParent },
     )
   }
-  return { directory, attributes, made }
+  return { directory, attributes }
 }
 
 /** Whether it was made here; somebody else may have been quicker. */
@@ -164,9 +160,9 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
 }
 
 /**
- * Opens every ancestor of the parent up to the root of its mount. A predecessor that was killed may have made them
- * without a sync, and nothing on them tells: so a first publication syncs them all. Those that this user may not read
- * were not made by this user.
+ * Opens every ancestor of the parent up to the root of its mount. This process may have made them, or a predecessor that was
+ * killed before its sync, and nothing on them tells: so a first publication syncs them all. Those that this user may not
+ * read were not made by this user.
  */
 export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
   const { fs } = scope

@@ -26,6 +26,11 @@ export class Labels {
   }
 }
 
+/** With what mode a directory is staged: nobody else may write there yet, and this user always may. */
+export function stagingMode(mode: number): number {
+  return 0o700 | (mode & 0o755)
+}
+
 export interface StagedTree {
   /** The staged directory and its subdirectories, open. */
   readonly directories: readonly Descriptor[]
@@ -54,7 +59,7 @@ export async function stageTree<T>(
   }
   for (const path of plan.directories) {
     const [parent, name] = directoryOf(path)
-    await fs.createDirectory(parent, name)
+    await fs.createDirectory(parent, name, stagingMode(plan.mode))
     directories.set(path, await staged.room(() => scope.keep(fs.openDirectory(parent, name))))
   }
   await inParallel(plan.files, writers, async (file) => {

@@ -1,5 +1,4 @@
 import type { StagedFiles } from './barrier.js'
-import { refuseOtherMount, refuseOtherThanDirectory } from './directory-publication.js'
 import { failureOf, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
@@ -13,15 +12,18 @@ import {
   topNames,
 } from './generation.js'
 import { readRecords } from './record.js'
-import { Publication, type SharedDirectory } from './publication.js'
+import { type Current, TargetPublication } from './publication.js'
+import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { adorn, Labels, stageTree } from './stage.js'
+import { type SharedDirectory, sharedDirectory } from './shared-directories.js'
+import { adorn, Labels, stageTree, stagingMode } from './stage.js'
 import { type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
+import { isVisible } from './visible-rename.js'
 
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
-export class SymlinkPublication extends Publication {
+export class SymlinkPublication extends TargetPublication {
   readonly kind = 'symlink'
   protected readonly wanted: Tree
   readonly #names: Set<string>
@@ -53,13 +55,14 @@ export class SymlinkPublication extends Publication {
     refuseOtherThanDirectory(this.path, found)
   }
 
-  protected async readCurrent(): Promise<Tree | undefined> {
-    const { directory, attributes } = this.parent
+  protected async readCurrent(): Promise<Current | undefined> {
+    const { directory } = this
     const found = await this.fs.look(directory, this.name)
     if (found === undefined) return undefined
     this.refuseKind(found)
     this.#target ??= await this.scope.keep(this.fs.openDirectory(directory, this.name))
-    await refuseOtherMount(this.fs, this.path, this.#target, this.mount.id, attributes.device)
+    const { mount, parent } = this.site
+    await refuseOtherMount(this.fs, this.path, this.#target, mount.id, parent.attributes.device)
     const entries = await this.fs.list(this.#target)
     const generation = await currentGeneration(this.fs, this.#target)
     const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
@@ -70,12 +73,13 @@ export class SymlinkPublication extends Publication {
         { code: 'EEXIST', syscall: 'lstat', path: this.path },
       )
     }
-    return readGeneration(this.fs, this.#target, (await this.fs.label(this.#target)) !== undefined)
+    const labels = (await this.fs.label(this.#target)) !== undefined
+    return { attributes: found, tree: await readGeneration(this.fs, this.#target, labels) }
   }
 
   /** `..data` is gone or leads nowhere, but this program has published here in this form: drift, to be repaired. */
   async #isRecorded(): Promise<boolean> {
-    const { valid } = await readRecords(this.fs, this.parent.directory, this.name, this.names)
+    const { valid } = await readRecords(this.fs, this.directory, this.name, this.names)
     return valid[0]?.kind === this.kind
   }
 
@@ -93,14 +97,14 @@ export class SymlinkPublication extends Publication {
     return strays.length === 0
   }
 
-  protected async stageContent(staged: StagedFiles<Publication>): Promise<Descriptor[]> {
-    const { directory } = this.parent
+  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
+    const { directory } = this
     const generation = generationName(this.recovery?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
     let target = this.#target
     if (target === undefined) {
       const name = this.names.staging(this.random)
-      await this.fs.createDirectory(directory, name)
+      await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
       this.#generation = generation
       target = await staged.room(() => this.scope.keep(this.fs.openDirectory(directory, name)))
     } else {
@@ -108,7 +112,7 @@ export class SymlinkPublication extends Publication {
       // Our own name, under the lock: what a predecessor left.
       await remove(this.fs, target, nextDataLink)
     }
-    await this.fs.createDirectory(target, generation)
+    await this.fs.createDirectory(target, generation, stagingMode(this.plan.mode))
     this.#generation = generation
     const holder = target
     const root = await staged.room(() => this.scope.keep(this.fs.openDirectory(holder, generation)))
@@ -120,7 +124,7 @@ export class SymlinkPublication extends Publication {
     }
     // The target that is in use gets its mode once the new content is visible: given up, it is what it was.
     if (first) await adorn(this.fs, target, this.plan.owner, this.plan.mode, undefined)
-    if (!first) this.#targetDirectory = { descriptor: target, key: await this.keyOf(target) }
+    if (!first) this.#targetDirectory = await sharedDirectory(this.fs, target)
     if (first) this.#staged = await this.fs.attributes(target)
     return [...tree.directories, target]
   }
@@ -150,8 +154,9 @@ export class SymlinkPublication extends Publication {
     const target = this.#target
     if (target === undefined || this.#generation === undefined) throw new Error('stage() comes first')
     const failure = await failureOf(this.fs.rename(target, nextDataLink, target, dataLink, 'replace'))
-    this.published = await this.isVisible(
+    this.published = await isVisible(
       async () => (await currentGeneration(this.fs, target)) === this.#generation,
+      this.blind,
     )
     if (this.published) return
     if (failure !== undefined) throw failure
@@ -195,7 +200,7 @@ export class SymlinkPublication extends Publication {
   protected async discardContent(): Promise<void> {
     if (this.#generation === undefined) return
     if (this.#target === undefined) {
-      await remove(this.fs, this.parent.directory, this.names.staging(this.random))
+      await remove(this.fs, this.directory, this.names.staging(this.random))
       return
     }
     await remove(this.fs, this.#target, nextDataLink)

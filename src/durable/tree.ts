@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { Digest, type EntryHead } from './digest.js'
-import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, EntryType, FileSystem } from './file-system.js'
 import { compareBytes, type DirectoryPlan, type PlannedFile } from './request.js'
 import { Scope } from './scope.js'
 import type { Owner } from './types.js'
@@ -22,12 +22,15 @@ export interface Tree {
 export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
   const scope = new Scope(fs)
   try {
-    const found: Found[] = [{ path: '', attributes: await fs.attributes(root), parent: root, name: '' }]
+    const found: Found[] = [{ path: '', type: 'directory', parent: root, name: '', opened: root }]
     await walk(scope, root, '', found)
     found.sort((a, b) => compareBytes(a.path, b.path))
     const digest = new Digest()
     const entries: TreeEntry[] = []
-    for (const entry of found) entries.push(await readEntry(scope, entry, digest, labels))
+    for (const entry of found) {
+      const read = await readEntry(scope, entry, digest, labels)
+      if (read) entries.push(read)
+    }
     return { entries, digest: digest.text() }
   } finally {
     await scope.closeAll()
@@ -38,10 +41,9 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
 export async function readFileTree(fs: FileSystem, parent: Descriptor, name: string): Promise<Tree> {
   const scope = new Scope(fs)
   try {
-    const file = await scope.keep(fs.openFile(parent, name))
     const digest = new Digest()
-    const attributes = await fs.attributes(file)
-    const entry = await readFile(fs, file, { path: '', attributes, parent, name }, digest, true)
+    const file = await scope.keep(fs.openFile(parent, name))
+    const entry = await readFile(fs, file, '', digest, true)
     return { entries: [entry], digest: digest.text() }
   } finally {
     await scope.closeAll()
@@ -74,82 +76,101 @@ function treeOfItems(
     const head: EntryHead = { type, path, mode, uid: owner.uid, gid: owner.gid }
     digest.entry(head, bytes?.length ?? 0)
     if (bytes) digest.content(bytes)
-    return { ...head, sha256: bytes ? createHash('sha256').update(bytes).digest('hex') : '' }
+    return { ...head, sha256: bytes ? hash('sha256', bytes) : '' }
   })
   return { entries, digest: digest.text() }
 }
 
 interface Found {
-  path: string
-  attributes: Attributes
+  readonly path: string
+  readonly type: EntryType
   /** The directory that holds it, and its name there. */
-  parent: Descriptor
-  name: string
+  readonly parent: Descriptor
+  readonly name: string
+  /** A directory, open. */
+  readonly opened?: Descriptor
 }
 
 async function walk(scope: Scope, directory: Descriptor, path: string, found: Found[]): Promise<void> {
-  for (const name of await scope.fs.list(directory)) {
-    const attributes = await scope.fs.look(directory, name)
-    if (attributes === undefined) continue
-    const entry = { path: path === '' ? name : `${path}/${name}`, attributes, parent: directory, name }
-    found.push(entry)
-    if (attributes.type === 'directory') {
-      await walk(scope, await scope.keep(scope.fs.openDirectory(directory, name)), entry.path, found)
+  for (const { name, type } of await scope.fs.entries(directory)) {
+    const entry = { path: path === '' ? name : `${path}/${name}`, type, parent: directory, name }
+    if (type !== 'directory') {
+      found.push(entry)
+      continue
     }
+    const opened = await scope.keep(scope.fs.openDirectory(directory, name))
+    found.push({ ...entry, opened })
+    await walk(scope, opened, entry.path, found)
   }
 }
 
-async function readEntry(scope: Scope, found: Found, digest: Digest, labels: boolean): Promise<TreeEntry> {
+/** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
+async function readEntry(
+  scope: Scope,
+  found: Found,
+  digest: Digest,
+  labels: boolean,
+): Promise<TreeEntry | undefined> {
   const { fs } = scope
-  const head = headOf(found)
-  switch (found.attributes.type) {
-    case 'file': {
-      const file = await scope.keep(fs.openFile(found.parent, found.name))
-      const entry = await readFile(fs, file, found, digest, labels)
-      await scope.close(file)
-      return entry
-    }
-    case 'symlink': {
-      const text = Buffer.from(await fs.readLink(found.parent, found.name))
-      digest.entry(head, text.length)
-      digest.content(text)
-      return { ...head, sha256: createHash('sha256').update(text).digest('hex') }
-    }
-    case 'directory': {
-      digest.entry(head, 0)
-      if (!labels) return { ...head, sha256: '' }
-      const opened = found.name === '' ? found.parent : await fs.openDirectory(found.parent, found.name)
-      try {
-        const label = await fs.label(opened)
-        return { ...head, sha256: '', ...(label && { label }) }
-      } finally {
-        if (found.name !== '') await fs.close(opened)
-      }
-    }
-    case 'other':
-      digest.entry(head, 0)
-      return { ...head, sha256: '' }
-  }
+  if (found.opened !== undefined) return readDirectory(fs, found.opened, found.path, digest, labels)
+  if (found.type !== 'file') return readOther(fs, found, digest)
+  const file = await scope.keep(fs.openFile(found.parent, found.name))
+  const entry = await readFile(fs, file, found.path, digest, labels)
+  await scope.close(file)
+  return entry
+}
+
+async function readDirectory(
+  fs: FileSystem,
+  directory: Descriptor,
+  path: string,
+  digest: Digest,
+  labels: boolean,
+): Promise<TreeEntry> {
+  const head = headOf(path, await fs.attributes(directory))
+  digest.entry(head, 0)
+  const label = labels ? await fs.label(directory) : undefined
+  return { ...head, sha256: '', ...(label && { label }) }
 }
 
 async function readFile(
   fs: FileSystem,
   file: Descriptor,
-  found: Found,
+  path: string,
   digest: Digest,
   labels: boolean,
 ): Promise<TreeEntry> {
-  const head = headOf(found)
-  digest.entry(head, found.attributes.size)
-  const hash = createHash('sha256')
-  for await (const piece of fs.read(file)) {
+  const attributes = await fs.attributes(file)
+  const head = headOf(path, attributes)
+  digest.entry(head, attributes.size)
+  const content = createHash('sha256')
+  for await (const piece of fs.read(file, attributes.size)) {
     digest.content(piece)
-    hash.update(piece)
+    content.update(piece)
   }
   const label = labels ? await fs.label(file) : undefined
-  return { ...head, sha256: hash.digest('hex'), ...(label && { label }) }
+  return { ...head, sha256: content.digest('hex'), ...(label && { label }) }
 }
 
-function headOf({ path, attributes }: Found): EntryHead {
-  return { type: attributes.type, path, mode: attributes.mode, uid: attributes.uid, gid: attributes.gid }
+/** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
+async function readOther(
+  fs: FileSystem,
+  { parent, name, path }: Found,
+  digest: Digest,
+): Promise<TreeEntry | undefined> {
+  const attributes = await fs.look(parent, name)
+  if (attributes === undefined) return undefined
+  const head = headOf(path, attributes)
+  if (attributes.type !== 'symlink') {
+    digest.entry(head, 0)
+    return { ...head, sha256: '' }
+  }
+  const text = Buffer.from(await fs.readLink(parent, name))
+  digest.entry(head, text.length)
+  digest.content(text)
+  return { ...head, sha256: hash('sha256', text) }
+}
+
+function headOf(path: string, { type, mode, uid, gid }: Attributes): EntryHead {
+  return { type, path, mode, uid, gid }
 }

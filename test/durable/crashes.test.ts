@@ -4,7 +4,7 @@ import t from 'tap'
 import { directoryPublication, filePublication } from '../../src/durable/index.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/node-file-system.js'
-import type { Publication } from '../../src/durable/publication.js'
+import type { TargetPublication } from '../../src/durable/publication.js'
 import { publish } from '../../src/durable/publish.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
@@ -19,7 +19,7 @@ interface Scenario {
   name: string
   /** Makes what is there before, if anything. */
   before?: (parent: string) => Promise<unknown>
-  publication: (fs: FileSystem, parent: string) => Publication[]
+  publication: (fs: FileSystem, parent: string) => TargetPublication[]
   old: Record<string, string>
   new: Record<string, string>
   read: (parent: string) => Record<string, string>

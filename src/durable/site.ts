@@ -1,0 +1,78 @@
+import { unfit } from './errors.js'
+import type { Mount } from './file-system.js'
+import type { TargetNames } from './names.js'
+import type { Parents } from './parents.js'
+import { openAncestors, openParent, type Parent, type Place } from './resolve.js'
+import type { Descriptor } from './file-system.js'
+import type { Scope } from './scope.js'
+
+/** Where a target is: its parent, open, and what is known of it. */
+export class Site {
+  readonly name: string
+  #place: Place | undefined
+  #parent: Parent | undefined
+  #mount: Mount | undefined
+  #identity: string | undefined
+
+  constructor(
+    readonly scope: Scope,
+    readonly path: string,
+    readonly names: TargetNames,
+  ) {
+    this.name = path.slice(path.lastIndexOf('/') + 1)
+  }
+
+  /** Finds the parent. Makes nothing. */
+  async resolve(parents: Parents): Promise<Place> {
+    this.#place = await parents.place(this.path)
+    return this.#place
+  }
+
+  get place(): Place {
+    if (!this.#place) throw new Error('resolve() comes first')
+    return this.#place
+  }
+
+  /** The target's path without symbolic links. */
+  get realPath(): string {
+    const { realParent } = this.place
+    return `${realParent === '/' ? '' : realParent}/${this.name}`
+  }
+
+  /** Opens the parent, its missing ancestors made; refuses file systems that are asked not to be used. */
+  async open(requireProven: boolean): Promise<void> {
+    const { fs } = this.scope
+    this.#mount = await fs.mount(this.place.anchor)
+    if (requireProven && !this.#mount.proven) {
+      throw unfit(
+        `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs, btrfs, ` +
+          `with barriers on); nothing was changed; choose another file system, or do without requireProven`,
+        { code: 'ENOTSUP', syscall: 'fstatfs', path: this.path },
+      )
+    }
+    this.#parent = await openParent(this.scope, this.place)
+    const { device, inode } = this.#parent.attributes
+    this.#identity = `${device}:${inode}:${this.names.lock}`
+  }
+
+  get parent(): Parent {
+    if (!this.#parent) throw new Error('open() comes first')
+    return this.#parent
+  }
+
+  get mount(): Mount {
+    if (!this.#mount) throw new Error('open() comes first')
+    return this.#mount
+  }
+
+  /** The parent's device and inode, and the lock's name: equal for two paths that are one target. */
+  get identity(): string {
+    if (this.#identity === undefined) throw new Error('open() comes first')
+    return this.#identity
+  }
+
+  /** Every directory above the parent, open, up to the root of its mount. */
+  ancestors(): Promise<Descriptor[]> {
+    return openAncestors(this.scope, this.place, this.parent.directory)
+  }
+}

@@ -1,0 +1,41 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+
+const library = new URL('../../dist/native/', import.meta.url).href
+
+/** Turns core dumps off in a process of its own, without capabilities; its limit then, and whether it can be dumped. */
+function run(hardLimit: number) {
+  const script = `
+    import { readFileSync } from 'node:fs'
+    import { disableCoreDumps } from ${JSON.stringify(`${library}index.js`)}
+    import { callNow, declareSystemCall, systemCallNumber } from ${JSON.stringify(`${library}libc.js`)}
+    disableCoreDumps()
+    const limit = /^Max core file size\\s+(\\S+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))[1]
+    const getDumpable = 3
+    const prctl = declareSystemCall(['int'])
+    const { result } = callNow(prctl, systemCallNumber({ x64: 157, arm64: 167 }), getDumpable)
+    process.stdout.write(limit + ' ' + result)`
+  return spawnSync(
+    'prlimit',
+    [
+      ...[`--core=0:${hardLimit}`, 'setpriv', '--inh-caps=-all', '--bounding-set=-all'],
+      ...[process.execPath, '--input-type=module', '--eval', script],
+    ],
+    { encoding: 'utf8', env: { PATH: process.env.PATH } },
+  )
+}
+
+const skip = process.getuid?.() === 0 ? false : 'needs root, to give up its capabilities'
+
+void t.test('the limit is one byte, which stops pipe handlers too', { skip }, (t) => {
+  const { stdout, stderr } = run(1000)
+  t.equal(stdout, '1 1', stderr)
+  t.end()
+})
+
+// A container runtime may set it, and an agent without CAP_SYS_RESOURCE must start all the same.
+void t.test('where the hard limit is zero, the process cannot be dumped', { skip }, (t) => {
+  const { stdout, stderr } = run(0)
+  t.equal(stdout, '0 0', stderr)
+  t.end()
+})

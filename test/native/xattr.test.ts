@@ -1,0 +1,28 @@
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { getAttribute, setAttribute, SystemError } from '../../native/index.js'
+
+await t.test('attributes of any length come back as they were set', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-xattr-'))
+  const fd = openSync(join(directory, 'file'), 'w')
+  t.teardown(() => {
+    closeSync(fd)
+    rmSync(directory, { recursive: true })
+  })
+  try {
+    await setAttribute(fd, 'user.short', Buffer.from('x'))
+  } catch (error) {
+    if (!(error instanceof SystemError) || error.code !== 'ENOTSUP') throw error
+    t.pass(`${directory} takes no user attributes: nothing to read back`)
+    return
+  }
+  for (const length of [0, 1, 255, 256, 257, 2000]) {
+    const value = Buffer.alloc(length, 'label')
+    await setAttribute(fd, 'user.label', value)
+    t.same(Buffer.from((await getAttribute(fd, 'user.label')) ?? 'none'), value, `${length} bytes`)
+  }
+  t.equal(await getAttribute(fd, 'user.other'), undefined)
+  await t.rejects(getAttribute(999_999, 'user.label'), { code: 'EBADF', syscall: 'fgetxattr' })
+})
