@@ -8,9 +8,32 @@ const rooms = {
   'src/directories': ['src/durable'],
   'src/static-pods': ['src/durable'],
   'src/config': [],
+  'src/check': ['src/config', 'src/objects', 'src/directories', 'src/durable', 'native'],
   'src/agent': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable'],
-  'src/cli': ['src/agent', 'src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable'],
+  'src/cli': [
+    'src/agent',
+    'src/check',
+    'src/config',
+    'src/objects',
+    'src/directories',
+    'src/static-pods',
+    'src/durable',
+  ],
 }
+
+/** What a room may not reach, as a selector of `import()` calls; a slash in it ends the selector, so that it has another form. */
+const dynamicImport = (pattern) => `ImportExpression[source.value=/${pattern.replaceAll('/', '\\u002F')}/]`
+
+/**
+ * Node keeps a module that could not be loaded once as failed. What a daemon loads when it is needed, and not when it starts, fails
+ * for ever after the first moment without a free descriptor; Node's own modules are in its binary.
+ */
+const lateImport = {
+  selector: 'ImportExpression:not([source.value=/^node:/])',
+  message:
+    'A module that cannot be loaded once never can: import it at the top, or see to it that the start loads it.',
+}
+const early = ['src/durable', 'src/objects', 'src/directories', 'src/agent']
 
 const importRules = Object.entries(rooms).map(([room, below]) => {
   const forbidden = Object.keys(rooms).filter((other) => other !== room && !below.includes(other))
@@ -32,6 +55,22 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
               : [{ regex: '^koffi', message: 'Only native/ talks to libc; add the call there.' }]),
           ],
         },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...forbidden.map((other) => ({
+          selector: dynamicImport(`/${other.replace('src/', '')}/`),
+          message: `${room} may call ${below.join(', ') || 'nobody'}, not ${other}.`,
+        })),
+        ...(room === 'native'
+          ? []
+          : [
+              {
+                selector: dynamicImport('^koffi'),
+                message: 'Only native/ talks to libc; add the call there.',
+              },
+            ]),
+        ...(early.includes(room) ? [lateImport] : []),
       ],
     },
   }

@@ -18,7 +18,7 @@ export function isNamespace(text: string): boolean {
 }
 
 /** A key of a Secret or a ConfigMap: such a key is a safe file name too. */
-export function isKey(text: string): boolean {
+function isKey(text: string): boolean {
   return text.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(text) && text !== '.' && !text.startsWith('..')
 }
 

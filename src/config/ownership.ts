@@ -1,15 +1,16 @@
+import { formatMode, modeLimits, parseOctal } from './mode.js'
 import { quote } from './problem.js'
 import type { Owner } from './types.js'
 import type { Value } from './value.js'
 
 /** A file's mode: permission bits only, `"0600"`. */
 export function readFileMode(value: Value): number | undefined {
-  return readMode(value, 0o777, '0600')
+  return readMode(value, modeLimits.file, '0600')
 }
 
 /** A directory's mode: permission bits, and set-group-ID or sticky where wanted. */
 export function readDirectoryMode(value: Value): number | undefined {
-  return readMode(value, 0o3777, '0755')
+  return readMode(value, modeLimits.directory, '0755')
 }
 
 function readMode(value: Value, allowed: number, example: string): number | undefined {
@@ -27,14 +28,14 @@ function readMode(value: Value, allowed: number, example: string): number | unde
   }
   const text = value.text(example)
   if (text === undefined) return undefined
-  if (!/^0?[0-7]{3,4}$/.test(text)) {
+  const mode = parseOctal(text)
+  if (mode === undefined) {
     return value.wrong(`${quote(text)} is not a mode`, `write octal digits, as in "${example}"`)
   }
-  const mode = Number.parseInt(text, 8)
   if ((mode & ~allowed) !== 0) {
     return value.wrong(
       `${quote(text)} has bits that are not allowed here`,
-      `at most "${allowed.toString(8).padStart(4, '0')}"`,
+      `at most "${formatMode(allowed)}"`,
     )
   }
   return mode

@@ -31,7 +31,7 @@ export const kind = 'AgentConfiguration'
 export const defaultStateDirectory = '/var/lib/holdfast'
 
 /** Milliseconds between two comparisons of the disk with what was published. */
-export const defaultDriftInterval = 10 * 60_000
+const defaultDriftInterval = 10 * 60_000
 
 const fields = [
   'apiVersion',

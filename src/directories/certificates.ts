@@ -11,7 +11,7 @@ export type CertificateBlock = { readonly line: number } & (
 const marker = Buffer.from('-----BEGIN CERTIFICATE-----')
 
 /** A cheap look before anything is taken apart: most files of a directory hold no certificate. */
-export function mayHoldCertificates(content: Uint8Array): boolean {
+function mayHoldCertificates(content: Uint8Array): boolean {
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes(marker)
 }
 

@@ -4,8 +4,8 @@ import { leafCertificate, matches, privateKey, type CertificateBlock } from './c
 import type { CertificateDate, Finding } from './types.js'
 
 /**
- * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must parse and
- * match. A Secret with neither is none of its business.
+ * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must both be
+ * there, parse and match. A Secret with neither is none of its business.
  */
 export function checkSecret(object: KubernetesObject): Finding[] {
   const { reference } = object
@@ -14,6 +14,8 @@ export function checkSecret(object: KubernetesObject): Finding[] {
   const certificate = certificateContent && leafCertificate(certificateContent)
   const key = keyContent && privateKey(keyContent)
   const problems: string[] = []
+  if (certificateContent && !keyContent) problems.push('it has tls.crt, but no tls.key')
+  if (keyContent && !certificateContent) problems.push('it has tls.key, but no tls.crt')
   if (typeof certificate === 'string') problems.push(`tls.crt ${certificate}`)
   if (typeof key === 'string') problems.push(`tls.key ${key}`)
   if (

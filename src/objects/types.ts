@@ -1,4 +1,5 @@
 import type { Reason } from '../reasons.js'
+import type { ApiClient } from './kubernetes/client.js'
 
 export type ObjectKind = 'Secret' | 'ConfigMap'
 
@@ -81,6 +82,8 @@ export interface Source {
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */
   clientCertificateNotAfter(): Date | undefined
+  /** The API server that is asked, to tell it of events over the same connection; undefined: none is. */
+  readonly api?: Pick<ApiClient, 'send'>
   /** Ends all watches and connections. */
   close(): Promise<void>
 }

@@ -154,7 +154,8 @@ await t.test('what is refused, and with which words', (t) => {
 })
 
 await t.test('which files are looked at', (t) => {
-  t.same(refused({ 'tls.crt': certificate }), [], 'a certificate alone')
+  t.same(refused({ 'tls.crt': certificate }), ['Secret ns/a: it has tls.crt, but no tls.key'])
+  t.same(refused({ 'tls.key': key }), ['Secret ns/a: it has tls.key, but no tls.crt'])
   t.same(refused({ token: 'x', 'ca.crt': certificate + other }), [])
   t.same(refused({ 'ca.der': toDer(certificate) }), [], 'only tls.crt and tls.key must be PEM')
   const bundle = certificate + certificate.replace('END', 'ENDE')

@@ -14,8 +14,10 @@ export interface Told {
   readonly rewound: boolean
 }
 
-/** Milliseconds after which something that was waited for is not coming. */
-const patience = 10_000
+/** Milliseconds after which something that was waited for is not coming: more than any starved machine needs. */
+const patience = 60_000
+/** Milliseconds between looks at what no call of a listener tells. */
+const glance = 20
 
 export class Recorder implements SourceListener {
   readonly told: Told[] = []
@@ -43,18 +45,19 @@ export class Recorder implements SourceListener {
     return this.told.findLast(({ object }) => object === describeReference(reference))
   }
 
-  /** Resolves as soon as the condition holds after something was told. */
+  /** Resolves as soon as the condition holds: it is asked after each thing that is told, and meanwhile. */
   async until(what: string, condition: () => boolean): Promise<void> {
-    const late = Date.now() + patience
+    const late = performance.now() + patience
     while (!condition()) {
-      if (Date.now() > late) throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
+      if (performance.now() > late)
+        throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer)
           this.#waiting.delete(end)
           resolve()
         }
-        const timer = setTimeout(end, 1000)
+        const timer = setTimeout(end, glance)
         this.#waiting.add(end)
       })
     }

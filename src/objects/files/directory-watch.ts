@@ -1,16 +1,28 @@
 import { type FSWatcher, watch } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { readlink, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Log } from '../../log.js'
 
+/** Links that are followed on the way to the directory. Source: Linux, include/linux/namei.h, MAXSYMLINKS. */
+const mostLinks = 40
+
+interface Watched {
+  readonly identity: string
+  readonly watcher: FSWatcher
+  /** Names whose events count; undefined: all. */
+  names: ReadonlySet<string> | undefined
+}
+
 /**
- * Calls back when something may have changed in the directory, or when another directory has taken its place. It is a hint and
- * may miss things (no inotify watches left, a file system that sends none): the owner looks from time to time anyway.
+ * Calls back when something may have changed in the directory, or when another directory has taken its place: by its own name, or
+ * by that of a link on the way to it, such as the `..data` of a mounted ConfigMap. It is a hint and may miss things (no inotify
+ * watches left, a file system that sends none): the owner looks from time to time anyway.
  */
 export class DirectoryWatch {
-  #inside: { readonly identity: string; readonly watcher: FSWatcher } | undefined
-  #beside: { readonly identity: string; readonly watcher: FSWatcher } | undefined
+  /** By path. */
+  #watched = new Map<string, Watched>()
   #warned = false
+  #closed = false
 
   constructor(
     private readonly directory: string,
@@ -20,38 +32,44 @@ export class DirectoryWatch {
 
   /** Watches what is at the path now: an inotify watch stays with the directory that it began with. Never rejects. */
   async arm(): Promise<void> {
-    const name = basename(this.directory)
-    this.#inside = await this.#renew(this.#inside, this.directory, this.changed)
-    // The parent tells when the directory appears, or is exchanged for another.
-    this.#beside = await this.#renew(this.#beside, dirname(this.directory), (file) => {
-      if (file === null || file === name) this.changed()
-    })
+    const wanted = new Map<string, ReadonlySet<string> | undefined>(await lookups(this.directory))
+    wanted.set(this.directory, undefined)
+    for (const [path, { watcher }] of this.#watched) {
+      if (wanted.has(path)) continue
+      watcher.close()
+      this.#watched.delete(path)
+    }
+    for (const [path, names] of wanted) await this.#renew(path, names)
   }
 
   close(): void {
-    this.#inside?.watcher.close()
-    this.#beside?.watcher.close()
-    this.#inside = this.#beside = undefined
+    this.#closed = true
+    for (const { watcher } of this.#watched.values()) watcher.close()
+    this.#watched.clear()
   }
 
-  async #renew(
-    current: { readonly identity: string; readonly watcher: FSWatcher } | undefined,
-    path: string,
-    changed: (file: string | null) => void,
-  ): Promise<{ readonly identity: string; readonly watcher: FSWatcher } | undefined> {
+  async #renew(path: string, names: ReadonlySet<string> | undefined): Promise<void> {
+    const current = this.#watched.get(path)
     try {
       const { dev, ino } = await stat(path, { bigint: true })
       const identity = `${dev}:${ino}`
-      if (identity === current?.identity) return current
-      const watcher = watch(path, (_, file) => changed(file))
+      if (this.#closed) return
+      if (identity === current?.identity) {
+        current.names = names
+        return
+      }
+      const watcher = watch(path)
+      const watched: Watched = { identity, watcher, names }
+      watcher.on('change', (_, file) => {
+        if (typeof file !== 'string' || (watched.names?.has(file) ?? true)) this.changed()
+      })
       watcher.on('error', (error) => this.#warn(path, error))
-      current?.watcher.close()
-      return { identity, watcher }
+      this.#watched.set(path, watched)
     } catch (error) {
-      current?.watcher.close()
+      this.#watched.delete(path)
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#warn(path, error)
-      return undefined
     }
+    current?.watcher.close()
   }
 
   #warn(path: string, error: unknown): void {
@@ -62,4 +80,38 @@ export class DirectoryWatch {
     )
     this.#warned = true
   }
+}
+
+/**
+ * In which directories something else may take the directory's place, with the names that are looked up there: its own in its
+ * parent, and each link's on the way to it.
+ */
+async function lookups(directory: string): Promise<Map<string, Set<string>>> {
+  const found = new Map<string, Set<string>>()
+  let at = '/'
+  let rest = parts(directory)
+  for (let links = 0; links <= mostLinks;) {
+    const [name, ...further] = rest
+    if (name === undefined) break
+    rest = further
+    if (name === '..') {
+      at = dirname(at)
+      continue
+    }
+    const target = await readlink(join(at, name)).catch(() => undefined)
+    if (target !== undefined || further.length === 0) {
+      found.set(at, (found.get(at) ?? new Set()).add(name))
+    }
+    if (target === undefined) at = join(at, name)
+    else {
+      links += 1
+      if (target.startsWith('/')) at = '/'
+      rest = [...parts(target), ...further]
+    }
+  }
+  return found
+}
+
+function parts(path: string): string[] {
+  return path.split('/').filter((part) => part !== '' && part !== '.')
 }

@@ -33,6 +33,7 @@ function parseJson(name: string, text: string): ParsedDocument[] {
 
 async function parseYaml(name: string, text: string): Promise<ParsedDocument[]> {
   // Loaded only where there is YAML: it costs five megabytes.
+  // eslint-disable-next-line no-restricted-syntax -- the configuration file was read with it
   const { isNode, LineCounter, parseAllDocuments } = await import('yaml')
   const lineCounter = new LineCounter()
   const placeAt = (offset: number) => `${name}:${lineCounter.linePos(offset).line || 1}`

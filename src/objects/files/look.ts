@@ -9,9 +9,17 @@ import { errnoOf } from './fault.js'
 const maximumFiles = 10_000
 
 export interface Look {
+  /** When it began: what it found is at least as new. */
+  readonly began: Moment
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
   readonly stamps: ReadonlyMap<string, Stamp>
+}
+
+/** An instant, by both clocks: milliseconds since the epoch, and performance.now(). */
+export interface Moment {
+  readonly wall: number
+  readonly monotonic: number
 }
 
 /** The state of a file, as far as it can be told without reading it. */
@@ -30,6 +38,7 @@ export interface Stamp {
  * @throws an errno error where the directory cannot be read
  */
 export async function lookAt(directory: string): Promise<Look> {
+  const began = { wall: Date.now(), monotonic: performance.now() }
   const identity = await identify(directory)
   const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()
   if (names.length > maximumFiles) {
@@ -40,7 +49,7 @@ export async function lookAt(directory: string): Promise<Look> {
     const stamp = await stampOf(join(directory, name))
     if (stamp) stamps.set(name, stamp)
   }
-  return { identity, stamps }
+  return { began, identity, stamps }
 }
 
 /** @throws an errno error where the directory cannot be read */

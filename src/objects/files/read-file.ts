@@ -7,7 +7,7 @@ import { stampFrom, versionOf, type Stamp } from './look.js'
 import { type FileObject, type ReadingContext, readObjects } from './objects.js'
 
 /** Bytes of one file: room for a List of several objects of the size that Kubernetes allows, in base64. */
-export const maximumFileSize = 16 * 1024 * 1024
+const maximumFileSize = 16 * 1024 * 1024
 
 /**
  * The objects of one file.

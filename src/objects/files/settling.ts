@@ -1,8 +1,9 @@
-import type { Stamp } from './look.js'
+import { performance } from 'node:perf_hooks'
+import type { Moment, Stamp } from './look.js'
 
 interface Seen {
   readonly stamp: string
-  /** performance.now() of the first look at this stamp. */
+  /** performance.now() when the first look at this stamp was over. */
   readonly since: number
   /** performance.now() of the first look that found it changed. */
   readonly changingSince: number
@@ -20,15 +21,21 @@ export class Settling {
 
   /**
    * `settled`: its inode has not changed for long enough. `changing`: not yet. `restless`: it has been changing for so long
-   * that the others should no longer wait for it.
+   * that the others should no longer wait for it. What counts is the time until the look began: on a machine that is slow to
+   * finish it, the file may have been written to again.
    */
-  state(name: string, stamp: Stamp, now: number): 'settled' | 'changing' | 'restless' {
+  state(
+    name: string,
+    stamp: Stamp,
+    began: Moment,
+    now = performance.now(),
+  ): 'settled' | 'changing' | 'restless' {
     this.#missing.delete(name)
     const before = this.#seen.get(name)
     const since = before?.stamp === stamp.id ? before.since : now
     const changingSince = before?.changingSince ?? now
     // The status-change time cannot be set by hand; but the clock can, so the time between two looks counts as well.
-    if (Date.now() - stamp.changedAt >= this.settle || now - since >= this.settle) {
+    if (began.wall - stamp.changedAt >= this.settle || began.monotonic - since >= this.settle) {
       this.#seen.delete(name)
       return 'settled'
     }
@@ -37,10 +44,10 @@ export class Settling {
   }
 
   /** Whether a file that is missing now was missing long enough ago already. */
-  isGone(name: string, now: number): boolean {
+  isGone(name: string, began: Moment, now = performance.now()): boolean {
     const since = this.#missing.get(name) ?? now
     this.#missing.set(name, since)
-    return now - since >= this.settle
+    return began.monotonic - since >= this.settle
   }
 
   /** Forgets about files other than these. */

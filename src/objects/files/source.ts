@@ -6,7 +6,6 @@
  * exchanged, or of a mounted ConfigMap that changes, are read from one version of it; an object is absent only if every
  * file could be read; a directory that cannot be read is no absence.
  */
-import { performance } from 'node:perf_hooks'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ObjectStore } from '../store.js'
@@ -152,19 +151,18 @@ export class FileSource implements ObservableSource {
 
   /** @returns false if the directory has not come to rest: nothing is to be told yet */
   async #load(look: Look): Promise<boolean> {
-    const now = performance.now()
     const loaded = new Map<string, LoadedFile>()
     let resting = true
     for (const [name, stamp] of look.stamps) {
       const before = this.#catalog.get(name)
       if (before?.stamp === stamp.id) continue
-      const state = this.#settling.state(name, stamp, now)
+      const state = this.#settling.state(name, stamp, look.began)
       if (state === 'changing') resting = false
       else loaded.set(name, await this.#read(name, stamp, state === 'restless'))
     }
     const gone = this.#catalog.names().filter((name) => !look.stamps.has(name))
     // A file that is replaced by renaming is away for a moment.
-    if (gone.some((name) => !this.#settling.isGone(name, now))) resting = false
+    if (gone.some((name) => !this.#settling.isGone(name, look.began))) resting = false
     if (!resting) return false
     // Another directory, or another version of a mounted ConfigMap, has taken its place meanwhile: look at that one.
     if ((await identify(this.directory)) !== look.identity) return false

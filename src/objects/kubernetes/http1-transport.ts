@@ -1,28 +1,40 @@
-import { Agent, request as httpRequest, type ClientRequest } from 'node:http'
+import type * as Http from 'node:http'
 import type { Socket } from 'node:net'
 import type { AccessSnapshot } from './access.js'
 import type { ConnectionError } from './client.js'
 import { connectionFault, NotProcessed } from './connection-fault.js'
-import { KEEP_ALIVE } from './dial.js'
+import { faultSince, KEEP_ALIVE } from './dial.js'
 import type { Answer, Request, Transport } from './transport.js'
 import { proxyAuthorization } from './tunnel.js'
 
 /** Sockets that are kept open between requests. */
 const MAX_IDLE_SOCKETS = 8
 
+/** `first` is open already; `dial` opens more. Rejects with what has happened to the first one meanwhile. */
+export async function openHttp1(
+  access: AccessSnapshot,
+  first: Socket,
+  dial: () => Promise<Socket>,
+): Promise<Transport> {
+  const http = await import('node:http')
+  const fault = faultSince(first)
+  if (fault) throw fault
+  return new Http1Transport(http, access, first, dial)
+}
+
 /**
  * HTTP/1.1, where the server or a proxy offers nothing better: a socket for each request under way. TCP keep-alives
  * stand in for pings; they reach the next hop only.
  */
-export class Http1Transport implements Transport {
+class Http1Transport implements Transport {
   readonly limit = Infinity
   readonly #sockets = new Set<Socket>()
-  readonly #agent: SocketAgent
+  readonly #agent: Http.Agent
   #retired = false
   #failure: ConnectionError | undefined
 
-  /** `first` is open already; `dial` opens more. */
   constructor(
+    private readonly http: typeof Http,
     private readonly access: AccessSnapshot,
     first: Socket,
     dial: () => Promise<Socket>,
@@ -33,7 +45,7 @@ export class Http1Transport implements Transport {
     const gone = (): void => (spare = undefined)
     first.once('close', gone)
     first.on('error', gone)
-    this.#agent = new SocketAgent(async () => {
+    this.#agent = agentOver(http, async () => {
       if (spare) {
         const socket = spare
         spare = undefined
@@ -64,7 +76,7 @@ export class Http1Transport implements Transport {
     const throughProxy = server.protocol === 'http:' ? proxy : undefined
     const authorization = throughProxy && proxyAuthorization(throughProxy)
     return new Promise((resolve, reject) => {
-      const sent = httpRequest({
+      const sent = this.http.request({
         agent: this.#agent,
         host: server.hostname,
         method,
@@ -123,7 +135,7 @@ export class Http1Transport implements Transport {
     socket.once('close', () => this.#sockets.delete(socket))
   }
 
-  #explain(error: Error, sent: ClientRequest, { method, signal }: Request): Error {
+  #explain(error: Error, sent: Http.ClientRequest, { method, signal }: Request): Error {
     if (signal.aborted) return signal.reason as Error
     if (this.#failure) return this.#failure
     const code = (error as NodeJS.ErrnoException).code
@@ -134,23 +146,23 @@ export class Http1Transport implements Transport {
   }
 }
 
-class SocketAgent extends Agent {
-  constructor(private readonly obtain: () => Promise<Socket>) {
-    super({
-      keepAlive: true,
-      keepAliveMsecs: KEEP_ALIVE,
-      maxFreeSockets: MAX_IDLE_SOCKETS,
-      scheduling: 'lifo',
-    })
+/** An agent that asks `obtain` for each new socket. */
+function agentOver(http: typeof Http, obtain: () => Promise<Socket>): Http.Agent {
+  class SocketAgent extends http.Agent {
+    /** Node's agent asks here for each new socket, and waits for the callback. */
+    override createConnection(_options: unknown, callback?: (error: Error | null, socket: Socket) => void) {
+      obtain().then(
+        (socket) => callback?.(null, socket),
+        // The type has no form for a failure; on one, the agent looks at the error alone.
+        (error: unknown) => callback?.(error as Error, undefined as unknown as Socket),
+      )
+      return undefined
+    }
   }
-
-  /** Node's agent asks here for each new socket, and waits for the callback. */
-  override createConnection(_options: unknown, callback?: (error: Error | null, socket: Socket) => void) {
-    this.obtain().then(
-      (socket) => callback?.(null, socket),
-      // The type has no form for a failure; on one, the agent looks at the error alone.
-      (error: unknown) => callback?.(error as Error, undefined as unknown as Socket),
-    )
-    return undefined
-  }
+  return new SocketAgent({
+    keepAlive: true,
+    keepAliveMsecs: KEEP_ALIVE,
+    maxFreeSockets: MAX_IDLE_SOCKETS,
+    scheduling: 'lifo',
+  })
 }

@@ -58,6 +58,7 @@ function parseJson(text: string, file: string): unknown {
 }
 
 async function parseYaml(text: string, file: string): Promise<unknown> {
+  // eslint-disable-next-line no-restricted-syntax -- the configuration file was read with it
   const { LineCounter, parseDocument } = await import('yaml')
   const lines = new LineCounter()
   // Pretty errors quote the source; only the fault's code and its position are safe to repeat.

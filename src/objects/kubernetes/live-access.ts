@@ -2,6 +2,7 @@ import { silent, type Log } from '../../log.js'
 import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { CredentialFiles, fingerprint } from './credential-files.js'
 import type { ExecCredential } from './exec-credential.js'
+import { runExecPlugin } from './exec-plugin.js'
 import type { ContextSettings } from './kubeconfig.js'
 import type { ExecSettings } from './kubeconfig-exec.js'
 import { tokenFault } from './kubeconfig-user.js'
@@ -21,7 +22,7 @@ export interface AccessTiming {
   readonly renew: number
 }
 
-export const accessTiming: AccessTiming = { look: 1_000, reread: 60_000, exec: 60_000, renew: 10_000 }
+const accessTiming: AccessTiming = { look: 1_000, reread: 60_000, exec: 60_000, renew: 10_000 }
 
 /** Where the settings come from: kubeconfigs, or a service account. */
 export interface SettingsSource {
@@ -199,8 +200,6 @@ class LiveAccess implements ClusterAccess {
     // Settings are parsed anew only where the kubeconfig differs.
     if (exec !== this.#credentialOf) this.#credential = undefined
     if (this.#credential && !renew && !this.#execExpired()) return
-    // Few kubeconfigs have one; the modules that run processes stay unloaded in all others.
-    const { runExecPlugin } = await import('./exec-plugin.js')
     try {
       const { environment } = this.options
       const { cluster } = settings

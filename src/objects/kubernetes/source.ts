@@ -75,6 +75,10 @@ export class KubernetesSource implements ObservableSource {
     return this.#context.client.clientCertificateNotAfter()
   }
 
+  get api(): ApiClient {
+    return this.#context.client
+  }
+
   subscribe(changed: () => void): () => void {
     return this.#store.subscribe(changed)
   }

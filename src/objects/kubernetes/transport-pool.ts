@@ -2,7 +2,9 @@ import type { AccessSnapshot } from './access.js'
 import { ConnectionError } from './client.js'
 import { connectionFault, NotProcessed } from './connection-fault.js'
 import { unlessAborted } from './deadline.js'
-import { dial, faultSince } from './dial.js'
+import { dial } from './dial.js'
+import { openHttp1 } from './http1-transport.js'
+import { openHttp2 } from './http2-transport.js'
 import type { Transport, TransportLimits } from './transport.js'
 
 /**
@@ -162,19 +164,14 @@ class Line {
   }
 }
 
-/** HTTP/2 where ALPN agrees on it; the modules of either protocol are loaded only where they are needed. */
+/** HTTP/2 where ALPN agrees on it; Node's modules of either protocol are loaded only where they are needed. */
 async function openTransport(
   access: AccessSnapshot,
   limits: TransportLimits,
   signal: AbortSignal,
 ): Promise<Transport> {
   const socket = await dial(access, ['h2', 'http/1.1'], limits.connect, signal)
-  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2') {
-    const { openHttp2 } = await import('./http2-transport.js')
+  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')
     return openHttp2(socket, access.server, limits)
-  }
-  const { Http1Transport } = await import('./http1-transport.js')
-  const fault = faultSince(socket)
-  if (fault) throw fault
-  return new Http1Transport(access, socket, () => dial(access, ['http/1.1'], limits.connect, signal))
+  return openHttp1(access, socket, () => dial(access, ['http/1.1'], limits.connect, signal))
 }

@@ -140,17 +140,18 @@ export class ObjectWatch {
   ): Promise<void> {
     const { timing } = this.context
     const overrun = setTimeout(() => attempt.abort(overran), seconds * 1000 + timing.overrun)
-    const initial = session.initialEventsPending
-      ? setTimeout(() => attempt.abort(unanswered), timing.initialEventsTimeout)
-      : undefined
+    const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(unanswered))
+    if (session.initialEventsPending) initial.resume()
     try {
       for await (const line of stream.lines) {
+        // What an event makes us ask for meanwhile is not the server's silence.
+        initial.pause()
         await session.take(line)
-        if (!session.initialEventsPending) clearTimeout(initial)
+        if (session.initialEventsPending) initial.resume()
       }
     } finally {
       clearTimeout(overrun)
-      clearTimeout(initial)
+      initial.pause()
     }
   }
 
@@ -210,6 +211,29 @@ export class ObjectWatch {
 
   #request(attempt = this.#newAttempt()): RequestOptions {
     return { signal: attempt.signal, timeout: this.context.timing.requestTimeout }
+  }
+}
+
+/** Calls back when it has been waited for so many milliseconds in all; pauses do not count. */
+class Patience {
+  #timer: NodeJS.Timeout | undefined
+  #since = 0
+
+  constructor(
+    private left: number,
+    private readonly over: () => void,
+  ) {}
+
+  resume(): void {
+    this.#since = performance.now()
+    this.#timer = setTimeout(this.over, this.left)
+  }
+
+  pause(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.left -= performance.now() - this.#since
   }
 }
 

@@ -17,14 +17,14 @@ export class Directory {
   readonly path = join(this.root, 'objects')
 
   constructor(private readonly t: Test) {
-    t.teardown(() => rmSync(this.root, { recursive: true }))
+    t.teardown(() => rmSync(this.root, { recursive: true, force: true }))
     mkdirSync(this.path)
   }
 
   /** Without looks that nothing asks for, unless a test is about them. */
-  source(options: FileSourceOptions = {}): FileSource {
+  source(options: FileSourceOptions = {}, path = this.path): FileSource {
     const log = recordingLog(this.logged)
-    const source = new FileSource(this.path, 'kube-system', this.recorder, {
+    const source = new FileSource(path, 'kube-system', this.recorder, {
       rescan: 3_600_000,
       log,
       ...options,

@@ -1,59 +1,67 @@
 import { spawn } from 'node:child_process'
-import { once as event } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { connect } from '../../../src/objects/kubernetes/connection.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
 import { authority, collect, connectTo, failure, once, serving, start } from './connected.js'
 import { base64, kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
 
+/** Prints its port, and then a line for each ping. */
 const serverScript = `
   const { createSecureServer } = require('node:http2')
   const server = createSecureServer({ key: process.env.KEY, cert: process.env.CRT, allowHTTP1: false })
   server.on('stream', (stream) => { stream.respond({ ':status': 200 }); stream.write('1\\n') })
+  server.on('session', (session) => session.on('ping', () => console.log('ping')))
   server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
 
-void t.test('a server that has stopped is told from a quiet one by pings', async (t) => {
+/** A server in a process of its own, which can be stopped. */
+async function startProcess(t: Test) {
   const child = spawn(process.execPath, ['-e', serverScript], {
     env: { ...process.env, NODE_OPTIONS: '', KEY: serving.key, CRT: serving.certificate },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
-  const [port] = (await event(child.stdout, 'data')) as [Buffer]
-  const url = `https://127.0.0.1:${port.toString().trim()}`
-  const api = await connectTo(t, url, {}, { ping: 100, pong: 400 })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const { value: port } = (await lines.next()) as { value: string }
+  return { child, url: `https://127.0.0.1:${port}`, ping: () => lines.next() }
+}
+
+void t.test('silence alone ends nothing', async (t) => {
+  const { url, ping } = await startProcess(t)
+  const api = await connectTo(t, url, {}, { ping: 50, pong: 60_000 })
+  const watch = await api.stream('/watch', {}, once)
+  const ending = failure(collect(watch.lines))
+  const several = async () => {
+    for (let pings = 0; pings < 5; pings += 1) await ping()
+    return 'quiet'
+  }
+  t.equal(await Promise.race([ending, several()]), 'quiet')
+  t.equal(api.connections, 1)
+})
+
+void t.test('a server that has stopped is told from a quiet one by pings', async (t) => {
+  const { child, url } = await startProcess(t)
+  // So long that no server fails by being slow.
+  const api = await connectTo(t, url, {}, { ping: 100, pong: 4_000 })
   const watches = await Promise.all([1, 2].map((i) => api.stream(`/watch/${i}`, {}, once)))
   const endings = watches.map((watch) => failure(collect(watch.lines)))
-  // Several pings pass while the watches are silent.
-  const early = await Promise.race([Promise.all(endings), delay(600, 'quiet')])
-  t.equal(early, 'quiet', 'silence alone ends nothing')
-  t.equal(api.connections, 1)
   child.kill('SIGSTOP')
   for (const ending of await Promise.all(endings)) {
-    t.match(ending, { reason: 'timeout', message: `${url}: no answer to a ping within 400 ms` })
+    t.match(ending, { reason: 'timeout', message: `${url}: no answer to a ping within 4000 ms` })
   }
   t.equal(api.connections, 0)
 })
 
 void t.test('a request that takes too long makes sure that the connection lives', async (t) => {
-  const child = spawn(process.execPath, ['-e', serverScript], {
-    env: { ...process.env, NODE_OPTIONS: '', KEY: serving.key, CRT: serving.certificate },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const [port] = (await event(child.stdout, 'data')) as [Buffer]
-  // The next periodic ping would come after a minute.
-  const api = await connectTo(
-    t,
-    `https://127.0.0.1:${port.toString().trim()}`,
-    {},
-    { ping: 60_000, pong: 200 },
-  )
+  const { child, url } = await startProcess(t)
+  // The next periodic ping would come after ten minutes.
+  const api = await connectTo(t, url, {}, { ping: 600_000, pong: 200 })
   const watch = await api.stream('/watch', {}, once)
   child.kill('SIGSTOP')
   t.match(await failure(api.get('/x', {}, { timeout: 100 })), { message: 'GET /x: no answer within 100 ms' })
@@ -129,7 +137,7 @@ for (const protocol of ['h2', 'https'] as const) {
 
   void t.test(`over ${protocol} the caller's signal ends a stream with its own reason`, async (t) => {
     const closed: string[] = []
-    const { api } = await start(t, {
+    const { api, running } = await start(t, {
       protocol,
       handler: (seen, reply) => {
         ;(reply as ServerResponse).on('close', () => closed.push(seen.path))
@@ -141,7 +149,7 @@ for (const protocol of ['h2', 'https'] as const) {
     const get = api.get('/never', {}, { ...once, signal: controller.signal })
     const reason = new Error('enough')
     const endings = [t.rejects(collect(watch.lines), reason), t.rejects(get, reason)]
-    await delay(50)
+    while (!running.requests.some(({ path }) => path === '/never')) await delay(5)
     controller.abort(reason)
     await Promise.all(endings)
     await t.rejects(api.get('/x', {}, { ...once, signal: controller.signal }), reason)

@@ -109,7 +109,7 @@ void t.test('a credential is kept until it expires', async (t) => {
 })
 
 void t.test('a renewal that fails early leaves what is still good', async (t) => {
-  const soon = new Date(Date.now() + 60_000).toISOString()
+  const soon = new Date(Date.now() + 3_600_000).toISOString()
   const { path, runs } = plugin(
     `[ -e ${directory.path}/used ] && exit 1; touch ${directory.path}/used\n` +
       print({ token: 'good', expirationTimestamp: soon }),
@@ -118,10 +118,11 @@ void t.test('a renewal that fails early leaves what is still good', async (t) =>
   const first = await access.current()
   const realNow = Date.now
   t.teardown(() => (Date.now = realNow))
-  Date.now = () => realNow() + 55_000
+  // The last half minute is early; how fast the machine is does not matter to it.
+  Date.now = () => realNow() + 3_580_000
   t.equal(await access.current(), first)
   t.equal(runs(), 2)
-  Date.now = () => realNow() + 61_000
+  Date.now = () => realNow() + 3_600_001
   await t.rejects(access.current(), { message: /exited with 1/ })
 })
 
@@ -164,7 +165,7 @@ void t.test('a certificate from the plugin', async (t) => {
 void t.test('what goes wrong is said without a word of its output', async (t) => {
   const pair = issue(authority, { name: CANARY })
   const other = issue(authority, { name: 'other' })
-  const cases: [string, RegExp][] = [
+  const cases: [script: string, message: RegExp, milliseconds?: number][] = [
     [`echo ${CANARY}`, /its output is not JSON/],
     [`echo '["${CANARY}"]'`, /its output is not a JSON object/],
     [`echo '{"kind":"${CANARY}"}'`, /the kind of its output is not ExecCredential/],
@@ -193,11 +194,11 @@ void t.test('what goes wrong is said without a word of its output', async (t) =>
     [`echo ${CANARY}; echo ${CANARY} >&2; exit 3`, /exited with 3; run it by hand to see why/],
     [`echo ${CANARY}; kill -9 $$`, /was ended by SIGKILL/],
     [`yes ${CANARY}`, /printed more than 1048576 bytes/],
-    [`echo ${CANARY}; sleep 60 & wait`, /did not answer within 1\.5 s/],
+    [`echo ${CANARY}; sleep 300 & wait`, /did not answer within 0\.5 s/, 500],
   ]
-  for (const [script, message] of cases) {
+  for (const [script, message, milliseconds = 60_000] of cases) {
     const { path } = plugin(script)
-    const api = connect(await load(path, { args: [CANARY] }, { exec: 1500 }), { version: '1' })
+    const api = connect(await load(path, { args: [CANARY] }, { exec: milliseconds }), { version: '1' })
     const error = await failure(api.get('/', {}, once))
     await api.close()
     t.equal(error.reason, 'credentials')

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { seededRandom } from '../random.js'
 import { contentOf, reference } from '../recorder.js'
+import { json, type Reply } from './api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -48,8 +49,11 @@ void t.test('a deletion is not undone by a server that lags', async (t) => {
   await recorder.untilState(cert, 'absent')
   cluster.lag = 1
   cluster.cut()
-  await recorder.until('back', () => cluster.requests.some(({ verb }) => verb === 'list'))
-  await recorder.until('watching', () => cluster.watching === 1)
+  const asked = (verb: string) => cluster.requests.filter((request) => request.verb === verb).length
+  await recorder.until('doubted, and doubted again', () => asked('get') >= 4)
+  cluster.lag = 0
+  const confirmed = recorder.confirmations.length
+  await recorder.until('back', () => recorder.confirmations.length > confirmed && cluster.watching === 1)
   t.equal(source.latest(cert)?.state, 'absent')
   t.equal(recorder.told.length, 2)
 })
@@ -121,26 +125,43 @@ void t.test('another history that has reached the same version with other conten
 void t.test(
   'a restore that breaks no connection is found out by the silence of the resumed watch',
   async (t) => {
-    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] })
+    // Of one second: whenever the server ends such a watch, its time is over.
+    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+      c.obeysTimeouts = false
+    })
     cluster.put('serving-cert', 'backed up')
     const backup = cluster.revision
     cluster.put('serving-cert', 'lost')
     source.follow([{ reference: cert }])
     await recorder.untilState(cert, 'present', 'lost')
     cluster.restore(backup, { cut: false })
+    cluster.endWatches('serving-cert')
+    await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
+    t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
+    cluster.endWatches('serving-cert')
     const { rewound } = await recorder.untilState(cert, 'present', 'backed up')
     t.ok(rewound)
-    t.ok(cluster.requests.length <= 4, 'after two watches')
+    t.strictSame(
+      cluster.requests.slice(2).map(({ verb, query }) => [verb, query.get('sendInitialEvents')]),
+      [
+        ['watch', 'true'],
+        ['get', null],
+      ],
+      'after two watches',
+    )
   },
 )
 
 void t.test('a resumed watch that breaks begins again with a consistent read', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] })
+  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+    c.obeysTimeouts = false
+  })
   cluster.put('serving-cert', 'backed up')
   const backup = cluster.revision
   cluster.put('serving-cert', 'lost')
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'lost')
+  cluster.endWatches('serving-cert')
   await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
   t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
   cluster.restore(backup)
@@ -160,6 +181,28 @@ void t.test('a bookmark that goes backwards', async (t) => {
   cluster.sendLine('serving-cert', JSON.stringify(bookmark))
   t.ok((await recorder.untilState(cert, 'present', 'backed up')).rewound)
   t.strictSame(recorder.restarts, ['expired'])
+})
+
+void t.test('the time that a fresh read takes is not held against streaming lists', async (t) => {
+  const { cluster, recorder, source, logged } = await startWatching(t, { initialEventsTimeout: 1_000 })
+  const { metadata } = cluster.put('serving-cert', 'new')
+  cluster.lag = 1
+  let asked: Reply | undefined
+  cluster.intercept = ({ verb }, reply) => {
+    if (verb !== 'get') return false
+    asked = reply
+    return true
+  }
+  source.follow([{ reference: cert, published: metadata }])
+  await recorder.until('the fresh read', () => asked !== undefined)
+  await new Promise((resolve) => setTimeout(resolve, 1_500))
+  if (asked) json(asked, 200, { kind: 'Secret', ...cluster.current('serving-cert') })
+  await recorder.untilState(cert, 'present', 'new')
+  t.strictSame(
+    cluster.requests.map(({ verb }) => verb),
+    ['watch', 'get'],
+  )
+  t.notMatch(logged.join(), 'no streaming lists')
 })
 
 void t.test('a fresh read that fails decides nothing', async (t) => {

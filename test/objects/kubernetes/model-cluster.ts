@@ -34,6 +34,26 @@ interface Watcher {
   position: number
 }
 
+/**
+ * Below Linux's ephemeral ports (32768 and up): there, while the server is down, a client that tries to connect to it could be
+ * given the very port as its own, and meet itself.
+ */
+function portBelowEphemeral(): number {
+  return 20_000 + Math.floor(Math.random() * 12_000)
+}
+
+/** False where the port is taken. */
+function listens(server: Http2SecureServer, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const taken = () => resolve(false)
+    server.once('error', taken)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', taken)
+      resolve(true)
+    })
+  })
+}
+
 export class ModelCluster {
   revision = 1000
   streaming: 'supported' | 'refused' | 'ignored' = 'supported'
@@ -69,7 +89,8 @@ export class ModelCluster {
       session.on('error', () => undefined)
       session.once('close', () => this.#sessions.delete(session))
     })
-    await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve))
+    while (!(await listens(server, this.#port || portBelowEphemeral())) && this.#port === 0);
+    if (!server.listening) throw new Error(`port ${this.#port} is taken`)
     this.#server = server
     this.#port = (server.address() as AddressInfo).port
   }
@@ -133,6 +154,8 @@ export class ModelCluster {
 
   bookmark(): void {
     for (const watcher of this.#watchers) {
+      // A bookmark says that all up to its version has been sent.
+      this.#deliver(watcher)
       if (this.#visible < watcher.position) continue
       watcher.position = this.#visible
       this.#send(watcher, 'BOOKMARK', { metadata: { resourceVersion: String(this.#visible) } })

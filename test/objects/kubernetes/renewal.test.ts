@@ -27,7 +27,7 @@ void t.test('a token that is replaced after a 401 is used at once, however long 
   t.teardown(() => cluster.stop())
   const recorder = new Recorder()
   const source = new KubernetesSource(await connectTo(t, cluster.url, { tokenFile: token }), recorder, {
-    timing: { firstDelay: 60_000, longestDelay: 60_000 },
+    timing: { firstDelay: 3_600_000, longestDelay: 3_600_000 },
   })
   t.teardown(async () => {
     await source.close()
@@ -39,9 +39,7 @@ void t.test('a token that is replaced after a 401 is used at once, however long 
   rejecting = false
   writeFileSync(`${token}.new`, 'fresh')
   renameSync(`${token}.new`, token)
-  const began = performance.now()
-  await recorder.untilState(cert, 'present', 'one')
-  t.ok(performance.now() - began < 5_000, 'not after a minute')
+  t.ok(await recorder.untilState(cert, 'present', 'one'), 'not after an hour')
 })
 
 void t.test('who waits for credentials can be stopped', async (t) => {

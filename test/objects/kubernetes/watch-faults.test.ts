@@ -57,7 +57,8 @@ void t.test('429: not before the Retry-After, and nothing is known meanwhile', a
   t.match(observation, { reason: 'SourceUnavailable', message: /HTTP 429 \(too many requests\)/ })
   await recorder.untilState(cert, 'present', 'one')
   const [first, second] = cluster.requests.map(({ at }) => at)
-  t.ok((second ?? 0) - (first ?? 0) >= 1000, 'the server said one second')
+  // A timer of Node may be a millisecond early.
+  t.ok((second ?? 0) - (first ?? 0) >= 999, 'the server said one second')
   t.strictSame(recorder.restarts, ['throttled'])
 })
 
@@ -108,8 +109,8 @@ void t.test('401 is a denial, too, and never absence', async (t) => {
   t.equal(recorder.restarts[0], 'unauthorized')
 })
 
-void t.test('a denial hides what is known only when it lasts', async (t) => {
-  const { cluster, recorder, source } = await startWatching(t, { denialGrace: 400 }, (c) =>
+void t.test('a denial that does not last hides nothing that is known', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, { denialGrace: 60_000 }, (c) =>
     c.put('serving-cert', 'one'),
   )
   source.follow([{ reference: cert }])
@@ -121,9 +122,16 @@ void t.test('a denial hides what is known only when it lasts', async (t) => {
     return denials <= 2 && refuse(reply, 403, 'forbidden')
   }
   cluster.cut()
-  await recorder.until('back', () => cluster.watching === 1)
+  await recorder.until('back', () => denials > 2 && cluster.watching === 1)
   t.equal(recorder.told.length, 1, 'nobody has heard of it')
+})
 
+void t.test('a denial that lasts is told, and ends', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, { denialGrace: 400 }, (c) =>
+    c.put('serving-cert', 'one'),
+  )
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
   cluster.intercept = (_, reply) => refuse(reply, 403, 'forbidden')
   const began = performance.now()
   cluster.cut()
@@ -171,12 +179,13 @@ void t.test(
   'a hundred watches find a server that is back quickly, with long backoffs, and not all at once',
   async (t) => {
     const all = Array.from({ length: 100 }, (_, index) => reference(`object-${index}`))
+    // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin anew.
     const slow = {
-      firstDelay: 50,
-      longestDelay: 60_000,
+      firstDelay: 600_000,
+      longestDelay: 600_000,
       scoutDelay: 200,
-      wakeSpread: 300,
-      healthyAfter: 60_000,
+      wakeSpread: 2_000,
+      healthyAfter: 600_000,
     }
     const { cluster, recorder, source } = await startWatching(t, slow, (c) => {
       for (const { name } of all) c.put(name, 'one')
@@ -184,18 +193,14 @@ void t.test(
     source.follow(all.map((reference) => ({ reference })))
     await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === 'one'))
     await cluster.stop()
-    // By now each would wait for several seconds.
-    await recorder.until('seven failures each', () => recorder.restarts.length >= 700)
+    await recorder.until('a failure each', () => recorder.restarts.length >= 100)
     for (const { name } of all) cluster.put(name, 'two')
     const seen = cluster.requests.length
-    const back = performance.now()
     await cluster.start()
     await recorder.until('all new', () => all.every((one) => contentOf(source.latest(one)) === 'two'))
-    const took = performance.now() - back
-    t.ok(took < 2000, `recovered in ${took.toFixed(0)} ms`)
     const times = cluster.requests.slice(seen).map(({ at }) => at)
     t.equal(times.length, 100, 'one request each')
-    t.ok(Math.max(...times) - Math.min(...times) > 150, 'spread')
+    t.ok(Math.max(...times) - Math.min(...times) > 200, 'spread')
     t.ok(
       recorder.told.every(({ observation }) => observation.state === 'present'),
       'nothing else was told',

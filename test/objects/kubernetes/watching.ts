@@ -6,14 +6,16 @@ import { Recorder } from '../recorder.js'
 import { connectTo } from './connected.js'
 import { ModelCluster } from './model-cluster.js'
 
-/** Times that suit a server on loopback. */
+/**
+ * Short delays between tries, which make no assertion depend on how fast the machine is. Limits on what the server does
+ * keep their long defaults: a test that is about one of them sets it.
+ */
 const shortTiming: Partial<WatchTiming> = {
   firstDelay: 20,
   longestDelay: 200,
   scoutDelay: 100,
   wakeSpread: 20,
   healthyAfter: 100,
-  initialEventsTimeout: 300,
   denialGrace: 200,
 }
 

@@ -1,0 +1,29 @@
+/** Waiting for something to become true, with a deadline and a message that says what did not. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>
+
+/**
+ * Calls `check` every `every` milliseconds (default 20) until it returns something truthy, and returns that. What it throws
+ * counts as not yet.
+ * @throws Error naming `what`, after `within` milliseconds (default 60 000: more than any starved machine needs), with the last thing that `check` said.
+ */
+export async function until<T>(
+  what: string,
+  check: () => T | Promise<T>,
+  { within = 60_000, every = 20 }: { within?: number; every?: number } = {},
+): Promise<Truthy<T>> {
+  const deadline = performance.now() + within
+  let last: unknown
+  do {
+    try {
+      const value = await check()
+      if (value) return value as Truthy<T>
+      last = value
+    } catch (error) {
+      last = error
+    }
+    await sleep(every)
+  } while (performance.now() < deadline)
+  throw new Error(`${what}: not within ${within} ms; last: ${String(last)}`, { cause: last })
+}
