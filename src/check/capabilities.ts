@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs'
+import type { AgentConfiguration, Owner } from '../config/types.js'
+import { fault, listed, ok, type Verdict } from './findings.js'
+
+/** include/uapi/linux/capability.h */
+const bits = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_FOWNER: 3, CAP_KILL: 5 } as const
+
+export type Capability = keyof typeof bits
+
+/** Who this process is, and what the kernel lets it do. */
+export interface Identity {
+  readonly uid: number
+  /** The effective group and the supplementary ones. */
+  readonly groups: readonly number[]
+  readonly has: (capability: Capability) => boolean
+}
+
+/** Effective user, groups and capabilities (proc(5), `CapEff`). */
+export function ownIdentity(): Identity {
+  const status = readFileSync('/proc/self/status', 'latin1')
+  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
+  return {
+    uid: process.geteuid?.() ?? 0,
+    groups: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])],
+    has: (capability) => ((effective >> BigInt(bits[capability])) & 1n) === 1n,
+  }
+}
+
+/** A capability that this configuration needs, and why. */
+interface Need {
+  readonly capability: Capability
+  readonly reason: string
+  readonly path: string
+}
+
+/** What was found of a target that others may own. */
+export interface Ownership {
+  readonly path: string
+  /** Of the target as it is; undefined where there is none. */
+  readonly target: { readonly uid: number } | undefined
+  /** The parent can be written to only past its permission bits. */
+  readonly overridesParent: boolean
+}
+
+/**
+ * One verdict for each capability that the configuration needs: files for another owner are given away (CHOWN), then get their
+ * mode (FOWNER), and are read and removed again at the next publication (DAC_OVERRIDE). What signals need is told with the hooks.
+ */
+export function capabilityVerdicts(
+  directories: AgentConfiguration['directories'],
+  ownerships: readonly Ownership[],
+  identity: Identity,
+): Verdict[] {
+  const needs = directories.flatMap(({ path, owner }) => [
+    ...(owner === undefined ? [] : ownerNeeds(path, owner, identity)),
+    ...foundNeeds(path, ownerships, identity),
+  ])
+  const names = [...new Set(needs.map(({ capability }) => capability))].sort()
+  if (names.length === 0) return [ok('capabilities', 'none is needed by this configuration')]
+  return names.map((capability) => {
+    const those = needs.filter((need) => need.capability === capability)
+    const reasons = [...new Set(those.map(({ path, reason }) => `${path} ${reason}`))]
+    const why = listed(reasons, 3)
+    if (identity.has(capability)) return ok('capabilities', `${capability} is there: ${why}`)
+    return fault('capabilities', `${capability} is missing: ${why}`, addCapability(capability))
+  })
+}
+
+export function addCapability(capability: Capability): string {
+  const name = capability.slice('CAP_'.length)
+  return `add it: securityContext.capabilities.add: [${name}] in a pod, AmbientCapabilities=${capability} in a unit`
+}
+
+function ownerNeeds(path: string, { uid, gid }: Owner, identity: Identity): Need[] {
+  const needs: Need[] = []
+  const reason = `is to belong to ${uid}:${gid}`
+  const other = uid !== identity.uid
+  if (other || !identity.groups.includes(gid)) needs.push({ capability: 'CAP_CHOWN', reason, path })
+  if (other) {
+    needs.push({ capability: 'CAP_FOWNER', reason, path }, { capability: 'CAP_DAC_OVERRIDE', reason, path })
+  }
+  return needs
+}
+
+function foundNeeds(path: string, ownerships: readonly Ownership[], identity: Identity): Need[] {
+  const found = ownerships.find((one) => one.path === path)
+  const needs: Need[] = []
+  const { target } = found ?? {}
+  if (target !== undefined && target.uid !== identity.uid) {
+    needs.push({ capability: 'CAP_DAC_OVERRIDE', reason: `belongs to user ${target.uid} now`, path })
+  }
+  if (found?.overridesParent === true) {
+    const reason = `is in a directory that user ${identity.uid} may not write to by its mode`
+    needs.push({ capability: 'CAP_DAC_OVERRIDE', reason, path })
+  }
+  return needs
+}

@@ -1,0 +1,83 @@
+import type { X509Certificate } from 'node:crypto'
+import { certificateBlocks } from '../directories/certificates.js'
+import { readPublication, readPublishedFiles } from '../durable/index.js'
+import { codeOrMessage, ok, warn, type Verdict } from './findings.js'
+
+export interface Validity {
+  /** Where it is, for people. */
+  readonly name: string
+  readonly from: Date
+  readonly to: Date
+}
+
+/** The certificates that are published in a directory; undefined where nothing is published. */
+export async function publishedCertificates(target: string): Promise<Validity[] | undefined> {
+  const publication = await readPublication(target)
+  if (publication === undefined) return undefined
+  const paths = publication.objects.flatMap(({ paths, combined = [] }) => [...paths, ...combined])
+  const validities: Validity[] = []
+  for (const path of new Set(paths)) {
+    // One after the other: content is held no longer than it is looked at.
+    const files = await readPublishedFiles(target, [path]).catch(() => ({}))
+    for (const { content } of Object.values(files)) validities.push(...validitiesOf(path, content))
+  }
+  return validities
+}
+
+/** Of each certificate in a PEM text; what does not parse is none. */
+export function validitiesOf(name: string, pem: Uint8Array): Validity[] {
+  return certificateBlocks(pem)
+    .map(({ certificate }) => certificate)
+    .filter((certificate) => certificate !== undefined)
+    .map((certificate) => ({ name, ...datesOf(certificate) }))
+}
+
+function datesOf({ validFrom, validTo }: X509Certificate): { from: Date; to: Date } {
+  return { from: new Date(validFrom), to: new Date(validTo) }
+}
+
+/**
+ * What the clock says of the certificates: one that is not valid yet was made by a clock that is ahead of this one, mostly a
+ * right one. undefined where there are none.
+ */
+export function clockVerdict(check: string, validities: readonly Validity[], now: Date): Verdict | undefined {
+  const [first] = validities
+  if (first === undefined) return undefined
+  const [latest, earliest] = validities.reduce(
+    ([begins, ends], one) => [one.from > begins.from ? one : begins, one.to < ends.to ? one : ends],
+    [first, first],
+  )
+  if (latest.from > now) {
+    return warn(
+      check,
+      `${latest.name} is not valid before ${at(latest.from)}; the clock says ${at(now)}`,
+      "set the clock: see that this node's time service runs",
+    )
+  }
+  if (earliest.to <= now) {
+    return warn(
+      check,
+      `${earliest.name} expired at ${at(earliest.to)}; the clock says ${at(now)}`,
+      'renew it, or set the clock',
+    )
+  }
+  const count = validities.length === 1 ? 'one certificate' : `${validities.length} certificates`
+  return ok(check, `${count}, valid now; the first to end is ${earliest.name}, at ${at(earliest.to)}`)
+}
+
+/** For a directory: the dates of what is published there. */
+export async function publishedVerdict(target: string, now: Date): Promise<Verdict | undefined> {
+  try {
+    return clockVerdict('certificates', (await publishedCertificates(target)) ?? [], now)
+  } catch (error) {
+    return warn(
+      'certificates',
+      `what is published cannot be read: ${codeOrMessage(error)}`,
+      'see what holdfast verify says',
+    )
+  }
+}
+
+function at(date: Date): string {
+  return date.toISOString().replace('.000Z', 'Z')
+}

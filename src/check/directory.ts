@@ -1,0 +1,213 @@
+import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
+import { advice as adviceFor } from './advice.js'
+import { codeOf, DurableWriteError, isSystemFailure } from '../durable/errors.js'
+import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
+import { lock } from '../durable/lock.js'
+import { namesFor, type TargetNames } from '../durable/names.js'
+import { readRecords } from '../durable/record.js'
+import { resolve, type Place } from '../durable/resolve.js'
+import { Scope } from '../durable/scope.js'
+import type { Identity, Ownership } from './capabilities.js'
+import { publishedVerdict } from './certificates.js'
+import { probeExchange } from './exchange-probe.js'
+import { fault, faultOf, ok, warn, type Verdict } from './findings.js'
+import { diskUnder, flushVerdict } from './flushes.js'
+import { labelVerdict, type SecurityModule } from './label.js'
+import { mountVerdict, typeVerdict } from './mount.js'
+import { mountDetails } from './mounts.js'
+import { isPastItsMode, parentVerdict } from './parents.js'
+import { freeOn, spaceVerdicts, usageOf } from './space.js'
+import { leftoverVerdict, lookAtTarget } from './target.js'
+
+export interface DirectoryContext {
+  readonly fs: FileSystem
+  readonly identity: Identity
+  /** undefined: SELinux is off. */
+  readonly selinux: SecurityModule | undefined
+  readonly requireProven: AgentConfiguration['requireProven']
+  readonly now: Date
+  /** Milliseconds to wait for another process that holds the target's lock. */
+  readonly lockTimeout: number
+}
+
+export interface DirectoryReport {
+  readonly verdicts: readonly Verdict[]
+  readonly ownership: Ownership
+  /** Type of the file system that the target is on, or will be on; undefined where that cannot be told. */
+  readonly fileSystem: string | undefined
+}
+
+/** All that is looked at for one directory. What a publication would be refused with is a fault here, in its own words. */
+export async function checkDirectory(
+  configuration: DirectoryConfiguration,
+  context: DirectoryContext,
+): Promise<DirectoryReport> {
+  const { path } = configuration
+  const scope = new Scope(context.fs)
+  try {
+    const place = await resolve(scope, path)
+    return await new DirectoryCheck(configuration, context, scope, place).run()
+  } catch (error) {
+    const ownership = { path, target: undefined, overridesParent: false }
+    const verdict = isSystemFailure(error) && !(error instanceof DurableWriteError)
+    return {
+      verdicts: [verdict ? fault('path', error.message, adviceFor(error.code)) : faultOf('path', error)],
+      ownership,
+      fileSystem: undefined,
+    }
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+class DirectoryCheck {
+  readonly #names: TargetNames
+  readonly #anchorPath: string
+
+  constructor(
+    private readonly configuration: DirectoryConfiguration,
+    private readonly context: DirectoryContext,
+    private readonly scope: Scope,
+    private readonly place: Place,
+  ) {
+    this.#names = namesFor(place.name)
+    const depth = place.missing.length
+    const parts = place.realParent.split('/')
+    this.#anchorPath = parts.slice(0, parts.length - depth).join('/') || '/'
+  }
+
+  async run(): Promise<DirectoryReport> {
+    const { context, place, configuration } = this
+    const { fs } = context
+    const { anchor } = place
+    const mount = await fs.mount(anchor)
+    const details = mountDetails(mount.id)
+    const attributes = await fs.attributes(anchor)
+    const overridesParent = isPastItsMode(attributes, context.identity)
+    const verdicts: Verdict[] = []
+    if (details !== undefined) {
+      const flushes = flushVerdict(details, diskUnder(details))
+      verdicts.push(mountVerdict(details), typeVerdict(details, mount.proven, context.requireProven))
+      if (flushes !== undefined) verdicts.push(flushes)
+    }
+    const parent = { ...place, anchor: this.#anchorPath }
+    verdicts.push(await parentVerdict(fs, parent, attributes, context.identity))
+    const { found, ownership } = await this.#lockedLook(mount.id, attributes)
+    verdicts.push(...found)
+    const clock = await publishedVerdict(configuration.path, context.now)
+    if (clock !== undefined) verdicts.push(clock)
+    return { verdicts, fileSystem: mount.type, ownership: { ...ownership, overridesParent } }
+  }
+
+  /** What could change under a publication is looked at under its lock, where there is one: a lock is not made for this. */
+  async #lockedLook(
+    parentMount: number,
+    attributes: Attributes,
+  ): Promise<{ found: Verdict[]; ownership: Omit<Ownership, 'overridesParent'> }> {
+    const { fs, lockTimeout } = this.context
+    const { anchor, missing, name } = this.place
+    const { path } = this.configuration
+    const unknown = { path, target: undefined }
+    if (missing.length > 0) {
+      const found = [ok('target', 'does not exist yet'), await this.#probe(anchor)]
+      return {
+        found: [...found, ...(await this.#space(undefined)), ...(await this.#label(undefined))],
+        ownership: unknown,
+      }
+    }
+    let release: (() => void) | undefined
+    try {
+      if ((await fs.look(anchor, this.#names.lock)) !== undefined) {
+        const identity = `${attributes.device}:${attributes.inode}:${this.#names.lock}`
+        const request = { parent: anchor, name: this.#names.lock, identity, target: path }
+        release = await lock(this.scope, { ...request, timeout: lockTimeout, signal: undefined })
+      }
+    } catch (error) {
+      return { found: [lockVerdict(error, path)], ownership: unknown }
+    }
+    try {
+      const records = await readRecords(fs, anchor, name, this.#names)
+      const {
+        verdict,
+        attributes: of,
+        opened,
+      } = await lookAtTarget({
+        fs,
+        configuration: this.configuration,
+        name,
+        parent: anchor,
+        parentAttributes: attributes,
+        parentMount,
+        records,
+      })
+      if (opened !== undefined) await this.scope.keep(Promise.resolve(opened))
+      const found = [verdict, leftoverVerdict(records, this.#names), await this.#probe(anchor)]
+      found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
+      return { found, ownership: { path, target: of } }
+    } finally {
+      release?.()
+    }
+  }
+
+  async #probe(parent: Descriptor): Promise<Verdict> {
+    const { failure, step, left } = await probeExchange(this.context.fs, parent, this.#names)
+    const { path } = this.configuration
+    if (failure !== undefined) {
+      const code = codeOf(failure) ?? ''
+      const cannot = step === 'exchange' && ['EINVAL', 'ENOSYS', 'EOPNOTSUPP', 'ENOTSUP'].includes(code)
+      if (cannot) {
+        return fault(
+          'exchange',
+          `this file system cannot exchange two names in one step (RENAME_EXCHANGE: ${code})`,
+          `put ${path} on ext4, xfs or btrfs`,
+        )
+      }
+      const doing =
+        step === 'create' ? 'nothing can be made beside the target' : 'two names cannot be exchanged'
+      return fault('exchange', `${doing}: ${failure.message}`, adviceFor(code))
+    }
+    if (left.length > 0) {
+      return fault(
+        'exchange',
+        `tried beside the target, and could not be removed again: ${left.join(', ')}`,
+        `remove them from ${this.#anchorPath}, or leave them to the next publication`,
+      )
+    }
+    return ok('exchange', 'tried beside the target with two directories: they changed places in one step')
+  }
+
+  async #space(target: Descriptor | undefined): Promise<Verdict[]> {
+    const { fs } = this.context
+    try {
+      const free = await freeOn(this.place.anchor)
+      const used = target === undefined ? undefined : await usageOf(fs, target, free.blockSize)
+      return spaceVerdicts(free, used)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      return [warn('space', `cannot be told: ${message}`, adviceFor(codeOf(error) ?? ''))]
+    }
+  }
+
+  async #label(target: Descriptor | undefined): Promise<Verdict[]> {
+    const { fs, selinux } = this.context
+    if (selinux === undefined) return []
+    const labels = {
+      parent: await fs.label(this.place.anchor),
+      target: target === undefined ? undefined : await fs.label(target),
+    }
+    return [labelVerdict(selinux, labels)]
+  }
+}
+
+function lockVerdict(error: unknown, path: string): Verdict {
+  if (error instanceof DurableWriteError && error.reason === 'Busy') {
+    return warn(
+      'target',
+      `another process holds the lock of ${path}: neither target nor exchange were looked at`,
+      'check again when it is done',
+    )
+  }
+  if (error instanceof DurableWriteError) return faultOf('target', error)
+  const message = error instanceof Error ? error.message : String(error)
+  return fault('target', `its lock cannot be taken: ${message}`, adviceFor(codeOf(error) ?? ''))
+}

@@ -1,0 +1,159 @@
+import { constants, promises as fsp } from 'node:fs'
+import { connect } from 'node:net'
+import { basename, dirname } from 'node:path'
+import type { Hook } from '../config/types.js'
+import { addCapability, type Identity } from './capabilities.js'
+import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
+import { pidNamespaceIsOwn, readPidFile } from './processes.js'
+
+/** Milliseconds for a connection to an http hook's host. */
+const connectTimeout = 2_000
+
+/** Whether a hook could run from here, as far as that can be told without running it. */
+export async function hookVerdict(hook: Hook, identity: Identity): Promise<Verdict> {
+  const { status, found, advice } = await verdictOf(hook, identity)
+  return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
+}
+
+async function verdictOf(hook: Hook, identity: Identity): Promise<Verdict> {
+  switch (hook.type) {
+    case 'signal':
+      return signalVerdict(hook, identity)
+    case 'exec':
+      return execVerdict(hook.command[0] ?? '')
+    case 'http':
+      return httpVerdict(new URL(hook.url))
+  }
+}
+
+async function signalVerdict(
+  { pidFile }: Extract<Hook, { type: 'signal' }>,
+  identity: Identity,
+): Promise<Verdict> {
+  if (await pidNamespaceIsOwn()) {
+    return fault(
+      'hook',
+      "holdfast is in a PID namespace of its own, where the host's process numbers mean nothing",
+      'set hostPID: true in the pod',
+    )
+  }
+  const directory = dirname(pidFile)
+  if ((await statusOf(directory)) !== 'directory') {
+    return fault('hook', `there is no directory ${directory}`, 'mount it from the host, or correct pidFile')
+  }
+  const read = await readPidFile(pidFile)
+  if ('problem' in read) {
+    const todo = read.missing ? 'start the process, or correct pidFile' : 'correct the file or pidFile'
+    if (!read.missing) return fault('hook', read.problem, todo)
+    return killVerdict(identity, undefined) ?? warn('hook', `${read.problem}: the process does not run`, todo)
+  }
+  const { pid, process } = read
+  if (process === undefined) {
+    const found = `there is no process ${pid}: the pid file is stale, or its process is in another PID namespace`
+    return warn('hook', found, 'start the process; in a pod, set hostPID: true')
+  }
+  return (
+    killVerdict(identity, process) ??
+    ok('hook', `process ${pid} (${process.command}) of user ${process.uid} can be signalled`)
+  )
+}
+
+/** kill(2): the same user may, everybody else needs the capability. */
+function killVerdict(identity: Identity, process: { readonly uid: number } | undefined): Verdict | undefined {
+  if (identity.has('CAP_KILL') || process?.uid === identity.uid) return undefined
+  if (process === undefined) {
+    return warn(
+      'hook',
+      `the process does not run yet; CAP_KILL is missing, which is needed if it is of another user than ${identity.uid}`,
+      addCapability('CAP_KILL'),
+    )
+  }
+  return fault(
+    'hook',
+    `CAP_KILL is missing: the process is of user ${process.uid}, and this one of user ${identity.uid}`,
+    addCapability('CAP_KILL'),
+  )
+}
+
+async function execVerdict(program: string): Promise<Verdict> {
+  const kind = await statusOf(program)
+  if (kind === undefined) {
+    return fault(
+      'hook',
+      `there is no ${program} here`,
+      'put it into the image, mount it, or use a signal or http hook',
+    )
+  }
+  if (kind !== 'file') return fault('hook', `${program} is not a file`, 'name a program')
+  try {
+    await fsp.access(program, constants.X_OK)
+  } catch (error) {
+    return fault('hook', `${program} cannot be run: ${codeOrMessage(error)}`, `chmod +x ${program}`)
+  }
+  const interpreter = await interpreterOf(program)
+  if (interpreter !== undefined && (await statusOf(interpreter)) === undefined) {
+    return fault(
+      'hook',
+      `${program} is a script for ${interpreter}, which is not here`,
+      'put its interpreter into the image, or use a program that needs none',
+    )
+  }
+  if (basename(program) === 'systemctl' && (await statusOf('/run/systemd/system')) === undefined) {
+    return fault(
+      'hook',
+      'systemctl needs a running systemd, and there is no /run/systemd/system here',
+      "mount the host's /run/systemd and /run/dbus, or use a signal hook",
+    )
+  }
+  const { mode } = await fsp.stat(program)
+  if ((mode & 0o002) !== 0) {
+    return warn('hook', `${program} can be written by everybody`, `chmod o-w ${program}`)
+  }
+  return ok('hook', `${program} is there, and can be run`)
+}
+
+/** Of a script: what its first line names (execve(2)); undefined for everything else, and for what cannot be read. */
+async function interpreterOf(program: string): Promise<string | undefined> {
+  let handle
+  try {
+    handle = await fsp.open(program, constants.O_RDONLY | constants.O_NONBLOCK)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0)
+    return /^#!\s*(\/\S+)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
+  } catch {
+    return undefined
+  } finally {
+    await handle?.close()
+  }
+}
+
+/** A connection is made and closed; nothing is sent. Path and query are nobody's to see. */
+async function httpVerdict(url: URL): Promise<Verdict> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
+  const code = await new Promise<string | undefined>((resolve) => {
+    const socket = connect({ host, port, timeout: connectTimeout })
+    const end = (outcome: string | undefined) => {
+      socket.destroy()
+      resolve(outcome)
+    }
+    socket.once('connect', () => end(undefined))
+    socket.once('timeout', () => end('ETIMEDOUT'))
+    socket.once('error', (error) => end(codeOrMessage(error)))
+  })
+  if (code === undefined) return ok('hook', 'somebody listens there')
+  const meaning = code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'the name is not known' : 'no connection'
+  return warn(
+    'hook',
+    `${meaning} (${code})`,
+    "start what listens there; in a pod, the host's 127.0.0.1 needs hostNetwork: true",
+  )
+}
+
+async function statusOf(path: string): Promise<'file' | 'directory' | 'other' | undefined> {
+  try {
+    const status = await fsp.stat(path)
+    return status.isFile() ? 'file' : status.isDirectory() ? 'directory' : 'other'
+  } catch {
+    return undefined
+  }
+}

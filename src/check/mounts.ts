@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+
+/** A line of /proc/self/mountinfo (proc(5)), as far as it is told here. */
+export interface MountDetails {
+  readonly id: number
+  readonly mountPoint: string
+  /** `MAJOR:MINOR`; a major of 0 is no block device's own. */
+  readonly device: string
+  readonly type: string
+  /** `/dev/sda1`, `overlay`, … */
+  readonly source: string
+  /** Of the mount and of the file system. */
+  readonly options: readonly string[]
+  /** Mounts that are made elsewhere below it appear here: it is shared, or a slave (`mountPropagation: HostToContainer`). */
+  readonly receives: boolean
+}
+
+/** The mount with this ID; undefined where it has gone. procfs never waits for a disk. */
+export function mountDetails(id: number): MountDetails | undefined {
+  return mounts().find((mount) => mount.id === id)
+}
+
+/** The mount on `/`: the last one that covers it. */
+export function rootMount(): MountDetails | undefined {
+  return mounts().findLast(({ mountPoint }) => mountPoint === '/')
+}
+
+function mounts(): MountDetails[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(parseMount)
+}
+
+export function parseMount(line: string): MountDetails {
+  const [head = '', tail = ''] = line.split(' - ')
+  const [id = '', , device = '', , mountPoint = '', options = '', ...optional] = head.split(' ')
+  const [type = '', source = '', superOptions = ''] = tail.split(' ')
+  return {
+    id: Number(id),
+    mountPoint: unescaped(mountPoint),
+    device,
+    type,
+    source: unescaped(source),
+    options: [...options.split(','), ...superOptions.split(',')],
+    receives: optional.some((field) => field.startsWith('shared:') || field.startsWith('master:')),
+  }
+}
+
+/** Space, tab, newline and backslash stand there in octal (fs/proc_namespace.c). */
+function unescaped(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+}

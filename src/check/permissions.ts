@@ -1,0 +1,101 @@
+import type { ApiClient } from '../objects/kubernetes/client.js'
+import { field, statusMessage } from '../objects/kubernetes/failure.js'
+import type { Permission } from '../objects/permissions.js'
+import type { ApiOptions } from './api.js'
+import { fault, listed, ok, warn, type Verdict } from './findings.js'
+
+/** Questions that are open at the API server at a time. */
+const inFlight = 8
+
+interface Question {
+  readonly permission: Permission
+  /** undefined: any. */
+  readonly name: string | undefined
+  readonly verb: string
+}
+
+interface Answer {
+  /** undefined: the server did not say. */
+  readonly allowed: boolean | undefined
+  readonly message: string
+}
+
+/**
+ * Asks for each verb on each object whether it is allowed (SelfSubjectAccessReview); nothing is read. A list and a watch with a
+ * field selector for a name are authorized as if the name stood in the path.
+ */
+export async function permissionVerdicts(api: ApiClient, options: ApiOptions): Promise<Verdict[]> {
+  const { permissions, file } = options
+  const questions = permissions.flatMap((permission) =>
+    (permission.names ?? [undefined]).flatMap((name) =>
+      permission.verbs.map((verb): Question => ({ permission, name, verb })),
+    ),
+  )
+  const answers = new Map<Question, Answer>()
+  const waiting = questions.values()
+  await Promise.all(
+    Array.from({ length: inFlight }, async () => {
+      for (const question of waiting) answers.set(question, await ask(api, question, options))
+    }),
+  )
+  return permissions.flatMap((permission) => verdictsFor(permission, answers, file))
+}
+
+function verdictsFor(
+  permission: Permission,
+  answers: ReadonlyMap<Question, Answer>,
+  file: string,
+): Verdict[] {
+  const { resource, namespace, names, verbs, purpose } = permission
+  const allowed: (string | undefined)[] = []
+  const verdicts: Verdict[] = []
+  for (const name of names ?? [undefined]) {
+    const refused = [...answers].filter(
+      ([asked, answer]) => asked.permission === permission && asked.name === name && answer.allowed !== true,
+    )
+    const [first] = refused
+    if (first === undefined) {
+      allowed.push(name)
+      continue
+    }
+    const on = `${resource}${name === undefined ? '' : ` ${name}`} in namespace ${namespace}`
+    const found = `${listed(refused.map(([{ verb }]) => verb))} on ${on}: ${first[1].message}`
+    const unknown = refused.every(([, answer]) => answer.allowed === undefined)
+    if (unknown) verdicts.push(warn('permission', found, 'check again'))
+    else if (purpose === 'objects') verdicts.push(fault('permission', found, advice(file)))
+    else
+      verdicts.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
+  }
+  if (allowed.length === 0) return verdicts
+  const which = listed(allowed.filter((name) => name !== undefined))
+  const what = `${listed(verbs)} on ${resource}${which === '' ? '' : ` ${which}`}`
+  return [ok('permission', `${what} in namespace ${namespace}: allowed`), ...verdicts]
+}
+
+function advice(file: string): string {
+  return `holdfast rbac --config ${file} | kubectl apply -f - (with --service-account, for the user above)`
+}
+
+async function ask(
+  api: ApiClient,
+  { permission, name, verb }: Question,
+  { timeout, signal }: ApiOptions,
+): Promise<Answer> {
+  const { namespace, group, resource } = permission
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { namespace, group, resource, verb, ...(name !== undefined && { name }) } },
+  }
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+  const { status, body } = await api.send('POST', path, review, { timeout, signal })
+  const allowed = field(field(body, 'status'), 'allowed')
+  if ((status === 201 || status === 200) && typeof allowed === 'boolean') {
+    return { allowed, message: 'not allowed' }
+  }
+  const message = statusMessage(body)
+  return {
+    allowed: undefined,
+    message: `the API server does not say (HTTP ${status}${message && `: ${message}`})`,
+  }
+}

@@ -1,0 +1,60 @@
+import { promises as fsp, constants } from 'node:fs'
+import { dirname } from 'node:path'
+import type { FileSystem, Mount } from '../durable/file-system.js'
+import { advice } from './advice.js'
+import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
+import { rootMount } from './mounts.js'
+
+/** Where the agent keeps its status: writable, and there again after a restart. Nothing is written to find out. */
+export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promise<Verdict> {
+  let at = path
+  for (;;) {
+    try {
+      const status = await fsp.stat(at)
+      if (!status.isDirectory()) {
+        return fault(
+          'state directory',
+          `${at} is not a directory`,
+          'remove it, or set another stateDirectory',
+        )
+      }
+      break
+    } catch (error) {
+      const code = codeOrMessage(error)
+      if (code !== 'ENOENT' || at === '/') {
+        return fault('state directory', `${at} cannot be looked at: ${code}`, advice(code))
+      }
+      at = dirname(at)
+    }
+  }
+  const where = at === path ? '' : `does not exist: it will be made in ${at}; `
+  try {
+    await fsp.access(at, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    const code = codeOrMessage(error)
+    return fault('state directory', `${where}${at} cannot be written to: ${code}`, advice(code))
+  }
+  const mount = await mountOn(fs, at)
+  if (mount === undefined) return ok('state directory', `${where}writable`)
+  const own = mount.type === 'overlay' && rootMount()?.id === mount.id
+  const lost = own || mount.type === 'tmpfs' || mount.type === 'ramfs'
+  if (!lost) return ok('state directory', `${where}writable, on ${mount.type}`)
+  return warn(
+    'state directory',
+    `${where}on ${own ? "the container's own layer" : mount.type}: what the agent told last is gone after a restart`,
+    own ? 'mount a directory of the host here (hostPath)' : 'put it on a disk',
+  )
+}
+
+/** undefined where it may be written to, and not be opened. */
+async function mountOn(fs: FileSystem, path: string): Promise<Mount | undefined> {
+  let descriptor
+  try {
+    descriptor = await fs.openPath(await fsp.realpath(path))
+    return await fs.mount(descriptor)
+  } catch {
+    return undefined
+  } finally {
+    if (descriptor !== undefined) await fs.close(descriptor)
+  }
+}

@@ -1,0 +1,88 @@
+import type { DirectoryConfiguration } from '../config/types.js'
+import { refuseOtherMount, refuseOtherThanDirectory } from '../durable/refusals.js'
+import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
+import { dataLink } from '../durable/generation.js'
+import type { TargetNames } from '../durable/names.js'
+import type { Records } from '../durable/record.js'
+import { fault, faultOf, ok, warn, type Verdict } from './findings.js'
+
+export interface TargetLook {
+  readonly fs: FileSystem
+  readonly configuration: Pick<DirectoryConfiguration, 'path' | 'publish' | 'adopt'>
+  readonly name: string
+  readonly parent: Descriptor
+  readonly parentAttributes: Attributes
+  readonly parentMount: number
+  readonly records: Records
+}
+
+/** The target, open, where it is a directory that can be replaced. */
+export interface Target {
+  readonly verdict: Verdict
+  readonly attributes?: Attributes
+  /** To be closed by the caller. */
+  readonly opened?: Descriptor
+}
+
+/** Whether what is there can be replaced: a directory, on the mount that holds staging too, of the same form, and ours. */
+export async function lookAtTarget(look: TargetLook): Promise<Target> {
+  const { fs, configuration, parent, name } = look
+  const { path } = configuration
+  const attributes = await fs.look(parent, name)
+  if (attributes === undefined) return { verdict: ok('target', 'does not exist yet') }
+  let opened: Descriptor | undefined
+  try {
+    refuseOtherThanDirectory(path, attributes)
+    opened = await fs.openDirectory(parent, name)
+    await refuseOtherMount(fs, path, opened, look.parentMount, look.parentAttributes.device)
+  } catch (error) {
+    if (opened !== undefined) await fs.close(opened)
+    return { verdict: faultOf('target', error) }
+  }
+  try {
+    return { verdict: await formVerdict(look, opened), attributes, opened }
+  } catch (error) {
+    await fs.close(opened)
+    throw error
+  }
+}
+
+async function formVerdict({ fs, configuration, records }: TargetLook, opened: Descriptor): Promise<Verdict> {
+  const { publish, adopt, path } = configuration
+  const entries = await fs.list(opened)
+  const [newest] = records.valid
+  const linked = (await fs.look(opened, dataLink))?.type === 'symlink'
+  const form = newest?.kind ?? (linked ? 'symlink' : 'exchange')
+  if (form !== publish && entries.length > 0) {
+    return fault(
+      'target',
+      `is there in the form "${form}", and publish: ${publish} is configured: another form would break those who read it`,
+      `configure publish: ${form === 'file' ? 'exchange' : form}, or remove ${path} first`,
+    )
+  }
+  const same = 'a directory on the mount of its parent, where staging is'
+  if (newest !== undefined || entries.length === 0) return ok('target', same)
+  if (adopt)
+    return warn(
+      'target',
+      `${same}; it was not published by holdfast, and adopt is true`,
+      'see that nothing in it is missed',
+    )
+  return warn(
+    'target',
+    `${same}; it was not published by holdfast, and is left alone unless each name in it is among the new content's`,
+    'set adopt: true to replace it, or move it away',
+  )
+}
+
+/** What a publication that was cut short has left: the next one removes it. */
+export function leftoverVerdict({ staging, torn }: Records, names: TargetNames): Verdict {
+  const left = [...staging.map(names.staging), ...torn.map(names.record)]
+  const [first = ''] = left
+  if (left.length === 0) return ok('leftovers', 'none')
+  return warn(
+    'leftovers',
+    `${left.length} beside the target, of a publication that was cut short: ${first}${left.length > 1 ? ', …' : ''}`,
+    'nothing: the next publication removes what is certain to be left over',
+  )
+}

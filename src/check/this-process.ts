@@ -1,0 +1,72 @@
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { AioContext, AioRefused, disableCoreDumps } from '../../native/index.js'
+import { codeOrMessage, ok, warn, type Verdict } from './findings.js'
+
+/** A barrier of many files works with fewer descriptors, in more pieces. */
+const enoughFiles = 256
+
+/** What the kernel and the container let this process do. */
+export async function processVerdicts(): Promise<Verdict[]> {
+  return [await aioVerdict(), openFilesVerdict()]
+}
+
+/** One fsync of the root directory by AIO, as a barrier is made: a seccomp profile may refuse any of its calls. */
+async function aioVerdict(): Promise<Verdict> {
+  const threads = 'a barrier runs on threads instead: slower, and as durable'
+  if (process.env['HOLDFAST_AIO'] === 'off') return ok('AIO', `turned off by HOLDFAST_AIO: ${threads}`)
+  const root = openSync('/', 'r')
+  try {
+    const [outcome] = await AioContext.create().sync([root])
+    if (outcome?.syscall === 'io_submit') return refused(outcome.message, threads, 'use Linux 4.18 or later')
+    return ok('AIO', 'the kernel takes the fsyncs of a barrier all at once')
+  } catch (error) {
+    if (!(error instanceof AioRefused))
+      return refused(codeOrMessage(error), threads, 'look into the kernel log')
+    const { message, code } = error.reason
+    const advice =
+      code === 'EAGAIN'
+        ? 'raise fs.aio-max-nr (sysctl)'
+        : 'allow io_setup, io_submit and io_getevents in the seccomp profile, as RuntimeDefault does'
+    return refused(message, threads, advice)
+  } finally {
+    closeSync(root)
+  }
+}
+
+function refused(message: string, threads: string, advice: string): Verdict {
+  return warn('AIO', `refused (${message}): ${threads}`, advice)
+}
+
+/** Turns them off, as every command does before it holds private keys: what follows is then looked at as the agent would see it. */
+export function coreDumpVerdict(): Verdict {
+  try {
+    disableCoreDumps()
+  } catch (error) {
+    return warn(
+      'core dumps',
+      `cannot be turned off: ${codeOrMessage(error)}`,
+      'set LimitCORE=0 or ulimit -c 0',
+    )
+  }
+  const limit = softLimit('Max core file size')
+  // One byte: see native/core-dumps.ts.
+  if (limit !== undefined && limit <= 1) return ok('core dumps', 'off: no private key gets into a core file')
+  return warn('core dumps', `are on (${limit ?? 'unlimited'} bytes)`, 'set LimitCORE=0 or ulimit -c 0')
+}
+
+function openFilesVerdict(): Verdict {
+  const limit = softLimit('Max open files') ?? Infinity
+  if (limit >= enoughFiles) return ok('open files', `up to ${limit}`)
+  return warn(
+    'open files',
+    `only up to ${limit}: directories with more files take several barriers`,
+    `raise the limit to ${enoughFiles} at least (LimitNOFILE=, ulimit -n)`,
+  )
+}
+
+/** undefined: unlimited, or unknown. */
+function softLimit(name: string): number | undefined {
+  const text = readFileSync('/proc/self/limits', 'latin1')
+  const value = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1]
+  return value === undefined || value === 'unlimited' ? undefined : Number(value)
+}

@@ -1,0 +1,116 @@
+/** Hooks that could not work from here are told; none is run. */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import t from 'tap'
+import { needsRoot, Scene } from './scene.js'
+
+t.setTimeout(180_000)
+
+await t.test('programs, pid files and addresses', async (t) => {
+  const scene = new Scene(t)
+  const at = (name: string) => scene.path(name)
+  const ran = at('ran')
+  const script = (name: string, text: string, mode: number) => {
+    writeFileSync(at(name), text)
+    chmodSync(at(name), mode)
+  }
+  script('plain', `#!/bin/sh\ntouch ${ran}\n`, 0o644)
+  script('good', `#!/bin/sh\ntouch ${ran}\n`, 0o755)
+  script('shell-less', '#! /nowhere/sh -e\n', 0o755)
+  script('open', `#!/bin/sh\ntouch ${ran}\n`, 0o757)
+  script('systemctl', `#!/bin/sh\ntouch ${ran}\n`, 0o755)
+  mkdirSync(at('directory'))
+  writeFileSync(at('stale.pid'), '4194303\n')
+  writeFileSync(at('bad.pid'), 'none\n')
+  writeFileSync(at('init.pid'), '1\n')
+  writeFileSync(at('open.pid'), `${process.pid}\n`)
+  chmodSync(at('open.pid'), 0o666)
+  writeFileSync(at('good.pid'), `${process.pid}\n`)
+  // A connection is all that comes: nothing is sent.
+  let received = ''
+  const server = createServer((socket) => socket.on('data', (data: Buffer) => (received += data.toString())))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const closed = createServer()
+  closed.listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port: closedPort } = closed.address() as AddressInfo
+  await new Promise((resolve) => closed.close(resolve))
+
+  const exec = (name: string) => ({ exec: [at(name), 'secret-argument'] })
+  const signal = (name: string) => ({ signal: { name: 'SIGHUP', pidFile: at(name) } })
+  const http = (url: string) => ({ http: { url } })
+  const systemd = existsSync('/run/systemd/system')
+  const cases: [object, string, RegExp][] = [
+    [exec('missing'), 'FAULT', /^exec missing: there is no .*\/missing here$/],
+    [exec('plain'), 'FAULT', /^exec plain: .* cannot be run: EACCES$/],
+    [exec('directory'), 'FAULT', /is not a file$/],
+    [exec('shell-less'), 'FAULT', /is a script for \/nowhere\/sh, which is not here$/],
+    [exec('open'), 'WARN', /can be written by everybody$/],
+    [exec('good'), 'OK', /is there, and can be run$/],
+    [exec('systemctl'), systemd ? 'OK' : 'FAULT', systemd ? /can be run$/ : /needs a running systemd/],
+    [signal('nowhere/x.pid'), 'FAULT', /there is no directory .*\/nowhere$/],
+    [signal('none.pid'), 'WARN', /there is no .*\/none\.pid: the process does not run$/],
+    [signal('stale.pid'), 'WARN', /there is no process 4194303: the pid file is stale/],
+    [signal('bad.pid'), 'FAULT', /does not begin with a process ID$/],
+    [signal('init.pid'), 'FAULT', /names process 1, which is never signalled$/],
+    [signal('open.pid'), 'FAULT', /can be written by everybody, so it decides nothing$/],
+    [signal('good.pid'), 'OK', /of user \d+ can be signalled$/],
+    [
+      http(`http://127.0.0.1:${port}/reload?token=hidden`),
+      'OK',
+      /^http 127\.0\.0\.1:\d+: somebody listens there$/,
+    ],
+    [http(`http://127.0.0.1:${closedPort}/`), 'WARN', /no connection \(ECONNREFUSED\)$/],
+    [http('http://nowhere.invalid/'), 'WARN', /\((ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\)$/],
+  ]
+  scene.configure([
+    { path: scene.target, contents: [{ secret: 'serving-cert' }], afterPublish: cases.map(([hook]) => hook) },
+  ])
+  const checked = await scene.check(t)
+  const hooks = checked.all('hook')
+  t.equal(hooks.length, cases.length)
+  cases.forEach(([, status, found], index) => {
+    t.match(hooks[index], { status, found })
+    t.equal(hooks[index]?.advice === null, status === 'OK')
+  })
+  t.notOk(existsSync(ran), 'nothing was run')
+  t.equal(received, '', 'nothing was sent')
+  t.notMatch(JSON.stringify(checked.document), /secret-argument|hidden|reload/)
+})
+
+/** A program of the same executable that runs ours, and stays. */
+const runsAnother = `
+const { status, stdout, stderr } = require('node:child_process').spawnSync(process.argv[1], process.argv.slice(2))
+process.stdout.write(stdout)
+process.stderr.write(stderr)
+process.exitCode = status`
+
+const skip = needsRoot || (spawnSync('unshare', ['--version']).status === 0 ? false : 'needs unshare')
+
+await t.test("in a container's own PID namespace, a signal reaches nobody", { skip }, async (t) => {
+  const scene = new Scene(t)
+  const pidFile = scene.path('x.pid')
+  // The number of a process that is there: another one than the file means.
+  writeFileSync(pidFile, '2\n')
+  scene.configure([
+    {
+      path: scene.target,
+      contents: [{ secret: 'serving-cert' }],
+      afterPublish: [{ signal: { name: 'SIGHUP', pidFile } }],
+    },
+  ])
+  const under = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+  t.match((await scene.check(t, { under })).one('hook'), {
+    status: 'FAULT',
+    found: /PID namespace of its own/,
+    advice: 'set hostPID: true in the pod',
+  })
+  // As with kubectl exec: process 1 is the agent, and this one another.
+  const beside = [...under, process.execPath, '-e', runsAnother]
+  t.match((await scene.check(t, { under: beside })).one('hook'), { status: 'FAULT', found: /of its own/ })
+})

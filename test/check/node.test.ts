@@ -1,0 +1,189 @@
+/** What is found of the process, the state directory, the clock and the source. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { selfSigned } from '../../src/cli/demo/certificate.js'
+import { isRoot, Scene } from './scene.js'
+
+t.setTimeout(180_000)
+
+const thisProcess = 'this process'
+const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
+
+const secretNamed = (name: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name }, data: {} })
+
+await t.test('a plain node', async (t) => {
+  const scene = new Scene(t)
+  const checked = await scene.check(t)
+  t.match(checked.one('AIO', thisProcess), {
+    status: 'OK',
+    found: /takes the fsyncs of a barrier all at once/,
+  })
+  t.match(checked.one('core dumps', thisProcess), { status: 'OK', found: /^off/ })
+  t.match(checked.one('open files', thisProcess), { status: 'OK', found: /^up to \d+$/ })
+  t.match(checked.one('state directory', scene.path('state')), {
+    status: /OK|WARN/,
+    found: /^does not exist: it will be made in .*; (writable, )?on \S+/,
+  })
+  t.match(checked.one('files', scene.path('objects')), { status: 'OK', found: '1 can be read and parsed' })
+  t.match(checked.one('objects', scene.path('objects')), { status: 'OK', found: 'Secret demo/serving-cert' })
+  t.same(readdirSync(scene.parent), [])
+  const fields = ['subject', 'check', 'status', 'found', 'advice']
+  for (const finding of checked.document.checks) t.same(Object.keys(finding), fields)
+  t.same(Object.keys(checked.document), ['checks', 'faults', 'warnings'])
+})
+
+for (const [call, code, advice] of [
+  ['io_setup', 'EPERM', /seccomp profile/],
+  ['io_setup', 'ENOSYS', /seccomp profile/],
+  ['io_setup', 'EAGAIN', /fs\.aio-max-nr/],
+  ['io_submit', 'EPERM', /seccomp profile/],
+  ['io_submit', 'EINVAL', /Linux 4\.18/],
+] as const) {
+  await t.test(`AIO refused: ${call}, ${code}`, { skip: strace }, async (t) => {
+    const scene = new Scene(t)
+    const inject = ['-e', `trace=${call}`, '-e', `inject=${call}:error=${code}`]
+    const checked = await scene.check(t, { under: ['strace', '-f', '-qq', '-o', '/dev/null', ...inject] })
+    t.match(checked.one('AIO', thisProcess), {
+      status: 'WARN',
+      found: `refused (${call}: ${code}): a barrier runs on threads instead: slower, and as durable`,
+      advice,
+    })
+  })
+}
+
+await t.test('AIO turned off; few descriptors', async (t) => {
+  const scene = new Scene(t)
+  const under = ['prlimit', '--nofile=64:64']
+  const checked = await scene.check(t, { under, env: { HOLDFAST_AIO: 'off' } })
+  t.match(checked.one('AIO', thisProcess), { status: 'OK', found: /^turned off by HOLDFAST_AIO/ })
+  t.match(checked.one('open files', thisProcess), { status: 'WARN', found: /^only up to 64/ })
+})
+
+await t.test('core dumps, where the limit may not be raised', async (t) => {
+  const scene = new Scene(t)
+  const dropped = isRoot ? ['setpriv', '--bounding-set=-all', '--inh-caps=-all'] : []
+  const checked = await scene.check(t, { under: ['prlimit', '--core=0:0', ...dropped] })
+  t.match(checked.one('core dumps', thisProcess), { status: 'OK', found: /^off/ })
+})
+
+await t.test('the state directory', async (t) => {
+  const scene = new Scene(t)
+  writeFileSync(scene.path('state'), '')
+  const subject = scene.path('state')
+  t.match((await scene.check(t)).one('state directory', subject), {
+    status: 'FAULT',
+    found: /not a directory$/,
+  })
+  rmSync(scene.path('state'))
+  if (!isRoot) {
+    mkdirSync(subject)
+    chmodSync(subject, 0o500)
+    t.match((await scene.check(t)).one('state directory', subject), { status: 'FAULT', found: /EACCES$/ })
+    return
+  }
+  mkdirSync(subject)
+  const mounted = (options: string) => {
+    const script = `mount ${options} tmpfs '${subject}' && exec "$@"`
+    return { under: ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh'] }
+  }
+  t.match((await scene.check(t, mounted('-t tmpfs'))).one('state directory', subject), {
+    status: 'WARN',
+    found: 'on tmpfs: what the agent told last is gone after a restart',
+  })
+  t.match((await scene.check(t, mounted('-t tmpfs -o ro'))).one('state directory', subject), {
+    status: 'FAULT',
+    found: /cannot be written to: EROFS$/,
+  })
+})
+
+await t.test('certificates against the clock', async (t) => {
+  const scene = new Scene(t)
+  const day = 86_400_000
+  const publish = async (days: number, from = Date.now()) => {
+    const { certificate, key } = selfSigned('node.test', days, new Date(from))
+    scene.put('serving-cert', { 'tls.crt': certificate, 'tls.key': key })
+    t.equal((await scene.run('sync')).code, 0)
+    return scene.check(t)
+  }
+  t.match((await publish(30)).one('certificates'), {
+    status: 'OK',
+    found: /^one certificate, valid now; the first to end is tls\.crt, at \d{4}-/,
+  })
+  t.match((await publish(30, Date.now() + 10 * day)).one('certificates'), {
+    status: 'WARN',
+    found: /^tls\.crt is not valid before \d{4}-.*Z; the clock says \d{4}-/,
+    advice: /set the clock/,
+  })
+  const checked = await publish(1, Date.now() - 10 * day)
+  t.match(checked.one('certificates'), {
+    status: 'WARN',
+    found: /^tls\.crt expired at \d{4}-.*Z; the clock says \d{4}-/,
+    advice: 'renew it, or set the clock',
+  })
+  t.notMatch(JSON.stringify(checked.document), /BEGIN/)
+})
+
+await t.test('files: what cannot be read, parsed, or found', async (t) => {
+  const scene = new Scene(t)
+  const subject = scene.path('objects')
+  const contents = ['serving-cert', 'twice', 'none'].map((secret) => ({ secret, into: secret }))
+  const optional = { configMap: 'perhaps', into: 'perhaps', optional: true }
+  scene.configure([{ path: scene.target, contents: [...contents, optional] }])
+  scene.put('twice', { a: 'very-secret' })
+  writeFileSync(join(subject, 'again.json'), JSON.stringify(secretNamed('twice')))
+  const whole = await scene.check(t)
+  t.match(whole.all('objects', subject), [
+    { status: 'OK', found: 'Secret demo/serving-cert and ConfigMap demo/perhaps (optional, absent)' },
+    { status: 'FAULT', found: /Secret demo\/twice: it stands in/ },
+    { status: 'WARN', found: 'Secret demo/none is in none of the files' },
+  ])
+  writeFileSync(join(subject, 'bad.yaml'), 'kind: Secret\n  very-secret: [')
+  const broken = await scene.check(t)
+  t.match(broken.all('files', subject), [{ status: 'FAULT', found: /^bad\.yaml:\d+: not valid YAML/ }])
+  t.notMatch(JSON.stringify(broken.document), /very-secret/)
+  rmSync(subject, { recursive: true })
+  const gone = await scene.check(t)
+  t.match(gone.all('files', subject), [{ status: 'FAULT', found: /objects: cannot be read: ENOENT$/ }])
+})
+
+await t.test('the API server: what is wrong with the way there', async (t) => {
+  const scene = new Scene(t)
+  const directories = [{ path: scene.target, contents: [{ secret: 'serving-cert' }] }]
+  const kubeconfig = scene.path('kubeconfig')
+  const source = { namespace: 'demo', kubernetes: { kubeconfig } }
+  scene.configure(directories, { source })
+  const at = async (options = {}) => {
+    const checked = await scene.check(t, options, ['--timeout', '3s'])
+    return checked.document.checks.filter(({ subject }) => subject === 'API server')
+  }
+  t.match(await at(), [
+    { check: 'node name', status: 'WARN' },
+    { check: 'access', status: 'FAULT', found: `cannot read ${kubeconfig} (ENOENT)` },
+  ])
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  const document = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${address.port}` } }],
+    users: [{ name: 'u', user: { token: 'very-secret' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  }
+  writeFileSync(kubeconfig, JSON.stringify(document))
+  const away = await at({ env: { NODE_NAME: 'n1' } })
+  t.match(away, [
+    { check: 'node name', status: 'OK', found: 'n1' },
+    { check: 'access', status: 'OK', found: `kubeconfig ${kubeconfig}` },
+    { check: 'reachable', status: 'FAULT', found: /ECONNREFUSED/ },
+  ])
+  t.equal(away.length, 3, 'no permission is asked for')
+  t.notMatch(JSON.stringify(away), /very-secret/)
+})

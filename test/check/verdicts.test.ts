@@ -1,0 +1,207 @@
+/** What is said of facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
+import t from 'tap'
+import { clockVerdict } from '../../src/check/certificates.js'
+import { faultOf, inBytes, listed, type Finding } from '../../src/check/findings.js'
+import { flushVerdict } from '../../src/check/flushes.js'
+import { kernelVerdict } from '../../src/check/kernel.js'
+import { labelVerdict } from '../../src/check/label.js'
+import { mountVerdict } from '../../src/check/mount.js'
+import { parseMount } from '../../src/check/mounts.js'
+import { spaceVerdicts } from '../../src/check/space.js'
+import { painter } from '../../src/cli/colour.js'
+import { checkText } from '../../src/cli/run-check.js'
+import { DurableWriteError } from '../../src/durable/index.js'
+
+await t.test('kernels, for a target on btrfs', (t) => {
+  const fixed = [
+    '6.1.161',
+    '6.1.200-1.el9',
+    '6.6.121',
+    '6.12.66',
+    '6.18.6',
+    '6.18.44-fc-v669',
+    '6.19.0',
+    '7.0.1',
+  ]
+  const affected = [
+    '6.1.160',
+    '6.6.120-generic',
+    '6.12.65',
+    '6.12',
+    '6.18.5',
+    '6.17.13',
+    '5.15.200',
+    '5.10.0-28-amd64',
+  ]
+  for (const release of fixed)
+    t.match(kernelVerdict(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
+  for (const release of affected) {
+    t.match(
+      kernelVerdict(release, ['/x']),
+      { status: 'WARN', found: /CVE-2025-71183/, advice: /6\.12\.66/ },
+      release,
+    )
+  }
+  t.equal(kernelVerdict('next', ['/x']).status, 'WARN')
+  t.match(kernelVerdict('6.1.0', []), { status: 'OK', found: 'Linux 6.1.0' }, 'no btrfs, no matter')
+  t.end()
+})
+
+const line = (text: string) => parseMount(text)
+const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro')
+
+await t.test('lines of mountinfo', (t) => {
+  t.same(
+    line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'),
+    {
+      ...{ id: 41, mountPoint: '/a b\\', device: '0:37', type: 'nfs4', source: 'host:/x\ty', receives: true },
+      options: ['ro', 'relatime', 'rw', 'vers=4.2'],
+    },
+  )
+  t.equal(line('36 35 8:1 / /mnt rw - ext4 /dev/sda1 rw').receives, false)
+  t.equal(line('36 35 8:1 / /mnt rw unbindable - ext4 /dev/sda1 rw').receives, false)
+  t.end()
+})
+
+await t.test('disks', (t) => {
+  const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
+  t.match(flushVerdict(ext4, disk('write back')), {
+    status: 'OK',
+    found: 'are sent to sda (write back cache)',
+  })
+  t.match(flushVerdict(ext4, disk('write through')), {
+    status: 'OK',
+    found: /no cache to flush \(write through\)/,
+  })
+  t.equal(flushVerdict(ext4, disk(undefined)), undefined)
+  t.equal(flushVerdict(ext4, undefined), undefined)
+  for (const option of ['nobarrier', 'barrier=0']) {
+    const without = { ...ext4, options: [...ext4.options, option] }
+    t.match(flushVerdict(without, disk('write back')), {
+      status: 'WARN',
+      advice: `mount it without ${option}`,
+    })
+  }
+  for (const option of ['volatile', 'fsync=volatile']) {
+    const overlay = { ...ext4, type: 'overlay', options: ['rw', option] }
+    t.match(flushVerdict(overlay, undefined), { status: 'WARN', found: /nothing is ever synced/ }, option)
+  }
+  t.end()
+})
+
+await t.test('mounts in a container', (t) => {
+  const root = line('1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a')
+  const host = line('36 1 8:1 /etc/kubernetes /etc/kubernetes rw - ext4 /dev/sda1 rw')
+  t.match(mountVerdict(root, root), {
+    status: 'WARN',
+    found: /the container's own layer/,
+    advice: /hostPath/,
+  })
+  t.match(mountVerdict(host, root), { status: 'WARN', advice: /mountPropagation: HostToContainer/ })
+  t.equal(mountVerdict({ ...host, receives: true }, root).status, 'OK')
+  t.equal(mountVerdict(host, ext4).status, 'OK', 'not in a container')
+  t.match(mountVerdict({ ...host, options: ['ro'] }, ext4), { status: 'FAULT', found: /read-only$/ })
+  t.end()
+})
+
+await t.test('labels', (t) => {
+  const bytes = (text: string) => Buffer.from(`${text}\0`)
+  const module = { context: 'system_u:system_r:container_t:s0:c1,c2' }
+  const [cert, etc] = [bytes('system_u:object_r:cert_t:s0'), bytes('system_u:object_r:etc_t:s0')]
+  t.match(labelVerdict(module, { target: cert, parent: etc }), {
+    status: 'OK',
+    found: /^system_u:object_r:cert_t:s0, the target's, kept/,
+  })
+  t.match(labelVerdict(module, { target: undefined, parent: etc }), {
+    status: 'OK',
+    found: /etc_t:s0, inherited from the parent; this process: .*container_t/,
+  })
+  t.match(labelVerdict(module, { target: undefined, parent: undefined }), {
+    status: 'WARN',
+    advice: /restorecon/,
+  })
+  const unlabeled = bytes('system_u:object_r:unlabeled_t:s0')
+  t.equal(labelVerdict(module, { target: unlabeled, parent: etc }).status, 'WARN')
+  t.end()
+})
+
+await t.test('room', (t) => {
+  const GiB = 1024 ** 3
+  const statuses = (free: number, inodes: number | undefined, used: number) =>
+    spaceVerdicts({ bytes: free, inodes }, { bytes: used, inodes: 3 }).map(({ status }) => status)
+  t.same(statuses(GiB, undefined, 1024), ['OK', 'OK'])
+  t.same(statuses(GiB, 5, GiB / 2), ['OK', 'WARN'])
+  t.same(statuses(GiB, 2, GiB / 2 + 1), ['WARN', 'FAULT'])
+  t.same(statuses(GiB, 1000, GiB + 1), ['FAULT', 'OK'])
+  t.same(statuses(1024, 1000, 10), ['WARN', 'OK'], 'low, whatever the target takes')
+  t.same([0, 7, 1024, 1536, 20 * GiB].map(inBytes), ['0 bytes', '7 bytes', '1.0 KiB', '1.5 KiB', '20 GiB'])
+  t.end()
+})
+
+await t.test('the clock', (t) => {
+  const day = 86_400_000
+  const now = new Date('2026-06-01T12:00:00Z')
+  const valid = (name: string, from: number, to: number) => ({
+    name,
+    from: new Date(now.getTime() + from * day),
+    to: new Date(now.getTime() + to * day),
+  })
+  t.equal(clockVerdict('c', [], now), undefined)
+  t.match(clockVerdict('c', [valid('a', -1, 9), valid('b', -2, 5)], now), {
+    status: 'OK',
+    found: '2 certificates, valid now; the first to end is b, at 2026-06-06T12:00:00Z',
+  })
+  t.match(clockVerdict('c', [valid('a', -1, 9), valid('b', 1, 5)], now), {
+    status: 'WARN',
+    found: 'b is not valid before 2026-06-02T12:00:00Z; the clock says 2026-06-01T12:00:00Z',
+    advice: /set the clock/,
+  })
+  t.match(clockVerdict('c', [valid('a', -1, 0), valid('b', -1, 5)], now), {
+    status: 'WARN',
+    found: /^a expired at/,
+  })
+  t.end()
+})
+
+await t.test('names in a row', (t) => {
+  t.same(
+    [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => listed(names)),
+    ['', 'a', 'a and b', 'a, b and c'],
+  )
+  t.equal(listed(['a', 'b', 'c', 'd'], 2), 'a, b and 2 more')
+  t.end()
+})
+
+await t.test('a refusal, as what was found and what to do', (t) => {
+  const details = { code: 'EBUSY', syscall: 'lstat', path: '/x' }
+  const refusal = new DurableWriteError('/x is bad; it is so; nothing was changed; do this', details)
+  t.match(faultOf('target', refusal), { status: 'FAULT', found: '/x is bad; it is so', advice: 'do this' })
+  t.throws(() => faultOf('target', new TypeError('a defect')), { message: 'a defect' })
+  t.end()
+})
+
+await t.test('the table', (t) => {
+  const findings: Finding[] = [
+    { subject: '/a', check: 'mount', status: 'OK', found: '/dev/sda1 on /', advice: null },
+    { subject: '/a', check: 'exchange', status: 'FAULT', found: 'no', advice: 'move' },
+    { subject: 'API server', check: 'node name', status: 'WARN', found: 'is not known', advice: 'say it' },
+  ]
+  const text = checkText(findings, painter(false))
+  t.equal(
+    text,
+    `SUBJECT     CHECK      STATUS  FOUND
+/a          mount      OK      /dev/sda1 on /
+            exchange   FAULT   no
+                               → move
+API server  node name  WARN    is not known
+                               → say it
+
+this node is not fit: 1 fault, 1 warning
+`,
+  )
+  t.match(checkText(findings.slice(0, 1), painter(false)), /\n\nthis node is fit: 0 faults, 0 warnings\n$/)
+  const coloured = checkText(findings, painter(true))
+  t.match(coloured, /\u001b\[31mFAULT\u001b\[0m {3}no\n/)
+  t.equal(coloured.replace(/\u001b\[\d+m/g, ''), text, 'colour moves no column')
+  t.end()
+})
