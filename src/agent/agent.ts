@@ -11,6 +11,7 @@ import {
 import type { Attempt } from './attempt.js'
 import { begin } from './begin.js'
 import type { DirectoryState } from './directory-state.js'
+import { openEvents, unheard } from './events.js'
 import { Confirmations, now } from './confirmations.js'
 import { freshness, lossGrace } from './freshness.js'
 import { runHookBatch } from './hook-runner.js'
@@ -30,6 +31,8 @@ export interface AgentOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly openSource: OpenSource
+  /** This node's name in the cluster, for events; the empty string where nobody says. */
+  readonly node: string
   /** Something that the status shows has changed. */
   readonly changed: () => void
 }
@@ -48,6 +51,7 @@ export class Agent {
   readonly #retired: Retired
   #configuration: AgentConfiguration
   #source: Source | undefined
+  #events = unheard
   #driftTimer: NodeJS.Timeout | undefined
   #lossTimer: NodeJS.Timeout | undefined
 
@@ -66,7 +70,10 @@ export class Agent {
     this.#hooks = new Queue({
       runs: 'key',
       failed,
-      run: (batch) => runHookBatch(batch, this.states, { ...options, signal: this.#abort.signal }),
+      run: (batch) => {
+        const events = this.#events
+        return runHookBatch(batch, this.states, { ...options, events, signal: this.#abort.signal })
+      },
     })
     for (const directory of configuration.directories) this.states.add(directory)
   }
@@ -84,6 +91,7 @@ export class Agent {
   async start(): Promise<void> {
     for (const state of this.states) await this.#begin(state)
     this.#source = await this.#options.openSource(this.#configuration.source, this.#listener())
+    this.#events = await openEvents(this.#source, this.#options)
     this.#follow()
     for (const state of this.states) this.#due(state, causes.start)
     this.#compareRegularly()
@@ -108,7 +116,7 @@ export class Agent {
     const source = change.sourceChanged
       ? await this.#options.openSource(configuration.source, this.#listener())
       : undefined
-    const { driftInterval } = this.#configuration
+    const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) this.#drop(path)
@@ -123,13 +131,20 @@ export class Agent {
       this.#due(state, causes.configuration)
       if (state.whole) this.#dueHooks(state)
     }
+    // What is on the disk is as it was, but it may be good enough no more, or now.
+    if (configuration.requireProven !== requireProven) {
+      for (const state of this.states) this.#due(state, causes.configuration)
+    }
     for (const directory of change.added) await this.#begin(this.states.add(directory))
     if (source) {
-      const before = this.#source
+      const before = { source: this.#source, events: this.#events }
       this.#source = source
+      this.#events = await openEvents(source, this.#options)
       this.#confirmations.clear()
-      await before?.close()
+      await before.events.close()
+      await before.source?.close()
     }
+    this.#events.reloaded()
     this.#follow()
     for (const { path } of change.added) {
       const state = this.states.byPath(path)
@@ -138,12 +153,19 @@ export class Agent {
     this.#options.changed()
   }
 
+  /** Tells that a configuration was not put in force. */
+  configurationRefused(message: string): void {
+    this.#events.configurationInvalid(message)
+  }
+
   /** Finishes or gives up what is in flight, at a point where every target is whole. */
   async stop(): Promise<void> {
     clearInterval(this.#driftTimer)
     clearTimeout(this.#lossTimer)
     this.#abort.abort()
-    await Promise.all([this.#publications.close(), this.#hooks.close(), this.#source?.close()])
+    await Promise.all([this.#publications.close(), this.#hooks.close()])
+    await this.#events.close()
+    await this.#source?.close()
     for (const state of this.states) await recordHeldBack(state, this.#options.log, { urgent: true })
     await this.#retired.sync()
   }
@@ -187,10 +209,9 @@ export class Agent {
   #observed(reference: ObjectReference, observation: Observation, rewound: boolean): void {
     const name = describeReference(reference)
     if (rewound) {
-      this.#options.log.warn(
-        { reason: 'HistoryRewound', object: name },
-        `${name} has gone back to an older version, which a fresh read confirms: it is published`,
-      )
+      const message = `${name} has gone back to an older version, which a fresh read confirms: it is published`
+      this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
+      this.#events.rewound(reference, observation, message)
     }
     if (observation.state !== 'unknown') this.#confirmations.confirmed(reference, now())
     for (const state of this.states.needing(reference)) this.#due(state, name)
@@ -240,6 +261,7 @@ export class Agent {
       return await publishBatch(batch, {
         log: this.#options.log,
         metrics: this.#options.metrics,
+        events: this.#events,
         signal: this.#abort.signal,
         lockTimeout: 0,
         requireProven: () => this.#configuration.requireProven,

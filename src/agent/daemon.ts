@@ -40,7 +40,7 @@ export class Daemon {
   #reloading: Promise<void> = Promise.resolve()
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
-    const { configuration, log, openSource } = options
+    const { configuration, log, openSource, node } = options
     this.#options = options
     this.#metrics = metrics
     this.#status = new StatusWriter({
@@ -51,6 +51,7 @@ export class Daemon {
     this.#agent = new Agent(configuration, {
       log,
       openSource,
+      node,
       metrics: metrics ?? uncounted,
       changed: () => this.#status.changed(),
     })
@@ -61,7 +62,8 @@ export class Daemon {
     const { configuration, log, version, node } = options
     // Without a server nobody asks for metrics, and the library that counts them is not worth its memory.
     const metrics = configuration.server
-      ? (await import('./prometheus.js')).prometheusMetrics(version, node)
+      ? // eslint-disable-next-line no-restricted-syntax -- this is the start
+        (await import('./prometheus.js')).prometheusMetrics(version, node)
       : undefined
     const daemon = new Daemon(options, metrics)
     try {
@@ -130,10 +132,9 @@ export class Daemon {
       this.#configurationFault = messageOf(error)
       if (error instanceof ConfigurationError) logProblems(log, error)
       const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
-      log.error(
-        { reason: 'ConfigurationInvalid', configuration: before.file },
-        `${about}; the configuration that was read before stays in force`,
-      )
+      const message = `${about}; the configuration that was read before stays in force`
+      log.error({ reason: 'ConfigurationInvalid', configuration: before.file }, message)
+      this.#agent.configurationRefused(message)
     }
     this.#agent.compareAll()
     this.#status.changed()

@@ -2,6 +2,7 @@ import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
+import type { AgentEvents } from './events.js'
 import type { Metrics } from './metrics.js'
 import { hooksOperation } from './operations.js'
 import type { Batch, Verdict } from './queue.js'
@@ -9,6 +10,7 @@ import type { Batch, Verdict } from './queue.js'
 export interface HookRunnerOptions {
   readonly log: Log
   readonly metrics: Metrics
+  readonly events: Pick<AgentEvents, 'hookFailed'>
   /** Ends a hook that runs; it stays recorded as pending. */
   readonly signal: AbortSignal
   /** A hook has been recorded as done. */
@@ -35,7 +37,7 @@ export async function runHookBatch(
  * these are left to the next run. A comparison that falls into a run changes nothing about it.
  */
 export async function runPendingHooks(state: DirectoryState, options: HookRunnerOptions): Promise<Verdict> {
-  const { log, metrics, signal } = options
+  const { log, metrics, signal, events } = options
   const { digest, path, generation } = state
   if (digest === undefined) return 'done'
   const operation = hooksOperation(path)
@@ -58,7 +60,9 @@ export async function runPendingHooks(state: DirectoryState, options: HookRunner
         metrics.hook(path, name, 'failure')
         const message = error instanceof Error ? error.message : String(error)
         const details = { reason: 'HookFailed', ...fields, hook: name, place }
-        log.warn(details, `${path}: a hook (${place}) failed and is tried again: ${message}`)
+        const sentence = `${path}: a hook (${place}) failed and is tried again: ${message}`
+        log.warn(details, sentence)
+        events.hookFailed(sentence)
         verdict = 'retry'
         continue
       }

@@ -6,6 +6,7 @@ import { firstAnswers, type ObservableSource } from '../objects/first-answers.js
 import type { ObjectReference, SourceListener } from '../objects/types.js'
 import type { Attempt } from './attempt.js'
 import type { DirectoryState } from './directory-state.js'
+import { unheard } from './events.js'
 import { runPendingHooks } from './hook-runner.js'
 import { uncounted } from './metrics.js'
 import { publishOperation } from './operations.js'
@@ -54,6 +55,7 @@ export async function onePass(
       log,
       signal,
       metrics: uncounted,
+      events: unheard,
       lockTimeout: options.lockTimeout,
       requireProven: () => options.requireProven,
       source: () => source,
@@ -64,7 +66,7 @@ export async function onePass(
       for (const state of states) {
         // Only what is known to be durable is told to others.
         if (attempts.get(state)?.kind !== 'published') continue
-        await runPendingHooks(state, { log, signal, metrics: uncounted, changed: () => {} })
+        await runPendingHooks(state, { log, signal, metrics: uncounted, events: unheard, changed: () => {} })
       }
     }
     return [...states].map((state) => ({ state, attempt: attempts.get(state) }))

@@ -1,3 +1,4 @@
+/* eslint-disable no-restricted-syntax -- The start comes here; a source of another kind is opened at a reload, by hand. */
 import type { SourceConfiguration } from '../config/types.js'
 import type { Log } from '../log.js'
 import type { ObservableSource } from '../objects/first-answers.js'

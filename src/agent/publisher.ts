@@ -4,6 +4,7 @@ import { describeReference, type Source } from '../objects/types.js'
 import { compare } from './compare.js'
 import { referencesOf } from '../config/references.js'
 import type { DirectoryState } from './directory-state.js'
+import type { AgentEvents } from './events.js'
 import type { Metrics } from './metrics.js'
 import { causes } from './operations.js'
 import { publish } from './publish.js'
@@ -18,6 +19,7 @@ import type { Attempt } from './attempt.js'
 export interface PublisherOptions {
   readonly log: Log
   readonly metrics: Metrics
+  readonly events: Pick<AgentEvents, 'attempt'>
   readonly signal: AbortSignal
   readonly lockTimeout: number
   requireProven(): boolean
@@ -120,10 +122,12 @@ function hasExpiryChanged({ certificates, published }: DirectoryState): boolean 
 async function finish(work: Work, attempt: Attempt, options: PublisherOptions): Promise<void> {
   const { operation, state, causes, since } = work
   const { drift } = state
-  const { removed } = await settle(state, attempt, options.log)
+  const { removed, changed } = await settle(state, attempt, options.log)
   const milliseconds = performance.now() - since
   count(options.metrics, state, attempt, milliseconds / 1000)
-  tell(options.log, attempt, { operation, directory: state.path, causes, milliseconds, drift, removed })
+  const circumstances = { operation, directory: state.path, causes, milliseconds, drift, removed, changed }
+  tell(options.log, attempt, circumstances)
+  options.events.attempt(attempt, circumstances)
   const verdict = publishedVerdict(attempt, state.whole)
   if (verdict !== undefined) {
     const { message } = verdict

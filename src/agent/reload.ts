@@ -8,7 +8,6 @@ export interface ConfigurationChange {
   /** Paths that are not the agent's any more; they stay on the disk as they are. */
   readonly dropped: readonly string[]
   readonly sourceChanged: boolean
-  readonly serverChanged: boolean
 }
 
 /** Compares two configurations. Where a directory stands in the file does not matter. */
@@ -26,7 +25,6 @@ export function configurationChange(
     }),
     dropped: before.directories.map(({ path }) => path).filter((path) => !paths.has(path)),
     sourceChanged: !isDeepStrictEqual(before.source, after.source),
-    serverChanged: !isDeepStrictEqual(before.server, after.server),
   }
 }
 

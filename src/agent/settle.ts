@@ -11,14 +11,17 @@ import { recordVersions } from './record-versions.js'
 export interface Settled {
   /** Objects that are published no more. */
   readonly removed: readonly PublishedObject[]
+  /** Objects that are published in another version than before, or for the first time. */
+  readonly changed: readonly PublishedObject[]
 }
 
 /** Brings the state up to an attempt. Rejects only where the record of an unchanged directory cannot be read. */
 export async function settle(state: DirectoryState, attempt: Attempt, log: Log): Promise<Settled> {
   if (attempt.kind === 'failed' && attempt.published) state.whole = false
-  if (attempt.kind !== 'published') return { removed: [] }
+  if (attempt.kind !== 'published') return { removed: [], changed: [] }
   const { outcome, digest, objects, certificates } = attempt
   const removed = outcome === 'unchanged' ? [] : noLonger(state, objects)
+  const changed = outcome === 'unchanged' ? [] : anew(state, objects)
   if (outcome !== 'unchanged') {
     state.publishedAt = new Date()
     state.pendingHooks = attempt.hooks
@@ -35,7 +38,7 @@ export async function settle(state: DirectoryState, attempt: Attempt, log: Log):
   if (outcome === 'unchanged') await recordVersions(state, objects, log)
   else state.recordedObjects = state.objects
   state.certificates = certificates
-  return { removed }
+  return { removed, changed }
 }
 
 function noLonger(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
@@ -43,6 +46,14 @@ function noLonger(state: DirectoryState, objects: readonly PublishedObject[]): P
   const wanted = new Set(referencesOf(state.configuration).map(describeReference))
   // What the operator took out of the configuration was not removed by anything that needs to be told.
   return state.objects.filter((object) => !published.has(nameOf(object)) && wanted.has(nameOf(object)))
+}
+
+function anew(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
+  const before = new Map(state.objects.map((object) => [nameOf(object), object]))
+  return objects.map(withoutPaths).filter((object) => {
+    const known = before.get(nameOf(object))
+    return known?.uid !== object.uid || known.resourceVersion !== object.resourceVersion
+  })
 }
 
 function nameOf({ kind, namespace, name }: PublishedObject): string {

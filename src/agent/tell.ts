@@ -13,6 +13,8 @@ export interface Circumstances {
   readonly drift: string | undefined
   /** Objects that are published no more. */
   readonly removed: readonly PublishedObject[]
+  /** Objects that are published in another version than before. */
+  readonly changed: readonly PublishedObject[]
 }
 
 /** Writes the log's lines about one attempt: one, and one more for objects that went away. */
@@ -59,7 +61,8 @@ export function tell(log: Log, attempt: Attempt, circumstances: Circumstances): 
   }
 }
 
-function sentence(directory: string, outcome: string, drift: string | undefined): string {
+/** What a publication came to, for people; `drift`: what it has repaired. */
+export function sentence(directory: string, outcome: string, drift: string | undefined): string {
   if (drift !== undefined) return `${directory} is repaired: what differed on the disk: ${drift}`
   if (outcome === 'unchanged') return `${directory} holds this already, durably`
   return `${directory} is ${outcome}, whole and durable`

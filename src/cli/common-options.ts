@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { logLevels, type LogLevel } from './logger.js'
-import { parseDuration, parseMode, parseOwner } from './option-values.js'
+import { parseDirectoryMode, parseDuration, parseFileMode, parseOwner } from './option-values.js'
 
 /* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
 
@@ -48,13 +48,15 @@ export const sourceOptions = () => [
 export const ownerOption = () =>
   new Option('--owner <uid:gid>', 'owner, as numbers (default: who runs this)').argParser(parseOwner)
 
-export const modeOption = (description: string, fallback: string) =>
-  new Option('--mode <mode>', description).argParser(parseMode).default(parseMode(fallback), fallback)
+export const directoryModeOption = (description: string, fallback: string) =>
+  new Option('--mode <mode>', description)
+    .argParser(parseDirectoryMode)
+    .default(parseDirectoryMode(fallback), fallback)
 
-export const fileModeOption = (fallback: string) =>
-  new Option('--file-mode <mode>', 'mode of files')
-    .argParser(parseMode)
-    .default(parseMode(fallback), fallback)
+export const fileModeOption = (flag: '--mode' | '--file-mode', description: string, fallback: string) =>
+  new Option(`${flag} <mode>`, description)
+    .argParser(parseFileMode)
+    .default(parseFileMode(fallback), fallback)
 
 export const requireProvenOption = () =>
   new Option(

@@ -74,6 +74,19 @@ export function loadForLooking(options: LoadOptions): Promise<AgentConfiguration
   return load(options, 'default')
 }
 
+/**
+ * The same for whoever tells what rights are needed, on any machine: the node's kubeconfig need not be here. `podNamespace`: that of
+ * the service account that the agent's pod has.
+ */
+export function loadForRights(options: LoadOptions, podNamespace: string): Promise<AgentConfiguration> {
+  return load(options, async (source) => {
+    if (source.type === 'kubernetes' && source.kubeconfig === undefined) return podNamespace
+    const { namespaceOf } = await import('../agent/open-source.js')
+    // Without it, the configuration's own fault says what is missing.
+    return namespaceOf(source).catch(() => undefined)
+  })
+}
+
 /** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; the empty string where nobody says. */
 export function nodeName(options: SourceOptions): string {
   return options.nodeName ?? process.env.NODE_NAME ?? ''

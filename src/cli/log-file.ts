@@ -12,9 +12,12 @@ const longestKept = 28 * 24 * 3600 * 1000
  */
 export function logToFile(path: string, log: Log): Log {
   let failed = false
-  forget(path)
+  let looked = false
   const write = (level: string, fields: object, message: string): void => {
     try {
+      // Once at least, since a file that never grows that large has no other occasion.
+      if (!looked) forget(path)
+      looked = true
       if (sizeOf(path) >= largest) rotate(path)
       const line = JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg: message })
       appendFileSync(path, `${line}\n`, { mode: 0o600 })

@@ -1,4 +1,5 @@
 import { CommanderError, type Command } from 'commander'
+import { readEnvironmentFlags } from './environment-flags.js'
 import { exitCodeOf, exitCodes } from './exit-codes.js'
 import { program } from './program.js'
 import { printJson } from './print.js'
@@ -12,6 +13,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   let running: Command = holdfast
   holdfast.hook('preAction', (_, command) => {
     running = command
+    readEnvironmentFlags(command)
   })
   try {
     await holdfast.parseAsync(argv, { from: 'user' })

@@ -55,7 +55,7 @@ does not answer says nothing.`,
       new Option(
         '--ready-exec <command>',
         'ready when /bin/sh -c COMMAND ends with 0; REVISION is in its environment',
-      ).argParser((text, before: readonly string[] | undefined) => [...(before ?? []), text]),
+      ).argParser(collectCommands),
     )
     .addOption(
       new Option('--kubeconfig <file>', 'kubeconfig to ask for the mirror pod').env('HOLDFAST_KUBECONFIG'),
@@ -103,4 +103,10 @@ function collectUrls(text: string, before: readonly URL[] = []): URL[] {
     )
   }
   return [...before, url]
+}
+
+function collectCommands(text: string, before: readonly string[] = []): string[] {
+  // The shell would end with 0.
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty, and would always be ready.')
+  return [...before, text]
 }

@@ -1,15 +1,29 @@
 import { InvalidArgumentError } from 'commander'
+import { formatMode, modeLimits, parseOctal } from '../config/mode.js'
 
 /* Parsers for the values of flags. Each throws commander's InvalidArgumentError, which ends in exit code 2. */
 
-/** `0755`, `755`: octal, as chmod(1) reads it. */
-export function parseMode(text: string): number {
-  if (!/^[0-7]{3,4}$/.test(text)) {
+/** `0600`, `600`: octal, as chmod(1) reads it; permission bits only. */
+export function parseFileMode(text: string): number {
+  return parseMode(text, modeLimits.file)
+}
+
+/** `0755`, `2750`: octal, as chmod(1) reads it; set-user-ID means nothing here. */
+export function parseDirectoryMode(text: string): number {
+  return parseMode(text, modeLimits.directory)
+}
+
+function parseMode(text: string, allowed: number): number {
+  const mode = parseOctal(text)
+  if (mode === undefined) {
     throw new InvalidArgumentError(
       'It must be an octal mode of three or four digits, as chmod takes it: 0755.',
     )
   }
-  return Number.parseInt(text, 8)
+  if ((mode & ~allowed) !== 0) {
+    throw new InvalidArgumentError(`It has bits that are not allowed here: at most ${formatMode(allowed)}.`)
+  }
+  return mode
 }
 
 /** `0:0`: numbers only, since a container's names are not the host's. */
@@ -22,7 +36,12 @@ export function parseOwner(text: string): { uid: number; gid: number } {
   return { uid, gid }
 }
 
-const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const
+const microsecond = 1e-3
+const units = {
+  ...{ ns: 1e-6, us: microsecond, µs: microsecond, μs: microsecond },
+  ...{ ms: 1, s: 1000, m: 60_000, h: 3_600_000 },
+}
+const amounts = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/
 /** The longest that a timer of Node can wait, in milliseconds. */
 const longest = 2 ** 31 - 1
 
@@ -30,13 +49,14 @@ const longest = 2 ** 31 - 1
 export function parseDuration(text: string): number {
   const invalid = new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
   if (text === '0') return 0
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) throw invalid
+  if (!new RegExp(`^(${amounts.source})+$`).test(text)) throw invalid
   let sum = 0
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)) {
+  for (const [, amount, unit] of text.matchAll(new RegExp(amounts, 'g'))) {
     sum += Number(amount) * units[unit as keyof typeof units]
   }
   if (sum > longest) throw new InvalidArgumentError('It must be less than 24 days.')
-  return Math.round(sum)
+  // 1ns is not 0, which means something else for some flags.
+  return Math.max(Math.round(sum), sum > 0 ? 1 : 0)
 }
 
 /** `127.0.0.1:10808`, `[::1]:10808`, `:10808` (all addresses). */

@@ -56,7 +56,10 @@ Example:
           },
         },
         nodeName: options.nodeName ?? process.env.NODE_NAME,
-        serviceAccount: serviceAccountOf(options.serviceAccount, objects.namespace),
+        serviceAccount:
+          options.serviceAccount === undefined
+            ? undefined
+            : serviceAccountOf(options.serviceAccount, objects.namespace),
         name: options.name,
       })
       if (options.output === 'json') {
@@ -68,8 +71,8 @@ Example:
     })
 }
 
-function serviceAccountOf(text: string | undefined, namespace: string) {
-  if (text === undefined) return undefined
+/** `[NAMESPACE/]NAME`; `namespace`: of a name without one. Throws UsageError. */
+export function serviceAccountOf(text: string, namespace: string) {
   const parts = text.split('/')
   const [first = '', second] = parts
   try {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
+import { lstat, open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UsageError } from './exit-codes.js'
 
@@ -7,8 +7,12 @@ import { UsageError } from './exit-codes.js'
 const mostFiles = 10_000
 const mostBytes = 256 * 1024 * 1024
 
+/** Tries to read a mounted volume whole; it changes once in minutes. */
+const mostTries = 5
+
 /**
- * Reads a directory's files, by relative path. Throws UsageError for what cannot be published: no directory, a symbolic link or
+ * Reads a directory's files, by relative path. Of a volume as kubelet mounts it, with a `..data` link to what the names in it lead to,
+ * what its readers see is read: the files behind that link, all of one version. Throws UsageError for what cannot be published: no directory, a symbolic link or
  * special file in it, an empty directory, a name that is not UTF-8, too much. Nothing is written.
  */
 export async function readTree(root: string, signal: AbortSignal): Promise<Record<string, Uint8Array>> {
@@ -20,6 +24,26 @@ export async function readTree(root: string, signal: AbortSignal): Promise<Recor
       : 'no directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
+  for (let tries = 0; tries < mostTries; tries++) {
+    const version = await mountedVersion(root)
+    if (version === undefined) return readFiles(root, signal)
+    const reading = readFiles(join(root, version), signal)
+    await reading.catch(() => undefined)
+    // Whoever replaces it points the link elsewhere, before what it led to is removed.
+    if ((await mountedVersion(root)) === version) return reading
+  }
+  throw new Error(
+    `${root} was changed each time that it was read: publish from a directory that nobody writes to`,
+  )
+}
+
+/** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
+async function mountedVersion(root: string): Promise<string | undefined> {
+  const target = await readlink(join(root, '..data')).catch(() => '')
+  return /^\.\.[^/]+$/.test(target) ? target : undefined
+}
+
+async function readFiles(root: string, signal: AbortSignal): Promise<Record<string, Uint8Array>> {
   const files = new Map<string, Uint8Array>()
   let bytes = 0
   const walk = async (directory: string): Promise<void> => {

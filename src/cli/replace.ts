@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import {
+  directoryModeOption,
   fileModeOption,
   lockTimeoutOption,
   logLevelOption,
-  modeOption,
   outputOption,
   ownerOption,
   requireProvenOption,
@@ -11,9 +11,9 @@ import {
 } from './common-options.js'
 import { createLogger } from './logger.js'
 import { targetArgument } from './target.js'
+import { tellPublished } from './tell-published.js'
 import { UsageError } from './exit-codes.js'
 import { interruptible } from './interruptible.js'
-import { print, printJson } from './print.js'
 
 interface ReplaceOptions extends OutputOptions {
   readonly from?: string
@@ -37,8 +37,8 @@ directories are refused. Its modes and owners are not copied: --mode, --file-mod
     )
     .argument('<target>', 'the directory to replace, or to create')
     .option('--from <dir>', 'the directory that holds the new content')
-    .addOption(modeOption('mode of TARGET and of directories in it', '0755'))
-    .addOption(fileModeOption('0600'))
+    .addOption(directoryModeOption('mode of TARGET and of directories in it', '0755'))
+    .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
@@ -77,11 +77,6 @@ to be durable, 75 another process holds TARGET's lock.`,
           log: createLogger(options.logLevel),
         })
       })
-      if (result.unproven) {
-        const { warnUnproven } = await import('../agent/unproven.js')
-        warnUnproven(createLogger(options.logLevel), result.path)
-      }
-      if (options.output === 'json') printJson(result)
-      else print(`${result.outcome} ${result.path} ${result.digest}\n`)
+      await tellPublished(result, options)
     })
 }

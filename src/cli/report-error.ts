@@ -16,7 +16,7 @@ export interface ErrorFacts {
 }
 
 /** What may be told of an error: its sentence, and the fields of a durable write's error. Its cause is not ours to tell. */
-export function errorFacts(error: unknown): ErrorFacts {
+function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { message: String(error) }
   const field = (name: string, type: 'string' | 'boolean') => {
     const value: unknown = Reflect.get(error, name)

@@ -18,7 +18,9 @@ export async function runAgent(options: LoadOptions, level: LogLevel): Promise<v
     log.error({ stack: error.stack }, `a fault of holdfast: ${error.message}`)
     process.exit(1)
   })
-  let reload = () => {}
+  // What is asked for while the agent starts is done when it has; once it ends, nothing is read any more.
+  const early = { hangUps: 0 }
+  let reload = () => void (early.hangUps += 1)
   const onHangUp = () => reload()
   process.on('SIGHUP', onHangUp)
   const configuration = await loadWithFlags(options)
@@ -31,7 +33,9 @@ export async function runAgent(options: LoadOptions, level: LogLevel): Promise<v
     node,
   })
   reload = () => void daemon.reload()
+  if (early.hangUps > 0) reload()
   const signal = await ending.signal
+  reload = () => {}
   await daemon.stop()
   process.removeListener('SIGHUP', onHangUp)
   log.info({ signal }, `ended in order after ${signal}`)

@@ -88,6 +88,10 @@ async function fromFiles(
     '--configmaps': options.configmaps,
     '--optional-configmaps': options.optionalConfigmaps,
     '--cert-dir': options.certDir,
+    '--cert-secrets': options.certSecrets,
+    '--optional-cert-secrets': options.optionalCertSecrets,
+    '--cert-configmaps': options.certConfigmaps,
+    '--optional-cert-configmaps': options.optionalCertConfigmaps,
   })) {
     if (given !== undefined)
       throw new UsageError(`${flag} is for an installation from the API: name no manifest`)

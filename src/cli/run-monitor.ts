@@ -56,6 +56,9 @@ async function openProbes(
     ...readyUrl.map((url) => urlProbe(url, readyCa && resolve(readyCa))),
     ...readyExec.map((command) => execProbe(command, revision)),
   ]
+  if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
+    throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
+  }
   if (!kubeconfig && probes.length === 0) {
     throw new UsageError(
       'nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing',

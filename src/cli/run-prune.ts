@@ -36,6 +36,7 @@ export async function runPrune(options: PruneOptions): Promise<void> {
     ),
   )
   if (options.output === 'json') printJson({ ...(dryRun && { dryRun }), revisions: lines })
+  else if (lines.length === 0) print(`no revision of ${staticPodName ?? ''} in ${resourceDirectory}\n`)
   else print(table(lines.map((line) => row(line, dryRun))))
   if (lines.some(({ outcome }) => outcome === 'failed')) throw new Exit(exitCodes.failed)
 }

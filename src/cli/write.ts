@@ -1,9 +1,9 @@
 import { fstatSync } from 'node:fs'
 import { Command } from 'commander'
 import {
+  fileModeOption,
   lockTimeoutOption,
   logLevelOption,
-  modeOption,
   outputOption,
   ownerOption,
   requireProvenOption,
@@ -12,8 +12,8 @@ import {
 import { UsageError } from './exit-codes.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './interruptible.js'
-import { print, printJson } from './print.js'
 import { targetArgument } from './target.js'
+import { tellPublished } from './tell-published.js'
 
 interface WriteOptions extends OutputOptions {
   readonly mode: number
@@ -34,7 +34,7 @@ export function writeCommand(): Command {
 0, the new content survives a power cut. At most 64 MiB are taken. Fit for kubelet's manifests: one rename, no foreign name ever in sight.`,
     )
     .argument('<file>', 'the file to replace, or to create')
-    .addOption(modeOption('mode of FILE', '0600'))
+    .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
     .addOption(ownerOption())
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
@@ -67,12 +67,7 @@ to be durable, 75 another process holds FILE's lock.`,
           log,
         })
       })
-      if (result.unproven) {
-        const { warnUnproven } = await import('../agent/unproven.js')
-        warnUnproven(createLogger(options.logLevel), result.path)
-      }
-      if (options.output === 'json') printJson(result)
-      else print(`${result.outcome} ${result.path} ${result.digest}\n`)
+      await tellPublished(result, options)
     })
 }
 

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { InvalidInput } from './failure.js'
+import { InvalidInput, messageOf } from './failure.js'
 import { revisionRequest, type InstallPlan } from './install-plan.js'
 import { encodeManifest, parseManifest, refuseApiReferences } from './manifest.js'
 import { isObjectName, revisionName } from './names.js'
@@ -35,7 +35,9 @@ export async function planFromFiles({
   revision,
   nodeName,
 }: LocalFiles): Promise<InstallPlan> {
-  const bytes = await readSmallFile(path, { follow: true })
+  const bytes = await readSmallFile(path, { follow: true }).catch((error: unknown) => {
+    throw new InvalidInput(messageOf(error))
+  })
   if (bytes === undefined) throw new InvalidInput(`${path} does not exist`)
   const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
   const name = named === undefined ? basename(path) : `${named}.yaml`

@@ -9,20 +9,26 @@ import { codeOf } from './read-file.js'
 const patience = 5_000
 
 /**
- * GETs a URL; 200 to 299 is ready. `authority`: a PEM file, read at each try, since it may be renewed. Redirects are not
- * followed, and what the server says is not repeated.
+ * GETs a URL; 200 to 299 is ready. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the public
+ * authorities that Node knows. Redirects are not followed, and what the server says is not read.
  */
 export function urlProbe(url: URL, authority: string | undefined): Probe {
   return {
     name: `${url.origin}${url.pathname}`,
     async ask(_, signal): Promise<Verdict> {
+      let ca: Buffer | undefined
       try {
-        const ca = authority === undefined ? undefined : await readFile(authority)
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(patience)])
-        const status = await statusOf(url, ca, limit)
+        ca = authority === undefined ? undefined : await readFile(authority)
+      } catch (error) {
+        return { ready: false, message: `${authority} cannot be read: ${codeOf(error) ?? messageOf(error)}` }
+      }
+      const patient = AbortSignal.timeout(patience)
+      try {
+        const status = await statusOf(url, ca, AbortSignal.any([signal, patient]))
         if (status >= 200 && status < 300) return { ready: true }
         return { ready: false, message: `HTTP ${status}` }
       } catch (error) {
+        if (patient.aborted) return { ready: false, message: `no answer within ${patience / 1000} s` }
         return { ready: false, message: codeOf(error) ?? messageOf(error) }
       }
     },
@@ -38,9 +44,9 @@ function statusOf(url: URL, ca: Buffer | undefined, signal: AbortSignal): Promis
         : httpRequest(url, options)
     sent.on('error', reject)
     sent.on('response', (response) => {
-      response.on('error', reject)
-      response.on('end', () => resolve(response.statusCode ?? 0))
-      response.resume()
+      response.on('error', () => undefined)
+      response.destroy()
+      resolve(response.statusCode ?? 0)
     })
     sent.end()
   })

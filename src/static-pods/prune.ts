@@ -47,8 +47,13 @@ export async function prune(
 ): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
   if (dryRun) return verdicts(request, log)
+  // Told of in plain words where it is no directory, or cannot be read.
+  await entriesOf(resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
-  if (present === undefined) return []
+  if (present === undefined) {
+    log.warn({ path: resourceDirectory }, 'the resource directory does not exist: there is nothing to remove')
+    return []
+  }
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
     const lines = await verdicts(request, log)

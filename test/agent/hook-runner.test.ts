@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { compare } from '../../src/agent/compare.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
+import { unheard } from '../../src/agent/events.js'
 import { runPendingHooks } from '../../src/agent/hook-runner.js'
 import { uncounted } from '../../src/agent/metrics.js'
 import { settle } from '../../src/agent/settle.js'
@@ -12,6 +13,7 @@ import type { Hook } from '../../src/config/types.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { directoryOf } from '../directories/objects.js'
+import { until } from '../until.js'
 
 class Scene {
   readonly root = mkdtempSync(join(tmpdir(), 'holdfast-hook-runner-'))
@@ -27,7 +29,7 @@ class Scene {
     return ['one', 'two'].map((name) => {
       const script = `touch ${this.root}/${name}.began; until [ -e ${this.root}/${name} ]; do sleep 0.02; done; echo ${name} >> ${this.root}/ran`
       const command = ['/bin/sh', '-c', script]
-      return { type: 'exec', name, key: `key-${name}`, place: name, command, timeout: 20_000, retries: 0 }
+      return { type: 'exec', name, key: `key-${name}`, place: name, command, timeout: 60_000, retries: 0 }
     })
   }
 
@@ -40,14 +42,14 @@ class Scene {
 
   run(): ReturnType<typeof runPendingHooks> {
     const { signal } = new AbortController()
-    return runPendingHooks(this.state, { log: silent, metrics: uncounted, signal, changed() {} })
+    return runPendingHooks(this.state, {
+      ...{ log: silent, metrics: uncounted, events: unheard },
+      ...{ signal, changed() {} },
+    })
   }
 
   async began(name: string): Promise<void> {
-    for (;;) {
-      if (this.read(`${name}.began`) !== undefined) return
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
+    await until(`${name} has begun`, () => this.read(`${name}.began`) !== undefined)
   }
 
   release(name: string): void {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import type { Attempt } from '../../src/agent/attempt.js'
 import { compare } from '../../src/agent/compare.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
+import { unheard } from '../../src/agent/events.js'
 import { uncounted } from '../../src/agent/metrics.js'
 import { publishBatch } from '../../src/agent/publisher.js'
 import { recordHeldBack } from '../../src/agent/record-versions.js'
@@ -98,6 +99,7 @@ await t.test('a fault of one directory does not keep the others of the batch fro
   const verdicts = await publishBatch(batch, {
     log: silent,
     metrics: uncounted,
+    events: unheard,
     signal: new AbortController().signal,
     lockTimeout: 0,
     requireProven: () => false,

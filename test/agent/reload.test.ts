@@ -14,7 +14,7 @@ const read = (document: object) => parseConfiguration(JSON.stringify({ ...base, 
 
 await t.test('what a configuration that was read again asks for', async (t) => {
   const before = await read({ directories: [a, b] })
-  const nothing = { added: [], changed: [], dropped: [], sourceChanged: false, serverChanged: false }
+  const nothing = { added: [], changed: [], dropped: [], sourceChanged: false }
   t.strictSame(
     configurationChange(before, await read({ directories: [b, a] })),
     nothing,
@@ -28,6 +28,4 @@ await t.test('what a configuration that was read again asks for', async (t) => {
   t.match(added, { ...nothing, added: [{ path: '/srv/c' }] })
   const source = { namespace: 'n', files: { path: '/elsewhere' } }
   t.equal(configurationChange(before, await read({ directories: [a, b], source })).sourceChanged, true)
-  const server = { address: '127.0.0.1:2' }
-  t.equal(configurationChange(before, await read({ directories: [a, b], server })).serverChanged, true)
 })

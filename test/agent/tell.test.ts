@@ -10,6 +10,7 @@ const circumstances = {
   milliseconds: 1,
   drift: undefined,
   removed: [],
+  changed: [],
 }
 
 await t.test('another process that publishes is no error', (t) => {

@@ -1,5 +1,5 @@
 /** The agent on objects in files, from outside: processes, signals, files, HTTP. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -14,7 +14,8 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Node, until } from './holdfast.js'
+import { until } from '../until.js'
+import { Node } from './holdfast.js'
 
 const canary = 'CANARY-8c2e'
 const web = { path: 'disk/web', contents: [{ secret: 'web', into: 'secret' }, { configMap: 'conf' }] }
@@ -234,12 +235,21 @@ await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the targ
     }
     write()
     await agent.told('Published')
-    // Slower than the time that a file needs to come to rest, so that each of them is published.
-    const writing = setInterval(write, 100)
+    const over = new AbortController()
+    const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
+    const writer = (async () => {
+      while (!over.signal.aborted) {
+        const before = published()
+        write()
+        // A file that never comes to rest is never read: the next version follows the publication of this one.
+        await until('it is published', () => over.signal.aborted || published() > before)
+      }
+    })()
     await agent.told('Published', 3)
     await new Promise((resolve) => setTimeout(resolve, 37 * round))
     t.equal(await agent.end('SIGTERM'), 0)
-    clearInterval(writing)
+    over.abort()
+    await writer
     t.equal(node.read('disk/web/secret/password'), node.read('disk/web/secret/user'))
     t.equal((await node.run('verify')).code, 0)
     t.strictSame(
@@ -373,7 +383,11 @@ await t.test('the status file is for its owner alone, and holds nothing of a sec
   const node = webNode(t)
   const agent = node.agent()
   await agent.told('Published')
-  const status = await until('the status is written', () => node.read('state/status.json'))
+  // The status is first written when nothing is published yet.
+  const status = await until('the status names an object', () => {
+    const text = node.read('state/status.json')
+    return text?.includes('resourceVersion') && text
+  })
   t.equal(statSync(node.path('state/status.json')).mode & 0o7777, 0o600)
   t.match(JSON.parse(status), { directories: [{ objects: [{ resourceVersion: /^file:[0-9a-f]{32}$/ }] }] })
 })
@@ -395,8 +409,9 @@ await t.test('two agents on one node: both go on, and what they publish is whole
   const [one, two] = [node.agent(), node.agent()]
   for (let round = 0; round < 5; round++) {
     node.put('Secret', 'web', { password: `${round}`, user: `${round}` })
-    await until('it is on the disk', () => node.read('disk/web/secret/password') === `${round}`)
-    t.equal(node.read('disk/web/secret/user'), `${round}`)
+    // One agent may publish this version, and the other one, which is behind, the last one once more.
+    const isThere = (name: string) => node.read(`disk/web/secret/${name}`) === `${round}`
+    await until('it is on the disk', () => isThere('password') && isThere('user'))
   }
   let round = 5
   // Each of them looks before it writes its status, which it does after a change: both may have looked at once.
@@ -411,6 +426,48 @@ await t.test('two agents on one node: both go on, and what they publish is whole
   t.equal(await two.end('SIGTERM'), 0)
   t.equal((await node.run('verify')).code, 0)
 })
+
+await t.test('SIGHUP while the agent starts is heard, and one while it ends changes nothing', async (t) => {
+  const node = webNode(t)
+  for (let round = 0; round < 3; round++) {
+    const agent = node.agent()
+    // Before a process has taken it on, the signal ends it: its handler shows in the mask of those that are caught.
+    await until('it catches SIGHUP', () => agent.catches('SIGHUP'))
+    agent.signal('SIGHUP')
+    await until('the configuration was read again', () =>
+      agent.log().some(({ msg }) => msg.includes('is in force')),
+    )
+    agent.signal('SIGTERM')
+    await until('it ends', () => agent.log().some(({ msg }) => msg.startsWith('SIGTERM')))
+    agent.signal('SIGHUP')
+    t.equal(await agent.end(), 0)
+  }
+})
+
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
+
+await t.test(
+  'requireProven that is changed by SIGHUP takes effect',
+  { skip: !mayMount && 'needs the right to mount' },
+  async (t) => {
+    const node = webNode(t)
+    mkdirSync(node.path('memory'))
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', node.path('memory')])
+    t.teardown(() => spawnSync('umount', ['--lazy', node.path('memory')]))
+    const directory = { ...web, path: 'memory/web' }
+    node.configure([directory])
+    const agent = node.agent()
+    t.match(await agent.told('Published'), { outcome: 'created' })
+    node.configure([directory], { requireProven: true })
+    agent.signal('SIGHUP')
+    t.match(await agent.told('TargetUnfit'), { published: false, msg: /proven/ })
+    t.equal((await agent.get('/readyz')).status, 200, 'what is there is whole')
+    node.configure([directory])
+    agent.signal('SIGHUP')
+    await agent.told('Unchanged')
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)
 
 await t.test('SIGINT is an end in order, too, and told by its number', async (t) => {
   const agent = webNode(t).agent()

@@ -12,9 +12,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { until } from '../until.js'
 
 const program = join(import.meta.dirname, '../../bin/holdfast.js')
 if (!existsSync(join(import.meta.dirname, '../../dist/src/cli/main.js'))) {
@@ -65,27 +66,9 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 /** A directory that goes away with the test. */
 export function scratch(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  // What a process that was killed had begun may still write: then it is emptied once more.
+  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }))
   return directory
-}
-
-/** Waits until something holds. */
-export async function until<T>(
-  what: string,
-  check: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  const deadline = performance.now() + 20_000
-  let last: unknown
-  for (;;) {
-    try {
-      const found = await check()
-      if (found !== undefined && found !== false) return found
-    } catch (error) {
-      last = error
-    }
-    if (performance.now() > deadline) throw new Error(`not in time: ${what}`, { cause: last })
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 export interface LogLine {
@@ -121,6 +104,13 @@ export class Agent {
     this.#child.kill(name)
   }
 
+  /** Whether the process handles the signal now. */
+  catches(name: NodeJS.Signals): boolean {
+    const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')
+    const mask = BigInt(`0x${/^SigCgt:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
+    return ((mask >> BigInt(constants.signals[name] - 1)) & 1n) === 1n
+  }
+
   /** The exit code, or the signal that ended it. */
   async end(name?: NodeJS.Signals): Promise<number | NodeJS.Signals | null> {
     if (name) this.#child.kill(name)
@@ -129,8 +119,9 @@ export class Agent {
   }
 
   log(): LogLine[] {
-    const lines = readFileSync(this.logFile).subarray(this.#begin).toString('utf8').trim().split('\n')
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as LogLine)
+    const lines = readFileSync(this.logFile).subarray(this.#begin).toString('utf8').split('\n')
+    // What comes after the last newline is a line that is being written.
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as LogLine)
   }
 
   /** Waits for so many lines with this reason; answers the last of them. */

@@ -1,7 +1,13 @@
 import t from 'tap'
 import { painter, wantsColour } from '../../src/cli/colour.js'
 import { Exit, exitCodeOf, exitCodeOfAll, UsageError } from '../../src/cli/exit-codes.js'
-import { parseDuration, parseListen, parseMode, parseOwner } from '../../src/cli/option-values.js'
+import {
+  parseDirectoryMode,
+  parseDuration,
+  parseFileMode,
+  parseListen,
+  parseOwner,
+} from '../../src/cli/option-values.js'
 import { readableLine } from '../../src/cli/readable-log.js'
 import { statusText } from '../../src/cli/status.js'
 import { age, table } from '../../src/cli/table.js'
@@ -12,9 +18,17 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 const plain = painter(false)
 
 await t.test('values of flags', (t) => {
-  t.strictSame([parseMode('0755'), parseMode('640'), parseMode('2750')], [0o755, 0o640, 0o2750])
+  t.strictSame(['0755', '640', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o640, 0o2750, 0o1777])
+  t.strictSame(['0600', '444'].map(parseFileMode), [0o600, 0o444])
+  t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
+  for (const text of ['4755', '2755', '1777'])
+    t.throws(() => parseFileMode(text), { message: /at most 0777/ })
   t.strictSame(parseOwner('0:99'), { uid: 0, gid: 99 })
   t.strictSame(['0', '500ms', '60s', '1m30s', '1.5h'].map(parseDuration), [0, 500, 60_000, 90_000, 5_400_000])
+  t.strictSame(
+    ['2m0s', '.5s', '1.s', '1500µs', '2500us', '1ms1000000ns', '1ns'].map(parseDuration),
+    [120_000, 500, 1000, 2, 3, 2, 1],
+  )
   t.strictSame(parseListen('[::1]:80'), { host: '::1', port: 80 })
   t.strictSame(parseListen(':80'), { host: '::', port: 80 })
   for (const text of ['', 's', '1', '-1s', '1d', '1s ', '999999h']) t.throws(() => parseDuration(text), text)

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
@@ -48,6 +48,32 @@ await t.test('replace publishes a tree, tells what it did, and does nothing twic
     'what the source does not hold any more is gone',
   )
   for (const { stdout, stderr } of [first, second, third]) t.notMatch(stdout + stderr, canary)
+})
+
+await t.test('replace from a volume as kubelet mounts it: what its readers see', async (t) => {
+  const root = scratch(t)
+  const volume = join(root, 'volume')
+  const target = join(root, 'target')
+  for (const [version, content] of [
+    ['..2026_01_01', 'old'],
+    ['..2026_01_02', 'new'],
+  ] as const) {
+    mkdirSync(join(volume, version, 'sub'), { recursive: true })
+    writeFileSync(join(volume, version, 'tls.crt'), content)
+    writeFileSync(join(volume, version, 'sub', 'tls.key'), content)
+  }
+  symlinkSync('..2026_01_02', join(volume, '..data'))
+  for (const name of ['tls.crt', 'sub']) symlinkSync(`..data/${name}`, join(volume, name))
+  const published = await holdfast(['replace', target, '--from', volume])
+  t.equal(published.code, 0, published.stderr)
+  t.strictSame(readdirSync(target, { recursive: true }).sort(), ['sub', 'sub/tls.key', 'tls.crt'])
+  t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'new')
+  t.equal(readFileSync(join(target, 'sub', 'tls.key'), 'utf8'), 'new')
+
+  rmSync(join(volume, '..data'))
+  symlinkSync('/etc', join(volume, '..data'))
+  const refused = await holdfast(['replace', target, '--from', volume])
+  t.match(refused, { code: 2, stderr: /is a symbolic link: only files can be published/ })
 })
 
 await t.test('write publishes standard input, bytes as they are', async (t) => {

@@ -1,9 +1,9 @@
 /** One pass, from outside; the demo; and what an unreachable API server means for it. */
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { begin, ended, Node } from './holdfast.js'
 
 const canary = 'CANARY-77aa'
@@ -176,29 +176,33 @@ await t.test('hooks are left to the agent, unless they are asked for', async (t)
   t.equal(node.read('ran'), 'ran\n', 'and once only')
 })
 
+/** A server that takes connections and never answers. */
+async function silentServer(t: Test): Promise<Server> {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return server
+}
+
+function kubeconfigFor(server: Server): string {
+  const { port } = server.address() as AddressInfo
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'x',
+    clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
+    users: [{ name: 'u', user: { token: canary } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  })
+}
+
 await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all is whole', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 0)
-  // A server that takes connections and never answers.
-  const server = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : undefined
   const kubeconfig = node.path('kubeconfig')
-  const cluster = { server: `http://127.0.0.1:${port}` }
-  const entries = {
-    clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user: { token: canary } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-  }
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...entries }),
-  )
-  const source = { namespace: 'demo', kubernetes: { kubeconfig } }
-  node.configure([web], { source })
+  node.configure([web], { source: { namespace: 'demo', kubernetes: { kubeconfig } } })
+  writeFileSync(kubeconfig, kubeconfigFor(await silentServer(t)))
   const strict = await node.run('sync', '--timeout', '500ms', '-o', 'json')
   t.equal(strict.code, 1, strict.stderr)
   t.match(JSON.parse(strict.stdout), { directories: [{ outcome: 'failed', reason: 'SourceUnavailable' }] })
@@ -213,9 +217,13 @@ await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all
   )
   t.notMatch(strict.stdout + strict.stderr + stale.stdout + stale.stderr, canary)
 
+  // A server of its own: a connection of those before may be told of late.
+  const server = await silentServer(t)
+  writeFileSync(kubeconfig, kubeconfigFor(server))
+  const connected = once(server, 'connection')
   const waiting = begin(['sync', '--config', node.configuration])
   const end = ended(waiting)
-  await once(server, 'connection')
+  await connected
   waiting.kill('SIGINT')
   t.equal((await end).code, 130, 'Ctrl-C while it waits')
 })

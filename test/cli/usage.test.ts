@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { begin, ended, holdfast, scratch } from './holdfast.js'
 
+t.setTimeout(480_000)
+
 const root = scratch(t)
 const at = (name: string) => join(root, name)
 const good = at('good')
@@ -27,12 +29,14 @@ writeFileSync(
 )
 
 const replace = (...args: string[]) => ['replace', target, '--from', good, ...args]
+const monitor = (...args: string[]) => {
+  const places = [`--resource-dir=${root}`, `--manifests-dir=${root}`]
+  return ['monitor', '--revision=1', '--target-name=x', ...places, ...args]
+}
 
 /** Arguments, and what the message must say. All end with exit code 2, and touch nothing. */
 const broken: [string, string[], RegExp][] = [
   ['an unknown command', ['relpace', target], /unknown command 'relpace'[\s\S]*Did you mean replace\?/],
-  ['a command that is yet to come', ['install'], /unknown command 'install'/],
-  ['another', ['rbac', '--config', 'x'], /unknown command 'rbac'/],
   ['no command', [], /Usage: holdfast/],
   [
     'an unknown flag',
@@ -58,6 +62,9 @@ const broken: [string, string[], RegExp][] = [
   ['a mode that is too long', replace('--file-mode', '00600'), /octal mode/],
   ['a mode in JavaScript', replace('--file-mode', '0o600'), /octal mode/],
   ['a negative mode', replace('--mode=-1'), /octal mode/],
+  ['a set-user-ID directory', replace('--mode', '4755'), /bits that are not allowed here: at most 3777/],
+  ['a set-group-ID file', replace('--file-mode', '2755'), /bits that are not allowed here: at most 0777/],
+  ['write of a sticky file', ['write', target, '--mode', '1644'], /not allowed here: at most 0777/],
   ['owner by name', replace('--owner', 'root:root'), /two numbers, user and group/],
   ['owner without a group', replace('--owner', '0'), /two numbers/],
   ['an owner that is nobody', replace('--owner', '4294967295:0'), /two numbers/],
@@ -84,6 +91,31 @@ const broken: [string, string[], RegExp][] = [
   ['sync with a bad time', ['sync', '--config', 'x', '--timeout', 'soon'], /duration with units/],
   ['verify without a configuration', ['verify'], /--config FILE is missing/],
   ['verify with a directory', ['verify', '--config', root], /regular file/],
+  ['install without anything', ['install'], /--revision, --namespace, --pod, --configmaps are missing/],
+  ['install with an unknown flag', ['install', '--revison=6'], /'--revison=6'[\s\S]*Did you mean --revision/],
+  ['install with a revision by hash', ['install', '--revision=3f2'], /whole number from 0 to 2147483647/],
+  ['install with a name that climbs out', ['install', '--pod=../x'], /name that Kubernetes allows/],
+  [
+    'prune without a limit',
+    ['prune', '--resource-dir', root, '--static-pod-name=x'],
+    /--max-eligible-revision or --keep/,
+  ],
+  ['monitor without a probe', monitor(), /--ready-url, --ready-exec or --kubeconfig is missing/],
+  [
+    'monitor with credentials in a URL',
+    monitor('--ready-url=https://a:b@c/'),
+    /http or https URL without credentials/,
+  ],
+  [
+    'rbac install with nothing',
+    ['rbac', 'install'],
+    /--revision, --namespace, --pod, --configmaps are missing/,
+  ],
+  [
+    'an unknown subcommand',
+    ['rbac', 'instal'],
+    /too many arguments for 'rbac'[\s\S]*holdfast rbac --help explains it/,
+  ],
   ['status with a bad configuration', ['status', '--config', at('broken.yaml')], /stateDirectroy/],
 ]
 
@@ -108,13 +140,17 @@ await t.test(
     const { code, stdout } = await holdfast(['--help'])
     t.equal(code, 0)
     const commands = ['agent', 'sync', 'replace', 'write', 'verify', 'status', 'demo']
-    for (const command of commands) {
+    const staticPods = ['install', 'prune', 'monitor', 'rbac']
+    for (const command of [...commands, ...staticPods]) {
       t.match(stdout, new RegExp(`^  ${command} `, 'm'))
       const help = await holdfast([command, '--help'])
       t.equal(help.code, 0)
       t.match(help.stdout, /Examples:\n {2}/, command)
     }
-    t.notMatch(stdout, /^ {2}(install|prune|monitor|check|rbac)\b/m)
+    const rbac = await holdfast(['rbac', 'install', '--help'])
+    t.match(rbac, { code: 0, stdout: /^Usage: holdfast rbac install/ })
+    t.match(rbac.stdout, /Example:\n {2}/)
+    t.match(stdout, /static pods/)
     t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
   },
 )
@@ -176,12 +212,26 @@ await t.test('flags of the agent come from the environment, too', async (t) => {
   t.match(listen, { code: 2, stderr: /HOLDFAST_LISTEN[\s\S]*ADDRESS:PORT/ })
 })
 
+await t.test('a flag without a value is true or false in the environment', async (t) => {
+  const agent = (value: string) =>
+    holdfast(['agent', '--config', at('broken.yaml')], { env: { HOLDFAST_REQUIRE_PROVEN: value } })
+  for (const value of ['maybe', '2', 'tru']) {
+    const { code, stderr } = await agent(value)
+    t.equal(code, 2)
+    t.match(stderr, `HOLDFAST_REQUIRE_PROVEN is "${value}": write true or false`)
+  }
+  for (const value of ['false', '0', 'No', 'true', '1', 'YES', '']) {
+    const { code, stderr } = await agent(value)
+    t.equal(code, 2)
+    t.match(stderr, /stateDirectroy/, `${value} is understood`)
+  }
+})
+
 await t.test('Ctrl-C while write reads its input ends with 130, and writes nothing', async (t) => {
   const child = begin(['write', at('never')])
-  child.stdin?.write('half of ')
   const end = ended(child)
-  // The handler is in place before the input is read; there is no sign of that from outside.
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  // The handler is in place before the input is read; that it is read shows by more having gone than the pipe holds.
+  await new Promise((resolve) => child.stdin?.write(Buffer.alloc(8 * 1024 * 1024), resolve))
   child.kill('SIGINT')
   t.equal((await end).code, 130)
   t.notOk(existsSync(at('never')))

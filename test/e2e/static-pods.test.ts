@@ -1,5 +1,5 @@
 /** holdfast install, against a real API server, as an operator runs it: by flags alone, with just the rights that it asks for. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { silent } from '../../src/log.js'
@@ -7,7 +7,9 @@ import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.j
 import { connect } from '../../src/objects/kubernetes/connection.js'
 import { decodeObject } from '../../src/objects/kubernetes/decode.js'
 import { Cluster as ApiCluster } from '../../src/static-pods/cluster.js'
-import { settle } from '../../src/static-pods/settle.js'
+import { tell } from '../../src/static-pods/events.js'
+import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
+import { settle, settleTiming } from '../../src/static-pods/settle.js'
 import { begin, ended, run, type Ended } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
 import { Cluster } from './cluster.js'
@@ -202,6 +204,11 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
     [...outcomes.directories, ...outcomes.manifests].map(({ outcome }) => outcome),
     Array(5).fill('unchanged'),
   )
+  t.match(
+    outcomes.manifests,
+    [{ path: join(site.manifests, 'watch-pod.yaml') }, { path: join(site.manifests, 'web-pod.yaml') }],
+    'the pod itself comes last',
+  )
   t.same(inodes(), before)
 
   await site.putRevision(7)
@@ -247,6 +254,47 @@ await t.test('a kubelet before 1.23 gets a uid; the same revision again keeps it
   t.match(uid, /^[0-9a-f-]{36}$/)
   t.equal((await site.install()).code, 0)
   t.equal(site.live().metadata.uid, uid)
+})
+
+await t.test(
+  'optional objects that vanish stay in cert-dir; a node that is not known is no reason to stop',
+  async (t) => {
+    const site = await Site.create()
+    await site.namespace.putSecret('absent', { key: 'still in use' })
+    t.equal((await site.install()).code, 0)
+    await site.namespace.deleteSecret('absent')
+    const unknown = await run([
+      ...site.flags(),
+      `--kubeconfig=${cluster.adminKubeconfig}`,
+      '--node-name=nobody',
+    ])
+    t.equal(unknown.code, 1, 'the node is in what is installed, and a live revision is not changed')
+    t.match(unknown.stderr, /kubelet version is not known; a current one is assumed/)
+    t.equal((await site.install()).code, 0)
+    t.equal(readFileSync(join(site.certificates, 'secrets/absent/key'), 'utf8'), 'still in use')
+  },
+)
+
+await t.test("events regard what made the installer's pod", async (t) => {
+  const { name: namespace } = await cluster.namespace()
+  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const api = connect(access, { version: 'test' })
+  t.teardown(() => api.close())
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'operator', uid: 'u', controller: true }
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'v' }
+  const ownPod = { metadata: { name: 'installer-6-n', uid: 'w', ownerReferences: [other, owner] } }
+  const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
+  await tell(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
+  const { body } = await cluster.api.admin.call(
+    'GET',
+    `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
+  )
+  const [told] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
+  t.match(told, {
+    reportingController: 'static-pod-installer',
+    regarding: { kind: 'Deployment', name: 'operator', uid: 'u' },
+  })
+  t.ok(Buffer.byteLength(told?.note ?? '') <= 1024, 'cut to what the API takes')
 })
 
 await t.test('with just the rights that "rbac install" prints', async (t) => {
@@ -338,6 +386,14 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   t.equal(done, false)
   await site.setEnded(`installer-5-${nodeName}`, true)
   t.match(await waiting, { metadata: { name: own } })
+  t.same(settleTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
+  const soon = AbortSignal.timeout(200)
+  const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
+  await t.rejects(
+    settle(installers, pausing, silent, soon),
+    { name: 'TimeoutError' },
+    'it ends while it pauses',
+  )
   const late = settle(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
   const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
   await new Promise((resolve) => setTimeout(resolve, 150))
@@ -438,5 +494,95 @@ await t.test(
       [],
       'nothing is left',
     )
+  },
+)
+
+await t.test('the monitor asks for the mirror pod', async (t) => {
+  const site = await Site.create(6)
+  const { name: namespace } = site.namespace
+  for (const revision of [6, 7]) {
+    if (revision === 7) await site.putRevision(7)
+    t.equal((await site.install(revision)).code, 0)
+  }
+  const live = join(site.manifests, 'web-pod.yaml')
+  const installed = readFileSync(live)
+  const flags = (kubeconfig: string): string[] => [
+    ...['monitor', '--revision=7', '--target-name=web', `--node-name=${nodeName}`, '-o', 'json'],
+    ...[
+      `--resource-dir=${site.resources}`,
+      `--manifests-dir=${site.manifests}`,
+      `--kubeconfig=${kubeconfig}`,
+    ],
+  ]
+  const absent = await run([...flags(cluster.adminKubeconfig), '--fallback-timeout-duration=1ms'])
+  t.equal(absent.code, 1, absent.stderr)
+  t.match(JSON.parse(absent.stdout), {
+    outcome: 'fell-back',
+    to: 6,
+    message: `mirror pod: kube-system/web-${nodeName} does not exist`,
+  })
+  t.equal(site.live().metadata.labels.revision, '6')
+
+  // As kubelet makes it, but for the annotation, which only a node may set.
+  const pods = '/api/v1/namespaces/kube-system/pods'
+  const pod = { metadata: { name: `web-${nodeName}`, labels: { revision: '6' } } }
+  const spec = { nodeName, containers: [{ name: 'web', image: 'web:1' }] }
+  await cluster.api.admin.demand('POST', pods, { ...pod, spec })
+  t.teardown(() => cluster.api.admin.demand('DELETE', `${pods}/web-${nodeName}?gracePeriodSeconds=0`))
+  const patch = (path: string, change: object) =>
+    cluster.api.admin.demand('PATCH', `${pods}/web-${nodeName}${path}`, change, {
+      'content-type': 'application/merge-patch+json',
+    })
+  const ready = (status: string, reason?: string) =>
+    patch('/status', { status: { conditions: [{ type: 'Ready', status, ...(reason && { reason }) }] } })
+  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const api = connect(access, { version: 'test' })
+  t.teardown(() => api.close())
+  const probe = mirrorPodProbe(api, nodeName, 7, 'kube-system')
+  const manifest = { name: 'web', namespace: undefined } as Parameters<typeof probe.ask>[0]
+  const { signal } = new AbortController()
+  await ready('True')
+  t.same(await probe.ask(manifest, signal), { ready: false, message: 'it is of revision 6 still' })
+  await patch('', { metadata: { labels: { revision: '7' } } })
+  await ready('False', 'ContainersNotReady')
+  t.same(await probe.ask(manifest, signal), { ready: false, message: 'not Ready (ContainersNotReady)' })
+  await ready('True')
+  t.same(await probe.ask(manifest, signal), { ready: true })
+
+  // What may not be asked says nothing, and then there must be another probe.
+  await cluster.api.admin.demand('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
+    metadata: { name: 'monitor' },
+  })
+  const nobody = site.namespace.kubeconfig({ token: await site.namespace.token('monitor') })
+  writeFileSync(live, installed)
+  const refused = await run([...flags(nobody), '--fallback-timeout-duration=1ms'])
+  t.match(JSON.parse(refused.stdout), { outcome: 'fell-back', message: /^mirror pod: HTTP 403/ })
+  writeFileSync(live, installed)
+  const other = await run([...flags(nobody), '--ready-exec=true', '--keep-own-manifest'])
+  t.equal(other.code, 0, other.stderr)
+  const good = await run(flags(cluster.adminKubeconfig))
+  t.equal(good.code, 0, good.stderr)
+  t.match(JSON.parse(good.stdout), { outcome: 'ready', revision: 7 })
+})
+
+// The last one, since it takes the whole cluster back.
+await t.test(
+  'etcd restored from a backup: an older version replaces a newer one, and it is told',
+  async (t) => {
+    const site = await Site.create()
+    const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
+    const snapshot = await cluster.snapshotEtcd()
+    await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })
+    const before = await site.install()
+    t.equal(before.code, 0, before.stderr)
+    t.equal(serving(), 'after the backup')
+    await cluster.restoreEtcd(snapshot)
+    const after = await site.install()
+    t.equal(after.code, 0, after.stderr)
+    t.equal(serving(), 'crt')
+    t.match(after.stderr, /"reason":"HistoryRewound"/)
+    const again = await site.install()
+    t.notMatch(again.stderr, /HistoryRewound/, 'once')
+    tellsNothing(t, before, after, again)
   },
 )

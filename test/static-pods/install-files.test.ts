@@ -4,7 +4,7 @@ import t from 'tap'
 import { run } from './command.js'
 import { contents, modeOf, NodeDisk, podText } from './pods.js'
 
-t.setTimeout(180_000)
+t.setTimeout(480_000)
 
 const canary = 'CANARY-9d3e'
 
@@ -56,7 +56,10 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
   )
   t.same(readdirSync(node.root).sort(), ['resources', 'web-pod.yaml'], 'a dry run writes nothing')
 
+  // Modes are as they are asked for, whatever the process that starts it has masked.
+  const masked = process.umask(0o077)
   const first = await run(args)
+  process.umask(masked)
   t.equal(first.code, 0, first.stderr)
   const made = node.revision(7)
   t.same(
@@ -79,6 +82,12 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
     modes.map((path) => modeOf(join(made, path))),
     ['755', '755', '755', '600', '700', '755', '600'],
   )
+  t.same([node.resources, node.manifests, node.manifest(), node.lock].map(modeOf), [
+    '755',
+    '755',
+    '600',
+    '600',
+  ])
   const live = JSON.parse(readFileSync(node.manifest(), 'utf8')) as { metadata: { labels: object } }
   t.match(live.metadata, { labels: { revision: '7' }, annotations: { dir: made } })
   t.equal(readFileSync(join(made, 'web-pod.yaml'), 'utf8'), readFileSync(node.manifest(), 'utf8'))
@@ -274,7 +283,13 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', source, ...place, '--revision', '2147483648', '--resource-dir', 'x'], /whole number/],
     [['install', source, ...place, '--secrets', 'a'], /--secrets is for an installation from the API/],
     [['install', source, ...place, '--timeout-duration', '0'], /--timeout-duration must be more than 0/],
+    [
+      ['install', source, ...place, '--cert-secrets', 'a'],
+      /--cert-secrets is for an installation from the API/,
+    ],
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
+    [['install', node.root, ...place], /is no regular file/],
+    [['install', source, source, ...place], /too many arguments/],
     [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps are missing/],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--secrets=../x'],
@@ -295,6 +310,7 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
       /nothing says what ready means/,
     ],
     [['monitor', '--ready-url=ftp://x'], /http or https/],
+    [['monitor', '--ready-exec='], /would always be ready/],
   ]
   for (const [args, message] of cases) {
     const { code, stderr } = await run(args)

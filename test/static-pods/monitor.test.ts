@@ -24,7 +24,7 @@ import { intercepted, Killed } from '../durable/intercepted.js'
 import { begin, ended, run } from './command.js'
 import { modeOf, NodeDisk, podText } from './pods.js'
 
-t.setTimeout(120_000)
+t.setTimeout(480_000)
 
 const { signal } = new AbortController()
 const timing = { interval: 5 }
@@ -225,10 +225,11 @@ await t.test('killed before each call and started again, it comes to the same en
 
 await t.test('the time runs on when the monitor is killed and started again', async (t) => {
   const node = installed(t)
-  const request = requestOf(node, () => false, { timeout: 700 })
+  const request = requestOf(node, () => false, { timeout: 2_000 })
   const began = performance.now()
-  for (;;) {
-    const stop = AbortSignal.timeout(100)
+  // Each life is shorter than the time; on a slow machine one of 100 ms comes to nothing.
+  for (let life = 100; ; life = Math.min(life + 100, 1_800)) {
+    const stop = AbortSignal.timeout(life)
     const outcome = await monitor(request, { disk: new Disk(), log: silent, signal: stop, timing }).catch(
       () => undefined,
     )
@@ -236,7 +237,7 @@ await t.test('the time runs on when the monitor is killed and started again', as
       t.match(outcome, { outcome: 'fell-back', to: 6 })
       break
     }
-    if (performance.now() - began > 20_000) throw new Error('it never falls back')
+    if (performance.now() - began > 60_000) throw new Error('it never falls back')
   }
   t.equal(live(node).metadata.annotations?.[fallbackForRevision], '7')
 })
@@ -335,7 +336,8 @@ await t.test('the command waits without using the processor, and ends on SIGTERM
   }
   const before = ticks()
   await new Promise((resolve) => setTimeout(resolve, 3000))
-  t.ok(ticks() - before < 60, `${ticks() - before} hundredths of a second in three seconds`)
+  // One that asks again at once takes all of it.
+  t.ok(ticks() - before < 150, `${ticks() - before} hundredths of a second in three seconds`)
   child.kill('SIGTERM')
   t.equal((await ended(child)).code, 143)
   t.equal(live(node).metadata.labels.revision, '7')

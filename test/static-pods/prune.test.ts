@@ -10,7 +10,7 @@ import { failure, intercepted, Killed } from '../durable/intercepted.js'
 import { run } from './command.js'
 import { contents, NodeDisk, podText } from './pods.js'
 
-t.setTimeout(120_000)
+t.setTimeout(480_000)
 
 function requestOf(node: NodeDisk, more: Partial<PruneRequest> = {}): PruneRequest {
   return {
@@ -127,6 +127,22 @@ await t.test('where it is not known what is in use, nothing is removed', async (
   t.equal(code, 1)
   t.match(stderr, /manifests cannot be read: ENOTDIR/)
   t.ok(existsSync(node.revision(1)))
+})
+
+await t.test('where there is nothing to remove, that is said', async (t) => {
+  const node = new NodeDisk(t)
+  const args = ['prune', '--keep=1', '--static-pod-name=web-pod', `--pod-manifest-dir=${node.manifests}`]
+  const absent = await run([...args, `--resource-dir=${node.resources}`])
+  t.equal(absent.code, 0, absent.stderr)
+  t.match(absent, { stdout: `no revision of web-pod in ${node.resources}\n`, stderr: /does not exist/ })
+  t.notOk(existsSync(node.resources), 'nothing is made')
+  const empty = await run([...args, `--resource-dir=${node.root}`, '-o', 'json'])
+  t.match(empty, { code: 0, stderr: '' })
+  t.same(JSON.parse(empty.stdout), { revisions: [] })
+  writeFileSync(node.resources, 'a file')
+  const file = await run([...args, `--resource-dir=${node.resources}`, '-o', 'json'])
+  t.equal(file.code, 1)
+  t.match(JSON.parse(file.stdout), { error: { message: `${node.resources} cannot be read: ENOTDIR` } })
 })
 
 await t.test('a live manifest that is torn, or written with escapes, still protects', async (t) => {

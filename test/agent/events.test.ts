@@ -1,0 +1,167 @@
+/** Which events tell of what: on the Node, on the object, and not at all. */
+import t from 'tap'
+import type { Attempt } from '../../src/agent/attempt.js'
+import { eventsOf, type Reporter } from '../../src/agent/event-drafts.js'
+import type { Circumstances } from '../../src/agent/tell.js'
+import type { EventDraft } from '../../src/objects/kubernetes/event-body.js'
+import type { ObjectReference } from '../../src/objects/types.js'
+import { reasons } from '../../src/reasons.js'
+
+const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
+const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
+const reporter: Reporter = { node: 'n1', place: 'node n1', uid: () => 'uid-a' }
+const nameless: Reporter = { ...reporter, node: '', place: 'host h' }
+
+const circumstances: Circumstances = {
+  operation: 'publish /srv/a',
+  directory: '/srv/a',
+  causes: ['start'],
+  milliseconds: 1,
+  drift: undefined,
+  removed: [],
+  changed: [],
+}
+
+const published: Extract<Attempt, { kind: 'published' }> = {
+  kind: 'published',
+  outcome: 'replaced',
+  digest: 'sha256:0',
+  objects: [{ ...known, paths: ['tls.crt'] }],
+  warnings: [],
+  certificates: [],
+  hooks: [],
+  unproven: false,
+}
+
+const failed = (reason: (typeof reasons)[number], message: string): Attempt => ({
+  ...{ kind: 'failed', reason, terminal: false, published: false },
+  error: new Error(message),
+})
+
+/** `Warning NoSpace Node n1: note` */
+function lines(drafts: readonly EventDraft[]): string[] {
+  return drafts.map(
+    ({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`,
+  )
+}
+
+await t.test('a publication is told on the Node, and on each object in another version', (t) => {
+  const drafts = eventsOf(published, { ...circumstances, changed: [known] }, reporter)
+  t.strictSame(lines(drafts), [
+    'Normal Published Node n1: /srv/a is replaced, whole and durable',
+    'Normal Published Secret a: resourceVersion 7 is published to /srv/a on node n1',
+  ])
+  t.strictSame(drafts[0]?.subject, { kind: 'Node', namespace: '', name: 'n1', uid: 'n1' })
+  t.strictSame(drafts[1]?.subject, { ...secret, uid: 'uid-a' })
+  t.notOk(JSON.stringify(drafts).includes('sha256'), 'no digest of content')
+  t.end()
+})
+
+await t.test('what is repaired is told on the Node alone', (t) => {
+  const drafts = eventsOf(published, { ...circumstances, drift: 'tls.crt has other content' }, reporter)
+  t.strictSame(lines(drafts), [
+    'Normal DriftRepaired Node n1: /srv/a is repaired: what differed on the disk: tls.crt has other content',
+  ])
+  t.end()
+})
+
+await t.test('what is unchanged, waits, or was given up is not told', (t) => {
+  const attempts: Attempt[] = [
+    { ...published, outcome: 'unchanged' },
+    { kind: 'waiting', message: 'x' },
+    { kind: 'abandoned' },
+    failed('Busy', 'another process'),
+  ]
+  for (const attempt of attempts) t.strictSame(eventsOf(attempt, circumstances, reporter), [])
+  t.end()
+})
+
+await t.test('what is published no more is told on both', (t) => {
+  const drafts = eventsOf(published, { ...circumstances, removed: [known] }, reporter)
+  t.match(lines(drafts).slice(1), [
+    'Normal Removed Secret a: it is published no more in /srv/a on node n1',
+    'Normal Removed Node n1: /srv/a: Secret ns/a is published no more',
+  ])
+  t.end()
+})
+
+await t.test('a failure is told on the Node, in the same words at each try', (t) => {
+  const message = (random: string, sequence: number) =>
+    `/srv/a: write /srv/.holdfast-0123456789abcdef-${random}/f: ENOSPC; see /srv/.holdfast-0123456789abcdef.${sequence} and ..${sequence}-${random}`
+  const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), circumstances, reporter)
+  const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), circumstances, reporter)
+  t.strictSame(first, second)
+  t.match(lines(first), [
+    'Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC',
+  ])
+  t.end()
+})
+
+await t.test('an object at fault is told on itself, and on the Node once for the directory', (t) => {
+  const other: ObjectReference = { kind: 'ConfigMap', namespace: 'ns', name: 'b' }
+  const attempt: Attempt = {
+    kind: 'incomplete',
+    findings: [
+      { reason: 'CertificateInvalid', message: 'Secret ns/a: tls.key is wrong', reference: secret },
+      { reason: 'ObjectMissing', message: 'ConfigMap ns/b does not exist', reference: other },
+      { reason: 'CertificateInvalid', message: 'ca.crt (contents[1]): certificate 1 of 1' },
+    ],
+  }
+  const absent = { ...reporter, uid: ({ name }: ObjectReference) => (name === 'a' ? 'uid-a' : undefined) }
+  const drafts = eventsOf(attempt, circumstances, absent)
+  t.strictSame(lines(drafts), [
+    'Warning CertificateInvalid Node n1: /srv/a: Secret ns/a: tls.key is wrong; ConfigMap ns/b does not exist; ca.crt (contents[1]): certificate 1 of 1',
+    'Warning CertificateInvalid Secret a: Secret ns/a: tls.key is wrong (/srv/a on node n1)',
+    'Warning ObjectMissing ConfigMap b: ConfigMap ns/b does not exist (/srv/a on node n1)',
+  ])
+  t.equal(drafts[2]?.subject.uid, undefined)
+  t.end()
+})
+
+await t.test('a source that is away is nothing about its objects', (t) => {
+  const findings = [{ reason: 'SourceUnavailable', message: 'refused', reference: secret }] as const
+  const drafts = eventsOf({ kind: 'incomplete', findings }, circumstances, reporter)
+  t.strictSame(lines(drafts), ['Warning SourceUnavailable Node n1: /srv/a: refused'])
+  t.end()
+})
+
+await t.test('an expired certificate is told on the Node, and on the object that it came from', (t) => {
+  const past = new Date(Date.UTC(2000, 0, 1))
+  const attempt: Attempt = {
+    ...published,
+    outcome: 'unchanged',
+    objects: [
+      { ...known, paths: ['tls.crt'] },
+      { ...known, name: 'b', paths: ['other'] },
+    ],
+    warnings: [{ reason: 'CertificateExpired', message: 'tls.crt: a certificate expired' }],
+    certificates: [{ file: 'tls.crt', notBefore: past, notAfter: past }],
+  }
+  t.match(lines(eventsOf(attempt, circumstances, reporter)), [
+    'Warning CertificateExpired Node n1: /srv/a: tls.crt: a certificate expired',
+    /^Warning CertificateExpired Secret a: tls.crt: a certificate expired at 2000-01-01.* on node n1/,
+  ])
+  t.equal(eventsOf(attempt, circumstances, reporter).length, 2)
+  t.end()
+})
+
+await t.test('a node that nobody names has no events of its own', (t) => {
+  t.strictSame(eventsOf(failed('NoSpace', 'x'), circumstances, nameless), [])
+  t.match(lines(eventsOf(published, { ...circumstances, changed: [known] }, nameless)), [
+    /^Normal Published Secret a: .* on host h$/,
+  ])
+  t.end()
+})
+
+await t.test('every reason of a failure has a type, and an action that the API takes', (t) => {
+  for (const reason of reasons) {
+    const [draft] = eventsOf(failed(reason, 'x'), circumstances, reporter)
+    const never = reason === 'Unchanged' || reason === 'Busy'
+    t.equal(draft === undefined, never, reason)
+    if (draft === undefined) continue
+    const normal = ['Published', 'Removed', 'DriftRepaired'].includes(reason)
+    t.equal(draft.type, normal ? 'Normal' : 'Warning', reason)
+    t.match(draft.action, /^[A-Z][A-Za-z]+$/)
+  }
+  t.end()
+})

@@ -1,0 +1,117 @@
+/*
+ * What installing a revision of 30 Secrets and 10 ConfigMaps costs on a real disk, counted by the disk itself: at most twice what
+ * the benchmark lets one directory of 50 files cost. Counted beside it in the same run, for scale: the same files as one directory,
+ * a directory of two files, and the revision in library-go's order of calls.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { limitsOfOneDirectory } from '../../bench/limits.js'
+import { costOf, median } from '../../bench/measure.js'
+import { replaceDirectory } from '../../src/index.js'
+import { silent } from '../../src/log.js'
+import { Disk as InstallDisk } from '../../src/static-pods/disk.js'
+import { install } from '../../src/static-pods/install.js'
+import { planFromFiles } from '../../src/static-pods/plan-from-files.js'
+import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
+import { installInLibraryGoOrder } from './library-go-install.js'
+import { podText, scratch } from './pods.js'
+
+t.setTimeout(480_000)
+
+const fileSystems: readonly FileSystem[] = ['ext4', 'xfs', 'btrfs']
+const missing = await missingForDisk(fileSystems)
+const rounds = 5
+/** Milliseconds, as of a disk that users wait for; a flush that takes no time would merge with others less. */
+const flushTime = 10
+/** Most flushes of the revision, as a multiple of those that one directory may cost: four barriers against two. */
+const most = 2
+
+/** A directory for each object: two files in a Secret, one in a ConfigMap. */
+function objectsOf(revision: number): Map<string, Record<string, Uint8Array>> {
+  const bytes = (text: string) => Buffer.alloc(4096, `${text} of revision ${revision}\n`)
+  const objects = new Map<string, Record<string, Uint8Array>>()
+  for (let n = 0; n < 30; n++)
+    objects.set(`secrets/s${n}`, { 'tls.crt': bytes(`crt ${n}`), 'tls.key': bytes(`key ${n}`) })
+  for (let n = 0; n < 10; n++) objects.set(`configmaps/c${n}`, { 'config.yaml': bytes(`config ${n}`) })
+  return objects
+}
+
+for (const fileSystem of fileSystems) {
+  const options = missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }
+  await t.test(`a revision of 40 objects on ${fileSystem}`, options, async (t) => {
+    const source = scratch(t)
+    const manifest = join(source, 'web-pod.yaml')
+    writeFileSync(manifest, podText())
+    const disk = await Disk.create()
+    t.teardown(() => disk.destroy())
+    await disk.format(fileSystem)
+    await disk.mount()
+    await disk.flushTime(flushTime)
+    const at = (name: string): string => join(disk.mountPoint, name)
+    for (const name of ['directories', 'resources', 'manifests', 'other-resources', 'other-manifests'])
+      mkdirSync(at(name))
+
+    const installRevision = async (number: number): Promise<void> => {
+      const resources = join(source, `revision-${number}`)
+      for (const [directory, files] of objectsOf(number)) {
+        mkdirSync(join(resources, directory), { recursive: true })
+        for (const [name, content] of Object.entries(files))
+          writeFileSync(join(resources, directory, name), content)
+      }
+      const revision = { number, resourceDirectory: at('resources'), resources }
+      const plan = await planFromFiles({ manifest, pod: undefined, revision, nodeName: undefined })
+      await install(plan, {
+        ...{ disk: new InstallDisk(), log: silent, signal: new AbortController().signal },
+        ...{ manifestDirectory: at('manifests'), manifestLock: at('manifest.lock'), timeLeft: () => 0 },
+        ...{ requireProven: true, checkHostPaths: false, warnOfHostPaths: false },
+      })
+    }
+
+    const costs = { revision: [] as number[], directory: [] as number[], small: [] as number[] }
+    // The first round is not counted: records and directories that later ones find are made in it.
+    for (let round = 0; round <= rounds; round++) {
+      const objects = objectsOf(round)
+      const small = objects.get('secrets/s0') ?? {}
+      const all = Object.fromEntries(
+        [...objects].flatMap(([directory, files]) =>
+          Object.entries(files).map(([name, content]) => [`${directory}/${name}`, content]),
+        ),
+      )
+      const replace = (name: string, files: Record<string, Uint8Array>) => async () => {
+        await replaceDirectory(at(`directories/${name}`), { files })
+      }
+      const revision = await costOf(disk, () => installRevision(round))
+      const directory = await costOf(disk, replace('all', all))
+      const pair = await costOf(disk, replace('pair', small))
+      if (round === 0) continue
+      costs.revision.push(revision.flushes)
+      costs.directory.push(directory.flushes)
+      costs.small.push(pair.flushes)
+    }
+    const live = JSON.parse(readFileSync(at('manifests/web-pod.yaml'), 'utf8')) as object
+    t.match(live, { metadata: { labels: { revision: String(rounds) } } }, 'it was installed')
+    const key = objectsOf(rounds).get('secrets/s29')?.['tls.key']
+    t.same(readFileSync(at(`resources/web-pod-${rounds}/secrets/s29/tls.key`)), key)
+
+    const other = await costOf(disk, () => {
+      const content = readFileSync(manifest)
+      installInLibraryGoOrder(
+        at('other-resources/web-pod-1'),
+        at('other-manifests/web-pod.yaml'),
+        content,
+        objectsOf(1),
+      )
+    })
+    const told = Object.entries(costs).map(
+      ([what, flushes]) => `${what} ${median(flushes)} (${flushes.join()})`,
+    )
+    t.comment(`flushes on ${fileSystem}: ${told.join(', ')}, library-go's order ${other.flushes}`)
+    const limit = most * (limitsOfOneDirectory(fileSystem, 50).flushes ?? NaN)
+    const revision = median(costs.revision)
+    // A count of nothing would pass every limit.
+    t.ok(revision >= 4, `${revision} flushes: four barriers`)
+    t.ok(revision <= limit, `${revision} flushes, at most ${limit}`)
+    t.ok(other.flushes >= 100, `library-go's order costs hundreds: ${other.flushes}`)
+  })
+}

@@ -1,0 +1,78 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { logToFile } from '../../src/cli/log-file.js'
+import type { Log } from '../../src/log.js'
+import { modeOf, scratch } from './pods.js'
+
+const megabytes = 1_000_000
+const days = 24 * 3600
+
+/** A log that remembers its messages. */
+function remembering(): { log: Log; said: string[] } {
+  const said: string[] = []
+  const say = (_fields: object, message: string): void => void said.push(message)
+  return { log: { debug: say, info: say, warn: say, error: say }, said }
+}
+
+await t.test('at 5 MB the file makes room; two older ones stay', (t) => {
+  const directory = scratch(t)
+  const path = join(directory, 'monitor.log')
+  const { log, said } = remembering()
+  const both = logToFile(path, log)
+  both.info({ revision: 7 }, 'first')
+  both.debug({}, 'not for the file')
+  t.equal(modeOf(path), '600')
+  t.match(JSON.parse(readFileSync(path, 'utf8')), { level: 'info', revision: 7, msg: 'first', time: /^2/ })
+  t.same(said, ['first', 'not for the file'], 'the other log has all of it')
+  for (const round of [1, 2, 3]) {
+    truncateSync(path, 5 * megabytes - 1)
+    both.info({}, `last of ${round}`)
+    t.ok(statSync(path).size >= 5 * megabytes, 'up to 5 MB there is room')
+    both.warn({}, `first after ${round}`)
+    t.equal(readFileSync(path, 'utf8').split('\n').length, 2, 'then the file begins anew')
+  }
+  t.same(readdirSync(directory).sort(), ['monitor.log', 'monitor.log.1', 'monitor.log.2'])
+  t.match(readFileSync(`${path}.1`, 'latin1'), 'last of 3')
+  t.match(readFileSync(`${path}.2`, 'latin1'), 'last of 2')
+  t.end()
+})
+
+await t.test('what has not been written to for 28 days goes', (t) => {
+  const path = join(scratch(t), 'monitor.log')
+  const now = Date.now() / 1000
+  for (const [name, age] of [
+    ['.1', 27],
+    ['.2', 29],
+  ] as const) {
+    writeFileSync(`${path}${name}`, 'x')
+    utimesSync(`${path}${name}`, now - age * days, now - age * days)
+  }
+  logToFile(path, remembering().log).info({}, 'm')
+  t.ok(existsSync(`${path}.1`))
+  t.notOk(existsSync(`${path}.2`))
+  t.end()
+})
+
+await t.test('a file that cannot be written is told of once, and stops nothing', (t) => {
+  const path = join(scratch(t), 'directory')
+  mkdirSync(path)
+  const { log, said } = remembering()
+  const both = logToFile(path, log)
+  both.info({}, 'one')
+  both.error({}, 'two')
+  t.same(said, ['one', 'the log file cannot be written', 'two'])
+  const nowhere = remembering()
+  logToFile(join(path, 'none', 'file'), nowhere.log).info({}, 'three')
+  t.same(nowhere.said, ['three', 'the log file cannot be written'])
+  t.end()
+})

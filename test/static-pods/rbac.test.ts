@@ -1,0 +1,57 @@
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { run } from './command.js'
+
+t.setTimeout(240_000)
+
+const flags = [
+  ...['rbac', 'install', '-v=2', '--revision=6', '--namespace=demo', '--pod=web-pod', '--configmaps=config'],
+  ...[
+    '--secrets=b,a',
+    '--optional-secrets=c',
+    '--cert-dir=/certs',
+    '--cert-secrets=serving',
+    '--kubeconfig=/k',
+  ],
+]
+
+await t.test('the flags of an installation make its Role', async (t) => {
+  const { code, stdout, stderr } = await run([...flags, '-o', 'json'])
+  t.equal(code, 0, stderr)
+  const { items } = JSON.parse(stdout) as { items: { kind: string; metadata: object; rules: object[] }[] }
+  t.same(
+    items.map(({ kind, metadata }) => [kind, metadata]),
+    [
+      ['Role', { namespace: 'demo', name: 'holdfast-installer' }],
+      ['ClusterRole', { name: 'demo:holdfast-installer' }],
+    ],
+  )
+  const names = (resource: string, resourceNames: string[]) => ({
+    ...{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] },
+  })
+  t.same(items[0]?.rules, [
+    names('secrets', ['a-6', 'b-6', 'c-6', 'serving']),
+    // Its manifest is in a ConfigMap that no flag names.
+    names('configmaps', ['config-6', 'web-pod-6']),
+    { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+  ])
+  t.same(items[1]?.rules, [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }], 'any node')
+})
+
+await t.test('flags after the subcommand are its own, also those that rbac has too', async (t) => {
+  const bound = await run([...flags, '--service-account=other/sa', '--name=n', '--node-name=n1'])
+  t.equal(bound.code, 0, bound.stderr)
+  const objects = parseAllDocuments(bound.stdout).map((document) => document.toJS() as object)
+  const subjects = [{ kind: 'ServiceAccount', namespace: 'other', name: 'sa' }]
+  t.match(objects, [
+    { kind: 'Role', metadata: { namespace: 'demo', name: 'n' } },
+    { kind: 'ClusterRole', rules: [{ resourceNames: ['n1'] }] },
+    { kind: 'RoleBinding', subjects, roleRef: { kind: 'Role', name: 'n' } },
+    { kind: 'ClusterRoleBinding', subjects, roleRef: { kind: 'ClusterRole', name: 'demo:n' } },
+  ])
+  for (const wrong of ['a/b/c', 'A', '/a', '']) {
+    const refused = await run([...flags, `--service-account=${wrong}`])
+    t.match(refused, { code: 2, stdout: '', stderr: /must be \[NAMESPACE\/\]NAME/ }, wrong)
+  }
+})
