@@ -1,100 +1,114 @@
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
-import type { Mutation, SuiteName } from './mutation.js'
-import { mutations } from './mutations.js'
+import { type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-
-/** A suite, run against a copy of the program: what it found wrong, or undefined. */
-export type Suite = (directory: string) => Promise<string | undefined>
+import { run, type Trial, trialOf, type Verdict, wholeTrials } from './suites.js'
 
 export interface Row {
   readonly mutation: Mutation
-  readonly caught: ReadonlyMap<SuiteName, string | undefined>
+  readonly cells: readonly (Verdict & { readonly trial: Trial })[]
+  readonly seconds: number
+}
+
+export interface Extent {
+  /** Every suite as a whole before every mutation, instead of what must catch it and is cheapest. */
+  readonly long: boolean
+  /** Only this suite; '' for all. */
+  readonly suite: string
+  readonly isRoot: boolean
+  /** Copies that are tried at a time. */
+  readonly width: number
 }
 
 /** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
-const patience = 900_000
+const patience = { long: 1_800_000, usual: 240_000 }
 
-/** The model explorer on the copy's own core. */
-export function modelSuite(args: readonly string[]): Suite {
-  return async (directory) => {
-    const { code, output, errors } = await runProgram(directory, [
-      '--effort',
-      'quick',
-      '--impatient',
-      ...args,
-    ])
-    if (code === 0) return undefined
-    if (code !== null && !output.includes('"states"'))
-      throw new Error(`the mutated program does not even run: ${errors}`)
-    return errors.split('\n')[0]?.slice(0, 160) ?? ''
-  }
+/** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
+function trialsFor({ caughtBy }: Mutation, { long, suite: only, isRoot }: Extent): Trial[] {
+  const [cheapest, ...others] = caughtBy
+  const trials = long
+    ? wholeTrials(caughtBy)
+    : [cheapest, ...others.filter(({ suite }) => suite === 'power')].map(trialOf)
+  return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
-/** The model explorer as a program of its own, which is what a mutation needs. */
-export async function runProgram(
-  directory: string,
-  args: readonly string[],
-): Promise<{ code: number | null; output: string; errors: string }> {
-  const program = join(directory, 'test/crash/model/main.js')
-  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  let errors = ''
-  let hangs = false
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const timer = setTimeout(() => (hangs = child.kill('SIGKILL')), patience)
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (status, signal) => {
-      clearTimeout(timer)
-      if (hangs) errors = `hangs; ${errors}`
-      // Nobody may take a kill from outside for something that the suite has caught.
-      if (signal !== null && !hangs) reject(new Error(`the model suite was ended by ${signal}, from outside`))
-      else resolve(status)
-    })
-  })
-  return { code, output, errors }
-}
-
-/** Every mutation against every suite, `width` at a time. */
+/** Every mutation against its suites; `told` of each as it is done, in no order. */
 export async function runMutations(
-  suites: ReadonlyMap<SuiteName, Suite>,
-  width: number,
+  mutations: readonly Mutation[],
+  extent: Extent,
   told: (row: Row) => void,
-  chosen: readonly Mutation[] = mutations,
 ): Promise<Row[]> {
   const rows: Row[] = []
-  const queue = chosen.values()
-  const worker = async (): Promise<void> => {
-    for (const mutation of queue) {
-      const program = makeProgram(mutation.patches)
-      try {
-        const caught = new Map<SuiteName, string | undefined>()
-        for (const [name, suite] of suites) caught.set(name, await suite(program.directory))
-        const row = { mutation, caught }
-        rows.push(row)
-        told(row)
-      } finally {
-        program.remove()
+  await inTurns(mutations, extent.width, async (mutation) => {
+    const began = performance.now()
+    const program = makeProgram(mutation.patches)
+    try {
+      const cells: (Verdict & { trial: Trial })[] = []
+      for (const trial of trialsFor(mutation, extent)) {
+        const verdict = await run(trial, program.directory, extent.long ? patience.long : patience.usual)
+        cells.push({ ...verdict, trial })
       }
+      const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
+      rows.push(row)
+      told(row)
+    } finally {
+      program.remove()
     }
-  }
-  await Promise.all(Array.from({ length: width }, worker))
-  return rows.sort((a, b) => chosen.indexOf(a.mutation) - chosen.indexOf(b.mutation))
+  })
+  return rows.sort((a, b) => mutations.indexOf(a.mutation) - mutations.indexOf(b.mutation))
 }
 
-const columns: readonly SuiteName[] = ['model', 'syscalls', 'power']
-
-/** The table for people: `caught`, `—` for not caught, nothing where a suite was not run, `!` where it had to catch it. */
-export function table(rows: readonly Row[]): string {
-  const cell = ({ mutation, caught }: Row, suite: SuiteName): string => {
-    if (!caught.has(suite)) return ''
-    if (caught.get(suite) !== undefined) return 'caught'
-    return mutation.expected.includes(suite) ? '— !' : '—'
+/**
+ * The same trials on the program as it is, each once: one that complains there would seem to catch everything. Those of the
+ * model and of power cuts are parts of those suites' own runs.
+ */
+export async function complaintsOfTheProgram(
+  mutations: readonly Mutation[],
+  extent: Extent,
+): Promise<string[]> {
+  const trials = new Map<string, Trial>()
+  for (const trial of mutations.flatMap((mutation) => trialsFor(mutation, { ...extent, long: false }))) {
+    if (trial.suite === 'model' || trial.suite === 'power') continue
+    trials.set(JSON.stringify([trial.command, trial.env]), trial)
   }
-  const head = ['mutation', ...columns]
-  const lines = rows.map((row) => [row.mutation.name, ...columns.map((suite) => cell(row, suite))])
+  const complaints: string[] = []
+  const program = makeProgram()
+  try {
+    await inTurns([...trials.values()], extent.width, async (trial) => {
+      const { words, complaint } = await run(trial, program.directory, patience.usual)
+      if (words.length > 0) complaints.push(`${trial.command.join(' ')}: ${complaint}`)
+    })
+  } finally {
+    program.remove()
+  }
+  return complaints
+}
+
+async function inTurns<Item>(
+  items: readonly Item[],
+  width: number,
+  task: (item: Item) => Promise<void>,
+): Promise<void> {
+  const queue = items.values()
+  const lane = async (): Promise<void> => {
+    for (const item of queue) await task(item)
+  }
+  await Promise.all(Array.from({ length: width }, lane))
+}
+
+/** Words that a trial should have been told with, and was not. */
+function missed({ trial, words }: Row['cells'][number]): string[] {
+  return trial.expects.filter((word) => !words.includes(word))
+}
+
+/** The table for people: what caught it, `—` for not caught, nothing where a suite was not run, `!` where it had to. */
+export function table(rows: readonly Row[]): string {
+  const cell = ({ cells }: Row, suite: SuiteName): string => {
+    const those = cells.filter(({ trial }) => trial.suite === suite)
+    const words = [...new Set(those.flatMap((one) => one.words))]
+    const complains = those.some((one) => missed(one).length > 0) ? ' !' : ''
+    return (words.join(' ') || (those.length > 0 ? '—' : '')) + complains
+  }
+  const head = ['mutation', ...suiteNames]
+  const lines = rows.map((row) => [row.mutation.name, ...suiteNames.map((suite) => cell(row, suite))])
   const widths = head.map((_, column) =>
     Math.max(...[head, ...lines].map((line) => line[column]?.length ?? 0)),
   )
@@ -103,12 +117,15 @@ export function table(rows: readonly Row[]): string {
       .map((text, column) => text.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd()
-  return [shown(head), ...lines.map(shown)].join('\n')
+  return [shown(head), shown(widths.map((width) => '-'.repeat(width))), ...lines.map(shown)].join('\n')
 }
 
 /** Mutations that a suite which was run should have caught. */
 export function survivors(rows: readonly Row[]): Row[] {
-  return rows.filter(({ mutation, caught }) =>
-    mutation.expected.some((suite) => caught.has(suite) && caught.get(suite) === undefined),
-  )
+  return rows.filter(({ cells }) => cells.some((cell) => missed(cell).length > 0))
+}
+
+/** Mutations for which nothing could be run here. */
+export function untried(rows: readonly Row[]): Row[] {
+  return rows.filter(({ cells }) => cells.length === 0)
 }

@@ -28,9 +28,12 @@ const texts = new Map<string, string>()
 /** Compiled sources by path: each is compiled once, however many copies are made. */
 const compiled = new Map<string, string>()
 
+/** The program, and the suites that are put before it: a copy stands on its own, whatever is built meanwhile. */
+const rooms = ['src', 'native', 'bin', 'test/crash', 'test/disk', 'test/durable', 'test/native']
+
 function sources(): ReadonlyMap<string, string> {
   if (texts.size > 0) return texts
-  const paths = ['src', 'native', 'test/crash/model', 'bin'].flatMap((room) =>
+  const paths = rooms.flatMap((room) =>
     readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
       .map((path) => `${room}/${path}`)
       .filter((path) => /\.(ts|js)$/.test(path)),
@@ -60,7 +63,17 @@ export function patched(path: string, text: string, patches: readonly Patch[]): 
   return after
 }
 
-/** The program, compiled, with these patches, in a directory of its own. Remove it with `remove`. */
+/** What of these patches fits no more: said at once, and of all, before anything is run for minutes. */
+export function misfits(patches: readonly Patch[]): string[] {
+  return patches.flatMap((patch) => {
+    const { file, find } = patch
+    const text = sources().get(file)
+    const times = text === undefined ? 0 : text.split(find).length - 1
+    return times === 1 ? [] : [`${file} has this ${times} times, not once:\n${find}`]
+  })
+}
+
+/** Program and suites, compiled, with these patches, in a directory of its own. Remove it with `remove`. */
 export function makeProgram(patches: readonly Patch[] = []): { directory: string; remove: () => void } {
   const directory = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-program-'))
   const files = sources()
@@ -76,6 +89,8 @@ export function makeProgram(patches: readonly Patch[] = []): { directory: string
       if (!isPatched) compiled.set(path, code)
     }
     writeFileSync(output, code)
+    // Some suites compile a program of theirs by themselves.
+    if (path.startsWith('test/')) writeFileSync(join(directory, path), source)
   }
   writeFileSync(join(directory, 'package.json'), readFileSync(join(root, 'package.json')))
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))

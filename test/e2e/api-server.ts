@@ -55,8 +55,10 @@ export class ApiServer {
         ...[`--client-ca-file=${this.authority.certificate}`, '--authorization-mode=RBAC'],
         ...[`--service-account-key-file=${accounts}`, `--service-account-signing-key-file=${accounts}`],
         '--service-account-issuer=https://kubernetes.default.svc',
-        // There is no controller manager to make the service accounts that pods would need; there are no pods.
-        '--disable-admission-plugins=ServiceAccount',
+        // Unless the arguments ask for it: without a controller manager nobody makes the service accounts that pods would need.
+        ...(extraArguments.some((argument) => argument.includes('ServiceAccount'))
+          ? []
+          : ['--disable-admission-plugins=ServiceAccount']),
         '--service-cluster-ip-range=10.0.0.0/24',
         ...extraArguments,
       ],

@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-export type Program = 'etcd' | 'etcdutl' | 'kube-apiserver' | 'kubectl'
+export type Program =
+  'etcd' | 'etcdutl' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl' | 'kubelet'
 
 const found = new Map<Program, Promise<string>>()
 

@@ -70,7 +70,7 @@ await t.test(`killed ${lives} times; replay with HOLDFAST_E2E_SEED=${seed}`, asy
   const began = performance.now()
   agent.start()
   await until('the first version is on the disk', () => versionOf(target) > 0)
-  const startTime = performance.now() - began
+  let startTime = performance.now() - began
   await agent.kill()
 
   let fruitful = 0
@@ -86,9 +86,11 @@ await t.test(`killed ${lives} times; replay with HOLDFAST_E2E_SEED=${seed}`, asy
     await agent.kill()
     look()
     if (newest > before) fruitful++
+    // The machine has become slower.
+    else startTime *= 1.1
     if (readdirSync(dirname(target)).some((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))) interrupted++
   }
-  t.comment(`the first version took ${Math.round(startTime)} ms`)
+  t.comment(`a first version takes about ${Math.round(startTime)} ms`)
   t.comment(
     `${fruitful} lives published something; ${interrupted} left staging behind; ${newest} is the newest version`,
   )

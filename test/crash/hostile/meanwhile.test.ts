@@ -1,6 +1,6 @@
 /*
- * Somebody changes the world between staging and exchange: strace holds the program at its renameat2, long enough for a test to
- * do what it likes. Nothing of somebody else's is lost, nothing is written elsewhere, the answer is true.
+ * Somebody changes the world between staging and exchange: strace stops the program in its first barrier, until a test has done
+ * what it likes. Nothing of somebody else's is lost, nothing is written elsewhere, the answer is true.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,16 +16,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { contents, kept, scratch } from '../../durable/scratch.js'
+import { goOn, isStopped, stoppedAt, until } from '../held.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
-/** Microseconds. */
-const pause = 800_000
 
 interface Answer {
   readonly code: number | null
@@ -36,7 +34,7 @@ interface Stage {
   readonly root: string
   readonly parent: string
   readonly target: string
-  /** Runs the program; `act` is done while it waits before its exchange. */
+  /** Runs the program; `act` is done while it is stopped before its exchange. */
   readonly publish: (act: () => void) => Promise<Answer>
   readonly again: () => Promise<Answer>
 }
@@ -53,16 +51,26 @@ function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
     mkdirSync(target)
     writeFileSync(join(target, 'file'), 'old')
   }
-  const run = async (within: readonly string[], begun: () => Promise<void>): Promise<Answer> => {
+  const run = async (act?: () => void): Promise<Answer> => {
     const args = form === 'replace' ? ['replace', target, '--from', from] : ['write', target]
-    const [name, ...rest] = [...within, process.execPath, executable(root), ...args, '-o', 'json']
+    const log = join(root, 'strace.log')
+    const holdfast = [process.execPath, executable(root), ...args, '-o', 'json']
+    const [name = '', ...rest] = act === undefined ? holdfast : stoppedAt('io_getevents', holdfast, log)
     const child = spawn(name, rest, { env: environment, stdio: 'pipe' })
     child.stdin.end('new')
     let stdout = ''
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk))
     child.stderr.resume()
     const closed = once(child, 'close') as Promise<[number | null]>
-    await begun()
+    if (act !== undefined) {
+      await until('the program is stopped', () => isStopped(log))
+      act()
+      // And at each of these calls that follows.
+      await until('it has ended', () => {
+        goOn(child.pid)
+        return child.exitCode !== null
+      })
+    }
     const [code] = await closed
     return { code, error: (JSON.parse(stdout) as { error?: Answer['error'] }).error ?? {} }
   }
@@ -70,16 +78,8 @@ function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
     root,
     parent,
     target,
-    again: () => run([], () => Promise.resolve()),
-    publish: (act) => {
-      const log = join(root, 'strace.log')
-      const hold = ['-e', 'trace=renameat2', '-e', `inject=renameat2:delay_enter=${pause}:when=1`]
-      return run(['strace', '-f', '-qq', '-o', log, ...hold], async () => {
-        // strace writes the call as it begins; the end of the line comes when the wait is over.
-        while (!existsSync(log) || !readFileSync(log, 'utf8').includes('renameat2(')) await sleep(5)
-        act()
-      })
-    },
+    again: () => run(),
+    publish: (act) => run(act),
   }
 }
 

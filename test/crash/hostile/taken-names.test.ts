@@ -10,7 +10,7 @@ import { contents, kept, scratch } from '../../durable/scratch.js'
 import { library } from '../syscalls/distribution.js'
 import { keptNames } from './names.js'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const { replaceDirectory, replaceFile } = await library()
 const isRoot = process.geteuid?.() === 0

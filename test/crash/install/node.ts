@@ -19,11 +19,19 @@ import { planFromFiles } from '../../../src/static-pods/plan-from-files.js'
 
 const keys = ['secrets/a/tls.crt', 'secrets/a/tls.key', 'configmaps/b/config.yaml', 'configmaps/b/run.sh']
 
+const certificates = ['secrets/x', 'secrets/y']
+
 export class CrashNode {
   readonly root = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-install-'))
   readonly resources = join(this.root, 'resources')
   readonly manifests = join(this.root, 'manifests')
   readonly #source = join(this.root, 'source')
+  readonly #manifest = join(this.#source, 'web-pod.yaml')
+  readonly #files = join(this.#source, 'files')
+  readonly #lock = join(this.root, 'installer.lock')
+
+  /** `alone`: as from local files, without a second manifest and without certificates. */
+  constructor(readonly alone = false) {}
 
   clear(): void {
     for (const directory of [this.resources, this.manifests])
@@ -34,36 +42,56 @@ export class CrashNode {
     rmSync(this.root, { recursive: true, force: true })
   }
 
+  #writeSource(): void {
+    for (const key of keys) {
+      mkdirSync(join(this.#files, key, '..'), { recursive: true })
+      writeFileSync(join(this.#files, key), `${key} of REVISION`)
+    }
+    writeFileSync(this.#manifest, podOf('web', join(this.resources, 'web-pod-REVISION')))
+  }
+
+  /** The command line that installs a revision of this node. */
+  args(revision: number): string[] {
+    this.#writeSource()
+    return [
+      ...['install', this.#manifest, '--pod', 'web-pod', '--pod-manifest-dir', this.manifests],
+      ...['--resources', this.#files, '--resource-dir', this.resources, '--revision', String(revision)],
+      ...['--pod-manifests-lock-file', this.#lock, '--log-level', 'error'],
+    ]
+  }
+
   /** A revision with four files, a directory of certificates, and a second manifest. */
   async plan(revision: number): Promise<InstallPlan> {
-    for (const key of keys) {
-      mkdirSync(join(this.#source, 'files', key, '..'), { recursive: true })
-      writeFileSync(join(this.#source, 'files', key), `${key} of REVISION`)
-    }
-    const manifest = join(this.#source, 'web-pod.yaml')
-    writeFileSync(manifest, podOf('web', join(this.resources, 'web-pod-REVISION')))
+    this.#writeSource()
     const plan = await planFromFiles({
-      manifest,
+      manifest: this.#manifest,
       pod: 'web-pod',
-      revision: {
-        number: revision,
-        resourceDirectory: this.resources,
-        resources: join(this.#source, 'files'),
-      },
+      revision: { number: revision, resourceDirectory: this.resources, resources: this.#files },
       nodeName: undefined,
     })
     const [main] = plan.manifests
     if (main === undefined) throw new Error('a plan without a manifest')
+    if (this.alone) return plan
     const second = {
       ...main,
       name: 'watch-pod.yaml',
       content: Buffer.from(podOf('watch', '/').replace('REVISION', String(revision))),
     }
-    const lasting = ['secrets/x', 'secrets/y'].map((name) => ({
+    const lasting = certificates.map((name) => ({
       target: join(this.resources, 'certs', name),
       files: { 'tls.crt': `crt ${name} ${revision}`, 'tls.key': `key ${name} ${revision}` },
     }))
     return { ...plan, lasting, manifests: [second, main] }
+  }
+
+  get settings() {
+    return {
+      manifestDirectory: this.manifests,
+      manifestLock: this.#lock,
+      requireProven: false,
+      checkHostPaths: false,
+      warnOfHostPaths: false,
+    }
   }
 
   async install(
@@ -72,13 +100,8 @@ export class CrashNode {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<InstallResult> {
     return install(await this.plan(revision), {
-      ...{ disk, signal, log: silent },
-      manifestDirectory: this.manifests,
-      manifestLock: join(this.root, 'installer.lock'),
-      timeLeft: () => 0,
-      requireProven: false,
-      checkHostPaths: false,
-      warnOfHostPaths: false,
+      ...this.settings,
+      ...{ disk, signal, log: silent, timeLeft: () => 0 },
     })
   }
 
@@ -87,7 +110,7 @@ export class CrashNode {
     const faults: string[] = []
     const live = this.#live('web-pod.yaml', faults)
     if (!among.includes(live)) faults.push(`revision ${live} is live`)
-    const watching = this.#live('watch-pod.yaml', faults)
+    const watching = this.alone ? live : this.#live('watch-pod.yaml', faults)
     if (!among.includes(watching)) faults.push(`the second manifest is of revision ${watching}`)
     if (live !== undefined) {
       const directory = join(this.resources, `web-pod-${live}`)
@@ -98,7 +121,7 @@ export class CrashNode {
       if (readIfThere(join(directory, 'web-pod.yaml')) === undefined)
         faults.push('the copy of the manifest is missing')
     }
-    for (const name of ['secrets/x', 'secrets/y']) {
+    for (const name of certificates) {
       const [crt, key] = ['crt', 'key'].map((kind) =>
         readIfThere(join(this.resources, 'certs', name, `tls.${kind}`)),
       )

@@ -1,6 +1,7 @@
 import type {
   Attributes,
   Descriptor,
+  Entry,
   FileSystem,
   Mount,
   Outcomes,
@@ -111,6 +112,12 @@ export class ModelProcess implements FileSystem {
   async list(directory: Descriptor): Promise<string[]> {
     await this.before?.('list', '')
     return [...this.disk.inode(this.#open.of(directory).inode).now.entries.keys()]
+  }
+
+  async entries(directory: Descriptor): Promise<Entry[]> {
+    await this.before?.('entries', '')
+    const found = this.disk.inode(this.#open.of(directory).inode).now.entries
+    return [...found].map(([name, number]) => ({ name, type: this.disk.inode(number).type }))
   }
 
   async look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
@@ -226,12 +233,6 @@ export class ModelProcess implements FileSystem {
     if (inode.now.entries.size > 0) throw this.#open.error('ENOTEMPTY', 'rmdir', parent, name)
     this.disk.writable('rmdir', name)
     this.disk.link(this.#open.of(parent).inode, [[name, undefined]], `rmdir ${name}`)
-  }
-
-  async touch(directory: Descriptor): Promise<void> {
-    const { path } = this.#open.of(directory)
-    await this.before?.('touch', path)
-    this.disk.writable('futimens', path)
   }
 
   tryLock(lock: Descriptor): boolean {

@@ -18,7 +18,7 @@ const generations = 8
 /** While this one is being published, the agent is killed. */
 const killedAt = 4
 /** Milliseconds within which an agent says what it published. */
-const patience = 30_000
+const patience = 120_000
 
 const target: Target = { path: 'etc/kubernetes/certs', kind: 'directory', content: 'secret' }
 

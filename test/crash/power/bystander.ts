@@ -5,7 +5,7 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Answer, Order } from './actor-program.js'
-import { exchanged, heldActor } from './held-actor.js'
+import { exchanged, heldActor, release } from './held-actor.js'
 import type { LoggedDisk } from './logged-disk.js'
 
 /** Publishes the order's one target. Throws if the fault could not be brought about. */
@@ -33,11 +33,14 @@ export async function publishBesideFailingFsync(
       () => undefined,
       (error: unknown) => error,
     )
+    release(actor)
     const answer = (await answered) as Answer
     if (failure === undefined) throw new Error("the bystander's fsync did not meet the failing flush")
     return answer
   } finally {
     await file?.close().catch(() => undefined)
+    // Where it is still held, since something else went wrong.
+    release(actor)
     await actor.end()
   }
 }

@@ -107,6 +107,8 @@ async function examineState(
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
   })
   if (before !== undefined) return before
+  const alike = twinsAlike(mountPoint, expected)
+  if (alike !== undefined) return alike
 
   // The next run has the newest content to publish, or something newer still: both must do.
   const offset = number % 2
@@ -137,6 +139,21 @@ async function examineState(
     if (left.length > 0) return `the ${run} run after it leaves ${left.join(', ')}`
   }
   return undefined
+}
+
+/** Two that change places in one step hold what both held before, each once. */
+function twinsAlike(mountPoint: string, expected: readonly Expected[]): string | undefined {
+  const held = new Map(
+    expected.map(({ target, allowed }) => {
+      const generation = allowed.find((one) => difference(mountPoint, target, one) === undefined)
+      return [target.path, generation] as const
+    }),
+  )
+  return firstOf(expected, ({ target: { path, twin } }) => {
+    const generation = held.get(path)
+    if (twin === undefined || generation === 0 || held.get(twin) !== generation) return undefined
+    return `after the power cut ${path} and ${twin} both hold ${generation}`
+  })
 }
 
 /** Directories are published together, files one by one. */

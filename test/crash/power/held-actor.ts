@@ -1,16 +1,15 @@
 /**
- * The program under test, held by strace between the exchange and barrier 2: the return of renameat2 is delayed. What else
- * happens to disk or process can then happen at the one instant at which the new content is visible and not yet durable.
+ * The program under test, stopped by strace between the exchange and barrier 2: its renameat2 does not return before it is told
+ * to go on. What else happens to disk or process can then happen at the one instant at which the new content is visible and
+ * not yet durable.
  */
 import { execFileSync } from 'node:child_process'
 import { lstatSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LineProcess } from './process-lines.js'
 
-/** Microseconds for which renameat2 does not return. */
-const held = 400_000
 /** Milliseconds within which the exchange is seen. */
-const patience = 20_000
+const patience = 60_000
 
 const strace = [
   'strace',
@@ -21,7 +20,8 @@ const strace = [
   '-e',
   'trace=renameat2',
   '-e',
-  `inject=renameat2:delay_exit=${held}`,
+  // Sent as the call begins, it is taken as the call ends (ptrace(2), syscall-enter-stop).
+  'inject=renameat2:signal=SIGSTOP',
 ]
 
 export function canHold(): boolean {
@@ -35,7 +35,7 @@ export function canHold(): boolean {
 
 export function heldActor(): LineProcess {
   const program = new URL('./actor-program.js', import.meta.url).pathname
-  // strace complains of threads that end while it delays one.
+  // strace complains of threads that end while it stops them.
   return new LineProcess([...strace, process.execPath, program], 'ignore')
 }
 
@@ -52,8 +52,16 @@ export async function exchanged(path: string): Promise<void> {
 
 /** Kills the program, not strace, which then ends by itself. */
 export async function killHeld(actor: LineProcess): Promise<void> {
-  const { pid } = actor
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim().split(' ')
-  for (const child of children) process.kill(Number(child), 'SIGKILL')
+  signal(actor, 'SIGKILL')
   await actor.end()
+}
+
+/** Lets the program go on. */
+export function release(actor: LineProcess): void {
+  signal(actor, 'SIGCONT')
+}
+
+function signal({ pid }: LineProcess, name: NodeJS.Signals): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim()
+  for (const child of children.split(' ')) if (child !== '') process.kill(Number(child), name)
 }

@@ -19,11 +19,22 @@ export interface Failure {
 interface Library {
   replaceDirectories: (requests: object[]) => Promise<(Result | { error: Failure & Error })[]>
   replaceFile: (path: string, content: Uint8Array, options: object) => Promise<Result>
+  exchange: (a: string, b: string) => Promise<void>
 }
 
 export const dist = process.env['HOLDFAST_DIST'] ?? fileURLToPath(new URL('../../../', import.meta.url))
 
-let library: Promise<Library> | undefined
+let loaded: Promise<Library> | undefined
+
+function library(): Promise<Library> {
+  loaded ??= import(pathToFileURL(join(dist, 'src/durable/index.js')).href) as Promise<Library>
+  return loaded
+}
+
+/** The two change places. */
+export async function exchange(mountPoint: string, [a, b]: readonly [Target, Target]): Promise<void> {
+  await (await library()).exchange(join(mountPoint, a.path), join(mountPoint, b.path))
+}
 
 /** Publishes a generation of all these targets, directories in one batch; what became of each. */
 export async function publish(
@@ -31,8 +42,7 @@ export async function publish(
   targets: readonly Target[],
   generation: number,
 ): Promise<(Result | { error: Failure })[]> {
-  library ??= import(pathToFileURL(join(dist, 'src/index.js')).href) as Promise<Library>
-  const { replaceDirectories, replaceFile } = await library
+  const { replaceDirectories, replaceFile } = await library()
   const [first] = targets
   if (first?.kind === 'file') {
     const [wanted] = [...filesOf(first, generation).values()]

@@ -31,7 +31,7 @@ import { table, told } from './report.js'
 
 const options = optionsOrExit()
 const missing = await missingForDisk(options.fileSystems)
-if (!existsSync(join(dist, 'src/index.js'))) missing.push(`a build of the library in ${dist}`)
+if (!existsSync(join(dist, 'src/durable/index.js'))) missing.push(`a build of the library in ${dist}`)
 if (missing.length > 0) {
   console.error(`power cuts: not run, this needs ${missing.join(', ')}`)
   process.exit(2)

@@ -19,6 +19,36 @@ function inTurn(name: string, targets: readonly Target[], generations: number): 
   }
 }
 
+/** Pairs that change places a few times, in one directory and across two. */
+function exchanges(pairs: readonly (readonly [string, string])[], times: number): Scenario {
+  const twins = pairs.map(([one, two]) => {
+    const twin = (path: string, other: string): Target => ({
+      path,
+      kind: 'directory',
+      content: 'few',
+      twin: other,
+    })
+    return [twin(one, two), twin(two, one)] as const
+  })
+  return {
+    name: 'exchange()',
+    targets: twins.flat(),
+    async run({ publish, exchange, actor }) {
+      const process = actor()
+      for (const [index, [one, two]] of twins.entries()) {
+        const generations = [2 * index + 1, 2 * index + 2] as const
+        await publish(process, [one], generations[0])
+        await publish(process, [two], generations[1])
+        for (let time = 1; time <= times; time++) {
+          const [a, b] = generations
+          await exchange(process, [one, two], time % 2 === 1 ? [b, a] : [a, b])
+        }
+      }
+      await process.end()
+    },
+  }
+}
+
 const directory = (path: string, content: 'many' | 'few' = 'many'): Target => ({
   path,
   kind: 'directory',
@@ -41,6 +71,13 @@ export const scenarios: readonly Scenario[] = [
   ),
   inTurn('replaceFile', [{ path: 'manifests/pod.yaml', kind: 'file', content: 'few', owner }], 4),
   inTurn('symlink mode', [{ path: 'volume/target', kind: 'symlink', content: 'many' }], 4),
+  exchanges(
+    [
+      ['pair/one', 'pair/two'],
+      ['left/one', 'right/two'],
+    ],
+    3,
+  ),
   killedScenario,
   agentScenario,
 ]

@@ -16,6 +16,12 @@ export interface Scene {
   readonly random: Random
   /** Publishes and demands success. */
   readonly publish: (actor: LineProcess, targets: readonly Target[], generation: number) => Promise<void>
+  /** The two change places: what each holds then. */
+  readonly exchange: (
+    actor: LineProcess,
+    targets: readonly [Target, Target],
+    generations: readonly [number, number],
+  ) => Promise<void>
   /** A new process with the library. */
   readonly actor: () => LineProcess
 }
@@ -28,6 +34,9 @@ export function sceneOf(disk: LoggedDisk, random: Random): Scene {
     async publish(actor, targets, generation) {
       const answer = (await actor.ask(orderOf(disk, targets, generation))) as Answer
       for (const result of answer) if ('error' in result) throw new Error(result.error.message)
+    },
+    async exchange(actor, targets, exchanged) {
+      await actor.ask({ ...orderOf(disk, targets, 0), exchanged } satisfies Order)
     },
   }
 }

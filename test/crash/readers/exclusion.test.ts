@@ -1,20 +1,18 @@
 /*
- * Two processes at one target. The first is held by strace in the midst of its exchange, for as long as a second wants to.
+ * Two processes at one target. The first is stopped by strace in the midst of its exchange, for as long as a second wants to.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { kept, scratch } from '../../durable/scratch.js'
+import { goOn, isStopped, stoppedAt, until } from '../held.js'
 import { environment, executable } from '../syscalls/distribution.js'
 
-t.setTimeout(60_000)
+t.setTimeout(300_000)
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
-/** Milliseconds for which the first process holds the lock; the second one takes a fraction of that. */
-const held = 4000
 
 interface Ended {
   code: number | null
@@ -22,14 +20,27 @@ interface Ended {
   stderr: string
 }
 
-async function run(command: readonly string[]): Promise<Ended> {
+function start(command: readonly string[]): { child: ChildProcess; ended: Promise<Ended> } {
   const [name = '', ...args] = command
   const child = spawn(name, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, ...text }
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...text }))
+  return { child, ended }
+}
+
+const run = (command: readonly string[]): Promise<Ended> => start(command).ended
+
+/** Whether a process has opened a lock, which it does before it waits for it. */
+function hasLockOpen({ pid }: ChildProcess): boolean {
+  try {
+    const directory = `/proc/${pid ?? 0}/fd`
+    return readdirSync(directory).some((name) => readlinkSync(`${directory}/${name}`).endsWith('.lock'))
+  } catch {
+    // A descriptor that is closed meanwhile.
+    return false
+  }
 }
 
 const forms = ['replace', 'write'] as const
@@ -66,20 +77,27 @@ for (const form of forms) {
       const read = (): string => readFileSync(form === 'replace' ? join(target, 'file') : target, 'utf8')
       const [first = '', second = '', third = ''] = sources
       t.equal((await run(command(first))).code, 0)
-      const before = lstatSync(target).ino
 
-      const slowly = ['-e', 'trace=renameat2', '-e', `inject=renameat2:delay_enter=${held * 1000}`]
-      const holder = run(['strace', '-f', '-qq', '-o', '/dev/null', ...slowly, ...command(second)])
-      while (!kept(parent).includes('staging')) await sleep(5)
+      const log = join(root, 'strace.log')
+      const holder = start(stoppedAt('renameat2', command(second), log))
+      t.teardown(() => goOn(holder.child.pid))
+      await until('the first process is stopped', () => isStopped(log))
+      const before = [lstatSync(target).ino, ...kept(parent)]
       const refused = await run([...command(third), '-o', 'json'])
       t.equal(refused.code, 75)
       const { error } = JSON.parse(refused.stdout) as { error: { reason: string; published: boolean } }
       t.match(error, { reason: 'Busy', published: false, code: 'EAGAIN', syscall: 'flock' })
-      t.equal(lstatSync(target).ino, before, 'the refused one has changed nothing')
-      t.ok(kept(parent).includes('staging'), 'nor removed what the other has staged')
+      t.same(
+        [lstatSync(target).ino, ...kept(parent)],
+        before,
+        'the refused one has changed and removed nothing',
+      )
 
-      const waits = await run([...command(third), '--lock-timeout', '30s'])
-      t.equal((await holder).code, 0, 'the one that held the lock has published')
+      const waiter = start([...command(third), '--lock-timeout', '120s'])
+      await until('the other one waits', () => hasLockOpen(waiter.child))
+      goOn(holder.child.pid)
+      const waits = await waiter.ended
+      t.equal((await holder.ended).code, 0, 'the one that held the lock has published')
       t.equal(waits.code, 0, waits.stderr)
       t.equal(read(), 'third', 'and the one that waited came after it')
       t.same(kept(parent), ['lock', 'record'])

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { environment } from './distribution.js'
 
 /** Milliseconds for whatever is waited for. */
-const patience = 30_000
+const patience = 120_000
 
 export async function until(what: string, check: () => boolean): Promise<void> {
   const deadline = performance.now() + patience

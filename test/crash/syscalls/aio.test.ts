@@ -11,7 +11,7 @@ import { kept, scratch } from '../../durable/scratch.js'
 import { environment, executable, native, program } from './distribution.js'
 import { type Traced, traced } from './traced.js'
 
-t.setTimeout(180_000)
+t.setTimeout(300_000)
 
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 

@@ -180,7 +180,10 @@ function sync(): Scenario {
 }
 
 const staged = ['added', 'tls.crt', 'sub/tls.key']
-const written = staged.flatMap((path) => [`write STAGING/${path}`, `sync_file_range STAGING/${path}`])
+const written = staged.flatMap((path) => [
+  `write STAGING/${path}`,
+  ...['', ', waiting'].map((how) => `sync_file_range STAGING/${path}${how}`),
+])
 
 export const scenarios: readonly Scenario[] = [
   replace('replace', 'certs', {

@@ -60,7 +60,9 @@ function subjectOf(call: string, rest: string, root: string): string | undefined
   const path = new RegExp(`[<"]${root}/?([^>"]*)`).exec(rest)?.[1]
   // A name inside an open directory; the listing of one; or the path of an open file.
   const subject = call === 'renameat2' ? 'the target' : (inside ?? path)
-  return subject
+  // The hint, or the wait for what it has begun: two steps.
+  const waits = call === 'sync_file_range' && rest.includes('WAIT_AFTER') ? ', waiting' : ''
+  return (subject === undefined ? undefined : subject + waits)
     ?.replace(/\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}/g, 'STAGING')
     .replace(/\.holdfast-[0-9a-f]{16}\.lock/g, 'LOCK')
     .replace(/\.holdfast-[0-9a-f]{16}\.\d+/g, 'RECORD')

@@ -2,8 +2,9 @@
  * The real program, each of whose writing calls is made the last that it makes (SIGKILL) or made to fail, by strace. Afterwards
  * each target must be old or new and whole, exit code and message true, and the next run must complete it and leave nothing.
  *
- * HOLDFAST_SWEEP=all takes every fault at every call, reading ones too; =cheap a few, up to the first
- * that breaks something; HOLDFAST_SEED replays a sample.
+ * HOLDFAST_SWEEP=all takes every fault at every call, reading ones too; a number so many of them; =cheap a few, up to the first
+ * that breaks something; =steps none, and only looks for the calls that every run must make. HOLDFAST_SWEEP_ONLY takes only
+ * what is described so, such as "EIO at sync_file_range"; HOLDFAST_SEED replays a sample.
  */
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
@@ -18,8 +19,9 @@ import { tableOf } from './table.js'
 t.setTimeout(0)
 
 const extent = process.env['HOLDFAST_SWEEP'] ?? 'usual'
+const only = process.env['HOLDFAST_SWEEP_ONLY'] ?? ''
 const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : ['SIGKILL', ...errors]
-const runs = { cheap: 120, usual: 480, all: Infinity }[extent] ?? Number(extent)
+const runs = { steps: 0, cheap: 120, usual: 240, all: Infinity }[extent] ?? Number(extent)
 const width = 2
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
@@ -35,10 +37,14 @@ await t.test(
     for (const scenario of scenarios) {
       const { prepared: ready, missing } = await prepare(scenario, held)
       t.same(missing, [], `${scenario.name}: every step is there`)
-      if (missing.length > 0 && extent === 'cheap') return
+      if (missing.length > 0 && (extent === 'cheap' || extent === 'steps')) return
       prepared.push(ready)
     }
-    const jobs = jobsOf(prepared, faults, extent === 'all', seed)
+    if (extent === 'steps') return
+    const jobs = jobsOf(prepared, faults, extent === 'all', seed).filter((job) =>
+      describe(job).includes(only),
+    )
+    t.ok(jobs.length > 0, `there is something to inject${only && `: ${only}`}`)
     const began = performance.now()
     const verdicts = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
     const failed = verdicts.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
@@ -50,9 +56,12 @@ await t.test(
         `${missed.length} met no such call; replay with HOLDFAST_SWEEP=${extent} HOLDFAST_SEED=${seed}`,
     )
     t.same(
-      failed.map((verdict) => `${describe(verdict)}: ${(verdict.wrong ?? []).join('; ')}`),
+      failed.map(({ job, wrong = [] }) => `${describe(job)}: ${wrong.join('; ')}`),
       [],
     )
-    t.ok(missed.length <= verdicts.length / 20, `${missed.length} missed: ${missed.map(describe).join('; ')}`)
+    t.ok(
+      missed.length <= verdicts.length / 20,
+      `${missed.length} missed: ${missed.map(({ job }) => describe(job)).join('; ')}`,
+    )
   },
 )

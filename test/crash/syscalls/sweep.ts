@@ -114,7 +114,6 @@ function isHit({ log }: Traced, { site, fault }: Job): boolean {
   return fault !== 'SIGKILL' || log.includes('+++ killed by SIGKILL')
 }
 
-export function describe({ job }: Verdict): string {
-  const { prepared, site, fault } = job
+export function describe({ prepared, site, fault }: Job): string {
   return `${prepared.scenario.name}: ${fault} at ${nameOf(site)}`
 }

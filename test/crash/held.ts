@@ -1,0 +1,42 @@
+/*
+ * A program that strace stops at one of its system calls, until it is let go on: what happens meanwhile takes as long as it takes.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Milliseconds within which a program gets where it is stopped. */
+const patience = 60_000
+
+/** The command under strace, which writes to `log`: each of these calls is made, and stops the program before it returns. */
+export function stoppedAt(call: string, command: readonly string[], log: string): string[] {
+  const trace = ['-e', `trace=${call}`, '-e', `inject=${call}:signal=SIGSTOP`]
+  return ['strace', '-f', '-qq', '-o', log, ...trace, ...command]
+}
+
+export async function until(what: string, check: () => boolean): Promise<void> {
+  const deadline = performance.now() + patience
+  while (!check()) {
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`)
+    await sleep(10)
+  }
+}
+
+/** Whether it has been stopped. Its state in /proc does not tell: strace stops it for a moment at every call. */
+export function isStopped(log: string): boolean {
+  return existsSync(log) && readFileSync(log, 'latin1').includes('stopped by SIGSTOP')
+}
+
+/** Lets the program below this strace go on, up to the next of those calls. */
+export function goOn(strace: number | undefined): void {
+  const child = childOf(strace)
+  if (child !== undefined) process.kill(child, 'SIGCONT')
+}
+
+function childOf(strace: number | undefined): number | undefined {
+  try {
+    const children = readFileSync(`/proc/${strace ?? 0}/task/${strace ?? 0}/children`, 'latin1').trim()
+    return children === '' ? undefined : Number(children.split(' ')[0])
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * An installation by the built program's own code: `INSTALLER PLAN`, a file that says what is to be written and where. So
+ * directories of certificates and several manifests are installed without an API server.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Disk as InstallDisk } from '../../../src/static-pods/disk.js'
+import type * as Install from '../../../src/static-pods/install.js'
+import type { InstallPlan } from '../../../src/static-pods/install-plan.js'
+
+type Settings = Pick<
+  Install.InstallSettings,
+  'manifestDirectory' | 'manifestLock' | 'requireProven' | 'checkHostPaths' | 'warnOfHostPaths'
+>
+
+const load = async (module: string): Promise<unknown> =>
+  import(pathToFileURL(join(process.env['HOLDFAST_BUILT'] ?? '', module)).href)
+
+const { Disk } = (await load('src/static-pods/disk.js')) as { Disk: new () => InstallDisk }
+const { install } = (await load('src/static-pods/install.js')) as typeof Install
+const nothing = (): void => undefined
+const { plan, settings } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'), bytesBack) as {
+  plan: InstallPlan
+  settings: Settings
+}
+
+const { manifests } = await install(plan, {
+  ...settings,
+  ...{ disk: new Disk(), signal: new AbortController().signal, timeLeft: () => 0 },
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+})
+process.stdout.write(JSON.stringify(manifests))
+
+/** A Buffer as JSON.stringify writes it. */
+function bytesBack(_key: string, value: unknown): unknown {
+  const { type, data } = (value ?? {}) as { type?: unknown; data?: unknown }
+  return type === 'Buffer' && Array.isArray(data) ? Buffer.from(data as number[]) : value
+}

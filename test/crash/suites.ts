@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { type Catcher, type SuiteName, suiteNames } from './mutation.js'
+
+/** One suite, or a part of it, as a command in a copy of the program. */
+export interface Trial {
+  readonly suite: SuiteName
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly needsRoot: boolean
+  /** Words that what has caught it must be told with; none where it need not be caught. */
+  readonly expects: readonly string[]
+}
+
+/** Words for the table: `caught`, the file systems on which it was, the test; none where nothing was seen. */
+export interface Verdict {
+  readonly words: readonly string[]
+  /** What the suite complained of first. */
+  readonly complaint: string
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly output: string
+  readonly errors: string
+}
+
+const caught = 'caught'
+/** Every run draws the same states: a verdict of the table does not depend on the day. */
+const seed = '1'
+
+function modelTrial(only: string, phase: string): Omit<Trial, 'expects'> {
+  const effort = ['--effort', 'quick', '--impatient', '--seed', seed]
+  return {
+    suite: 'model',
+    command: ['test/crash/model/main.js', ...effort, '--only', only, '--phase', phase],
+    env: {},
+    needsRoot: false,
+  }
+}
+
+function sweepTrial(extent: Trial['env']): Omit<Trial, 'expects'> {
+  const env = { HOLDFAST_SEED: seed, ...extent }
+  return { suite: 'syscalls', command: ['test/crash/syscalls/sweep.test.js'], env, needsRoot: false }
+}
+
+function powerTrial(where: readonly string[]): Omit<Trial, 'expects'> {
+  const command = ['test/crash/power/run.js', '--quick', '--seed', seed, ...where]
+  return { suite: 'power', command, env: {}, needsRoot: true }
+}
+
+function ownTrial(file: string, needsRoot: boolean): Omit<Trial, 'expects'> {
+  return { suite: 'own test', command: [`test/${file}.test.js`], env: {}, needsRoot }
+}
+
+/** The part of a suite that must catch it. */
+export function trialOf(catcher: Catcher): Trial {
+  const expects = [expected(catcher)]
+  switch (catcher.suite) {
+    case 'model':
+      return { ...modelTrial(catcher.only, catcher.phase), expects }
+    case 'syscalls': {
+      const { sites } = catcher
+      const extent =
+        sites === undefined
+          ? { HOLDFAST_SWEEP: 'steps' }
+          : { HOLDFAST_SWEEP: 'cheap', HOLDFAST_SWEEP_ONLY: sites }
+      return { ...sweepTrial(extent), expects }
+    }
+    case 'power': {
+      const where = ['--file-systems', catcher.fileSystem, '--only', catcher.only]
+      return { ...powerTrial(where), expects }
+    }
+    case 'own test':
+      return { ...ownTrial(catcher.file, catcher.needsRoot), expects }
+  }
+}
+
+/** Every suite as a whole. Only its own test, if it has one, is asked of those that are about one step alone. */
+export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
+  return suiteNames.flatMap((suite) => {
+    const own = catchers.filter((catcher) => catcher.suite === suite)
+    const expects = [...new Set(own.map(expected))]
+    switch (suite) {
+      case 'model':
+        return [{ ...modelTrial('', ''), expects }]
+      case 'syscalls':
+        return [{ ...sweepTrial({ HOLDFAST_SWEEP: 'cheap' }), expects }]
+      case 'power':
+        return [{ ...powerTrial([]), expects }]
+      case 'own test':
+        return own.map(trialOf)
+    }
+  })
+}
+
+function expected(catcher: Catcher): string {
+  if (catcher.suite === 'power') return catcher.fileSystem
+  return catcher.suite === 'own test' ? nameOf(catcher.file) : caught
+}
+
+/** `crash/seam/aio` is told as `aio`. */
+function nameOf(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1)
+}
+
+/** Runs it in the copy. Throws where it could not be run, which is not the same as to be caught. */
+export async function run(trial: Trial, directory: string, patience: number): Promise<Verdict> {
+  const { code, output, errors } = await runProgram(directory, trial.command, trial.env, patience)
+  if (code === 0) return { words: [], complaint: '' }
+  const failures = [...output.matchAll(/^(?:VIOLATION (\w+)|\s*not ok ).*/gm)]
+  const judged = trial.suite === 'model' ? output.includes('"states"') : failures.length > 0
+  if (!judged && code !== null) {
+    const said = `${output.slice(-2000)}${errors.slice(-4000)}`
+    throw new Error(`${trial.command.join(' ')} does not even run (exit ${code}):\n${said}`)
+  }
+  const complaint = (trial.suite === 'model' ? errors : (failures[0]?.[0] ?? errors)).trim()
+  const words = code === null ? trial.expects : wordsOf(trial, failures)
+  return { words, complaint: (complaint.split('\n')[0] ?? '').slice(0, 200) }
+}
+
+function wordsOf({ suite, command }: Trial, failures: readonly RegExpExecArray[]): string[] {
+  switch (suite) {
+    case 'power':
+      return [...new Set(failures.map(([, fileSystem = caught]) => fileSystem))]
+    case 'own test':
+      return [nameOf((command[0] ?? '').replace(/\.test\.js$/, ''))]
+    case 'model':
+    case 'syscalls':
+      return [caught]
+  }
+}
+
+/** A program of the copy, with the copy as what it tests. `patience`: milliseconds; one that hangs has code null. */
+export async function runProgram(
+  directory: string,
+  [program = '', ...args]: readonly string[],
+  env: Readonly<Record<string, string>>,
+  patience: number,
+): Promise<Ended> {
+  const child = spawn(process.execPath, [join(directory, program), ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOLDFAST_DIST: directory, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what hangs ends with all that it has started.
+    detached: true,
+  })
+  let output = ''
+  let errors = ''
+  let hangs = false
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  const timer = setTimeout(() => {
+    hangs = true
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  }, patience)
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (status, signal) => {
+      clearTimeout(timer)
+      if (hangs) errors = `hangs\n${errors}`
+      // Nobody may take a kill from outside for something that the suite has caught.
+      if (signal !== null && !hangs) reject(new Error(`${program} was ended by ${signal}, from outside`))
+      else resolve(status)
+    })
+  })
+  return { code, output, errors }
+}
