@@ -1,0 +1,32 @@
+# The agent and the other commands, as an image: `docker build .`, for linux/amd64 and linux/arm64.
+#
+# The first stage runs on the builder's own platform, whatever the image is for; the second one runs nothing. A registry that needs
+# settings of its own: `--secret id=npmrc,src=$HOME/.npmrc`; they are not part of the image.
+
+FROM --platform=$BUILDPLATFORM docker.io/library/node:24.21.0-bookworm-slim AS build
+WORKDIR /src
+COPY package.json package-lock.json ./
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --ignore-scripts --no-audit --no-fund
+# What the program needs on the platform that the image is for: koffi's binary for it, and no other.
+ARG TARGETARCH
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc mkdir /target && cp package.json package-lock.json /target/ && cd /target && \
+    case "$TARGETARCH" in amd64) cpu=x64 ;; arm64) cpu=arm64 ;; *) echo "no image for $TARGETARCH" >&2; exit 1 ;; esac && \
+    npm ci --omit=dev --ignore-scripts --no-audit --no-fund --os=linux --cpu="$cpu"
+COPY . .
+RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules && \
+    mkdir -p /out/usr/local/bin && ln -s ../../../opt/holdfast/bin/holdfast.js /out/usr/local/bin/holdfast
+
+FROM docker.io/library/node:24.21.0-bookworm-slim
+ARG VERSION=0.1.0
+LABEL org.opencontainers.image.title="holdfast" \
+      org.opencontainers.image.description="Keeps certificates, keys, configuration and static-pod manifests on a Kubernetes node whole and durable through power cuts" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="docker.io/library/node:24.21.0-bookworm-slim"
+COPY --from=build /out/ /
+# Root, because what it writes is the host's, in directories of root's, with files of mode 0600 that root must own. It needs no
+# capability for that: deploy/ drops all of them.
+USER 0:0
+# No shell, and node by its own name: PATH decides nothing.
+ENTRYPOINT ["/usr/local/bin/node", "/opt/holdfast/bin/holdfast.js"]
+CMD ["--help"]

@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { scratch } from '../durable/scratch.js'
+import { project } from './manifests.js'
+
+const dockerfile = readFileSync(join(project, 'Dockerfile'), 'utf8')
+const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
+  version: string
+  description: string
+}
+
+await t.test('the Dockerfile names one base, pinned, as the local build can make it', (t) => {
+  const bases = [...dockerfile.matchAll(/^FROM (?:--platform=\S+ )?(\S+)/gm)].map(([, name]) => name)
+  t.equal(bases.length, 2)
+  t.equal(bases[0], bases[1])
+  const script = readFileSync(join(project, 'test/node/image/build.sh'), 'utf8')
+  const [, pattern = ''] = /^form='(.*)'$/m.exec(script) ?? []
+  t.match(bases[1], new RegExp(pattern))
+  t.match(bases[1], /:24\.\d+\.\d+-/)
+  t.match(dockerfile, `org.opencontainers.image.base.name="${bases[1]}"`)
+  t.end()
+})
+
+await t.test('it tells the package’s version and description, and starts without a shell', (t) => {
+  t.match(dockerfile, new RegExp(`^ARG VERSION=${manifest.version.replaceAll('.', '\\.')}$`, 'm'))
+  t.match(dockerfile, `description="${manifest.description}"`)
+  const final = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
+  t.notMatch(final, /^RUN /m, 'the last stage runs nothing, so that it is built for other platforms too')
+  const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(final) ?? []
+  t.same(JSON.parse(entry), ['/usr/local/bin/node', '/opt/holdfast/bin/holdfast.js'])
+  t.end()
+})
+
+await t.test('the build sees what it needs, and nothing else', (t) => {
+  const lines = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n')
+  t.ok(lines.includes('*'))
+  const seen = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
+  for (const path of seen) t.ok(existsSync(join(project, path)), path)
+  for (const needed of [
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'LICENSE',
+    'bin',
+    'native',
+    'src',
+  ]) {
+    t.ok(seen.includes(needed), needed)
+  }
+  t.end()
+})
+
+await t.test('the bundle is the program', (t) => {
+  const directory = scratch(t)
+  const bundle = join(directory, 'bundle')
+  execFileSync(join(project, 'scripts/bundle.sh'), [bundle], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const program = join(bundle, 'bin/holdfast.js')
+  const run = (...args: string[]): string => {
+    const options = { encoding: 'utf8', cwd: directory, env: { PATH: process.env.PATH } } as const
+    return execFileSync(process.execPath, [program, ...args], { ...options, stdio: 'pipe' })
+  }
+
+  void t.test('for one platform, with nothing that only development needs', (t) => {
+    const files = readdirSync(bundle, { recursive: true, encoding: 'utf8' })
+    t.equal(files.filter((file) => file.endsWith('.node')).length, 1)
+    t.same(
+      files.filter((file) => /\.(ts|map)$|\.d\.ts$|(^|\/)\.bin\//.test(file)),
+      [],
+    )
+    t.same(readdirSync(join(bundle, 'node_modules')), ['@koromix', 'koffi', 'pino'])
+    for (const name of ['holdfast', 'koffi', 'commander', 'pino', 'yaml']) {
+      t.ok(files.includes(`licenses/${name}`), `the licence of ${name}`)
+    }
+    t.end()
+  })
+
+  void t.test('a command loads only its own part', (t) => {
+    const parts = readdirSync(join(bundle, 'dist/src/cli'))
+    t.ok(parts.length > 20, `${parts.length} files`)
+    const main = readFileSync(join(bundle, 'dist/src/cli/main.js'), 'utf8')
+    t.notMatch(main, /from "koffi"/, 'what explains a command needs no libc')
+    t.end()
+  })
+
+  void t.test('its commands work', (t) => {
+    t.equal(run('--version'), `${manifest.version}\n`)
+    writeExample(directory)
+    const config = ['--config', 'holdfast.yaml']
+    t.match(run('sync', ...config), /^created {2}\S+\/node\/tls {2}sha256:/)
+    t.equal(readFileSync(join(directory, 'node/tls/pair.pem'), 'utf8'), 'keycertificate')
+    t.match(run('verify', ...config), /node\/tls +ok/)
+    t.match(run('status', ...config), /node\/tls +True/)
+    t.match(run('rbac', ...config), /source\.files/)
+    mkdirSync(join(directory, 'manifests'))
+    t.match(run('install', 'pod.yaml', '--pod-manifest-dir', 'manifests'), /pod\.yaml/)
+    t.same(
+      readdirSync(join(directory, 'manifests')).filter((name) => !name.startsWith('.')),
+      ['pod.yaml'],
+    )
+    t.end()
+  })
+
+  void t.test('it finds the same faults in a configuration', (t) => {
+    const broken = join(directory, 'broken.yaml')
+    writeFileSync(
+      broken,
+      'apiVersion: 1\nkind: &a [*a]\nsource: { files: { path: objects }, x: !!binary YQ== }\n',
+    )
+    const fault = (of: string): string => {
+      try {
+        execFileSync(process.execPath, [of, 'sync', '--config', broken], { encoding: 'utf8', stdio: 'pipe' })
+      } catch (error) {
+        return (error as { stderr: string }).stderr.replace(/"time":"[^"]*",/g, '')
+      }
+      throw new Error('it was taken')
+    }
+    t.equal(fault(program), fault(join(project, 'bin/holdfast.js')))
+    t.end()
+  })
+  t.end()
+})
+
+function writeExample(directory: string): void {
+  mkdirSync(join(directory, 'objects'))
+  const data = { 'tls.crt': 'certificate', 'tls.key': 'key' }
+  const encoded = Object.entries(data).map(
+    ([key, text]) => `  ${key}: ${Buffer.from(text).toString('base64')}`,
+  )
+  writeFileSync(
+    join(directory, 'objects/tls.yaml'),
+    ['apiVersion: v1', 'kind: Secret', 'metadata: { name: tls }', 'data:', ...encoded, ''].join('\n'),
+  )
+  writeFileSync(
+    join(directory, 'holdfast.yaml'),
+    `apiVersion: holdfast.dev/v1alpha1
+kind: AgentConfiguration
+stateDirectory: state
+source: { files: { path: objects } }
+directories:
+  - path: node/tls
+    contents:
+      - secret: tls
+      - combine: pair.pem
+        from: [{ secret: tls, key: tls.key }, { secret: tls, key: tls.crt }]
+`,
+  )
+  writeFileSync(
+    join(directory, 'pod.yaml'),
+    `apiVersion: v1
+kind: Pod
+metadata: { name: pod }
+spec: { containers: [{ name: one, image: one }] }
+`,
+  )
+}

@@ -1,0 +1,135 @@
+/** What is in deploy/, given to a real API server as an operator gives it: rendered, and then taken or refused by its own validation. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments, stringify } from 'yaml'
+import { holdfast } from '../cli/holdfast.js'
+import { yamlBlocks } from '../deploy/operations-page.js'
+import { deploy } from '../deploy/manifests.js'
+import { Cluster } from './cluster.js'
+import { workingDirectory } from './guard.js'
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+interface Rendered {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+async function render(directory: string): Promise<{ text: string; objects: Rendered[] }> {
+  const text = await cluster.kubectl(['kustomize', directory])
+  return { text, objects: parseAllDocuments(text).map((document) => document.toJS() as Rendered) }
+}
+
+/** The server checks every field (`--validate=strict`), and the Pod Security level of the namespace. */
+const apply = (text: string): Promise<string> =>
+  cluster.kubectl(['apply', '--server-side', '--validate=strict', '--filename=-'], text)
+
+/** A kustomization of deploy/base as an operator makes one, with components or another configuration. */
+function overlay({
+  components = [],
+  configuration,
+}: {
+  components?: string[]
+  configuration?: string
+}): string {
+  const directory = mkdtempSync(join(workingDirectory, 'overlay-'))
+  const path = (...parts: string[]): string => relative(directory, join(deploy, ...parts))
+  if (configuration !== undefined) writeFileSync(join(directory, 'holdfast.yaml'), configuration)
+  const generator = { name: 'holdfast', namespace: 'holdfast', behavior: 'replace', files: ['holdfast.yaml'] }
+  const kustomization = {
+    ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: [path('base')] },
+    components: components.map((component) => path('components', component)),
+    ...(configuration !== undefined && { configMapGenerator: [generator] }),
+  }
+  writeFileSync(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization))
+  return directory
+}
+
+for (const place of ['base', 'overlays/control-plane', 'static-pod', 'installer', 'init-container']) {
+  await t.test(`${place} is rendered, and taken`, async (t) => {
+    const { text, objects } = await render(join(deploy, place))
+    const told = await apply(text)
+    for (const { kind, metadata } of objects) {
+      t.match(told, new RegExp(`^${kind.toLowerCase()}\\S*/${metadata.name} serverside-applied$`, 'm'))
+    }
+  })
+}
+
+await t.test('the overlay of docs/operations.md is rendered, and taken', async (t) => {
+  const directory = mkdtempSync(join(workingDirectory, 'operator-'))
+  cpSync(deploy, join(directory, 'deploy'), { recursive: true })
+  mkdirSync(join(directory, 'my-cluster'))
+  const files = yamlBlocks().filter(({ name }) => name.endsWith('.yaml'))
+  t.same(
+    files.map(({ name }) => name),
+    ['kustomization.yaml', 'holdfast.yaml', 'daemonset.yaml'],
+  )
+  for (const { name, text } of files) writeFileSync(join(directory, 'my-cluster', name), text)
+  const configuration = join(directory, 'my-cluster/holdfast.yaml')
+  const rights = await holdfast(['rbac', '--config', configuration, '--name', 'holdfast-objects'])
+  t.equal(rights.code, 0, rights.stderr)
+  writeFileSync(join(directory, 'my-cluster/rights.yaml'), rights.stdout)
+  const { text, objects } = await render(join(directory, 'my-cluster'))
+  // Roles in namespaces of the operator's own, which have to be there.
+  await cluster.kubectl(['create', 'namespace', 'web'])
+  await apply(text)
+  const roles = objects.filter(({ kind }) => kind === 'Role')
+  t.same([...new Set(roles.map(({ metadata }) => metadata.name))], ['holdfast-objects'])
+  t.match(text, 'image: registry.example.com/holdfast:0.1.0')
+  t.match(text, 'mountPath: /var/lib/web')
+})
+
+await t.test('the OpenShift overlay is rendered, and taken but for its own kind of object', async (t) => {
+  const { objects } = await render(join(deploy, 'overlays/openshift'))
+  const ours = objects.filter(({ kind }) => kind !== 'SecurityContextConstraints')
+  t.equal(ours.length, objects.length - 1)
+  await apply(ours.map((one) => JSON.stringify(one)).join('\n---\n'))
+})
+
+await t.test('components add exactly what they name', async (t) => {
+  const { objects, text } = await render(overlay({ components: ['other-owners', 'signals', 'metrics'] }))
+  await apply(text)
+  const daemonSet = objects.find(({ kind }) => kind === 'DaemonSet')
+  t.match(daemonSet, {
+    spec: {
+      template: {
+        metadata: { annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '10808' } },
+        spec: {
+          hostPID: true,
+          containers: [
+            {
+              args: ['agent', '--config=/etc/holdfast/holdfast.yaml', '--listen=$(HOST_IP):10808'],
+              securityContext: {
+                capabilities: { add: ['CHOWN', 'FOWNER', 'DAC_OVERRIDE', 'KILL'], drop: ['ALL'] },
+              },
+            },
+          ],
+        },
+      },
+    },
+  })
+  t.notMatch(text, /host: 127\.0\.0\.1$/m, 'probes ask the address that the agent listens on')
+})
+
+await t.test('the static pod’s manifest is one that the server would take too', async (t) => {
+  const text = readFileSync(join(deploy, 'static-pod/holdfast-pod.yaml'), 'utf8')
+  const args = ['create', '--dry-run=server', '--validate=strict', '--filename=-']
+  t.match(await cluster.kubectl(args, text), /^pod\/holdfast created/)
+})
+
+await t.test('a changed configuration is another ConfigMap, so that the DaemonSet is rolled', async (t) => {
+  const names = async (directory: string): Promise<(string | undefined)[]> => {
+    const { objects } = await render(directory)
+    const mounted = /configMap:\s+name: (\S+)/.exec(
+      stringify(objects.find(({ kind }) => kind === 'DaemonSet')),
+    )
+    return [objects.find(({ kind }) => kind === 'ConfigMap')?.metadata.name, mounted?.[1]]
+  }
+  const [before, mountedBefore] = await names(overlay({}))
+  const [after, mountedAfter] = await names(overlay({ configuration: 'another' }))
+  t.match(before, /^holdfast-[a-z0-9]{10}$/)
+  t.not(after, before)
+  t.same([mountedBefore, mountedAfter], [before, after])
+})
