@@ -1,6 +1,6 @@
 /** One etcd member on loopback: started, killed, compacted, and taken back to a snapshot. */
 import { type ChildProcess, execFile } from 'node:child_process'
-import { openSync, rmSync, writeFileSync } from 'node:fs'
+import { openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findProgram } from './assets.js'
@@ -49,7 +49,12 @@ export class Etcd {
       { stdio: ['ignore', log, log] },
     )
     this.child = child
-    await until('etcd is healthy', async () => (await fetch(`${this.url}/health`)).ok)
+    await until('etcd is healthy', async () => {
+      if (child.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`it has ended: ${readFileSync(join(this.directory, 'etcd.log'), 'utf8').slice(-1000)}`)
+      }
+      return (await fetch(`${this.url}/health`)).ok
+    })
   }
 
   async kill(): Promise<void> {

@@ -1,0 +1,170 @@
+/**
+ * The agent as deploy/ runs it on a node: as the DaemonSet's pod, scheduled and started by the cluster's own programs, from the
+ * image. What it publishes is read by another pod, which mounts the parent of the target.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { until } from '../until.js'
+import { ClusterPods, isReady } from './cluster-pods.js'
+import { startCluster } from './controllers.js'
+import { apply, templateOf, type Overlay } from './deploy.js'
+import { loadImage } from './image.js'
+import { TestNode } from './node.js'
+import { health, healthPortFree, parent, Reader, Rotation, target } from './reading.js'
+import { unfit } from './requirements.js'
+import { conditionOf, type Condition } from './status.js'
+
+const rotations = Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 200)
+
+t.setTimeout(1_200_000)
+
+const label = 'app.kubernetes.io/name=holdfast'
+
+const reason = await unfit()
+if (reason === undefined) await suite()
+else t.plan(0, reason)
+
+async function suite(): Promise<void> {
+  await healthPortFree()
+  const cluster = await startCluster(t)
+  const node = await TestNode.start(t, { cluster })
+  const { space } = node
+  await loadImage(node.containerd)
+  const pods = new ClusterPods(cluster, space, 'holdfast')
+  const rotation = await Rotation.prepare(cluster, node, rotations + 20)
+  const condition = (type: string): Condition | undefined => conditionOf(space, target, type)
+  const get = async (path: string): Promise<{ status: number; text: string }> => {
+    const response = await fetch(`${health}${path}`, { headers: { connection: 'close' } })
+    return { status: response.status, text: await response.text() }
+  }
+
+  await t.test('unready until the first publication', async (t) => {
+    await apply(cluster, { base: 'base' })
+    const waiting = await pods.one('the agent runs', label, ({ status }) =>
+      Boolean(status.containerStatuses?.[0]?.state.running),
+    )
+    await until(
+      'readiness tells what is missing',
+      async () => {
+        const { status, text } = await get('/readyz')
+        return status === 503 && /node-certs\/serving.*ObjectMissing/.test(text)
+      },
+      { within: 90_000 },
+    )
+    t.equal((await get('/livez')).status, 200)
+    await until(
+      'kubelet has asked, and was told so',
+      async () => {
+        const { body } = await cluster.api.admin.call('GET', '/api/v1/namespaces/holdfast/events')
+        return (body as { items: { reason: string; message: string }[] }).items.some(
+          (event) => event.reason === 'Unhealthy' && /Readiness probe failed.*503/.test(event.message),
+        )
+      },
+      { within: 90_000 },
+    )
+    const [still] = await pods.list(label)
+    t.ok(still && !isReady(still), 'the pod is not ready')
+    t.notOk(existsSync(space.onDisk(target)), 'nothing is there yet')
+    await rotation.next()
+    const ready = await pods.one('the agent is ready', label, isReady)
+    t.equal(ready.metadata.uid, waiting.metadata.uid)
+    t.equal(ready.status.containerStatuses?.[0]?.restartCount, 0)
+    t.equal((await get('/readyz')).status, 200)
+  })
+
+  await t.test(`a pod that mounts the parent reads each of ${rotations} rotations`, async (t) => {
+    const reader = await Reader.create(pods, node)
+    const first = await reader.reads(rotation.newest)
+    for (let count = 0; count < rotations; count++) await reader.reads(await rotation.next())
+    const { instance, findings } = await reader.report()
+    t.equal(instance, first.instance, 'by one container')
+    t.equal(findings?.distinct, rotations + 1, 'each of them')
+    t.strictSame(findings?.faults, [], 'each whole, with the key that belongs to it, and never an older one')
+    t.comment(`${findings?.reads} reads, of which ${findings?.retired} began again in the next directory`)
+    const [agent] = await pods.list(label)
+    t.equal(agent?.status.containerStatuses?.[0]?.restartCount, 0)
+    const names = readdirSync(space.onDisk(parent)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+    t.strictSame(names, [], 'no staging is left')
+  })
+
+  await t.test('a mount that the host makes on the target is seen, and not lost', async (t) => {
+    await space.demand('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'foreign', target])
+    await space.demand('touch', [`${target}/the-host-s`])
+    await rotation.next()
+    await until('the target is unfit', () => condition('Published')?.reason === 'TargetUnfit', {
+      within: 90_000,
+    })
+    t.match(condition('Published')?.message, /serving is a mount point; nothing was changed/)
+    const mounts = await space.demand('cat', ['/proc/self/mounts'])
+    t.match(mounts, `foreign ${target} tmpfs`, 'the mount of the host is still there')
+    t.equal(await space.demand('ls', [target]), 'the-host-s\n')
+    await space.demand('umount', [target])
+    await rotation.next()
+    await until('the next version is published', () => condition('Published')?.status === 'True', {
+      within: 180_000,
+    })
+    t.equal(
+      readFileSync(space.onDisk(`${target}/secrets/node-serving-cert/tls.crt`), 'utf8'),
+      rotation.pair?.certificate,
+    )
+  })
+
+  await t.test(
+    'for another owner: the capabilities of its component, and each one less is named',
+    async (t) => {
+      const owned = '/etc/kubernetes/node-certs/owned'
+      const configuration = {
+        apiVersion: 'holdfast.dev/v1alpha1',
+        kind: 'AgentConfiguration',
+        stateDirectory: '/var/lib/holdfast',
+        source: { namespace: 'holdfast', kubernetes: {} },
+        directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
+        server: { address: '127.0.0.1:10808' },
+      }
+      const overlay: Overlay = { base: 'base', components: ['other-owners'], configuration }
+      await apply(cluster, overlay)
+      await pods.one('the agent with more capabilities is ready', label, (pod) => {
+        const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
+        return capabilities?.add?.length === 3 && isReady(pod)
+      })
+      const file = join(owned, 'tls.key')
+      t.equal(statSync(space.onDisk(file)).uid, 1234)
+      await rotation.next()
+      await until(
+        'a second version is published over the first',
+        () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
+        { within: 90_000 },
+      )
+      await cluster.kubectl(['--namespace=holdfast', 'delete', 'daemonset', 'holdfast'])
+      await pods.gone(label)
+
+      const template = await templateOf(cluster, overlay)
+      for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
+        const capabilities = ['CHOWN', 'FOWNER', 'DAC_OVERRIDE'].filter((each) => each !== missing)
+        const run = async (
+          args: readonly string[],
+        ): Promise<{ code: number; stdout: string; stderr: string }> =>
+          pods.runToEnd(`${args[0]}-${missing ?? 'all'}`, node.name, template, { args, capabilities })
+        const check = await run(['check', '--config=/etc/holdfast/holdfast.yaml', '--output=json'])
+        const { checks } = JSON.parse(check.stdout) as { checks: { status: string; found: string }[] }
+        const faults = checks.filter(({ status }) => status === 'FAULT').map(({ found }) => found)
+        // And it is so: without it, the next version cannot be published.
+        await rotation.next()
+        const sync = await run(['sync', '--config=/etc/holdfast/holdfast.yaml', '--timeout=60s'])
+        const content = readFileSync(space.onDisk(file), 'utf8')
+        if (missing === undefined) {
+          t.equal(check.code, 0, faults.join('; '))
+          t.equal(sync.code, 0, sync.stderr)
+          t.equal(content, rotation.pair?.key)
+        } else {
+          t.equal(check.code, 4, `without ${missing}, check finds a fault`)
+          t.equal(faults.length, 1, faults.join('; '))
+          t.match(faults[0], `CAP_${missing} is missing`)
+          t.equal(sync.code, 1, `without ${missing}, sync fails: ${sync.stderr}`)
+          t.not(content, rotation.pair?.key)
+        }
+      }
+    },
+  )
+}

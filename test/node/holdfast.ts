@@ -1,0 +1,10 @@
+/** The built program, run in a node's namespaces: what it is told to be `/etc/kubernetes` is the node's. */
+import { executable } from '../crash/syscalls/distribution.js'
+import { workingDirectory } from '../e2e/guard.js'
+import type { Ended, Space } from './space.js'
+
+const program = executable(workingDirectory)
+
+export function holdfast(space: Space, args: readonly string[], input = ''): Promise<Ended> {
+  return space.run(process.execPath, [program, ...args], input)
+}

@@ -1,0 +1,15 @@
+/** The image that the Dockerfile describes, as image/build.sh has made it. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Containerd } from './containerd.js'
+
+/** Where it is, unless HOLDFAST_IMAGES names another directory. */
+const directory = process.env.HOLDFAST_IMAGES ?? join(import.meta.dirname, '../../dist/image')
+
+/** Takes it in as docker.io/library/holdfast:test. */
+export async function loadImage(containerd: Containerd): Promise<void> {
+  const archive = join(directory, 'holdfast.tar')
+  if (!existsSync(archive))
+    throw new Error(`${archive} is missing: run test/node/image/build.sh ${directory}`)
+  await containerd.load(archive)
+}

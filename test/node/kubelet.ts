@@ -1,0 +1,175 @@
+/** One kubelet in a node's namespaces: standalone, or a node of the cluster that its kubeconfig names. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { freePort } from '../e2e/ports.js'
+import { until } from '../until.js'
+import { containerdEndpoint } from './containerd.js'
+import type { Program, Space } from './space.js'
+
+/** Where it reads static pods, on the node. */
+export const manifestDirectory = '/etc/kubernetes/manifests'
+const configurationFile = '/etc/kubernetes/kubelet.json'
+
+/** What a test looks at of a pod, as kubelet tells it. */
+export interface Pod {
+  readonly metadata: {
+    readonly name: string
+    readonly namespace: string
+    readonly uid: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly spec: {
+    readonly containers: readonly {
+      readonly securityContext?: { readonly capabilities?: { readonly add?: readonly string[] } }
+    }[]
+  }
+  readonly status: {
+    readonly phase?: string
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+    readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
+  }
+}
+
+export interface ContainerStatus {
+  readonly name: string
+  readonly ready: boolean
+  readonly restartCount: number
+  readonly containerID?: string
+  readonly state: { readonly running?: object; readonly terminated?: { readonly exitCode: number } }
+}
+
+export interface KubeletOptions {
+  /** Path of the program. */
+  readonly program: string
+  readonly nodeName: string
+  readonly cgroupRoot: string
+  /** Path on the node; absent: standalone. */
+  readonly kubeconfig?: string
+  /** A Go duration: between two lists of the manifest directory. inotify tells it of changes in between. */
+  readonly fileCheckFrequency: string
+}
+
+export class Kubelet {
+  private running: Program | undefined
+
+  private constructor(
+    private readonly space: Space,
+    private readonly options: KubeletOptions,
+    private readonly port: number,
+    private readonly readOnlyPort: number,
+  ) {}
+
+  /** Resolves when it answers. */
+  static async start(space: Space, options: KubeletOptions): Promise<Kubelet> {
+    const kubelet = new Kubelet(space, options, await freePort(), await freePort())
+    await kubelet.start()
+    return kubelet
+  }
+
+  /** Starts it again. Containers have been running all the while. */
+  async start(changed: Partial<KubeletOptions> = {}): Promise<void> {
+    const options = { ...this.options, ...changed }
+    const configuration = configure(options, this.port, this.readOnlyPort)
+    writeFileSync(this.space.onDisk(configurationFile), JSON.stringify(configuration, undefined, 2))
+    const { program, nodeName, kubeconfig } = options
+    const running = this.space.start('kubelet', program, [
+      ...['--config', configurationFile, '--hostname-override', nodeName, '--v=2'],
+      ...(kubeconfig === undefined ? [] : ['--kubeconfig', kubeconfig]),
+    ])
+    this.running = running
+    await until(
+      'kubelet answers',
+      () => {
+        if (!running.running) throw new Error(`it has ended: ${this.tail(20)}`)
+        return this.pods()
+      },
+      { within: 90_000, every: 100 },
+    )
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await this.running?.end(signal)
+  }
+
+  /** The pods that it runs. @throws Error while it does not answer */
+  async pods(): Promise<Pod[]> {
+    const response = await fetch(`http://127.0.0.1:${this.readOnlyPort}/pods`, {
+      headers: { connection: 'close' },
+    })
+    if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`)
+    return ((await response.json()) as { items: Pod[] | null }).items ?? []
+  }
+
+  /** The pod of this name; a static pod's is NAME-NODE. */
+  async pod(name: string): Promise<Pod | undefined> {
+    return (await this.pods()).find(({ metadata }) => metadata.name === name)
+  }
+
+  /** All that it has logged. */
+  log(): string {
+    return readFileSync(this.space.logFile('kubelet'), 'utf8')
+  }
+
+  /** The newest lines, without those that it repeats every few seconds whatever happens. */
+  tail(lines: number): string {
+    return this.lines(
+      /^(?!.*(eviction_manager|cri_stats_provider|kubelet_node_status|Creating a mirror pod))/,
+    )
+      .slice(-lines)
+      .join('\n')
+  }
+
+  /** The lines that say that a manifest could not be read, in the words of pkg/kubelet/config/file.go and file_linux.go. */
+  manifestFaults(): string[] {
+    return this.lines(
+      /couldn't parse as pod|Could not process manifest file|Unable to process watch event|Unable to read config path|can't process config file|Manifest path is not/i,
+    )
+  }
+
+  /** How often a static pod appeared in the manifest directory (ADD) or went from it (REMOVE), by its full name. */
+  manifestChanges(verb: 'ADD' | 'REMOVE' | 'UPDATE' | 'DELETE', pod: string): number {
+    return this.lines(new RegExp(`"SyncLoop ${verb}" source="file" pods=.*"${pod}"`)).length
+  }
+
+  /** How often it ended a container of the pod. */
+  kills(pod: string): number {
+    return this.lines(new RegExp(`"Killing container with a grace period" pod="${pod}"`)).length
+  }
+
+  private lines(pattern: RegExp): string[] {
+    return this.log()
+      .split('\n')
+      .filter((line) => pattern.test(line))
+  }
+}
+
+/** Everything that a small machine, its own kernel and no cloud need to say; the defaults for the rest. */
+function configure(options: KubeletOptions, port: number, readOnlyPort: number): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    staticPodPath: manifestDirectory,
+    fileCheckFrequency: options.fileCheckFrequency,
+    containerRuntimeEndpoint: containerdEndpoint,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: options.cgroupRoot,
+    failCgroupV1: false,
+    failSwapOn: false,
+    enforceNodeAllocatable: [],
+    localStorageCapacityIsolation: false,
+    makeIPTablesUtilChains: false,
+    // A disk that is nearly full is the machine's affair.
+    evictionHard: {
+      'memory.available': '1Mi',
+      ...{ 'nodefs.available': '0%', 'nodefs.inodesFree': '0%' },
+      ...{ 'imagefs.available': '0%', 'imagefs.inodesFree': '0%' },
+    },
+    imageGCHighThresholdPercent: 100,
+    ...{ address: '127.0.0.1', port, readOnlyPort, healthzPort: 0 },
+    authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
+    authorization: { mode: 'AlwaysAllow' },
+    // A test waits for the next one of these.
+    ...{ syncFrequency: '2s', nodeStatusUpdateFrequency: '2s' },
+  }
+}

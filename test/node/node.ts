@@ -1,0 +1,75 @@
+/** A node: containerd and a kubelet, in namespaces of their own, on a disk of their own. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Cluster } from '../e2e/cluster.js'
+import { findProgram } from '../e2e/assets.js'
+import { workingDirectory } from '../e2e/guard.js'
+import { writeKubeconfig } from '../e2e/kubeconfig.js'
+import { makeCgroups } from './cgroups.js'
+import { Containerd } from './containerd.js'
+import { archiveProgram } from './image-archive.js'
+import { Kubelet, manifestDirectory } from './kubelet.js'
+import { Space } from './space.js'
+import { buildWorkload, workloadImage } from './workload.js'
+
+const sandboxImage = 'holdfast.test/pause:1'
+
+export interface NodeOptions {
+  readonly name?: string
+  /** The cluster that the kubelet registers with; absent: standalone. */
+  readonly cluster?: Cluster
+  readonly fileCheckFrequency?: string
+}
+
+export class TestNode {
+  private constructor(
+    readonly name: string,
+    readonly space: Space,
+    readonly containerd: Containerd,
+    readonly kubelet: Kubelet,
+    /** Path of the workload program on this machine. */
+    readonly workload: string,
+  ) {}
+
+  /** Resolves when kubelet answers. It ends with the test `t`, which gets the end of the kubelet's log if it fails. */
+  static async start(t: Test, options: NodeOptions = {}): Promise<TestNode> {
+    const { name = 'node-1', cluster, fileCheckFrequency = '20s' } = options
+    const [workload, kubeletProgram] = await Promise.all([buildWorkload(), findProgram('kubelet')])
+    const cgroupRoot = makeCgroups(`holdfast-test-${process.pid}`)
+    const space = await Space.create(mkdtempSync(join(workingDirectory, 'node-')))
+    t.teardown(() => space.end())
+    mkdirSync(space.onDisk(manifestDirectory), { recursive: true })
+    const containerd = await Containerd.start(space, sandboxImage)
+    await containerd.load(await archiveProgram(workload, workloadImage, ['serve']))
+    await containerd.load(await archiveProgram(workload, sandboxImage, ['pause']))
+    const kubeconfig = '/etc/kubernetes/kubelet.kubeconfig'
+    if (cluster) await writeNodeKubeconfig(cluster, name, space.onDisk(kubeconfig))
+    const kubelet = await Kubelet.start(space, {
+      ...{ program: kubeletProgram, nodeName: name, cgroupRoot, fileCheckFrequency },
+      ...(cluster && { kubeconfig }),
+    })
+    t.teardown(() => {
+      if (!t.passing()) t.comment([kubelet.tail(40), ...containerLogs(space)].join('\n'))
+    })
+    return new TestNode(name, space, containerd, kubelet, workload)
+  }
+}
+
+/** The end of what each container has written. Kept only for those whose pods are still there. */
+function containerLogs(space: Space): string[] {
+  const directory = space.onDisk('/var/log/pods')
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.log'))
+    .map((file) => `${file}:\n${readFileSync(join(directory, file), 'utf8').slice(-3000)}`)
+}
+
+/** With the certificate of a node: the API server lets it see what its own pods need, and no more. */
+async function writeNodeKubeconfig({ api }: Cluster, nodeName: string, file: string): Promise<void> {
+  const pair = await api.authority.client(`system:node:${nodeName}`, 'system:nodes')
+  writeKubeconfig(file, {
+    server: api.url,
+    authority: api.authority.certificate,
+    user: { 'client-certificate': pair.certificate, 'client-key': pair.key },
+  })
+}
