@@ -40,7 +40,7 @@ async function suite(): Promise<void> {
   }
 
   await t.test('unready until the first publication', async (t) => {
-    await apply(cluster, { base: 'base', patches: [{ target: { kind: 'DaemonSet' }, patch: JSON.stringify([{ op: 'remove', path: '/spec/template/spec/containers/0/volumeMounts/2/mountPropagation' }]) }] })
+    await apply(cluster, { base: 'base' })
     const waiting = await pods.one('the agent runs', label, ({ status }) =>
       Boolean(status.containerStatuses?.[0]?.state.running),
     )
