@@ -48,11 +48,16 @@ export async function holdfast(args: readonly string[], options: RunOptions = {}
 
 /** Begins a command, and leaves its standard input open. */
 export function begin(args: readonly string[], options: RunOptions = {}): ChildProcess {
-  return spawn(process.execPath, [program, ...args], {
-    cwd: options.cwd,
-    env: { ...environment, ...options.env },
-    stdio: 'pipe',
-  })
+  return spawn('env', commandLine(args, options.env), { cwd: options.cwd, stdio: 'pipe' })
+}
+
+/**
+ * By way of env(1): what this runner of tests puts into the environment of its children loads a handler of its own for signals,
+ * before the program has one, and takes longer than the program.
+ */
+function commandLine(args: readonly string[], env: Record<string, string> = {}): string[] {
+  const variables = Object.entries({ ...environment, ...env }).map(([name, value]) => `${name}=${value}`)
+  return ['-i', ...variables, process.execPath, program, ...args]
 }
 
 export async function ended(child: ChildProcess): Promise<Ended> {
@@ -92,8 +97,7 @@ export class Agent {
   ) {
     const log = openSync(logFile, 'a')
     this.#begin = fstatSync(log).size
-    this.#child = spawn(process.execPath, [program, 'agent', '--config', configuration, ...args], {
-      env: environment,
+    this.#child = spawn('env', commandLine(['agent', '--config', configuration, ...args]), {
       stdio: ['ignore', log, log],
     })
     closeSync(log)

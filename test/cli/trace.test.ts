@@ -97,8 +97,6 @@ await t.test(
         'openat .holdfast-ID-STAGING/sub/tls.key',
         'write .holdfast-ID-STAGING/tls.crt',
         'write .holdfast-ID-STAGING/sub/tls.key',
-        'fchmod .holdfast-ID-STAGING',
-        'fchmod .holdfast-ID-STAGING/sub',
         'openat .holdfast-ID.2',
         'write .holdfast-ID.2',
         ...['.holdfast-ID-STAGING/tls.crt', '.holdfast-ID-STAGING/sub/tls.key', '.holdfast-ID.2'].flatMap(
