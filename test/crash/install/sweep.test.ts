@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { scratch } from '../../durable/scratch.js'
 import { Disk } from '../../../src/static-pods/disk.js'
-import { environment, executable, program } from '../syscalls/distribution.js'
+import { executable, plainNode, program } from '../syscalls/distribution.js'
 import { randomFrom, seed, shuffled } from '../syscalls/random.js'
 import { nameOf, type Site, sitesOf } from '../syscalls/sites.js'
 import { type Program, traced } from '../syscalls/traced.js'
@@ -107,8 +107,7 @@ class Lane {
 
   /** The same once more, without a fault. */
   async again(): Promise<string[]> {
-    const child = spawn(process.execPath, [this.program.executable, ...this.args], {
-      env: environment,
+    const child = spawn('env', plainNode([this.program.executable, ...this.args]), {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     const [said, [code]] = await Promise.all([

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { environment } from './distribution.js'
+import { plainNode } from './distribution.js'
 
 /** Milliseconds for whatever is waited for. */
 const patience = 120_000
@@ -67,8 +67,7 @@ export class Node {
 
   /** A running agent; it has begun to serve health. */
   async agent(): Promise<{ child: ChildProcess; log: () => string; ended: Promise<unknown[]> }> {
-    const child = spawn(process.execPath, [this.executable, 'agent', '--config', this.configuration], {
-      env: environment,
+    const child = spawn('env', plainNode([this.executable, 'agent', '--config', this.configuration]), {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#children.add(child)

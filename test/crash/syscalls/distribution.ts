@@ -42,6 +42,19 @@ export const environment: Record<string, string> = {
   HOLDFAST_BUILT: distribution,
 }
 
+/**
+ * Arguments of env(1) that run Node with these variables and no others: what the runner of tests puts into the environment of its
+ * children takes longer to load than the program, and has handlers of its own for signals.
+ */
+export function plainNode(args: readonly string[], variables: NodeJS.ProcessEnv = environment): string[] {
+  return [
+    '-i',
+    ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+    process.execPath,
+    ...args,
+  ]
+}
+
 /** A module of these tests as a program that plain Node can start, without a loader. */
 export async function program(source: URL, scratch: string): Promise<string> {
   const { default: typescript } = await import('typescript')

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { environment, library } from './distribution.js'
+import { library, plainNode } from './distribution.js'
 
 export interface Scenario {
   readonly name: string
@@ -135,14 +135,8 @@ function sync(): Scenario {
     writeFileSync(configuration(root), JSON.stringify(document))
   }
   const run = async (root: string, executable: string): Promise<string[]> => {
-    const child = spawn(
-      process.execPath,
-      [executable, 'sync', '--config', configuration(root), '-o', 'json'],
-      {
-        env: environment,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    )
+    const command = plainNode([executable, 'sync', '--config', configuration(root), '-o', 'json'])
+    const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'pipe'] })
     const text = { stdout: '', stderr: '' }
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))

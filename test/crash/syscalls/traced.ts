@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { environment } from './distribution.js'
+import { environment, plainNode } from './distribution.js'
 
 /** The thread that JavaScript runs on, or the one of libuv's pool. */
 export type Thread = 'main' | 'worker'
@@ -47,8 +47,9 @@ export async function traced(
   args: readonly string[],
   options: TraceOptions,
 ): Promise<Traced> {
-  const child = spawn(process.execPath, ['--import', program.hold, program.executable, ...args], {
-    env: { ...environment, UV_THREADPOOL_SIZE: '1', ...options.env },
+  const variables = { ...environment, UV_THREADPOOL_SIZE: '1', ...options.env }
+  const command = plainNode(['--import', program.hold, program.executable, ...args], variables)
+  const child = spawn('env', command, {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
   })
   const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
