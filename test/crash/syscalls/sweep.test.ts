@@ -21,7 +21,7 @@ t.setTimeout(0)
 const extent = process.env['HOLDFAST_SWEEP'] ?? 'usual'
 const only = process.env['HOLDFAST_SWEEP_ONLY'] ?? ''
 const faults: readonly Fault[] = extent === 'cheap' ? ['SIGKILL', 'EIO'] : ['SIGKILL', ...errors]
-const runs = { steps: 0, cheap: 120, usual: 240, all: Infinity }[extent] ?? Number(extent)
+const runs = { steps: 0, cheap: 120, usual: 160, all: Infinity }[extent] ?? Number(extent)
 const width = 2
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
