@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # The proof: the model disk, every mutation of the program, the sweep of system calls, readers and writers, hostile file systems,
 # and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set, so that two runs of one program
-# agree. `--long` runs each at full extent, from a seed of its own, which is printed. What needs root says so.
+# agree. `--long` runs each at full extent, from a seed of its own, which is printed; `--brief` is for a machine that is slow or busy.
+# What needs root says so.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 long=no
+brief=no
+if [ "${1:-}" = --brief ]; then brief=yes; fi
 if [ "${1:-}" = --long ]; then
   long=yes
   : "${HOLDFAST_SEED:=$((RANDOM * 32768 + RANDOM))}"
@@ -31,6 +34,11 @@ if [ "$long" = yes ]; then
   export HOLDFAST_SWEEP=all HOLDFAST_SWAPS=10000 HOLDFAST_CRASH_ALL=1
   crash+=(--long)
   power+=(--exhaustive)
+fi
+
+if [ "$brief" = yes ]; then
+  export HOLDFAST_SWEEP=cheap
+  power+=(--quick)
 fi
 
 # One processor is enough for the model, and the system calls wait for strace most of the time: so they run side by side.
