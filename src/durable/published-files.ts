@@ -1,6 +1,7 @@
 import { codeOf } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration } from './generation.js'
+import { readWhole } from './read-whole.js'
 import { Scope } from './scope.js'
 import { withRecord } from './with-record.js'
 
@@ -43,9 +44,7 @@ async function readInside(
     for (const part of parts) directory = await scope.keep(fs.openDirectory(directory, part))
     const file = await scope.keep(fs.openFile(directory, last))
     const { size, mode } = await fs.attributes(file)
-    const pieces: Buffer[] = []
-    for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))
-    return { content: Buffer.concat(pieces), mode }
+    return { content: await readWhole(fs, file, size), mode }
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { codeOf } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
+import { readWhole } from './read-whole.js'
 import type { TreeEntry } from './tree.js'
 import type { RecordedObject } from './types.js'
 
@@ -184,10 +185,7 @@ async function readRecordFile(
     const { type, uid, mode, size } = await fs.attributes(file)
     const own = uid === 0 || uid === fs.user.uid
     if (type !== 'file' || !own || (mode & 0o022) !== 0) return null
-    const pieces: Buffer[] = []
-    // A copy of each piece: the file system reuses its buffer.
-    for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))
-    return Buffer.concat(pieces).toString('utf8')
+    return (await readWhole(fs, file, size)).toString('utf8')
   } finally {
     await fs.close(file)
   }

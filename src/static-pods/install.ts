@@ -11,7 +11,7 @@ import type { Disk, DirectoryPublicationRequest } from './disk.js'
 import { InvalidInput, messageOf, StaticPodError } from './failure.js'
 import { hostPathFaults } from './host-paths.js'
 import type { InstallPlan, PlannedManifest } from './install-plan.js'
-import { operationLockName, revisionName } from './names.js'
+import { operationLockName } from './names.js'
 import { revisionsOfManifests } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
@@ -201,9 +201,4 @@ async function manifestLine(directory: string, { name, content }: PlannedManifes
   const live = await readSmallFile(path)
   if (live === undefined) return { path, outcome: 'created' }
   return { path, outcome: Buffer.compare(live, content) === 0 ? 'unchanged' : 'replaced' }
-}
-
-/** How the installation is called in messages and events. */
-export function describeInstallation({ pod, revision }: Pick<InstallPlan, 'pod' | 'revision'>): string {
-  return revision === undefined ? pod : revisionName(pod, revision)
 }

@@ -5,6 +5,7 @@
  */
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { namesFor } from '../durable/names.js'
+import { readWhole } from '../durable/read-whole.js'
 import { asMap, asText } from './json.js'
 import { revisionName, revisionOf } from './names.js'
 
@@ -38,9 +39,7 @@ export async function orphanedRecords(
 async function nameIn(fs: FileSystem, directory: Descriptor, entry: string): Promise<string | undefined> {
   const file = await fs.openFile(directory, entry)
   try {
-    const pieces: Buffer[] = []
-    for await (const piece of fs.read(file)) pieces.push(Buffer.from(piece))
-    const [line = ''] = Buffer.concat(pieces).toString('utf8').split('\n', 1)
+    const [line = ''] = (await readWhole(fs, file)).toString('utf8').split('\n', 1)
     // A checksum and a space come first (src/durable/record.ts).
     return asText(asMap(JSON.parse(line.slice(65)) as unknown)?.name)
   } catch (error) {
