@@ -20,6 +20,8 @@ interface Answer {
   readonly message: string
 }
 
+type Answered = readonly [Question, Answer]
+
 /**
  * Asks for each verb on each object whether it is allowed (SelfSubjectAccessReview); nothing is read. A list and a watch with a
  * field selector for a name are authorized as if the name stood in the path.
@@ -38,19 +40,20 @@ export async function permissionVerdicts(api: ApiClient, options: ApiOptions): P
       for (const question of waiting) answers.set(question, await ask(api, question, options))
     }),
   )
-  return permissions.flatMap((permission) => verdictsFor(permission, answers, file))
+  // In the order of the questions: the answers come in any.
+  const inOrder = questions.flatMap((question): Answered[] => {
+    const answer = answers.get(question)
+    return answer === undefined ? [] : [[question, answer]]
+  })
+  return permissions.flatMap((permission) => verdictsFor(permission, inOrder, file))
 }
 
-function verdictsFor(
-  permission: Permission,
-  answers: ReadonlyMap<Question, Answer>,
-  file: string,
-): Verdict[] {
+function verdictsFor(permission: Permission, answers: readonly Answered[], file: string): Verdict[] {
   const { resource, namespace, names, verbs, purpose } = permission
   const allowed: (string | undefined)[] = []
   const verdicts: Verdict[] = []
   for (const name of names ?? [undefined]) {
-    const refused = [...answers].filter(
+    const refused = answers.filter(
       ([asked, answer]) => asked.permission === permission && asked.name === name && answer.allowed !== true,
     )
     const [first] = refused

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { permissionVerdicts } from '../../src/check/permissions.js'
+import type { Permission } from '../../src/objects/permissions.js'
+import { json, type Reply } from '../objects/kubernetes/api-server.js'
+import { start } from '../objects/kubernetes/connected.js'
+
+const rule = { namespace: 'ns', group: '', purpose: 'objects' } as const
+const permissions: Permission[] = [
+  { ...rule, resource: 'secrets', names: ['a', 'b'], verbs: ['get', 'list', 'watch'] },
+  {
+    ...rule,
+    group: 'events.k8s.io',
+    resource: 'events',
+    names: undefined,
+    verbs: ['create', 'patch'],
+    purpose: 'events',
+  },
+]
+
+await t.test('in the order of the questions, though the last is answered first', async (t) => {
+  const waiting: Reply[] = []
+  const { api } = await start(t, {
+    handler: (_, reply) => {
+      waiting.push(reply)
+      if (waiting.length < 8) return
+      const status = { allowed: false }
+      for (const each of waiting.reverse()) json(each, 201, { kind: 'SelfSubjectAccessReview', status })
+    },
+  })
+  const verdicts = await permissionVerdicts(api, {
+    permissions,
+    file: 'agent.yaml',
+    version: '1.2.3',
+    timeout: 60_000,
+    now: new Date(),
+    signal: new AbortController().signal,
+  })
+  t.same(
+    verdicts.map(({ status, found }) => [status, found.split(';')[0]]),
+    [
+      ['FAULT', 'get, list and watch on secrets a in namespace ns: not allowed'],
+      ['FAULT', 'get, list and watch on secrets b in namespace ns: not allowed'],
+      ['WARN', 'create and patch on events in namespace ns: not allowed'],
+    ],
+  )
+})
