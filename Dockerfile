@@ -1,4 +1,4 @@
-# The agent and the other commands, as an image: `docker build .`, for linux/amd64 and linux/arm64.
+# The agent and the other commands, as an image: `docker build .` (with BuildKit), for linux/amd64 and linux/arm64.
 #
 # The first stage runs on the builder's own platform, whatever the image is for; the second one runs nothing. A registry that needs
 # settings of its own: `--secret id=npmrc,src=$HOME/.npmrc`; they are not part of the image.

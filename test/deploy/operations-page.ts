@@ -16,3 +16,23 @@ export function yamlBlocks(): Block[] {
     text,
   }))
 }
+
+/**
+ * The words of the command of the page that begins so, without what follows `#`; `values` has what stands in it for the reader to
+ * fill in. So a test runs what the page says.
+ * @throws Error unless there is one such line, and it has each of the values' names
+ */
+export function command(beginning: string, values: Readonly<Record<string, string>> = {}): string[] {
+  const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
+  const lines = page
+    .split('\n')
+    .filter((line) => line.startsWith(`    ${beginning}`))
+    .map((line) => line.replace(/ +#.*$/, '').trim())
+  const [line, ...more] = new Set(lines)
+  if (line === undefined || more.length > 0) throw new Error(`the page has not one command "${beginning} …"`)
+  const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+  for (const name of Object.keys(values)) {
+    if (!words.includes(name)) throw new Error(`"${line}" has no ${name}`)
+  }
+  return words.map((word) => values[word] ?? word)
+}

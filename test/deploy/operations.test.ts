@@ -84,6 +84,13 @@ await t.test('metrics that it alerts on are those that an agent has', async (t) 
   agent.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
   const port = await until('the agent has told its address', () => /"port":(\d+)/.exec(log)?.[1])
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  // What `promtool check metrics` asks of them.
+  for (const [, name = '', type] of metrics.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
+    t.match(metrics, new RegExp(`^# HELP ${name} \\S`, 'm'))
+    t.equal(name.endsWith('_total'), type === 'counter', `${name} is a ${type}`)
+    t.match(name, /^holdfast_[a-z_]+$/)
+    t.notMatch(name, /_(count|sum|bucket|milliseconds|minutes|hours|gauge|counter|histogram)\b/)
+  }
   for (const name of names) {
     const [, plain = '', label, operator, values = ''] = /^(\w+)(?:\{(\w+)(=~?)"(.*)"\})?$/.exec(name) ?? []
     t.match(metrics, new RegExp(`^# TYPE ${plain} `, 'm'), plain)

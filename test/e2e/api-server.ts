@@ -60,6 +60,11 @@ export class ApiServer {
           ? []
           : ['--disable-admission-plugins=ServiceAccount']),
         '--service-cluster-ip-range=10.0.0.0/24',
+        // Of kubelets it asks for logs, and to run commands. The names of the tests' nodes are in no DNS.
+        ...[`--kubelet-certificate-authority=${this.authority.certificate}`],
+        ...['--kubelet-preferred-address-types=InternalIP'],
+        ...[`--kubelet-client-certificate=${this.adminPair.certificate}`],
+        ...[`--kubelet-client-key=${this.adminPair.key}`],
         ...extraArguments,
       ],
       { stdio: ['ignore', log, log] },

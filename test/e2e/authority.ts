@@ -25,9 +25,10 @@ export class Authority {
     return join(this.directory, 'ca.crt')
   }
 
-  /** A certificate for a server on 127.0.0.1 and localhost. */
-  server(name: string): Promise<KeyPair> {
-    return this.issue(name, `/CN=${name}`, 'serverAuth', ['subjectAltName=IP:127.0.0.1,DNS:localhost'])
+  /** A certificate for a server on 127.0.0.1 and localhost, and on these further IP addresses. */
+  server(name: string, addresses: readonly string[] = []): Promise<KeyPair> {
+    const names = ['DNS:localhost', ...['127.0.0.1', ...addresses].map((address) => `IP:${address}`)]
+    return this.issue(name, `/CN=${name}`, 'serverAuth', [`subjectAltName=${names.join()}`])
   }
 
   /** A certificate that Kubernetes takes for this user, member of this group. */

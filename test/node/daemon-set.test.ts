@@ -5,12 +5,15 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { command } from '../deploy/operations-page.js'
 import { until } from '../until.js'
 import { ClusterPods, isReady } from './cluster-pods.js'
 import { startCluster } from './controllers.js'
-import { apply, templateOf, type Overlay } from './deploy.js'
+import { apply, templateOf, uninstall, type Overlay } from './deploy.js'
+import { told } from './events.js'
 import { loadImage } from './image.js'
 import { TestNode } from './node.js'
+import { addressOf, documented, eventsOfRotation, questionsOfOperator } from './operator.js'
 import { health, healthPortFree, parent, Reader, Rotation, target } from './reading.js'
 import { unfit } from './requirements.js'
 import { conditionOf, type Condition } from './status.js'
@@ -39,6 +42,8 @@ async function suite(): Promise<void> {
     return { status: response.status, text: await response.text() }
   }
 
+  const shown = (beginning: string): Promise<string> => documented(cluster, beginning)
+
   await t.test('unready until the first publication', async (t) => {
     await apply(cluster, { base: 'base' })
     const waiting = await pods.one('the agent runs', label, ({ status }) =>
@@ -66,11 +71,27 @@ async function suite(): Promise<void> {
     const [still] = await pods.list(label)
     t.ok(still && !isReady(still), 'the pod is not ready')
     t.notOk(existsSync(space.onDisk(target)), 'nothing is there yet')
+    t.match(await told(cluster, 'ObjectMissing', 'Secret/node-serving-cert'), {
+      ...{ type: 'Warning', metadata: { namespace: 'holdfast' } },
+      note: `(${target} on node ${node.name})`,
+    })
+    t.match(await told(cluster, 'ObjectMissing', `Node/${node.name}`), {
+      ...{ type: 'Warning', metadata: { namespace: 'default' } },
+    })
     await rotation.next()
     const ready = await pods.one('the agent is ready', label, isReady)
     t.equal(ready.metadata.uid, waiting.metadata.uid)
     t.equal(ready.status.containerStatuses?.[0]?.restartCount, 0)
     t.equal((await get('/readyz')).status, 200)
+  })
+
+  await t.test('each publication is told on the Secret and on the Node', (t) =>
+    eventsOfRotation(t, cluster, node, rotation),
+  )
+
+  await t.test('what docs/operations.md has an operator ask', async (t) => {
+    const { metadata } = await pods.one('one agent', label, isReady)
+    await questionsOfOperator(t, cluster, metadata.name)
   })
 
   await t.test(`a pod that mounts the parent reads each of ${rotations} rotations`, async (t) => {
@@ -96,6 +117,8 @@ async function suite(): Promise<void> {
       within: 90_000,
     })
     t.match(condition('Published')?.message, /serving is a mount point; nothing was changed/)
+    const warning = await told(cluster, 'TargetUnfit', `Node/${node.name}`)
+    t.match(warning, { type: 'Warning', note: /serving is a mount point/ })
     const mounts = await space.demand('cat', ['/proc/self/mounts'])
     t.match(mounts, `foreign ${target} tmpfs`, 'the mount of the host is still there')
     t.equal(await space.demand('ls', [target]), 'the-host-s\n')
@@ -122,7 +145,8 @@ async function suite(): Promise<void> {
         directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
         server: { address: '127.0.0.1:10808' },
       }
-      const overlay: Overlay = { base: 'base', components: ['other-owners'], configuration }
+      const components = ['other-owners', 'metrics', 'critical-quota']
+      const overlay: Overlay = { base: 'base', components, configuration }
       await apply(cluster, overlay)
       await pods.one('the agent with more capabilities is ready', label, (pod) => {
         const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
@@ -136,8 +160,18 @@ async function suite(): Promise<void> {
         () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
         { within: 90_000 },
       )
-      await cluster.kubectl(['--namespace=holdfast', 'delete', 'daemonset', 'holdfast'])
-      await pods.gone(label)
+      const address = await addressOf(cluster, node.name)
+      const metrics = await fetch(`http://${address}:10808/metrics`, { headers: { connection: 'close' } })
+      t.match(await metrics.text(), `holdfast_directory_ready{directory="${owned}"} 1`)
+
+      await shown('kubectl -n holdfast rollout undo')
+      await shown('kubectl -n holdfast rollout status')
+      const [back] = await pods.list(label)
+      t.ok(back && isReady(back), 'the one before is there again')
+      t.strictSame(back?.spec.containers[0]?.securityContext?.capabilities?.add ?? [], [])
+      t.equal((await get('/readyz')).status, 200)
+      await shown('kubectl -n holdfast delete daemonset')
+      t.strictSame(await pods.list(label), [], 'it is deleted when its pods have ended')
 
       const template = await templateOf(cluster, overlay)
       for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
@@ -167,4 +201,18 @@ async function suite(): Promise<void> {
       }
     },
   )
+
+  await t.test('uninstalled, with the namespace and its Secrets: what was published stays', async (t) => {
+    await uninstall(cluster, { base: 'base' })
+    t.equal((await cluster.api.admin.call('GET', '/api/v1/namespaces/holdfast')).status, 404)
+    for (const line of ['rm -rf /etc/kubernetes/node-certs', 'rm -rf /var/lib/holdfast']) {
+      await space.run('sh', ['-c', command(line).join(' ')])
+    }
+    t.strictSame(readdirSync(space.onDisk('/var/lib/holdfast')), [])
+    t.strictSame(readdirSync(space.onDisk(parent)).sort(), ['owned', 'serving'])
+    t.strictSame(readdirSync(space.onDisk(`${target}/secrets/node-serving-cert`)).sort(), [
+      'tls.crt',
+      'tls.key',
+    ])
+  })
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import type { Cluster } from '../e2e/cluster.js'
+import { command } from '../deploy/operations-page.js'
 import { workingDirectory } from '../e2e/guard.js'
 
 const deployDirectory = join(import.meta.dirname, '../../deploy')
@@ -39,6 +40,12 @@ export async function templateOf(cluster: Cluster, overlay: Overlay): Promise<Po
 /** `kubectl apply -k` */
 export async function apply(cluster: Cluster, overlay: Overlay): Promise<void> {
   await cluster.kubectl(['apply', '-k', writeOverlay(cluster, overlay)])
+}
+
+/** As docs/operations.md says it, but for the DaemonSet, which goes first. */
+export async function uninstall(cluster: Cluster, overlay: Overlay): Promise<void> {
+  const directory = writeOverlay(cluster, overlay)
+  await cluster.kubectl(command('kubectl delete -k my-cluster', { 'my-cluster': directory }).slice(1))
 }
 
 function writeOverlay(cluster: Cluster, overlay: Overlay): string {

@@ -3,6 +3,7 @@
  * capabilities, and then the program beside it runs, without a token.
  */
 import t from 'tap'
+import { command } from '../deploy/operations-page.js'
 import { Namespace } from '../e2e/namespace.js'
 import { ClusterPods } from './cluster-pods.js'
 import { startCluster } from './controllers.js'
@@ -53,7 +54,9 @@ async function suite(): Promise<void> {
     const namespace = new Namespace('holdfast', cluster.api, node.space.onDisk('/etc/kubernetes'))
     await namespace.putSecret('node-serving-cert', { 'tls.crt': pair.certificate, 'tls.key': pair.key })
     const pod = await pods.one('the pod has ended', label, ({ status }: Pod) => status.phase === 'Succeeded')
-    const output = pods.output(pod, 'stdout')
+    const [, ...logs] = command('kubectl -n holdfast logs with-files')
+    const output = await cluster.kubectl(logs)
+    t.equal(pod.metadata.name, 'with-files')
     t.match(output, /^created {2}\/files\/published\/serving {2}sha256:/m)
     t.match(output, /^-rw-r----- 1 65532 65532 +\d+ \w+ +\d+ [\d:]+ tls\.crt$/m, 'ls shows what it got')
     t.match(output, /^-rw-r----- 1 65532 65532 +\d+ \w+ +\d+ [\d:]+ tls\.key$/m)

@@ -1,5 +1,7 @@
 /** One kubelet in a node's namespaces: standalone, or a node of the cluster that its kubeconfig names. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { ApiClient } from '../e2e/api-client.js'
+import type { KeyPair } from '../e2e/authority.js'
 import { freePort } from '../e2e/ports.js'
 import { until } from '../until.js'
 import { containerdEndpoint } from './containerd.js'
@@ -46,23 +48,31 @@ export interface KubeletOptions {
   readonly cgroupRoot: string
   /** Path on the node; absent: standalone. */
   readonly kubeconfig?: string
+  /** Who asks it must have a certificate of this authority's; they may then ask for everything. */
+  readonly authority: string
+  /** For its own addresses. */
+  readonly serving: KeyPair
+  /** A certificate that it takes. */
+  readonly client: KeyPair
   /** A Go duration: between two lists of the manifest directory. inotify tells it of changes in between. */
   readonly fileCheckFrequency: string
 }
 
 export class Kubelet {
   private running: Program | undefined
+  private readonly client: ApiClient
 
   private constructor(
     private readonly space: Space,
     private readonly options: KubeletOptions,
     private readonly port: number,
-    private readonly readOnlyPort: number,
-  ) {}
+  ) {
+    this.client = new ApiClient(port, options.authority, options.client)
+  }
 
   /** Resolves when it answers. */
   static async start(space: Space, options: KubeletOptions): Promise<Kubelet> {
-    const kubelet = new Kubelet(space, options, await freePort(), await freePort())
+    const kubelet = new Kubelet(space, options, await freePort())
     await kubelet.start()
     return kubelet
   }
@@ -70,7 +80,7 @@ export class Kubelet {
   /** Starts it again. Containers have been running all the while. */
   async start(changed: Partial<KubeletOptions> = {}): Promise<void> {
     const options = { ...this.options, ...changed }
-    const configuration = configure(options, this.port, this.readOnlyPort)
+    const configuration = configure(options, this.port)
     writeFileSync(this.space.onDisk(configurationFile), JSON.stringify(configuration, undefined, 2))
     const { program, nodeName, kubeconfig } = options
     const running = this.space.start('kubelet', program, [
@@ -90,15 +100,14 @@ export class Kubelet {
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     await this.running?.end(signal)
+    this.client.disconnect()
   }
 
   /** The pods that it runs. @throws Error while it does not answer */
   async pods(): Promise<Pod[]> {
-    const response = await fetch(`http://127.0.0.1:${this.readOnlyPort}/pods`, {
-      headers: { connection: 'close' },
-    })
-    if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`)
-    return ((await response.json()) as { items: Pod[] | null }).items ?? []
+    const { status, body } = await this.client.call('GET', '/pods')
+    if (status !== 200) throw new Error(`HTTP ${status}: ${JSON.stringify(body)}`)
+    return (body as { items: Pod[] | null }).items ?? []
   }
 
   /** The pod of this name; a static pod's is NAME-NODE. */
@@ -145,7 +154,7 @@ export class Kubelet {
 }
 
 /** Everything that a small machine, its own kernel and no cloud need to say; the defaults for the rest. */
-function configure(options: KubeletOptions, port: number, readOnlyPort: number): object {
+function configure(options: KubeletOptions, port: number): object {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -166,8 +175,13 @@ function configure(options: KubeletOptions, port: number, readOnlyPort: number):
       ...{ 'imagefs.available': '0%', 'imagefs.inodesFree': '0%' },
     },
     imageGCHighThresholdPercent: 100,
-    ...{ address: '127.0.0.1', port, readOnlyPort, healthzPort: 0 },
-    authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
+    // The API server asks it at the address that it tells as the node's, which cannot be loopback.
+    ...{ address: '0.0.0.0', port, readOnlyPort: 0, healthzPort: 0 },
+    ...{ tlsCertFile: options.serving.certificate, tlsPrivateKeyFile: options.serving.key },
+    authentication: {
+      x509: { clientCAFile: options.authority },
+      ...{ anonymous: { enabled: false }, webhook: { enabled: false } },
+    },
     authorization: { mode: 'AlwaysAllow' },
     // A test waits for the next one of these.
     ...{ syncFrequency: '2s', nodeStatusUpdateFrequency: '2s' },

@@ -1,15 +1,17 @@
 /** A node: containerd and a kubelet, in namespaces of their own, on a disk of their own. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Cluster } from '../e2e/cluster.js'
 import { findProgram } from '../e2e/assets.js'
+import { Authority } from '../e2e/authority.js'
+import type { Cluster } from '../e2e/cluster.js'
 import { workingDirectory } from '../e2e/guard.js'
 import { writeKubeconfig } from '../e2e/kubeconfig.js'
 import { makeCgroups } from './cgroups.js'
 import { Containerd } from './containerd.js'
 import { archiveProgram } from './image-archive.js'
-import { Kubelet, manifestDirectory } from './kubelet.js'
+import { Kubelet, manifestDirectory, type KubeletOptions } from './kubelet.js'
 import { Space } from './space.js'
 import { buildWorkload, workloadImage } from './workload.js'
 
@@ -47,6 +49,7 @@ export class TestNode {
     if (cluster) await writeNodeKubeconfig(cluster, name, space.onDisk(kubeconfig))
     const kubelet = await Kubelet.start(space, {
       ...{ program: kubeletProgram, nodeName: name, cgroupRoot, fileCheckFrequency },
+      ...(await makeKeys(cluster?.api.authority, space)),
       ...(cluster && { kubeconfig }),
     })
     t.teardown(() => {
@@ -62,6 +65,22 @@ function containerLogs(space: Space): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.log'))
     .map((file) => `${file}:\n${readFileSync(join(directory, file), 'utf8').slice(-3000)}`)
+}
+
+/** Of the cluster's authority, so that its API server may ask kubelet; without a cluster, of one of its own. */
+async function makeKeys(
+  cluster: Authority | undefined,
+  space: Space,
+): Promise<Pick<KubeletOptions, 'authority' | 'serving' | 'client'>> {
+  const authority = cluster ?? (await Authority.create(space.onDisk('/etc/kubernetes/pki')))
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.filter(({ internal }) => !internal).map(({ address }) => address),
+  )
+  return {
+    authority: authority.certificate,
+    serving: await authority.server('kubelet', addresses),
+    client: await authority.client('kubelet-client', 'system:masters'),
+  }
 }
 
 /** With the certificate of a node: the API server lets it see what its own pods need, and no more. */

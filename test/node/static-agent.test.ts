@@ -5,6 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { command } from '../deploy/operations-page.js'
 import { writeKubeconfig } from '../e2e/kubeconfig.js'
 import { Namespace } from '../e2e/namespace.js'
 import { freePort } from '../e2e/ports.js'
@@ -12,6 +13,7 @@ import { until } from '../until.js'
 import { ClusterPods } from './cluster-pods.js'
 import { startCluster } from './controllers.js'
 import { apply } from './deploy.js'
+import { told } from './events.js'
 import { holdfast } from './holdfast.js'
 import { loadImage } from './image.js'
 import { manifestDirectory, type ContainerStatus } from './kubelet.js'
@@ -76,9 +78,19 @@ async function suite(): Promise<void> {
     t.equal(written.code, 0, written.stderr)
     await until('kubelet says that it is ready', async () => (await agent())?.ready, patience)
     t.equal(await readyz(), 200)
+    await told(cluster, 'Published', `Node/${node.name}`)
+    await told(cluster, 'Published', 'Secret/node-serving-cert')
     reader = await Reader.create(pods, node)
     await reader.reads(1)
     for (let count = 0; count < rotations; count++) await reader.reads(await rotation.next())
+    const name = `holdfast-${node.name}`
+    await cluster.kubectl(command('kubectl -n kube-system exec', { 'holdfast-NODE': name }).slice(1))
+    await until(
+      'it has read its configuration again',
+      async () =>
+        (await cluster.kubectl(['-n', 'kube-system', 'logs', name])).includes('holdfast.yaml is in force'),
+      { ...patience, every: 500 },
+    )
   })
 
   await t.test('the API server is killed, and comes back', async (t) => {
@@ -159,15 +171,12 @@ async function suite(): Promise<void> {
       'it has read the pair of its revision',
       async () => (await askWorkload(port)).findings?.newest === 1,
     )
-    const path = '/apis/batch/v1/namespaces/holdfast/jobs/install-web-1-node-1'
-    await until(
-      'the Job is complete',
-      async () => {
-        const { body } = await cluster.api.admin.call('GET', path)
-        return (body as { status: { succeeded?: number } }).status.succeeded === 1
-      },
-      patience,
-    )
+    const [, ...waiting] = command('kubectl -n holdfast wait --for=condition=complete')
+    t.match(await cluster.kubectl(waiting), 'job.batch/install-web-1-node-1 condition met')
+    t.match(await told(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {
+      ...{ type: 'Normal', note: 'Successfully installed revision 1' },
+      metadata: { namespace: 'holdfast' },
+    })
     t.strictSame(kubelet.manifestFaults(), [])
   })
 
