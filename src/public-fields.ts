@@ -14,8 +14,16 @@ export function checkFields<T extends object>(place: string, value: T, known: re
     throw new TypeError(`${place}.${unknown} is not known; known are ${known.join(', ')}`)
   }
   if ('files' in value) checkFiles(`${place}.files`, value.files)
+  if ('owner' in value && value.owner !== undefined) checkOwner(`${place}.owner`, value.owner)
+  const empty = Object.entries(value).find(([, field]) => field === null)
+  if (empty !== undefined) throw new TypeError(`${place}.${empty[0]} must not be null`)
   // An option that is undefined is an option that is not given.
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
+}
+
+function checkOwner(place: string, owner: unknown): void {
+  if (!isPlainObject(owner)) throw new TypeError(`${place} must be { uid, gid }, two numbers`)
+  checkFields(place, owner, ['uid', 'gid'])
 }
 
 function checkFiles(place: string, files: unknown): void {

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import * as holdfast from '../src/index.js'
 import { contents, scratch } from './durable/scratch.js'
@@ -32,9 +33,27 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
     [{ files: {}, filemode: 0o600 }, 'options.filemode is not known; known are files, mode, fileMode, owner'],
     [undefined, 'options must be an object'],
     [{ files: {}, mode: '0644' }, 'mode must be an integer from 0 to 0o7777, not "0644"'],
+    [{ files: {}, mode: null }, 'options.mode must not be null'],
+    [{ files: {}, owner: null }, 'options.owner must be { uid, gid }, two numbers'],
+    [{ files: {}, owner: '0:0' }, 'options.owner must be { uid, gid }, two numbers'],
+    [
+      { files: {}, owner: { uid: 0, gid: 0, user: 0 } },
+      'options.owner.user is not known; known are uid, gid',
+    ],
+    [{ files: {}, owner: { uid: 0 } }, 'owner.gid must be an integer from 0 to 4294967294, not undefined'],
     [{ files: { '\ud800': '' } }, 'files: "\\ud800" holds half of a surrogate pair, which is no text'],
   ]
   for (const [options, message] of bad) await t.rejects(replace(target, options), { message }, message)
+  const url = pathToFileURL(target)
+  const message = 'a path must be a string, not a URL: use fileURLToPath of node:url'
+  await t.rejects(replace(url, { files: {} }), { message })
+  const others = [holdfast.replaceFile, holdfast.syncPath, holdfast.exchange] as unknown as (typeof replace)[]
+  for (const call of others) {
+    await t.rejects(call(url, ''), { name: 'TypeError', message })
+    await t.rejects(call(undefined, ''), { message: 'a path must be a string, not undefined' })
+    await t.rejects(call('', ''), { message: 'the path is empty' })
+    await t.rejects(call(`${target}\0`, ''), { message: 'the path holds a NUL byte' })
+  }
   const replaceMany = holdfast.replaceDirectories as (requests: unknown) => Promise<unknown>
   await t.rejects(replaceMany(undefined), { message: /takes an array/ })
   await t.rejects(replaceMany([null]), { message: 'requests[0] must be an object' })

@@ -75,14 +75,24 @@ async function formVerdict({ fs, configuration, records }: TargetLook, opened: D
   )
 }
 
-/** What a publication that was cut short has left: the next one removes it. */
-export function leftoverVerdict({ staging, torn }: Records, names: TargetNames): Verdict {
+/** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */
+export function leftoverVerdict({ staging, torn, aside }: Records, names: TargetNames): Verdict {
+  if (aside.length > 0) {
+    return warn(
+      'leftovers',
+      `${aside.length} beside the target, ${some(aside.map(names.aside))}: another program had put it in the target's place as a publication was cut short`,
+      'look at it, then move it to where it belongs, or remove it: holdfast never does',
+    )
+  }
   const left = [...staging.map(names.staging), ...torn.map(names.record)]
-  const [first = ''] = left
   if (left.length === 0) return ok('leftovers', 'none')
   return warn(
     'leftovers',
-    `${left.length} beside the target, of a publication that was cut short: ${first}${left.length > 1 ? ', …' : ''}`,
+    `${left.length} beside the target, of a publication that was cut short: ${some(left)}`,
     'nothing: the next publication removes what is certain to be left over',
   )
+}
+
+function some([first = '', ...more]: readonly string[]): string {
+  return first + (more.length > 0 ? ', …' : '')
 }

@@ -5,6 +5,7 @@ import { dataLink } from './generation.js'
 import { type Current, TargetPublication } from './publication.js'
 import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
 import { empty, makeWritable, remove, removeInside } from './remove.js'
+import type { StagedInodes } from './record.js'
 import type { DirectoryPlan } from './request.js'
 import type { SharedDirectory } from './shared-directories.js'
 import { Labels, stageTree, stagingMode } from './stage.js'
@@ -90,6 +91,12 @@ export class DirectoryPublication extends TargetPublication {
     return [...tree.directories]
   }
 
+  protected override get exchanged(): StagedInodes | undefined {
+    if (!this.#staged || !this.#old) return undefined
+    const name = this.names.staging(this.random)
+    return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}` }
+  }
+
   async swap(): Promise<void> {
     if (!this.#staged) throw new Error('stage() comes first')
     const old = this.#old
@@ -114,11 +121,17 @@ export class DirectoryPublication extends TargetPublication {
     }
     throw foreign(
       this.published
-        ? `another program replaced ${this.path} meanwhile; what it put there is in ${name} beside it, and nothing was deleted`
+        ? `another program replaced ${this.path} meanwhile; what it put there is ${name} beside it, ` +
+            `${this.#aside} after the next run, and nothing was deleted`
         : `another program replaced ${this.path} meanwhile; its content was left alone`,
       this.path,
       this.published,
     )
+  }
+
+  /** What the next run calls what is found under the staging name and is somebody else's. */
+  get #aside(): string {
+    return this.names.aside(this.random)
   }
 
   /**
@@ -131,8 +144,8 @@ export class DirectoryPublication extends TargetPublication {
     if (failure === undefined) return
     throw foreign(
       `another program replaced ${this.path} meanwhile; its content was put back, but whether that survives a power cut is not ` +
-        `known (${failure.message}); should the new content be there afterwards, then what was put back is in ${name} beside ` +
-        `it; nothing was deleted`,
+        `known (${failure.message}); should the new content be there afterwards, then what was put back is ${name} beside ` +
+        `it, ${this.#aside} after the next run; nothing was deleted`,
       this.path,
     )
   }

@@ -104,10 +104,6 @@ const advice: Record<string, string> = {
 
 /** Which right is missing depends on what was denied. */
 function rightNeeded(target: string, { syscall }: SystemFailure, path: string): string | undefined {
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  if (/^\.holdfast-[0-9a-f]{16}\.lock$/.test(name)) {
-    return 'the lock file belongs to another user: publish here as that user, or remove it while nobody publishes here'
-  }
   const within = path === target || path.startsWith(`${target}/`)
   if (within && ['open', 'openat2', 'read', 'scandir'].includes(syscall)) {
     return 'give this user the right to read what is there'

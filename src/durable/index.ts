@@ -91,10 +91,11 @@ export function filePublication(
   content: FileContent,
   options: ReplaceFileOptions & PublicationOptions,
 ): TargetPublication {
+  const target = checkTarget(path)
   if (path.endsWith('/'))
     throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
   const plan = {
-    target: checkTarget(path),
+    target,
     bytes: toBytes(path, content),
     mode: checkMode('mode', options.mode ?? 0o600),
     owner: options.owner === undefined ? undefined : checkOwner(options.owner),

@@ -1,4 +1,4 @@
-import { DurableWriteError, unfit } from './errors.js'
+import { codeOf, DurableWriteError, toError, unfit } from './errors.js'
 import type { Descriptor } from './file-system.js'
 import type { Scope } from './scope.js'
 
@@ -27,7 +27,7 @@ export interface LockRequest {
 export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
   const release = await enqueue(request.identity)
   try {
-    const file = await scope.keep(scope.fs.openLock(request.parent, request.name))
+    const file = await scope.keep(open(scope, request))
     const { type, uid } = await scope.fs.attributes(file)
     if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
       throw unfit(
@@ -45,6 +45,20 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
   } catch (error) {
     release()
     throw error
+  }
+}
+
+/** Where it is denied: either the lock is another user's, or there is none, and nobody may make one here. */
+async function open({ fs }: Scope, { parent, name, target }: LockRequest): Promise<Descriptor> {
+  try {
+    return await fs.openLock(parent, name)
+  } catch (error) {
+    const owned = codeOf(error) === 'EACCES' && (await fs.look(parent, name).catch(() => undefined))
+    if (!owned) throw error
+    throw new DurableWriteError(
+      `could not lock ${target}: ${toError(error).message}; ${target} is unchanged; the lock file belongs to user ${owned.uid}: publish here as that user, or remove it while nobody publishes here`,
+      { code: 'EACCES', syscall: 'open', path: target, cause: error },
+    )
   }
 }
 

@@ -8,12 +8,22 @@ import { createHash } from 'node:crypto'
 
 export const randomPattern = /^[0-9a-f]{16}$/
 
+/** No name that holdfast itself stages or records under ends so. */
+const asideSuffix = '.foreign'
+
+/** A record of any target. */
+export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
+
 export interface TargetNames {
   /** flock, 0600, never unlinked, the same for every caller. */
   readonly lock: string
   readonly staging: (random: string) => string
   /** The random part of a staging name of this target; undefined for every other name. */
   readonly stagingOf: (name: string) => string | undefined
+  /** What was under the staging name with this random part, and is somebody else's: no cleanup touches it. */
+  readonly aside: (random: string) => string
+  /** The random part of such a name of this target; undefined for every other name. */
+  readonly asideOf: (name: string) => string | undefined
   readonly record: (sequence: number) => string
   /** The sequence of a record of this target; undefined for every other name. */
   readonly sequenceOf: (name: string) => number | undefined
@@ -23,21 +33,25 @@ export interface TargetNames {
 export function namesFor(basename: string, family?: string): TargetNames {
   const names = namesOf(basename)
   if (family === undefined) return names
-  const { lock, staging, stagingOf } = namesOf(family)
-  return { ...names, lock, staging, stagingOf }
+  const { record, sequenceOf } = names
+  return { ...namesOf(family), record, sequenceOf }
 }
 
 function namesOf(basename: string): TargetNames {
   const id = createHash('sha256').update(basename).digest('hex').slice(0, 16)
   const prefix = `.holdfast-${id}`
+  const stagingOf = (name: string): string | undefined => {
+    if (!name.startsWith(`${prefix}-`)) return undefined
+    const random = name.slice(prefix.length + 1)
+    return randomPattern.test(random) ? random : undefined
+  }
   return {
     lock: `${prefix}.lock`,
     staging: (random) => `${prefix}-${random}`,
-    stagingOf(name) {
-      if (!name.startsWith(`${prefix}-`)) return undefined
-      const random = name.slice(prefix.length + 1)
-      return randomPattern.test(random) ? random : undefined
-    },
+    stagingOf,
+    aside: (random) => `${prefix}-${random}${asideSuffix}`,
+    asideOf: (name) =>
+      name.endsWith(asideSuffix) ? stagingOf(name.slice(0, -asideSuffix.length)) : undefined,
     record: (sequence) => `${prefix}.${sequence}`,
     sequenceOf(name) {
       if (!name.startsWith(`${prefix}.`)) return undefined

@@ -7,7 +7,7 @@ import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { Parents } from './parents.js'
 import { probeJournal } from './probe-journal.js'
-import type { RecordBody, RecordKind } from './record.js'
+import type { RecordBody, RecordKind, StagedInodes } from './record.js'
 import { RecordFile } from './record-file.js'
 import { recover, type Recovery } from './recover.js'
 import { refuseForeign, refuseOtherForm } from './refusals.js'
@@ -69,6 +69,11 @@ export abstract class TargetPublication {
   protected abstract isComplete(): Promise<boolean>
   /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
   protected abstract stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]>
+  /** What an exchange will bring under the staging name, for the record. */
+  protected get exchanged(): StagedInodes | undefined {
+    return undefined
+  }
+
   /** Makes the new content visible, and sets `published` by looking, not by the call's answer. */
   abstract swap(): Promise<void>
   /** The directory that barrier 2 has to sync. */
@@ -196,6 +201,7 @@ export abstract class TargetPublication {
       objects,
       hooks,
       entries: this.wanted.entries,
+      ...(this.exchanged && { staging: this.exchanged }),
     }
     await this.#record.stage(body, staged, this)
   }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { codeOf } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
-import type { TargetNames } from './names.js'
+import { recordPattern, type TargetNames } from './names.js'
 import { readWhole } from './read-whole.js'
 import type { TreeEntry } from './tree.js'
 import type { RecordedObject } from './types.js'
@@ -21,6 +21,13 @@ import type { RecordedObject } from './types.js'
 
 export type RecordKind = 'exchange' | 'symlink' | 'file'
 
+/** What an exchange can leave under a staging name by this program's own doing: see set-aside.ts. Numbers of inodes, in decimal. */
+export interface StagedInodes {
+  readonly name: string
+  readonly staged: string
+  readonly old: string
+}
+
 export interface RecordBody {
   readonly version: 1
   /** The target's basename. */
@@ -37,6 +44,8 @@ export interface RecordBody {
   readonly objects: readonly RecordedObject[]
   readonly hooks: readonly string[]
   readonly entries: readonly Omit<TreeEntry, 'label'>[]
+  /** Only where something is exchanged. */
+  readonly staging?: StagedInodes
 }
 
 export interface StoredRecord extends RecordBody {
@@ -74,9 +83,8 @@ export function parseRecord(
   sequence: number,
   boot: string,
 ): StoredRecord | undefined {
-  const [first, ...rest] = wholeLines(text)
-  const body = first as RecordBody | undefined
-  if (body?.version !== 1 || body.name !== name) return undefined
+  const [body, ...rest] = wholeLines(text)
+  if (!isBody(body) || body.name !== name) return undefined
   let settled = false
   let { objects } = body
   const done = new Set<string>()
@@ -93,6 +101,11 @@ export function parseRecord(
     trusted: settled || body.boot !== boot,
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),
   }
+}
+
+/** What stands behind a checksum of ours is as this program has written it. */
+function isBody(line: unknown): line is RecordBody {
+  return (line as RecordBody | undefined)?.version === 1
 }
 
 /** The recorded objects, those named again in their newer version. */
@@ -122,6 +135,8 @@ export interface Records {
   readonly taken: ReadonlySet<number>
   /** Random parts of the names of staging directories or files. */
   readonly staging: readonly string[]
+  /** Random parts of the names of what was there and is somebody else's. */
+  readonly aside: readonly string[]
   /** A record went between the listing and its reading: its successor may have come after the listing. */
   readonly missed: boolean
 }
@@ -146,10 +161,13 @@ export async function readRecords(
   const torn: number[] = []
   const taken = new Set<number>()
   const staging: string[] = []
+  const aside: string[] = []
   let missed = false
   for (const entry of listing ?? (await fs.list(parent))) {
     const random = names.stagingOf(entry)
     if (random !== undefined) staging.push(random)
+    const strange = names.asideOf(entry)
+    if (strange !== undefined) aside.push(strange)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
     const text = await readRecordFile(fs, parent, entry)
@@ -161,7 +179,19 @@ export async function readRecords(
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, taken, staging, missed }
+  return { valid, torn, taken, staging, aside, missed }
+}
+
+/** The records of all targets in a directory: staging names of a family are named by any of them. */
+export async function readAllRecords(fs: FileSystem, parent: Descriptor): Promise<RecordBody[]> {
+  const bodies: RecordBody[] = []
+  for (const entry of await fs.list(parent)) {
+    if (!recordPattern.test(entry)) continue
+    const text = await readRecordFile(fs, parent, entry)
+    const [body] = typeof text === 'string' ? wholeLines(text) : []
+    if (isBody(body)) bodies.push(body)
+  }
+  return bodies
 }
 
 /**

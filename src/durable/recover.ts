@@ -2,8 +2,9 @@ import type { Log } from '../log.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { nextSequence, readRecords, type StoredRecord } from './record.js'
+import { nextSequence, readAllRecords, readRecords, type Records, type StoredRecord } from './record.js'
 import { remove } from './remove.js'
+import { setStrangersAside } from './set-aside.js'
 import type { Tree } from './tree.js'
 
 /** A target, locked, and what is known of it. */
@@ -50,6 +51,8 @@ export interface Recovery {
  * - it is neither: drift. Nothing is deleted, and nothing that staging holds takes its place: whether that was ever made
  *   durable is not known, and what is published next heals a torn target as well.
  * - no record is whole: records are durable before an exchange, so there was none; staging is left over.
+ *
+ * What an exchange took out of the target, and is neither what was staged nor what was read, is somebody else's, and is kept.
  */
 export async function recover(request: RecoveryRequest): Promise<Recovery> {
   const { fs, parent, name, names } = request
@@ -70,7 +73,8 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
   // A record may be of a publication that was given up before its exchange: what that found is not ours by it.
   const recorded = valid.some((record) => record.after === digest || record.owned || record.settled)
   const known = { exists, newest, tree, current, recorded, nextSequence: nextSequence(records) }
-  const staged = staging.map((random) => names.staging(random))
+  const own = request.lookOnly ? staging : await ownStaging(request, records)
+  const staged = own.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))
   const inOrder = (sequences: number[]): string[] => sequences.sort((a, b) => a - b).map(names.record)
@@ -93,6 +97,16 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
     }
   }
   return { ...known, leftovers: [...left, ...later] }
+}
+
+/** Random parts of staging names: what another program's exchange took out is set aside first. */
+async function ownStaging(
+  request: RecoveryRequest,
+  { valid, staging, aside }: Records,
+): Promise<readonly string[]> {
+  if (staging.length + aside.length === 0) return staging
+  const records = request.sharedStaging ? await readAllRecords(request.fs, request.parent) : valid
+  return setStrangersAside(request, staging, aside, records)
 }
 
 /** Records that say nothing any more: all but the current one; without one, only what was given up before its exchange. */

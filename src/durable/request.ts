@@ -66,10 +66,22 @@ function addAncestors(directories: Set<string>, path: string): void {
   }
 }
 
+/** A path as system calls take it: a string, without NUL. */
+export function checkPath(path: string): string {
+  if (typeof path !== 'string') throw new TypeError(`a path must be a string, not ${kindOf(path)}`)
+  if (path === '') throw new TypeError('the path is empty')
+  if (path.includes('\0')) throw new TypeError('the path holds a NUL byte')
+  return path
+}
+
+function kindOf(value: unknown): string {
+  if (value instanceof URL) return 'a URL: use fileURLToPath of node:url'
+  return value === null ? 'null' : typeof value
+}
+
 /** An absolute, normal path that is not the root. Relative ones are meant from the working directory. */
 export function checkTarget(target: string): string {
-  if (typeof target !== 'string' || target === '') throw new TypeError('the target must be a path')
-  if (target.includes('\0')) throw new TypeError('the target path holds a NUL byte')
+  checkPath(target)
   const last = target.replace(/\/+$/, '').split('/').pop() ?? ''
   if (last === '.' || last === '..') {
     throw new TypeError(

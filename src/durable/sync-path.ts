@@ -1,10 +1,10 @@
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve as resolvePath } from 'node:path'
 import { DurableWriteError, fault } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { namesFor } from './names.js'
 import { NodeFileSystem } from './node-file-system.js'
 import { probeJournal } from './probe-journal.js'
-import { checkTarget } from './request.js'
+import { checkPath, checkTarget } from './request.js'
 import { resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
@@ -12,9 +12,10 @@ const system: FileSystem = new NodeFileSystem()
 
 /** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
 export async function syncPath(path: string): Promise<void> {
+  const absolute = resolvePath(checkPath(path))
   const scope = new Scope(system)
   try {
-    const opened = path === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, path)
+    const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
     const [failure] = await system.sync([opened])
     if (failure) throw failure
   } catch (error) {
@@ -27,8 +28,9 @@ export async function syncPath(path: string): Promise<void> {
 async function openAny(scope: Scope, path: string): Promise<Descriptor> {
   const { anchor, name } = await place(scope, path)
   const entry = await system.look(anchor, name)
+  if (entry === undefined) throw missing(path, 'open')
   return scope.keep(
-    entry?.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name),
+    entry.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name),
   )
 }
 
@@ -38,10 +40,10 @@ async function place(scope: Scope, path: string): Promise<{ anchor: Descriptor; 
   throw missing(path)
 }
 
-function missing(path: string): DurableWriteError {
+function missing(path: string, syscall = 'openat2'): DurableWriteError {
   return new DurableWriteError(`${path} does not exist; nothing was changed`, {
     code: 'ENOENT',
-    syscall: 'openat2',
+    syscall,
     path,
   })
 }

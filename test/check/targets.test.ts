@@ -189,6 +189,22 @@ await t.test('leftovers are told, and left to the next publication', async (t) =
   t.same(kept(scene.parent), ['lock', 'record'])
 })
 
+await t.test('what was set aside as somebody else’s is told until somebody has looked at it', async (t) => {
+  const scene = new Scene(t)
+  t.equal((await scene.run('sync')).code, 0)
+  const names = namesFor('certs')
+  const aside = names.aside(random('a'))
+  mkdirSync(join(scene.parent, aside))
+  mkdirSync(join(scene.parent, names.staging(random('b'))))
+  for (let round = 0; round < 2; round++) {
+    t.match((await scene.check(t)).one('leftovers'), {
+      status: 'WARN',
+      found: `1 beside the target, ${aside}: another program had put it in the target's place as a publication was cut short`,
+    })
+    t.equal((await scene.run('sync')).code, 0)
+  }
+})
+
 await t.test('another process publishes in this moment', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)

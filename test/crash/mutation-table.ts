@@ -1,6 +1,6 @@
 import { type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-import { run, type Trial, trialOf, type Verdict, wholeTrials } from './suites.js'
+import { matrixTrials, run, type Trial, trialOf, type Verdict, wholeTrials } from './suites.js'
 
 export interface Row {
   readonly mutation: Mutation
@@ -9,8 +9,11 @@ export interface Row {
 }
 
 export interface Extent {
-  /** Every suite as a whole before every mutation, instead of what must catch it and is cheapest. */
-  readonly long: boolean
+  /**
+   * `usual`: what must catch it and is cheapest; `matrix`: each quick suite before every mutation; `long`: every
+   * suite as a whole.
+   */
+  readonly extent: 'usual' | 'matrix' | 'long'
   /** Only this suite; '' for all. */
   readonly suite: string
   readonly isRoot: boolean
@@ -19,14 +22,17 @@ export interface Extent {
 }
 
 /** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
-const patience = { long: 1_800_000, usual: 240_000 }
+const patience = { long: 1_800_000, matrix: 900_000, usual: 240_000 }
 
 /** Each kind of fsync is also taken out on real disks, whatever else has caught it. */
-function trialsFor({ caughtBy }: Mutation, { long, suite: only, isRoot }: Extent): Trial[] {
+function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent): Trial[] {
+  const { caughtBy } = mutation
   const [cheapest, ...others] = caughtBy
-  const trials = long
-    ? wholeTrials(caughtBy)
-    : [cheapest, ...others.filter(({ suite }) => suite === 'power')].map(trialOf)
+  const trials = {
+    usual: () => [cheapest, ...others.filter(({ suite }) => suite === 'power')].map(trialOf),
+    matrix: () => matrixTrials(mutation),
+    long: () => wholeTrials(caughtBy),
+  }[extent]()
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
@@ -43,7 +49,7 @@ export async function runMutations(
     try {
       const cells: (Verdict & { trial: Trial })[] = []
       for (const trial of trialsFor(mutation, extent)) {
-        const verdict = await run(trial, program.directory, extent.long ? patience.long : patience.usual)
+        const verdict = await run(trial, program.directory, patience[extent.extent])
         cells.push({ ...verdict, trial })
       }
       const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
@@ -65,7 +71,7 @@ export async function complaintsOfTheProgram(
   extent: Extent,
 ): Promise<string[]> {
   const trials = new Map<string, Trial>()
-  for (const trial of mutations.flatMap((mutation) => trialsFor(mutation, { ...extent, long: false }))) {
+  for (const trial of mutations.flatMap((mutation) => trialsFor(mutation, { ...extent, extent: 'usual' }))) {
     if (trial.suite === 'model' || trial.suite === 'power') continue
     trials.set(JSON.stringify([trial.command, trial.env]), trial)
   }

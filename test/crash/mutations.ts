@@ -105,6 +105,20 @@ const memory: readonly Mutation[] = [
     ownTest('crash/seam/trust'),
   ),
   mutation(
+    "somebody else's record name is tried again and again",
+    'record.ts',
+    '  while (taken.has(sequence)) sequence++\n',
+    '',
+    ownTest('crash/seam/trust'),
+  ),
+  mutation(
+    "somebody else's file raises the sequence",
+    'record.ts',
+    'Math.max(0, ...torn,',
+    'Math.max(0, ...torn, ...taken,',
+    ownTest('crash/seam/trust'),
+  ),
+  mutation(
     'leftovers go before the new is settled',
     'recover.ts',
     'if (!isKnown(valid, current, digest, exists))',
@@ -125,7 +139,7 @@ const memory: readonly Mutation[] = [
     'recover.ts',
     ' && older.every(({ trusted }) => trusted)',
     '',
-    model('replacement'),
+    ownTest('durable/doubt'),
   ),
   mutation(
     'leftovers never go',
@@ -233,6 +247,37 @@ const hostile: readonly Mutation[] = [
     'await this.#makeReturnDurable(name)',
     '',
     ownTest('durable/taken-back'),
+  ),
+  mutation(
+    'what is under a staging name is taken for our own',
+    'set-aside.ts',
+    'inode === undefined || inode === inodes?.staged',
+    'inode !== null || inode === inodes?.staged',
+    ownTest('durable/set-aside'),
+    model('replacement', 'taken out'),
+  ),
+  mutation(
+    'what is set aside is not synced',
+    'set-aside.ts',
+    'pending ? await fs.sync([parent]) : []',
+    'pending ? [] : []',
+    ownTest('durable/set-aside'),
+    model('replacement', 'taken out'),
+  ),
+  mutation(
+    'what a predecessor has set aside is not synced',
+    'set-aside.ts',
+    'let pending = aside.some((random) => claims.has(names.staging(random)))',
+    'let pending = false',
+    ownTest('durable/set-aside'),
+  ),
+  mutation(
+    'staging of a family is told apart by one target alone',
+    'recover.ts',
+    'request.sharedStaging ? await readAllRecords(request.fs, request.parent) : valid',
+    'valid',
+    ownTest('durable/set-aside'),
+    model('family', 'taken out'),
   ),
 ]
 

@@ -16,6 +16,7 @@ import { runProgram } from './suites.js'
  *
  *   --seed N             for the model; HOLDFAST_SEED does the same
  *   --long               the model at full extent; every suite as a whole before every mutation
+ *   --matrix             each quick suite before every mutation: what else sees it, beside what must
  *   --no-mutations       the model alone
  *   --no-model           the mutations alone
  *   --mutation TEXT      only mutations whose name holds this
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: process.env['HOLDFAST_SEED'] ?? '1' },
     long: { type: 'boolean', default: false },
+    matrix: { type: 'boolean', default: false },
     'no-mutations': { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
     mutation: { type: 'string', default: '' },
@@ -58,8 +60,13 @@ function told({ mutation: { name }, cells, seconds }: Row): void {
 }
 
 async function mutationTable(): Promise<void> {
-  const { long, suite } = values
-  const extent = { long, suite, isRoot: process.geteuid?.() === 0, width: 2 }
+  const { long, matrix, suite } = values
+  const extent = {
+    extent: long ? 'long' : matrix ? 'matrix' : 'usual',
+    suite,
+    isRoot: process.geteuid?.() === 0,
+    width: 2,
+  } as const
   const chosen = mutations.filter(({ name }) => name.includes(values.mutation))
   const unfit = chosen.filter(({ patches }) => misfits(patches).length > 0)
   for (const { name, patches } of unfit) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { type Catcher, type SuiteName, suiteNames } from './mutation.js'
+import { type Catcher, type Mutation, type SuiteName, suiteNames } from './mutation.js'
 
 /** One suite, or a part of it, as a command in a copy of the program. */
 export interface Trial {
@@ -29,8 +29,8 @@ const caught = 'caught'
 /** Every run draws the same states: a verdict of the table does not depend on the day. */
 const seed = '1'
 
-function modelTrial(only: string, phase: string): Omit<Trial, 'expects'> {
-  const effort = ['--effort', 'quick', '--impatient', '--seed', seed]
+function modelTrial(only: string, phase: string, extent = 'quick'): Omit<Trial, 'expects'> {
+  const effort = ['--effort', extent, '--impatient', '--seed', seed]
   return {
     suite: 'model',
     command: ['test/crash/model/main.js', ...effort, '--only', only, '--phase', phase],
@@ -94,6 +94,26 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
   })
 }
 
+/** What lies behind the seam, or beside it: the model disk stands in its place. */
+const beyondTheModel =
+  /^(native\/|src\/durable\/(node-|sync-path|open-path|lead-commit|mount|attributes)[a-z-]*\.ts$)/
+
+/**
+ * All that must catch it but power cuts; and of the other quick suites what they see of it: a part of the model's states, where
+ * the model has the mutated step at all, and the steps that every run must make.
+ */
+export function matrixTrials({ caughtBy: catchers, patches }: Mutation): Trial[] {
+  const musts = catchers.filter(({ suite }) => suite !== 'power').map(trialOf)
+  const brief = modelTrial('', '', 'brief')
+  const others = [
+    ...(patches.every(({ file }) => beyondTheModel.test(file))
+      ? []
+      : [{ ...brief, command: [...brief.command, '--except', 'batch'] }]),
+    sweepTrial({ HOLDFAST_SWEEP: 'steps' }),
+  ].filter(({ suite }) => musts.every((must) => must.suite !== suite))
+  return [...musts, ...others.map((trial) => ({ ...trial, expects: [] }))]
+}
+
 function expected(catcher: Catcher): string {
   if (catcher.suite === 'power') return catcher.fileSystem
   return catcher.suite === 'own test' ? nameOf(catcher.file) : caught
@@ -115,7 +135,7 @@ export async function run(trial: Trial, directory: string, patience: number): Pr
     throw new Error(`${trial.command.join(' ')} does not even run (exit ${code}):\n${said}`)
   }
   const complaint = (trial.suite === 'model' ? errors : (failures[0]?.[0] ?? errors)).trim()
-  const words = code === null ? trial.expects : wordsOf(trial, failures)
+  const words = code === null ? [...trial.expects, caught].slice(0, 1) : wordsOf(trial, failures)
   return { words, complaint: (complaint.split('\n')[0] ?? '').slice(0, 200) }
 }
 

@@ -7,8 +7,10 @@ export type Interceptor = (call: string, args: readonly unknown[], index: number
 const infallible = new Set(['random', 'now', 'user'])
 
 /** The real file system, each call of which can be watched or made to fail. `close` is never stopped. */
-export function intercepted(intercept: Interceptor): { fs: FileSystem; open: Set<number> } {
-  const real = new NodeFileSystem()
+export function intercepted(
+  intercept: Interceptor,
+  real = new NodeFileSystem(),
+): { fs: FileSystem; open: Set<number> } {
   const open = new Set<number>()
   let index = 0
   const fs = new Proxy(real, {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory as publishDirectory } from '../../src/durable/index.js'
@@ -57,3 +57,26 @@ await t.test('a lock that is no file is refused; the lock ends with its holder',
   rmSync(path, { recursive: true })
   writeFileSync(path, '')
 })
+
+await t.test(
+  'what is denied is told as it is: no right to make a lock, or the lock of another user',
+  { skip: process.getuid?.() === 0 ? false : 'changing the user needs root: run by CI' },
+  async (t) => {
+    const parent = scratch(t)
+    chmodSync(parent, 0o755)
+    const target = join(parent, 'certs')
+    const asNobody = async () => {
+      process.seteuid?.(65_534)
+      try {
+        return await publishDirectory(target, { files: {} })
+      } finally {
+        process.seteuid?.(0)
+      }
+    }
+    const denied = { code: 'EACCES', syscall: 'open', published: false, reason: 'PublishFailed' }
+    await t.rejects(asNobody(), { ...denied, message: /: EACCES; .* is unchanged; give this user the right/ })
+    t.same(kept(parent), [])
+    await publishDirectory(target, { files: {} })
+    await t.rejects(asNobody(), { ...denied, message: /EACCES; .* the lock file belongs to user 0: publish/ })
+  },
+)

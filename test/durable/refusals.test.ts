@@ -33,7 +33,7 @@ await t.test('malformed requests are told before anything is touched', async (t)
     [[target, { files: {}, fileMode: 1.5 }], /^fileMode must be/],
     [[target, { files: {}, owner: { uid: -1, gid: 0 } }], /^owner\.uid must be/],
     [[target, { files: {}, owner: { uid: 0, gid: 2 ** 32 - 1 } }], /^owner\.gid must be/],
-    [['', { files: {} }], /^the target must be a path$/],
+    [['', { files: {} }], /^the path is empty$/],
     [['/', { files: {} }], /root directory cannot be replaced|must end in a name/],
     [['a\0b', { files: {} }], /NUL byte/],
     [

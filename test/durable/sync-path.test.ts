@@ -29,10 +29,14 @@ await t.test('syncPath', async (t) => {
   writeFileSync(join(parent, 'file'), '')
   await syncPath(parent)
   await syncPath(join(parent, 'file'))
-  await syncPath('/')
+  for (const path of ['/', '.', '..', `${parent}/`, `${parent}/.`]) await syncPath(path)
   symlinkSync('file', join(parent, 'link'))
   await t.rejects(syncPath(join(parent, 'link')), { code: 'ELOOP', published: false })
-  await t.rejects(syncPath(join(parent, 'none')), { code: 'ENOENT', syscall: 'open' })
+  await t.rejects(syncPath(join(parent, 'none')), {
+    code: 'ENOENT',
+    syscall: 'open',
+    message: `${parent}/none does not exist; nothing was changed`,
+  })
   await t.rejects(syncPath('/proc/self/status'), { code: 'EINVAL', syscall: 'fsync' })
   await syncParents([join(parent, 'file'), join(parent, 'none', 'x')])
 })

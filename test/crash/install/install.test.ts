@@ -11,9 +11,9 @@ import { Disk } from '../../../src/static-pods/disk.js'
 import { failure, intercepted, Killed } from '../../durable/intercepted.js'
 import { CrashNode } from './node.js'
 
-t.setTimeout(600_000)
-
 const all = process.env.HOLDFAST_CRASH_ALL === '1'
+// Every call takes ten minutes and more where the machine has other work.
+t.setTimeout(all ? 0 : 600_000)
 const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1000)
 t.comment(`HOLDFAST_SEED=${seed}`)
 

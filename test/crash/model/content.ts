@@ -74,6 +74,14 @@ export function textOf(disk: ModelDisk, { type, now }: Inode): string {
   return `${head} {${children.join(',')}}`
 }
 
+/** Whether anything on the disk is this, whatever its name. */
+export function holds(disk: ModelDisk, text: string): boolean {
+  const below = (inode: Inode): boolean =>
+    textOf(disk, inode) === text ||
+    [...inode.now.entries.values()].some((number) => below(disk.inode(number)))
+  return below(disk.inode(rootInode))
+}
+
 /** What the view of a target is once this content is published: made from the request alone. */
 export function expectedView(content: Content, form: Target['form']): View {
   const { files, mode = 0o755, fileMode = 0o600, owner = { uid: 0, gid: 0 } } = content.request

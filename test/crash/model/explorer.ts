@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { eachChoice, Random } from './choices.js'
-import { canonical } from './content.js'
+import { canonical, holds } from './content.js'
 import { type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { play, type Played, type PlayOptions } from './play.js'
@@ -37,6 +37,8 @@ export class Explorer {
   readonly broken = new Map<string, { times: number; trail: readonly string[] }>()
   readonly random: Random
   readonly catalogues: readonly Catalogue[]
+  /** As one text, what another program has put there: it must be somewhere from then on. */
+  theirs: string | undefined
   readonly #seen = new Set<string>()
 
   constructor(
@@ -83,7 +85,7 @@ export class Explorer {
 
   /** Nothing is left of what was staged. */
   tidy(position: Position, step: Step): void {
-    const fault = faultBeside(this.scenario, position.disk, step)
+    const fault = faultBeside(this.scenario, position.disk, step, this.theirs) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)
   }
 
@@ -128,7 +130,7 @@ export class Explorer {
       const { visible } = verdict
       ledgers.push({ visible, possible: new Set([visible]), linked: ledger.linked })
     }
-    const fault = faultBeside(this.scenario, position.disk)
+    const fault = faultBeside(this.scenario, position.disk) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)
     return { disk: position.disk, ledgers, trail: [...position.trail, 'power cut'] }
   }
@@ -146,7 +148,14 @@ export class Explorer {
       }
       ledgers.push({ ...ledger, visible: verdict.visible })
     }
+    const fault = this.#loss(position.disk)
+    if (fault !== undefined) this.report(fault, [...position.trail, 'killed'])
     return { ...position, ledgers, disk: position.disk.fork() }
+  }
+
+  #loss(disk: ModelDisk): string | undefined {
+    if (this.theirs === undefined || holds(disk, this.theirs)) return undefined
+    return "another program's content is lost"
   }
 
   keyOf({ disk, ledgers }: Position): string {

@@ -1,6 +1,7 @@
 import { find, missing, type Target } from './content.js'
 import { prepared } from './explore.js'
 import type { Explorer, Position } from './explorer.js'
+import type { Inode } from './inode.js'
 import { settledLedger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { makeDirectory, makeEntry } from './scenario.js'
@@ -18,6 +19,9 @@ const file: Put = (disk, path) => {
   makeEntry(disk, path, 'file', 0o644, 'theirs')
 }
 
+/** What another program may put under a target's name. */
+export const puts = { exchange: [full, empty, file], directory: [full, empty], file: [file] } as const
+
 /**
  * Another program puts its own under the target's name in the last instant before the exchange: a full directory, an empty
  * one, a file. It must be there afterwards, and the answer that nothing was published.
@@ -29,7 +33,7 @@ export async function exploreForeigners(explorer: Explorer): Promise<void> {
   const first = start.ledgers[0]?.visible === missing
   // A file that is there is replaced by rename(2), which takes whatever it finds.
   if (target.form === 'file' && !first) return
-  for (const put of target.form === 'file' ? [file] : [full, empty]) {
+  for (const put of target.form === 'file' ? puts.file : puts.directory) {
     await intrude(explorer, start, target, put)
     explorer.counts.faults += 1
   }
@@ -60,12 +64,27 @@ async function intrude(explorer: Explorer, start: Position, target: Target, put:
   explorer.visible({ disk, ledgers: [settledLedger('theirs')], trail: run.trail })
 }
 
-function moveAway(disk: ModelDisk, path: string): void {
-  const parent = find(disk, path.slice(0, path.lastIndexOf('/')))
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  const inode = parent && disk.child(parent.number, name)
-  const elsewhere = find(disk, '/etc')
-  if (!parent || !inode || !elsewhere) return
-  disk.link(elsewhere.number, [['moved-away', inode.number]], 'a foreign rename')
-  disk.link(parent.number, [[name, undefined]], 'a foreign rename')
+const elsewhere = '/etc/moved-away'
+
+/** What is at the target leaves its parent. */
+export function moveAway(disk: ModelDisk, path: string): void {
+  rename(disk, path, elsewhere)
+}
+
+/** It comes back, whatever has its name now; false where it never left. */
+export function putBack(disk: ModelDisk, path: string): boolean {
+  return rename(disk, elsewhere, path)
+}
+
+function rename(disk: ModelDisk, from: string, to: string): boolean {
+  const parts = (path: string): [Inode | undefined, string] => {
+    const cut = path.lastIndexOf('/')
+    return [find(disk, path.slice(0, cut)), path.slice(cut + 1)]
+  }
+  const [[origin, name], [goal, newName]] = [parts(from), parts(to)]
+  const inode = origin && disk.child(origin.number, name)
+  if (!origin || !goal || !inode) return false
+  disk.link(goal.number, [[newName, inode.number]], 'a foreign rename')
+  disk.link(origin.number, [[name, undefined]], 'a foreign rename')
+  return true
 }

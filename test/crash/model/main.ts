@@ -4,6 +4,7 @@ import { type Effort, exploreKills, explorePowerCuts } from './explore.js'
 import { exploreDrift } from './drift.js'
 import { exploreFaults } from './faults.js'
 import { exploreForeigners } from './foreigners.js'
+import { exploreTakenOut } from './taken-out.js'
 import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
 import { scenarios } from './scenarios.js'
@@ -13,7 +14,7 @@ import { scenarios } from './scenarios.js'
  * wrong with the way there. Exit 1 when anything is wrong.
  *
  *   --seed N        the same seed draws the same states
- *   --effort NAME   quick (for mutations), normal, long
+ *   --effort NAME   brief (for the matrix of mutations), quick (for those that it must catch), normal, long
  *   --impatient     stop at the first thing that is wrong
  *   --only TEXT     scenarios whose name holds this
  *   --except TEXT   scenarios whose name does not hold this
@@ -21,6 +22,7 @@ import { scenarios } from './scenarios.js'
  */
 
 const efforts: Record<string, Effort> = {
+  brief: { states: 4, fewer: 2, second: 400, chains: 4 },
   quick: { states: 10, fewer: 5, second: 60, chains: 10 },
   normal: { states: 16, fewer: 6, second: 60, chains: 30 },
   long: { states: 1000, fewer: 24, second: 6, chains: 5000 },
@@ -32,6 +34,7 @@ const phases = [
   ['fault', exploreFaults],
   ['drift', exploreDrift],
   ['foreign program', exploreForeigners],
+  ['taken out', exploreTakenOut],
   ['two processes', exploreInterleavings],
   ['chain', exploreChains],
 ] as const

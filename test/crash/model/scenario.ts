@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import { type Content, find, type Target } from './content.js'
+import { type Content, find, type Target, textOf } from './content.js'
 import { Catalogue } from './ledger.js'
 import { ModelDisk } from './model-disk.js'
 
@@ -82,8 +82,16 @@ export function makeEntry(
   ).number
 }
 
-/** What is lost of what belongs to others, or has become of it; and what a finished call should not have left. */
-export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step): string | undefined {
+/**
+ * What is lost of what belongs to others, or has become of it; and what a finished call should not have left. `theirs`: what
+ * may stay under a name that says so, as one text.
+ */
+export function faultBeside(
+  scenario: Scenario,
+  disk: ModelDisk,
+  finished?: Step,
+  theirs?: string,
+): string | undefined {
   const parents = new Map<string, Target[]>()
   for (const target of scenario.targets) {
     const parent = dirname(target.path)
@@ -103,8 +111,12 @@ export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step
     for (const target of targets) {
       if (finished[scenario.targets.indexOf(target)] === undefined) continue
       const prefix = `.holdfast-${idOf(target)}`
+      const isTheirs = (name: string): boolean => {
+        const inode = disk.child(parent.number, name)
+        return name.endsWith('.foreign') && inode !== undefined && textOf(disk, inode) === theirs
+      }
       const kept = [...parent.now.entries.keys()].filter(
-        (name) => name.startsWith(prefix) && !others.has(name),
+        (name) => name.startsWith(prefix) && !others.has(name) && !isTheirs(name),
       )
       const records = kept.filter((name) => /^\.[1-9][0-9]*$/.test(name.slice(prefix.length)))
       if (records.length > 1 || kept.some((name) => name !== `${prefix}.lock` && !records.includes(name))) {

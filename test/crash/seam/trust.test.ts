@@ -1,7 +1,7 @@
 /*
  * Whose locks and records are believed, and who waits for whom.
  */
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory } from '../../../src/durable/index.js'
@@ -34,6 +34,24 @@ for (const [whose, give, skip] of [
     t.same(contents(target), files)
   })
 }
+
+await t.test(
+  'a record name that somebody else has taken raises no sequence beyond what a name can hold',
+  async (t) => {
+    const target = join(scratch(t), 'certs')
+    await replaceDirectory(target, { files })
+    const taken = join(target, '..', names.record(999_999_999_999_999))
+    mkdirSync(taken)
+    t.match(await replaceDirectory(target, { files: { a: 'another' } }), { outcome: 'replaced' })
+    t.match(
+      await replaceDirectory(target, { files: { a: 'another' } }),
+      { outcome: 'unchanged' },
+      'its record is found',
+    )
+    t.ok(readFileSync(join(target, '..', names.record(2))).length > 0)
+    t.same(readdirSync(taken), [], 'and theirs is left alone')
+  },
+)
 
 await t.test('a record of which one digit is another is no record', async (t) => {
   const target = join(scratch(t), 'certs')

@@ -176,6 +176,8 @@ function sync(): Scenario {
 const staged = ['added', 'tls.crt', 'sub/tls.key']
 const written = staged.flatMap((path) => [
   `write STAGING/${path}`,
+  ...(owner ? [`fchown STAGING/${path}`] : []),
+  `fchmod STAGING/${path}`,
   ...['', ', waiting'].map((how) => `sync_file_range STAGING/${path}${how}`),
 ])
 

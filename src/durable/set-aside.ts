@@ -1,0 +1,85 @@
+import type { Log } from '../log.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import type { TargetNames } from './names.js'
+import type { StagedInodes } from './record.js'
+
+/*
+ * An exchange takes out whatever has the target's name in that instant, and puts it under the staging name. Where another
+ * program has just put its own there, that is exchanged back at once (directory-publication.ts); killed in between, or with
+ * the power gone, the next run finds somebody else's directory under a name of this program's, beside a target that is whole.
+ * So the record, which is durable before the exchange, tells which two inodes can be there by this program's doing. The old
+ * one is open from its reading until the exchange: nobody can have got its number meanwhile.
+ *
+ * What a record does not name is this program's as a whole: a record comes before the exchange. Records of before this was
+ * recorded tell nothing, either.
+ */
+
+/** Where a target's staging is. */
+export interface StagingArea {
+  readonly fs: FileSystem
+  readonly parent: Descriptor
+  /** Of the target, for people. */
+  readonly path: string
+  readonly names: TargetNames
+  readonly log: Log
+}
+
+/** What records of whole publications say of staging names. */
+export type StagingClaims = readonly { readonly boot: string; readonly staging?: StagedInodes }[]
+
+/**
+ * Gives what is somebody else's among these staging names another name, which no cleanup ever takes for a leftover, and makes
+ * that durable: the records that tell it apart may go afterwards. Returns those that hold what is this program's own.
+ * `aside`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
+ * Throws what the file system throws: then nothing must be deleted.
+ */
+export async function setStrangersAside(
+  area: StagingArea,
+  staging: readonly string[],
+  aside: readonly string[],
+  records: StagingClaims,
+): Promise<string[]> {
+  const { fs, parent, path, names, log } = area
+  const claims = await claimsByName(area, records)
+  const own: string[] = []
+  let pending = aside.some((random) => claims.has(names.staging(random)))
+  for (const random of staging) {
+    const name = names.staging(random)
+    const inodes = claims.get(name)
+    const inode = inodes && (await fs.look(parent, name))?.inode.toString()
+    if (inode === undefined || inode === inodes?.staged || inode === inodes?.old) {
+      own.push(random)
+      continue
+    }
+    await fs.rename(parent, name, parent, names.aside(random), 'noreplace')
+    pending = true
+    log.warn(
+      { path, aside: names.aside(random) },
+      `another program replaced ${path} in the instant of a publication that was cut short; what it had put there is now ` +
+        `${names.aside(random)} beside it, and stays: look at it, then move it to where it belongs, or remove it`,
+    )
+  }
+  const [failure] = pending ? await fs.sync([parent]) : []
+  if (failure) throw failure
+  return own
+}
+
+/**
+ * By staging name. Under another boot, numbers are only asked where they are on the disk, as on ext4, xfs and btrfs. Elsewhere
+ * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out anew: each leftover would look like somebody else's,
+ * and old private keys would stay for ever.
+ */
+async function claimsByName(
+  { fs, parent }: StagingArea,
+  records: StagingClaims,
+): Promise<ReadonlyMap<string, StagedInodes>> {
+  const claims = new Map<string, StagedInodes>()
+  const boot = await fs.bootId()
+  let lasting: boolean | undefined
+  for (const record of records) {
+    if (record.staging === undefined) continue
+    if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
+    claims.set(record.staging.name, record.staging)
+  }
+  return claims
+}

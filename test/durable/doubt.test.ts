@@ -1,0 +1,111 @@
+/*
+ * Killed twice: the first process after its exchange, whose durability nobody knows; the second before its own, so that its record
+ * alone seems to say that the target is what it was. It is: but not known to survive. What the first exchange took out may be
+ * what a power cut brings back, so it must be whole until a later publication is settled.
+ */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { directoryPublication } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/node-file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { eachChoice, Random } from '../crash/model/choices.js'
+import { expectedView, viewOf } from '../crash/model/content.js'
+import { ModelDisk } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { powerCut } from '../crash/model/power-cut.js'
+import { makeDirectory } from '../crash/model/scenario.js'
+import { intercepted, Killed } from './intercepted.js'
+import { contents, kept, scratch } from './scratch.js'
+
+const old = { a: 'old', b: 'old' }
+const second = { a: 'second' }
+const third = { a: 'third', c: 'third' }
+
+await t.test('nothing is removed before both barriers of a third one', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const killed = async (files: Record<string, string>, when: 'before' | 'after'): Promise<void> => {
+    let dead = false
+    const { fs } = intercepted((call) => {
+      if (dead) throw new Killed()
+      if (call !== 'rename') return
+      dead = true
+      if (when === 'before') throw new Killed()
+    })
+    await publish([directoryPublication(fs, { target, files })]).catch(() => undefined)
+  }
+  await publish([directoryPublication(new NodeFileSystem(), { target, files: old })])
+  await killed(second, 'after')
+  await killed(third, 'before')
+  t.same(contents(target), second, 'the first exchange is visible, the second never came')
+  t.same(kept(parent), ['lock', 'record', 'record', 'record', 'staging', 'staging'])
+  const staged = (): string[] => readdirSync(parent).filter((name) => /-[0-9a-f]{16}$/.test(name))
+  t.same(
+    staged()
+      .map((name) => contents(join(parent, name)).a)
+      .sort(),
+    ['old', 'third'],
+  )
+
+  let barriers = 0
+  const removals: number[] = []
+  const { fs } = intercepted((call) => {
+    if (call === 'sync') barriers += 1
+    if (call.startsWith('remove')) removals.push(barriers)
+  })
+  t.match(await publish([directoryPublication(fs, { target, files: third })]), [{ outcome: 'replaced' }])
+  t.ok(removals.length > 8, `${removals.length} removals`)
+  t.ok(
+    removals.every((after) => after >= 2),
+    `each after both barriers: ${removals.join()}`,
+  )
+  t.same(contents(target), third)
+  t.same(kept(parent), ['lock', 'record'])
+})
+
+await t.test(
+  'on the model disk: what a power cut leaves at each instant of a third one is whole',
+  async (t) => {
+    const disk = new ModelDisk()
+    const target = { path: '/etc/certs', form: 'exchange' } as const
+    makeDirectory(disk, '/etc', 0o755)
+    const run = async (files: Record<string, string>, kill?: 'before' | 'after'): Promise<void> => {
+      const process = new ModelProcess(disk)
+      let dead = false
+      process.before = (call) => {
+        if (dead) throw new Killed()
+        if (call !== 'rename') return
+        dead = kill !== undefined
+        if (kill === 'before') throw new Killed()
+      }
+      await publish([directoryPublication(process, { target: target.path, files })]).catch(() => undefined)
+    }
+    await run(old)
+    disk.syncAll()
+    await run(second, 'after')
+    await run(third, 'before')
+    const whole = new Set(
+      [old, second, third].map(
+        (files) => expectedView({ name: '', request: { files } }, target.form).content,
+      ),
+    )
+    t.ok(whole.has(viewOf(disk, target).content))
+
+    const instants: { what: string; disk: ModelDisk }[] = []
+    disk.changed = (what) => instants.push({ what, disk: disk.fork() })
+    await run(third)
+    t.ok(instants.length > 20, `${instants.length} instants`)
+    let states = 0
+    const torn: string[] = []
+    for (const instant of instants) {
+      eachChoice(64, new Random(1), (choose) => {
+        states += 1
+        const { content } = viewOf(powerCut(instant.disk, choose), target)
+        if (!whole.has(content)) torn.push(`after ${instant.what}: ${content}`)
+      })
+    }
+    t.ok(states > instants.length, `${states} states`)
+    t.same([...new Set(torn)], [])
+  },
+)
