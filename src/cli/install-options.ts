@@ -1,5 +1,4 @@
 import { Option, type Command } from 'commander'
-import { UsageError } from './exit-codes.js'
 import { parseDuration } from './option-values.js'
 import { collectNames, parseName, parseRevisionFlag, requireFlags } from './static-pod-options.js'
 import type { RevisionObjects } from '../static-pods/plan-from-api.js'
@@ -65,20 +64,29 @@ export function addPlaceOptions(command: Command): Command {
   return command
 }
 
-/** @throws UsageError */
-export function revisionObjects(flags: RevisionFlags): RevisionObjects {
+/** `more`: further flags that the command needs. @throws UsageError that names all that are missing */
+export function revisionObjects(
+  flags: RevisionFlags,
+  more: Readonly<Record<string, unknown>> = {},
+): RevisionObjects {
   const { revision, namespace, pod, configmaps, certDir } = flags
-  requireFlags({ '--revision': revision, '--namespace': namespace, '--pod': pod, '--configmaps': configmaps })
-  if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
   const certificates = {
     secrets: flags.certSecrets ?? [],
     optionalSecrets: flags.optionalCertSecrets ?? [],
     configMaps: flags.certConfigmaps ?? [],
     optionalConfigMaps: flags.optionalCertConfigmaps ?? [],
   }
-  if (!certDir && Object.values(certificates).some((names) => names.length > 0)) {
-    throw new UsageError('--cert-dir is missing: there are objects for it')
+  const needed = {
+    ...{ '--revision': revision, '--namespace': namespace, '--pod': pod, '--configmaps': configmaps },
+    ...(Object.values(certificates).some((names) => names.length > 0) && {
+      '--cert-dir (there are objects for it)': certDir,
+    }),
+    ...more,
   }
+  // Nothing was said of any object: it may be files that are meant.
+  const fromFiles = namespace === undefined && configmaps === undefined && '--pod-manifest-dir' in more
+  requireFlags(needed, fromFiles ? '; to install from files, name a manifest first' : '')
+  if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
   return {
     ...{ revision, namespace, pod },
     secrets: flags.secrets ?? [],

@@ -6,7 +6,7 @@ import {
   type PlaceFlags,
   type RevisionFlags,
 } from './install-options.js'
-import { verbosityOption } from './static-pod-options.js'
+import { nodeNameOption, verbosityOption } from './static-pod-options.js'
 
 export interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
   readonly kubeconfig?: string
@@ -38,11 +38,7 @@ the revision beside it; no API server is asked.`,
     .option('--resources <dir>', "from files: what goes into the revision's directory")
     .addOption(new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'))
     .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
-    .addOption(
-      new Option('--node-name <name>', 'this node, as the cluster calls it (also: NODE_NAME)').env(
-        'HOLDFAST_NODE_NAME',
-      ),
-    )
+    .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
     .option('--dry-run', 'print what would change, paths and digests, and write nothing')
     .addOption(requireProvenOption())
@@ -63,8 +59,15 @@ Examples:
 Exit codes: 0 installed or already so, 1 not installed (the manifests are what they were), 2 wrong usage or a manifest that
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
-    .action(async (manifest: string | undefined, options: InstallOptions) => {
+    .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
       const { runInstall } = await import('./run-install.js')
-      await runInstall(manifest, options)
+      const typed = ['kubeconfig', 'context', 'namespace'].filter(
+        (name) => self.getOptionValueSource(name) === 'cli',
+      )
+      await runInstall(
+        manifest,
+        options,
+        typed.map((name) => `--${name}`),
+      )
     })
 }

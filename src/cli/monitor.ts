@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { logLevelOption, outputOption, type OutputOptions } from './common-options.js'
 import { parseDuration } from './option-values.js'
-import { parseName, parseRevisionFlag, verbosityOption } from './static-pod-options.js'
+import { nodeNameOption, parseName, parseRevisionFlag, verbosityOption } from './static-pod-options.js'
 
 export interface MonitorOptions extends OutputOptions {
   readonly kubeconfig?: string
@@ -66,11 +66,7 @@ does not answer says nothing.`,
         .argParser(parseName)
         .env('HOLDFAST_NAMESPACE'),
     )
-    .addOption(
-      new Option('--node-name <name>', 'this node, as the cluster calls it (also: NODE_NAME)').env(
-        'HOLDFAST_NODE_NAME',
-      ),
-    )
+    .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--log-file-path <file>', 'log to this file too: 5 MB, and two older ones, for 28 days')
     .option('--keep-own-manifest', "leave the monitor's own manifest where it is")
     .addOption(outputOption())

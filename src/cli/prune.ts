@@ -49,7 +49,7 @@ that only look similar, and links, are left alone. A crash leaves each revision 
       )
       .option(
         '--pod-manifest-dir <dir>',
-        'manifests that protect what they name (default: manifests, beside --resource-dir)',
+        'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',
       )
       .option('--dry-run', 'print what would go, and what stays for which reason')
       .addOption(
@@ -70,8 +70,8 @@ Examples:
     --resource-dir=/etc/kubernetes/static-pod-resources --static-pod-name=kube-apiserver-pod
   holdfast prune --keep 3 --resource-dir /var/lib/web --static-pod-name web --pod-manifest-dir /etc/kubernetes/manifests --dry-run
 
-Exit codes: 0 done, 1 at least one revision could not be removed, or it is not known what is in use, 2 wrong usage, 75 an installation is under
-way.`,
+Exit codes: 0 done, 1 at least one revision could not be removed, there is no resource directory, or it is not known what is in use, 2 wrong
+usage, 75 an installation is under way.`,
       )
       .action(async (options: PruneOptions) => {
         const { runPrune } = await import('./run-prune.js')

@@ -6,7 +6,8 @@ import {
   revisionObjects,
   type RevisionFlags,
 } from './install-options.js'
-import { parseName, verbosityOption } from './static-pod-options.js'
+import { logLevelOption, requireProvenOption } from './common-options.js'
+import { nodeNameOf, nodeNameOption, parseName, verbosityOption } from './static-pod-options.js'
 import { print, printJson } from './print.js'
 import { UsageError } from './exit-codes.js'
 
@@ -26,15 +27,17 @@ export function rbacInstallCommand(): Command {
 settle with other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
     )
   addPlaceOptions(addRevisionOptions(command))
+  // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
+  for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--dry-run'])
+    command.addOption(new Option(flag).hideHelp())
   return command
-    .addOption(
-      new Option('--node-name <name>', 'the node (default: any; also: NODE_NAME)').env('HOLDFAST_NODE_NAME'),
-    )
+    .addOption(requireProvenOption().hideHelp())
+    .addOption(logLevelOption().hideHelp())
+    .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
     .addOption(
       new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'),
     )
-    .addOption(new Option('--kubeconfig <file>').hideHelp())
     .addOption(verbosityOption())
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .addHelpText(
@@ -42,7 +45,9 @@ settle with other installers, get of the node, create and patch of events. With 
       `
 Example:
   holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
-    --node-name=n1 --service-account=installer | kubectl apply -f -`,
+    --node-name=n1 --service-account=installer | kubectl apply -f -
+
+Exit codes: 0 printed, 2 wrong usage.`,
     )
     .action(async (options: RbacInstallOptions) => {
       const objects = revisionObjects(options)
@@ -55,7 +60,7 @@ Example:
             directory: resolve(objects.certificates.directory),
           },
         },
-        nodeName: options.nodeName ?? process.env.NODE_NAME,
+        nodeName: nodeNameOf(options),
         serviceAccount:
           options.serviceAccount === undefined
             ? undefined

@@ -2,9 +2,9 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Log } from '../log.js'
 import { Disk } from '../static-pods/disk.js'
-import { dryRun, install, type InstallLine, type InstallResult } from '../static-pods/install.js'
+import type { InstallLine, InstallResult } from '../static-pods/install.js'
 import { installFromApi } from '../static-pods/install-from-api.js'
-import { planFromFiles } from '../static-pods/plan-from-files.js'
+import { installFromFiles } from '../static-pods/install-from-files.js'
 import { revisionObjects } from './install-options.js'
 import type { InstallOptions } from './install.js'
 import { UsageError } from './exit-codes.js'
@@ -12,16 +12,23 @@ import { interruptible } from './interruptible.js'
 import { createLogger } from './logger.js'
 import { openApi } from './open-api.js'
 import { print, printJson } from './print.js'
-import { logLevelOf, requireFlags } from './static-pod-options.js'
+import { logLevelOf, nodeNameOf, requireFlags } from './static-pod-options.js'
 import { table } from './table.js'
 import { tellInvalidInput } from './tell-invalid-input.js'
 
-export async function runInstall(manifest: string | undefined, options: InstallOptions): Promise<void> {
+/** `typed`: of the flags that the environment may hold too, those that stand on the command line. */
+export async function runInstall(
+  manifest: string | undefined,
+  options: InstallOptions,
+  typed: readonly string[],
+): Promise<void> {
   const log = createLogger(logLevelOf(options))
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible((signal) =>
     tellInvalidInput(
-      manifest === undefined ? fromApi(options, log, signal) : fromFiles(manifest, options, log, signal),
+      manifest === undefined
+        ? fromApi(options, log, signal)
+        : fromFiles(manifest, options, typed, log, signal),
     ),
   )
   await warnOfUnproven(result, log)
@@ -30,10 +37,9 @@ export async function runInstall(manifest: string | undefined, options: InstallO
 }
 
 async function fromApi(options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {
-  const objects = revisionObjects(options)
   const { resourceDir, podManifestDir, resources } = options
-  const nodeName = options.nodeName ?? process.env.NODE_NAME
-  requireFlags({
+  const nodeName = nodeNameOf(options)
+  const objects = revisionObjects(options, {
     '--resource-dir': resourceDir,
     '--pod-manifest-dir': podManifestDir,
     '--node-name (or NODE_NAME)': nodeName,
@@ -73,6 +79,7 @@ async function fromApi(options: InstallOptions, log: Log, signal: AbortSignal): 
 async function fromFiles(
   manifest: string,
   options: InstallOptions,
+  typed: readonly string[],
   log: Log,
   signal: AbortSignal,
 ): Promise<InstallResult> {
@@ -92,31 +99,29 @@ async function fromFiles(
     '--optional-cert-secrets': options.optionalCertSecrets,
     '--cert-configmaps': options.certConfigmaps,
     '--optional-cert-configmaps': options.optionalCertConfigmaps,
+    // Of these, only what was typed: the environment may hold them for other commands.
+    ...Object.fromEntries(typed.map((flag) => [flag, true])),
   })) {
     if (given !== undefined)
       throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
   }
-  const plan = await planFromFiles({
-    manifest: resolve(manifest),
-    pod: options.pod,
-    revision:
-      revision === undefined
-        ? undefined
-        : { number: revision, resourceDirectory: resolve(resourceDir ?? ''), resources },
-    nodeName: options.nodeName ?? process.env.NODE_NAME,
-  })
-  const deadline = AbortSignal.timeout(options.timeoutDuration)
-  const end = performance.now() + options.timeoutDuration
-  const settings = {
-    ...{ disk: new Disk(), log, signal: AbortSignal.any([signal, deadline]) },
+  return installFromFiles({
+    ...{ disk: new Disk(), log, signal },
+    files: {
+      ...{ manifest, pod: options.pod },
+      revision:
+        revision === undefined
+          ? undefined
+          : { number: revision, resourceDirectory: resolve(resourceDir ?? ''), resources },
+      nodeName: nodeNameOf(options),
+    },
     manifestDirectory: resolve(podManifestDir ?? ''),
     manifestLock: lockFile(options),
-    timeLeft: () => Math.max(0, end - performance.now()),
+    timeout: options.timeoutDuration,
+    dryRun: options.dryRun === true,
     requireProven: options.requireProven === true,
     checkHostPaths: options.checkHostPaths === true,
-    warnOfHostPaths: true,
-  }
-  return options.dryRun ? dryRun(plan, settings) : install(plan, settings)
+  })
 }
 
 function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {

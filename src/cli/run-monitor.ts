@@ -5,7 +5,7 @@ import { Disk } from '../static-pods/disk.js'
 import { monitor, type MonitorOutcome, type MonitorRequest } from '../static-pods/monitor.js'
 import { execProbe } from '../static-pods/probe-exec.js'
 import { mirrorPodProbe } from '../static-pods/probe-mirror-pod.js'
-import { urlProbe } from '../static-pods/probe-url.js'
+import { checkAuthority, urlProbe } from '../static-pods/probe-url.js'
 import type { Probe } from '../static-pods/readiness.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { interruptible } from './interruptible.js'
@@ -14,7 +14,8 @@ import { logToFile } from './log-file.js'
 import type { MonitorOptions } from './monitor.js'
 import { openApi } from './open-api.js'
 import { print, printJson } from './print.js'
-import { logLevelOf, requireFlags } from './static-pod-options.js'
+import { tellInvalidInput } from './tell-invalid-input.js'
+import { logLevelOf, nodeNameOf, requireFlags } from './static-pod-options.js'
 
 export async function runMonitor(options: MonitorOptions): Promise<void> {
   const { revision, targetName, resourceDir, manifestsDir, installerLockFile } = options
@@ -59,13 +60,14 @@ async function openProbes(
   if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
     throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
   }
+  if (readyCa !== undefined) await tellInvalidInput(checkAuthority(resolve(readyCa)))
   if (!kubeconfig && probes.length === 0) {
     throw new UsageError(
       'nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing',
     )
   }
   if (!kubeconfig) return { probes, api: undefined }
-  const nodeName = options.nodeName ?? process.env.NODE_NAME
+  const nodeName = nodeNameOf(options)
   requireFlags({ '--node-name (or NODE_NAME)': nodeName })
   const { api } = await openApi(options, log)
   const namespace = options.namespace ?? api.defaultNamespace ?? 'default'

@@ -1,5 +1,6 @@
-import { dirname, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { Disk } from '../static-pods/disk.js'
+import { manifestDirectoryOf } from '../static-pods/manifest-directory.js'
 import { prune, type PruneLine } from '../static-pods/prune.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { interruptible } from './interruptible.js'
@@ -8,6 +9,7 @@ import { print, printJson } from './print.js'
 import type { PruneOptions } from './prune.js'
 import { logLevelOf, requireFlags } from './static-pod-options.js'
 import { table } from './table.js'
+import { tellInvalidInput } from './tell-invalid-input.js'
 
 export async function runPrune(options: PruneOptions): Promise<void> {
   const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } =
@@ -19,22 +21,17 @@ export async function runPrune(options: PruneOptions): Promise<void> {
   const resourceDirectory = resolve(resourceDir ?? '')
   const dryRun = options.dryRun === true
   const log = createLogger(logLevelOf(options))
-  const lines = await interruptible((signal) =>
-    prune(
-      {
-        ...{ resourceDirectory, dryRun },
-        pod: staticPodName ?? '',
-        manifestDirectory: resolve(podManifestDir ?? join(dirname(resourceDirectory), 'manifests')),
-        maxEligible: maxEligibleRevision,
-        protectedRevisions: protectedRevisions ?? [],
-        keep: keep ?? 0,
-        lockTimeout: options.lockTimeout,
-      },
-      new Disk(),
-      log,
-      signal,
-    ),
-  )
+  const named = podManifestDir ? resolve(podManifestDir) : undefined
+  const manifestDirectory = await manifestDirectoryOf(named, resourceDirectory, log)
+  const request = {
+    ...{ resourceDirectory, manifestDirectory, dryRun },
+    pod: staticPodName ?? '',
+    maxEligible: maxEligibleRevision,
+    protectedRevisions: protectedRevisions ?? [],
+    keep: keep ?? 0,
+    lockTimeout: options.lockTimeout,
+  }
+  const lines = await tellInvalidInput(interruptible((signal) => prune(request, new Disk(), log, signal)))
   if (options.output === 'json') printJson({ ...(dryRun && { dryRun }), revisions: lines })
   else if (lines.length === 0) print(`no revision of ${staticPodName ?? ''} in ${resourceDirectory}\n`)
   else print(table(lines.map((line) => row(line, dryRun))))

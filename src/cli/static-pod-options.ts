@@ -35,6 +35,21 @@ export function parseName(text: string): string {
   return text
 }
 
+export const nodeNameOption = (description: string) =>
+  new Option('--node-name <name>', description)
+    // What a template leaves empty is not set.
+    .argParser((text: string) => (text === '' ? text : parseName(text)))
+    .env('HOLDFAST_NODE_NAME')
+
+/** The flag's, or NODE_NAME's, which an operator's template sets; empty counts as not set. Throws UsageError. */
+export function nodeNameOf({ nodeName }: { readonly nodeName?: string }): string | undefined {
+  if (nodeName) return nodeName
+  const name = process.env.NODE_NAME || undefined
+  if (name !== undefined && !isObjectName(name))
+    throw new UsageError(`NODE_NAME is ${JSON.stringify(name)}: it must be a name that Kubernetes allows`)
+  return name
+}
+
 export function parseCount(text: string): number {
   if (!/^[0-9]{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
@@ -51,12 +66,12 @@ export function logLevelOf(options: { readonly v?: number; readonly logLevel: Lo
   return options.v !== undefined && options.v >= 4 && options.logLevel === 'info' ? 'debug' : options.logLevel
 }
 
-/** @throws UsageError that names every flag that is missing */
-export function requireFlags(flags: Readonly<Record<string, unknown>>): void {
+/** `hint`: what else may be meant. @throws UsageError that names every flag that is missing */
+export function requireFlags(flags: Readonly<Record<string, unknown>>, hint = ''): void {
   const missing = Object.keys(flags).filter((flag) => {
     const value = flags[flag]
     return value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
   })
   if (missing.length > 0)
-    throw new UsageError(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`)
+    throw new UsageError(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing${hint}`)
 }

@@ -10,6 +10,7 @@ import {
   filePublication,
   type DirectoryChange,
   type DirectoryRequest,
+  type Outcome,
   type PublicationOptions,
   type RecordedObject,
   type ReplaceFileOptions,
@@ -22,6 +23,8 @@ import { probeJournal } from '../durable/probe-journal.js'
 import { publish } from '../durable/publish.js'
 import { remove } from '../durable/remove.js'
 import { lockFile, type Held } from './lock-file.js'
+import { openAll } from './open-all.js'
+import { wholeBatch } from './whole-batch.js'
 import { checkTarget } from '../durable/request.js'
 import { openParent, resolve } from '../durable/resolve.js'
 import { Scope } from '../durable/scope.js'
@@ -38,6 +41,8 @@ export interface Difference {
   /** The target exists. */
   readonly exists: boolean
   readonly changes: readonly DirectoryChange[]
+  /** Of what it is to be. */
+  readonly digest: string
 }
 
 export type { Held }
@@ -53,7 +58,7 @@ export class Disk {
     requests: readonly DirectoryPublicationRequest[],
     signal: AbortSignal | undefined,
   ): Promise<ReplaceResult[]> {
-    return whole(
+    return wholeBatch(
       await publish(
         requests.map((request) => directoryPublication(this.fs, request)),
         signal,
@@ -66,7 +71,7 @@ export class Disk {
     requests: readonly FileRequest[],
     signal: AbortSignal | undefined,
   ): Promise<ReplaceResult[]> {
-    return whole(
+    return wholeBatch(
       await publish(
         requests.map(({ path, content, options }) => filePublication(this.fs, path, content, options)),
         signal,
@@ -89,7 +94,18 @@ export class Disk {
       path,
       change: problem === 'missing' || problem === 'unexpected' ? kinds[problem] : ('change' as const),
     }))
-    return { exists: found !== undefined, changes }
+    return { exists: found !== undefined, changes, digest: wanted.digest }
+  }
+
+  /** What publishing a file would do, as far as looking tells: throws what publishing would throw. Writes nothing. */
+  async previewFile({ path, content, options }: FileRequest): Promise<{ outcome: Outcome; digest: string }> {
+    const publication = filePublication(this.fs, path, content, options)
+    try {
+      const { outcome, wanted } = await this.#looking(path, publication.preview())
+      return { outcome, digest: wanted.digest }
+    } finally {
+      await publication.close()
+    }
   }
 
   /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
@@ -109,9 +125,14 @@ export class Disk {
     return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
   }
 
-  /** Takes an advisory lock on a file: see lock-file.ts. */
-  async lock(path: string, timeout: number, signal: AbortSignal | undefined): Promise<Held> {
-    return lockFile(this.fs, path, timeout, signal)
+  /** Takes an advisory lock on a file: see lock-file.ts. `state`: what is to be told of the disk where it is busy. */
+  async lock(
+    path: string,
+    timeout: number,
+    signal: AbortSignal | undefined,
+    state = 'nothing was changed',
+  ): Promise<Held> {
+    return lockFile(this.fs, path, timeout, signal, state)
   }
 
   /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
@@ -249,26 +270,4 @@ export class Disk {
 
 function told(path: string, error: unknown, published: boolean, doing: string): unknown {
   return isSystemFailure(error) ? fault(path, error, published, `${doing} ${path}`) : error
-}
-
-/** Opens a directory with all that is in it, and what holds it. */
-async function openAll(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor[]> {
-  const all: Descriptor[] = [parent]
-  const walk = async (directory: Descriptor): Promise<void> => {
-    all.push(directory)
-    for (const entry of await scope.fs.list(directory)) {
-      const type = (await scope.fs.look(directory, entry))?.type
-      if (type === 'file') all.push(await scope.keep(scope.fs.openFile(directory, entry)))
-      if (type === 'directory') await walk(await scope.keep(scope.fs.openDirectory(directory, entry)))
-    }
-  }
-  await walk(await scope.keep(scope.fs.openDirectory(parent, name)))
-  return all
-}
-
-function whole(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult[] {
-  const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
-  const gravest = errors.find(({ published }) => published) ?? errors[0]
-  if (gravest) throw gravest
-  return outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
 }

@@ -1,3 +1,5 @@
+import { DurableWriteError } from '../durable/errors.js'
+
 /** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
 export class StaticPodError extends Error {
   override readonly name: string = 'StaticPodError'
@@ -16,4 +18,29 @@ export class InvalidInput extends StaticPodError {
 /** The sentence of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** The same failure, told with what else is to be known of the disk: sentences without their full stops. */
+export function withState(error: unknown, state: readonly string[]): unknown {
+  if (state.length === 0) return error
+  const message = [messageOf(error), ...state].join('; ')
+  if (!(error instanceof DurableWriteError)) return new StaticPodError(message, { cause: error })
+  const { code, syscall, path, published, reason, cause } = error
+  return new DurableWriteError(message, { code, syscall, path, published, reason, cause })
+}
+
+/** The first few paths, and how many more. */
+export function listed(paths: readonly string[]): string {
+  const more = paths.length - 3
+  return paths.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** What the deadline cut short, said so; what is known of the disk stays as it was told. */
+export function late(error: unknown, milliseconds: number): unknown {
+  if (error instanceof Superseded) return error
+  if (error instanceof DurableWriteError && error.code !== 'ECANCELED') return error
+  return new StaticPodError(
+    `the installation was not done within ${milliseconds / 1000} s (--timeout-duration): ${messageOf(error)}`,
+    { cause: error },
+  )
 }

@@ -4,11 +4,10 @@
  */
 import type { Log } from '../log.js'
 import { Cluster, clusterTiming, type ClusterTiming, type DecodeObject } from './cluster.js'
-import { DurableWriteError } from '../durable/errors.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import type { Disk } from './disk.js'
 import { tell, type InstallEvent } from './events.js'
-import { messageOf, StaticPodError, Superseded } from './failure.js'
+import { late, messageOf, Superseded } from './failure.js'
 import { dryRun, install, type InstallResult, type InstallSettings } from './install.js'
 import type { JsonMap } from './json.js'
 import { kubeletVersion } from './kubelet-version.js'
@@ -102,13 +101,4 @@ async function readAndWrite(
     warnOfHostPaths: false,
   }
   return request.dryRun ? dryRun(plan, settings) : install(plan, settings)
-}
-
-/** What the deadline cut short, said so; what is known of the disk stays as it was told. */
-function late(error: unknown, timeout: number): unknown {
-  if (error instanceof DurableWriteError || error instanceof Superseded) return error
-  return new StaticPodError(
-    `the installation was not done within ${timeout / 1000} s (--timeout-duration): ${messageOf(error)}`,
-    { cause: error },
-  )
 }

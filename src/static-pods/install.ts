@@ -8,14 +8,13 @@ import { dirname, join } from 'node:path'
 import type { Log } from '../log.js'
 import type { DirectoryChange } from '../durable/index.js'
 import type { Disk, DirectoryPublicationRequest } from './disk.js'
-import { InvalidInput, messageOf, StaticPodError } from './failure.js'
-import { hostPathFaults } from './host-paths.js'
-import type { InstallPlan, PlannedManifest } from './install-plan.js'
+import { listed, messageOf, StaticPodError, withState } from './failure.js'
+import type { InstallPlan } from './install-plan.js'
 import { operationLockName } from './names.js'
 import { revisionsOfManifests } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
-import { readSmallFile } from './read-file.js'
+import { manifestRequests, preflight } from './preflight.js'
 
 export interface InstallSettings {
   readonly disk: Disk
@@ -51,7 +50,7 @@ export interface InstallResult {
 
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
 export async function install(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
-  await checkPaths(plan, settings)
+  await preflight(plan, settings)
   const { disk, signal, timeLeft, requireProven, log } = settings
   signal.throwIfAborted()
   const held =
@@ -69,12 +68,12 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
     }))
     signal.throwIfAborted()
     const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]
-    signal.throwIfAborted()
-    return {
-      pod: plan.pod,
-      revision: plan.revision,
-      directories,
-      manifests: await publishManifests(plan, settings),
+    try {
+      signal.throwIfAborted()
+      const manifests = await publishManifests(plan, settings)
+      return { pod: plan.pod, revision: plan.revision, directories, manifests }
+    } catch (error) {
+      throw withState(error, leftBehind(directories))
     }
   } finally {
     await held?.release()
@@ -82,20 +81,26 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
 }
 
 async function publishManifests(plan: InstallPlan, settings: InstallSettings): Promise<InstallLine[]> {
-  const { disk, signal, manifestLock, manifestDirectory, timeLeft, requireProven, log } = settings
-  const held = manifestLock === undefined ? undefined : await disk.lock(manifestLock, timeLeft(), signal)
+  const { disk, signal, manifestLock, timeLeft } = settings
+  const held =
+    manifestLock === undefined
+      ? undefined
+      : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are what they were')
   try {
-    return await disk.publishFiles(
-      plan.manifests.map(({ name, content }) => ({
-        path: join(manifestDirectory, name),
-        content,
-        options: { mode: 0o600, requireProven, log, lockTimeout: timeLeft() },
-      })),
-      signal,
-    )
+    return await disk.publishFiles(manifestRequests(plan, settings), signal)
   } finally {
     await held?.release()
   }
+}
+
+/** What is on the disk though the manifests could not be published: nobody runs from it yet, and a rerun goes on from there. */
+function leftBehind(directories: readonly InstallLine[]): string[] {
+  const written = directories
+    .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
+    .map(({ path }) => path)
+  return written.length === 0
+    ? []
+    : [`written before: ${listed(written)}; the same command again goes on from there`]
 }
 
 /** What installations that were killed left of revisions that never came. Their staging goes with the next publication. */
@@ -148,57 +153,16 @@ function shown(changes: readonly DirectoryChange[]): string {
   return some.join(', ') + (changes.length > 3 ? ', …' : '')
 }
 
-async function checkPaths(plan: InstallPlan, settings: InstallSettings): Promise<void> {
-  const { disk, log, manifestDirectory } = settings
-  if (plan.directory) {
-    const own = await disk.realPath(plan.directory.target)
-    for (const { target } of plan.lasting) {
-      if (`${await disk.realPath(target)}/`.startsWith(`${own}/`)) {
-        throw new InvalidInput(
-          `${target} lies in ${plan.directory.target}, which belongs to one revision: choose another --cert-dir`,
-        )
-      }
-    }
-    if ((await disk.realPath(join(manifestDirectory, 'x'))).startsWith(`${own}/`)) {
-      throw new InvalidInput(
-        `the manifest directory ${manifestDirectory} lies in ${plan.directory.target}: choose another`,
-      )
-    }
-  }
-  if (!settings.checkHostPaths && !settings.warnOfHostPaths) return
-  const planned = [plan.directory, ...plan.lasting].flatMap((request) => (request ? pathsOf(request) : []))
-  for (const { name, manifest } of plan.manifests) {
-    for (const { field, path, problem } of await hostPathFaults(manifest.pod, planned)) {
-      if (settings.checkHostPaths) throw new StaticPodError(`${name}: ${field}: ${path} ${problem}`)
-      log.warn({ manifest: name, field, path }, `a host path ${problem}`)
-    }
-  }
-}
-
-function pathsOf({ target, files, emptyDirectories = [] }: DirectoryPublicationRequest): string[] {
-  return [target, ...[...Object.keys(files), ...emptyDirectories].map((path) => join(target, path))]
-}
-
 /** What an installation would do, by paths; writes nothing and takes no lock. */
 export async function dryRun(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
-  await checkPaths(plan, settings)
+  const manifests = await preflight(plan, settings, true)
   const { publish, kept } = await revisionStep(plan, settings, true)
   const lasting = await currentLasting(settings.disk, plan, settings.log)
   const directories: InstallLine[] = [...kept]
   for (const request of [...publish, ...lasting]) {
-    const { exists, changes } = await settings.disk.difference(request)
+    const { exists, changes, digest } = await settings.disk.difference(request)
     const outcome = !exists ? 'created' : changes.length > 0 ? 'replaced' : 'unchanged'
-    directories.push({ path: request.target, outcome, changes })
+    directories.push({ path: request.target, outcome, digest, changes })
   }
-  const manifests = await Promise.all(
-    plan.manifests.map((manifest) => manifestLine(settings.manifestDirectory, manifest)),
-  )
   return { pod: plan.pod, revision: plan.revision, directories, manifests }
-}
-
-async function manifestLine(directory: string, { name, content }: PlannedManifest): Promise<InstallLine> {
-  const path = join(directory, name)
-  const live = await readSmallFile(path)
-  if (live === undefined) return { path, outcome: 'created' }
-  return { path, outcome: Buffer.compare(live, content) === 0 ? 'unchanged' : 'replaced' }
 }

@@ -11,7 +11,8 @@ export interface Held {
 
 /**
  * Takes an advisory lock (flock) on a file, which is created, 0600, where it is missing, and stays. Waits up to `timeout`
- * milliseconds for another process. It ends with `release`, or with this process.
+ * milliseconds for another process. It ends with `release`, or with this process. `state`: what is true of the disk before
+ * it is taken, for the message.
  * @throws DurableWriteError, with reason Busy where another process holds it
  */
 export async function lockFile(
@@ -19,6 +20,7 @@ export async function lockFile(
   path: string,
   timeout: number,
   signal: AbortSignal | undefined,
+  state: string,
 ): Promise<Held> {
   const scope = new Scope(fs)
   try {
@@ -43,9 +45,14 @@ export async function lockFile(
     await scope.closeAll()
     if (error instanceof DurableWriteError && error.reason === 'Busy') {
       throw new DurableWriteError(
-        `another process holds the lock ${path}; nothing was changed; try again when it is done`,
+        `another process holds the lock ${path}; ${state}; try again when it is done`,
         { code: error.code, syscall: error.syscall, path, reason: 'Busy' },
       )
+    }
+    if (isSystemFailure(error) && error.code === 'EISDIR') {
+      throw new DurableWriteError(`the lock ${path} is a directory; ${state}; name a file`, {
+        ...{ code: error.code, syscall: error.syscall, path, cause: error },
+      })
     }
     throw isSystemFailure(error) ? fault(path, error, false, `could not lock ${path}`) : error
   }

@@ -9,8 +9,22 @@ export class ManifestTextError extends Error {
   override readonly name = 'ManifestTextError'
 }
 
-/** The one document of the text. @throws ManifestTextError */
+/** The one document of the text, as a tree: nothing in it contains itself. @throws ManifestTextError */
 export async function parseManifestText(text: string): Promise<unknown> {
+  try {
+    const value = await parse(text)
+    JSON.stringify(value)
+    return value
+  } catch (error) {
+    if (error instanceof ManifestTextError) throw error
+    if (error instanceof RangeError) throw new ManifestTextError('it is nested too deeply')
+    if (error instanceof TypeError)
+      throw new ManifestTextError('it has an alias inside of what the alias stands for')
+    throw error
+  }
+}
+
+async function parse(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
       return JSON.parse(text) as unknown

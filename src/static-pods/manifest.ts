@@ -2,6 +2,7 @@ import { findApiReference } from './api-references.js'
 import { InvalidInput, messageOf } from './failure.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
 import { parseManifestText } from './manifest-text.js'
+import { findPodFault } from './pod-faults.js'
 import { withText } from './string-fields.js'
 
 /** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
@@ -23,12 +24,17 @@ export interface Manifest {
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
   let value: unknown
   try {
-    value = await parseManifestText(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = withText(await parseManifestText(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
   } catch (error) {
-    const what = error instanceof TypeError ? 'it is not UTF-8 text' : messageOf(error)
+    const what =
+      error instanceof TypeError
+        ? 'it is not UTF-8 text'
+        : error instanceof RangeError
+          ? 'it is nested too deeply'
+          : messageOf(error)
     throw new InvalidInput(`${place}: ${what}`)
   }
-  const pod = asMap(withText(value))
+  const pod = asMap(value)
   if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; a Pod is needed`)
   if (pod.kind !== 'Pod' || pod.apiVersion !== 'v1') {
     const found = `kind ${shown(pod.kind)}, apiVersion ${shown(pod.apiVersion)}`
@@ -57,8 +63,11 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
   }
 }
 
-/** @throws InvalidInput, with the field, for a pod that kubelet could not run without the API. */
-export function refuseApiReferences({ pod }: Manifest, place: string): void {
+/** @throws InvalidInput, with the field, for a pod that kubelet would refuse, or could not run without the API. */
+export function refuseUnrunnable({ pod }: Manifest, place: string): void {
+  const found = findPodFault(pod)
+  if (found !== undefined)
+    throw new InvalidInput(`${place}: ${found.field} ${found.problem}; kubelet would refuse the pod`)
   const reference = findApiReference(pod)
   if (reference === undefined) return
   throw new InvalidInput(

@@ -5,7 +5,7 @@ import { InvalidInput, StaticPodError } from './failure.js'
 import { lastingRequests, revisionContent, revisionRequest, type InstallPlan } from './install-plan.js'
 import type { PlannedManifest } from './install-plan.js'
 import type { KubernetesObject, ObjectKind } from '../objects/types.js'
-import { encodeManifest, parseManifest, refuseApiReferences, type Manifest } from './manifest.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from './manifest.js'
 import { revisionName } from './names.js'
 import { newUid } from './pod-uid.js'
 import { readSmallFile } from './read-file.js'
@@ -139,7 +139,7 @@ async function manifestsOf(
       )
     }
     const manifest = await parseManifest(substitute(bytes, settings.words), `${place}, key ${key}`)
-    refuseApiReferences(manifest, `${place}, key ${key}`)
+    refuseUnrunnable(manifest, `${place}, key ${key}`)
     const content = await encoded(manifest, settings.ownUid, join(directory, name))
     planned.push({ name, content, manifest })
   }

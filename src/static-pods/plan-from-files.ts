@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { InvalidInput, messageOf } from './failure.js'
 import { revisionRequest, type InstallPlan } from './install-plan.js'
-import { encodeManifest, parseManifest, refuseApiReferences } from './manifest.js'
+import { encodeManifest, parseManifest, refuseUnrunnable } from './manifest.js'
 import { isObjectName, revisionName } from './names.js'
 import { readSmallFile } from './read-file.js'
 import { readResources } from './read-resources.js'
@@ -45,7 +45,7 @@ export async function planFromFiles({
     throw new InvalidInput(`${path}: kubelet reads no file whose name has a leading dot`)
   if (revision === undefined) {
     const manifest = await parseManifest(bytes, path)
-    refuseApiReferences(manifest, path)
+    refuseUnrunnable(manifest, path)
     const manifests = [{ name, content: bytes, manifest }]
     return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
   }
@@ -53,7 +53,7 @@ export async function planFromFiles({
     throw new InvalidInput(`${JSON.stringify(pod)} cannot name a pod: use --pod with a DNS name`)
   const words = { revision: revision.number, nodeName }
   const manifest = await parseManifest(substitute(bytes, words), path)
-  refuseApiReferences(manifest, path)
+  refuseUnrunnable(manifest, path)
   const manifests = [{ name, content: encodeManifest(manifest, manifest.uid), manifest }]
   const { files, directories } = revision.resources
     ? await readResources(revision.resources, words)

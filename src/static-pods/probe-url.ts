@@ -1,7 +1,8 @@
+import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { messageOf } from './failure.js'
+import { InvalidInput, messageOf } from './failure.js'
 import type { Probe, Verdict } from './readiness.js'
 import { codeOf } from './read-file.js'
 
@@ -32,6 +33,23 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
         return { ready: false, message: codeOf(error) ?? messageOf(error) }
       }
     },
+  }
+}
+
+/**
+ * Looks at a file of authorities before the watch begins: what is wrong with a flag must not count as a pod that is not ready.
+ * @throws InvalidInput
+ */
+export async function checkAuthority(path: string): Promise<void> {
+  const pem = await readFile(path).catch((error: unknown) => {
+    throw new InvalidInput(`--ready-ca: ${path} cannot be read: ${codeOf(error) ?? messageOf(error)}`)
+  })
+  try {
+    // DER would be read here too, but not as an authority.
+    if (!pem.includes('-----BEGIN ')) throw new Error('no PEM')
+    new X509Certificate(pem)
+  } catch {
+    throw new InvalidInput(`--ready-ca: ${path} holds no certificate in PEM`)
   }
 }
 

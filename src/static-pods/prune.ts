@@ -5,12 +5,14 @@
  */
 import { join } from 'node:path'
 import type { Log } from '../log.js'
-import { fault, isSystemFailure } from '../durable/errors.js'
-import type { Descriptor } from '../durable/file-system.js'
-import { namesFor } from '../durable/names.js'
+import { fault } from '../durable/errors.js'
+import type { Descriptor, FileSystem } from '../durable/file-system.js'
+import { namesFor, type TargetNames } from '../durable/names.js'
+import { readAllRecords } from '../durable/record.js'
 import { remove } from '../durable/remove.js'
+import { setStrangersAside } from '../durable/set-aside.js'
 import type { Disk } from './disk.js'
-import { messageOf } from './failure.js'
+import { InvalidInput, messageOf, StaticPodError } from './failure.js'
 import { entriesOf, revisionsOfLinks, revisionsOfManifests } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
@@ -18,6 +20,7 @@ import { operationLockName, revisionFamily, revisionName, revisionOf } from './n
 export interface PruneRequest {
   readonly pod: string
   readonly resourceDirectory: string
+  /** Where manifests are that protect what they name. */
   readonly manifestDirectory: string
   /** Only revisions up to this one may go; undefined: any. */
   readonly maxEligible: number | undefined
@@ -32,13 +35,16 @@ export interface PruneRequest {
 export interface PruneLine {
   readonly revision: number
   readonly path: string
-  /** `removed` is `would be removed` for a dry run; `failed`: it is whole, under its name, or gone from view but not from the disk. */
+  /** `removed` is `would be removed` for a dry run; `failed`: it is whole, under its name, or out of sight with files left. */
   readonly outcome: 'kept' | 'removed' | 'failed'
   /** Why it is kept, or what failed. */
   readonly why?: string
 }
 
-/** @throws DurableWriteError (Busy), Error where it cannot be known what is in use: nothing is removed then */
+/**
+ * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where it cannot be known what is
+ * in use: nothing is removed then
+ */
 export async function prune(
   request: PruneRequest,
   disk: Disk,
@@ -46,14 +52,19 @@ export async function prune(
   signal: AbortSignal,
 ): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
-  if (dryRun) return verdicts(request, log)
+  if (resourceDirectory === '/')
+    throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
   // Told of in plain words where it is no directory, or cannot be read.
   await entriesOf(resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
   if (present === undefined) {
-    log.warn({ path: resourceDirectory }, 'the resource directory does not exist: there is nothing to remove')
-    return []
+    // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
+    throw new StaticPodError(
+      `the resource directory ${resourceDirectory} does not exist: nothing was removed; check --resource-dir, and whether ` +
+        `it is mounted here`,
+    )
   }
+  if (dryRun) return verdicts(request, log)
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
     const lines = await verdicts(request, log)
@@ -103,42 +114,59 @@ async function removeAll(
   const { fs } = disk
   const family = namesFor('', revisionFamily(pod))
   const failures = new Map<PruneLine, unknown>()
-  const going = lines.filter(({ outcome }) => outcome === 'removed')
-  for (const line of going) {
+  const gone = new Map<string, PruneLine>()
+  for (const line of lines.filter(({ outcome }) => outcome === 'removed')) {
+    const staging = family.staging(fs.random())
     try {
-      const name = revisionName(pod, line.revision)
-      await fs.rename(directory, name, directory, family.staging(fs.random()), 'noreplace')
+      await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'noreplace')
+      gone.set(staging, line)
     } catch (error) {
-      failures.set(line, error)
+      failures.set(
+        line,
+        fault(line.path, error, false, `could not remove a revision from ${resourceDirectory}`),
+      )
     }
   }
   // What a predecessor left is removed even where nothing goes now.
-  const left = (await fs.list(directory)).filter((name) => family.stagingOf(name) !== undefined)
+  const left = await ownStaging(fs, directory, family, resourceDirectory, log)
   const newest = Math.max(0, ...lines.map(({ revision }) => revision))
   const records = await orphanedRecords(fs, directory, pod, newest)
   const leftovers = [...records, ...left]
-  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line), resourceDirectory))
+  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line)))
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files.
   await disk.syncDirectory(directory)
   for (const name of leftovers) {
     try {
       await remove(fs, directory, name)
     } catch (error) {
-      log.warn(
-        { leftover: name, error: messageOf(error) },
-        'a leftover could not be removed; the next run tries again',
-      )
+      const line = gone.get(name)
+      const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
+      if (line) failures.set(line, `out of sight, but ${what}; the next run tries again`)
+      else log.warn({ leftover: name, error: messageOf(error) }, `${what}; the next run tries again`)
     }
   }
   // So that old private keys do not come back.
   await disk.syncDirectory(directory)
-  return lines.map((line) => toldOf(line, failures.get(line), resourceDirectory))
+  return lines.map((line) => toldOf(line, failures.get(line)))
 }
 
-function toldOf(line: PruneLine, failure: unknown, directory: string): PruneLine {
-  if (failure === undefined) return line
-  const told = isSystemFailure(failure)
-    ? fault(line.path, failure, false, `could not remove a revision from ${directory}`)
-    : failure
-  return { ...line, outcome: 'failed', why: messageOf(told) }
+/** Staging names of the revisions; what an exchange took out and is somebody else's gets another name first. */
+async function ownStaging(
+  fs: FileSystem,
+  parent: Descriptor,
+  names: TargetNames,
+  path: string,
+  log: Log,
+): Promise<string[]> {
+  const entries = await fs.list(parent)
+  const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
+  const aside = entries.flatMap((name) => names.asideOf(name) ?? [])
+  if (staging.length === 0) return []
+  const records = await readAllRecords(fs, parent)
+  const own = await setStrangersAside({ fs, parent, path, names, log }, staging, aside, records)
+  return own.map(names.staging)
+}
+
+function toldOf(line: PruneLine, failure: unknown): PruneLine {
+  return failure === undefined ? line : { ...line, outcome: 'failed', why: messageOf(failure) }
 }

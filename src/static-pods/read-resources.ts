@@ -36,6 +36,8 @@ export async function readResources(
         await walk(path)
         continue
       }
+      if (entry.isSymbolicLink())
+        refuse(join(root, path), 'is a symbolic link: put what it leads to in its place')
       if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
       const content = await readSmallFile(join(root, path))
       if (content === undefined) refuse(join(root, path), 'went away while it was read')

@@ -10,6 +10,7 @@ import { Cluster as ApiCluster } from '../../src/static-pods/cluster.js'
 import { tell } from '../../src/static-pods/events.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
 import { settle, settleTiming } from '../../src/static-pods/settle.js'
+import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
 import { begin, ended, run, type Ended } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
 import { Cluster } from './cluster.js'
@@ -145,7 +146,7 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
   const site = await Site.create()
   const dry = await site.install(6, ['--dry-run'])
   t.equal(dry.code, 0, dry.stderr)
-  t.match(dry.stdout, /would be created .*web-pod-6\n[^]*\+ secrets\/client\/tls\.key/)
+  t.match(dry.stdout, /would be created .*web-pod-6 +sha256:\S+\n[^]*\+ secrets\/client\/tls\.key/)
   t.same(readdirSync(site.root), [], 'a dry run writes nothing')
   t.same(await site.events(), [])
 
@@ -563,6 +564,22 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const good = await run(flags(cluster.adminKubeconfig))
   t.equal(good.code, 0, good.stderr)
   t.match(JSON.parse(good.stdout), { outcome: 'ready', revision: 7 })
+})
+
+await t.test('a pod that is refused is one that the API server refuses, and the reverse', async (t) => {
+  // kubelet validates a manifest with the API server's own code.
+  const path = '/api/v1/namespaces/default/pods?dryRun=All'
+  const create = async (pod: object) => {
+    const { metadata } = pod as { metadata: { namespace?: string } }
+    // A namespace that does not fit the path would be refused for that alone.
+    const at = metadata.namespace ? path.replace('default', metadata.namespace) : path
+    return (await cluster.api.admin.call('POST', at, pod)).status
+  }
+  for (const { what, pod } of brokenPods) {
+    const status = await create(pod)
+    t.ok([400, 422].includes(status) || (status === 404 && what.includes('namespace')), `${what}: ${status}`)
+  }
+  for (const { what, pod } of soundPods) t.equal(await create(pod), 201, what)
 })
 
 // The last one, since it takes the whole cluster back.

@@ -52,7 +52,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
   t.equal(dry.code, 0, dry.stderr)
   t.match(
     dry.stdout,
-    /would be created .*web-pod-7\n[^]*\+ secrets\/tls\/tls\.key[^]*would be created .*web-pod\.yaml/,
+    /would be created .*web-pod-7 +sha256:[^]*\+ secrets\/tls\/tls\.key[^]*would be created .*web-pod\.yaml +sha256:/,
   )
   t.same(readdirSync(node.root).sort(), ['resources', 'web-pod.yaml'], 'a dry run writes nothing')
 
@@ -290,14 +290,18 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
     [['install', node.root, ...place], /is no regular file/],
     [['install', source, source, ...place], /too many arguments/],
-    [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps are missing/],
+    [
+      ['install'],
+      /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest first/,
+    ],
+    [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps, --resource-dir, .* are missing\n/],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--secrets=../x'],
       /not a name that Kubernetes allows/,
     ],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--cert-secrets=s'],
-      /--cert-dir is missing/,
+      /--cert-dir \(there are objects for it\), --resource-dir, .* are missing/,
     ],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--resource-dir=r', ...place],

@@ -312,7 +312,10 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
   t.equal(good.code, 0, good.stderr)
   t.match(good.stdout, 'revision 7 is ready, and recorded as the last known good one')
   t.equal(statSync(link(node)).isFile(), true, 'the link leads to the manifest')
-  mkdirSync(join(node.root, 'x'))
+  const directory = join(node.root, 'x')
+  mkdirSync(directory)
+  const noLock = await run([...flags, '--ready-exec=true', `--installer-lock-file=${directory}`])
+  t.match(noLock, { code: 1, stderr: /the lock .*x is a directory; nothing was changed; name a file/ })
 })
 
 await t.test('the command waits without using the processor, and ends on SIGTERM', async (t) => {

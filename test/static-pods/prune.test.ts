@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
-import { silent } from '../../src/log.js'
+import { silent, type Log } from '../../src/log.js'
 import { Disk } from '../../src/static-pods/disk.js'
+import { manifestDirectoryOf } from '../../src/static-pods/manifest-directory.js'
 import { operationLockName, revisionFamily, revisionName } from '../../src/static-pods/names.js'
 import { prune, type PruneRequest } from '../../src/static-pods/prune.js'
 import { failure, intercepted, Killed } from '../durable/intercepted.js'
@@ -131,18 +132,86 @@ await t.test('where it is not known what is in use, nothing is removed', async (
 
 await t.test('where there is nothing to remove, that is said', async (t) => {
   const node = new NodeDisk(t)
+  node.makeManifest(podText())
   const args = ['prune', '--keep=1', '--static-pod-name=web-pod', `--pod-manifest-dir=${node.manifests}`]
-  const absent = await run([...args, `--resource-dir=${node.resources}`])
-  t.equal(absent.code, 0, absent.stderr)
-  t.match(absent, { stdout: `no revision of web-pod in ${node.resources}\n`, stderr: /does not exist/ })
-  t.notOk(existsSync(node.resources), 'nothing is made')
   const empty = await run([...args, `--resource-dir=${node.root}`, '-o', 'json'])
   t.match(empty, { code: 0, stderr: '' })
   t.same(JSON.parse(empty.stdout), { revisions: [] })
+  const text = await run([...args, `--resource-dir=${node.root}`])
+  t.match(text, { code: 0, stdout: `no revision of web-pod in ${node.root}\n` })
+})
+
+await t.test('a resource directory that is not there, or is none, is a failure', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeManifest(podText())
+  const args = ['prune', '--keep=1', '--static-pod-name=web-pod', `--pod-manifest-dir=${node.manifests}`]
+  for (const more of [[], ['--dry-run']]) {
+    const absent = await run([...args, `--resource-dir=${node.resources}`, ...more])
+    t.match(absent, {
+      code: 1,
+      stdout: '',
+      stderr: /static-pod-resources does not exist: nothing was removed/,
+    })
+    t.notOk(existsSync(node.resources), 'nothing is made')
+  }
   writeFileSync(node.resources, 'a file')
   const file = await run([...args, `--resource-dir=${node.resources}`, '-o', 'json'])
   t.equal(file.code, 1)
   t.match(JSON.parse(file.stdout), { error: { message: `${node.resources} cannot be read: ENOTDIR` } })
+  const own = () => readdirSync('/').filter((name) => name.startsWith('.holdfast'))
+  const before = own()
+  const root = await run([...args, '--resource-dir=/'])
+  t.match(root, { code: 2, stderr: /--resource-dir is \// })
+  t.same(own(), before, 'no lock is made there')
+})
+
+await t.test(
+  'whose manifests count: those that are named, else those beside, else the usual ones',
+  async (t) => {
+    const node = new NodeDisk(t)
+    node.makeRevision(1)
+    const warnings: string[] = []
+    const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
+    const usual = join(node.root, 'kubernetes/manifests')
+    const choose = (named?: string) => manifestDirectoryOf(named, node.resources, log, usual)
+    t.equal(await choose(), node.manifests)
+    t.match(warnings, [/no revision counts as live; name it with --pod-manifest-dir/])
+    mkdirSync(usual, { recursive: true })
+    t.equal(await choose(), usual)
+    mkdirSync(node.manifests)
+    t.equal(await choose(), node.manifests)
+    t.equal(await choose(usual), usual)
+    t.equal(warnings.length, 1)
+    const args = ['prune', '--keep=0', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod']
+    const mistyped = await run([...args, `--pod-manifest-dir=${node.root}/manifest`])
+    t.match(mistyped, {
+      code: 1,
+      stderr: /manifest does not exist: it is not known which revisions are in use/,
+    })
+    t.ok(existsSync(node.revision(1)), 'a mistyped path removes nothing')
+  },
+)
+
+await t.test('a revision that is out of sight, but not off the disk, has failed', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2]) node.makeRevision(revision)
+  let stuck = ''
+  const { fs } = intercepted((call, args) => {
+    const name = String(args[1])
+    if (call !== 'removeDirectory' || !name.startsWith('.holdfast-') || ![name, ''].includes(stuck)) return
+    stuck = name
+    throw failure('EPERM', call)
+  })
+  const lines = await prune(requestOf(node), new Disk(fs), silent, signal)
+  t.same(visible(node.resources), [])
+  t.same(lines.map(({ outcome }) => outcome).sort(), ['failed', 'removed'])
+  const why = lines.find(({ outcome }) => outcome === 'failed')?.why ?? ''
+  t.match(why, /out of sight, but files are left in .*\.holdfast-.*EPERM.*; the next run tries again/)
+  await prune(requestOf(node), new Disk(), silent, signal)
+  t.same(
+    readdirSync(node.resources).filter((name) => !name.endsWith('.lock')),
+    [],
+  )
 })
 
 await t.test('a live manifest that is torn, or written with escapes, still protects', async (t) => {

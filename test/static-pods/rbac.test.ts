@@ -13,6 +13,8 @@ const flags = [
     '--cert-secrets=serving',
     '--kubeconfig=/k',
   ],
+  ...['--resource-dir=/r', '--pod-manifest-dir=/m', '--timeout-duration=1m', '--pod-manifests-lock-file=/l'],
+  ...['--context=c', '--log-level=debug', '--require-proven', '--check-host-paths', '--dry-run'],
 ]
 
 await t.test('the flags of an installation make its Role', async (t) => {

@@ -101,3 +101,22 @@ await t.test('the command: the right authority records, a wrong one falls back',
   const plain = await run([...flags.slice(0, 5), '--ready-exec=true', `--ready-ca=${other.certificate}`])
   t.match(plain, { code: 2, stderr: /--ready-ca is for a --ready-url with https/ })
 })
+
+await t.test(
+  'the command: an authority that cannot be read is wrong usage, and nothing falls back',
+  async (t) => {
+    const file = join(directory, 'no-authority.pem')
+    const args = ['monitor', '--revision=1', '--target-name=web', `--resource-dir=${directory}`]
+    const flags = [...args, `--manifests-dir=${directory}`, '--ready-url=https://127.0.0.1:1/']
+    const absent = await run([...flags, `--ready-ca=${file}`])
+    t.match(absent, { code: 2, stdout: '', stderr: /--ready-ca: .*no-authority\.pem cannot be read: ENOENT/ })
+    for (const content of [
+      'no certificate',
+      '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+    ]) {
+      writeFileSync(file, content)
+      const wrong = await run([...flags, `--ready-ca=${file}`])
+      t.match(wrong, { code: 2, stderr: /holds no certificate in PEM/ })
+    }
+  },
+)

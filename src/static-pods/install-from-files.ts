@@ -1,0 +1,34 @@
+/* One manifest from a local file, and what else it needs from a local directory. No API server is asked. */
+import { resolve } from 'node:path'
+import { late } from './failure.js'
+import { dryRun, install, type InstallResult, type InstallSettings } from './install.js'
+import { planFromFiles, type LocalFiles } from './plan-from-files.js'
+
+export interface FilesInstallRequest extends Pick<
+  InstallSettings,
+  'disk' | 'log' | 'signal' | 'manifestDirectory' | 'manifestLock' | 'requireProven' | 'checkHostPaths'
+> {
+  readonly files: LocalFiles
+  /** Milliseconds for the whole run. */
+  readonly timeout: number
+  readonly dryRun: boolean
+}
+
+/** @throws InvalidInput, StaticPodError, DurableWriteError */
+export async function installFromFiles(request: FilesInstallRequest): Promise<InstallResult> {
+  const { files, timeout, signal, ...rest } = request
+  const deadline = AbortSignal.timeout(timeout)
+  const end = performance.now() + timeout
+  const plan = await planFromFiles({ ...files, manifest: resolve(files.manifest) })
+  const settings: InstallSettings = {
+    ...rest,
+    signal: AbortSignal.any([signal, deadline]),
+    timeLeft: () => Math.max(0, end - performance.now()),
+    warnOfHostPaths: true,
+  }
+  try {
+    return await (request.dryRun ? dryRun(plan, settings) : install(plan, settings))
+  } catch (error) {
+    throw deadline.aborted && !signal.aborted ? late(error, timeout) : error
+  }
+}

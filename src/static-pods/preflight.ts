@@ -1,0 +1,179 @@
+/*
+ * What can be known of the node before the first byte of an installation is written: that no place is one where it could not
+ * end well. What is found wrong only later would leave a revision behind that no manifest names.
+ */
+import { constants } from 'node:fs'
+import { access, lstat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DurableWriteError } from '../durable/errors.js'
+import type { DirectoryPublicationRequest, FileRequest } from './disk.js'
+import { InvalidInput, messageOf, StaticPodError } from './failure.js'
+import { hostPathFaults } from './host-paths.js'
+import type { InstallLine, InstallSettings } from './install.js'
+import type { InstallPlan } from './install-plan.js'
+import { parseManifest } from './manifest.js'
+import { codeOf, listManifests, readSmallFile } from './read-file.js'
+
+/**
+ * What would become of each manifest. Writes nothing, and takes no lock. `lookOnly`: a place that may not be written to is only
+ * warned of.
+ * @throws DurableWriteError, StaticPodError, InvalidInput
+ */
+export async function preflight(
+  plan: InstallPlan,
+  settings: InstallSettings,
+  lookOnly = false,
+): Promise<InstallLine[]> {
+  await checkPlaces(plan, settings)
+  await checkLockFile(settings.manifestLock)
+  const lines: InstallLine[] = []
+  for (const request of manifestRequests(plan, settings)) {
+    lines.push({ path: request.path, ...(await preview(request, settings, lookOnly)) })
+  }
+  await checkWritable(plan, settings, lines, lookOnly)
+  await checkHostPaths(plan, settings)
+  await warnOfTwins(plan, settings)
+  return lines
+}
+
+/** Without the lock another program may be at work there: what is not unfit for good is looked at again when it is published. */
+async function preview(
+  request: FileRequest,
+  { disk }: InstallSettings,
+  lookOnly: boolean,
+): Promise<Pick<InstallLine, 'outcome' | 'digest'>> {
+  try {
+    return await disk.previewFile(request)
+  } catch (error) {
+    const lasting = !(error instanceof DurableWriteError) || error.reason === 'TargetUnfit'
+    if (lookOnly || lasting) throw error
+    return { outcome: 'replaced' }
+  }
+}
+
+export function manifestRequests(
+  { manifests }: InstallPlan,
+  { manifestDirectory, requireProven, log, timeLeft }: InstallSettings,
+): FileRequest[] {
+  return manifests.map(({ name, content }) => ({
+    path: join(manifestDirectory, name),
+    content,
+    options: { mode: 0o600, requireProven, log, lockTimeout: timeLeft() },
+  }))
+}
+
+async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: InstallSettings): Promise<void> {
+  const { directory, lasting, manifests } = plan
+  if (directory === undefined) return
+  const resources = dirname(directory.target)
+  if (resources === '/')
+    throw new InvalidInput('--resource-dir is /: revisions need a directory of their own')
+  const own = await disk.realPath(directory.target)
+  for (const { target } of lasting) {
+    if (`${await disk.realPath(target)}/`.startsWith(`${own}/`)) {
+      throw new InvalidInput(
+        `${target} lies in ${directory.target}, which belongs to one revision: choose another --cert-dir`,
+      )
+    }
+  }
+  const live = dirname(await disk.realPath(join(manifestDirectory, manifests[0]?.name ?? 'pod.yaml')))
+  if (`${live}/`.startsWith(`${own}/`)) {
+    throw new InvalidInput(
+      `the manifest directory ${manifestDirectory} lies in ${directory.target}: choose another`,
+    )
+  }
+  if (live === dirname(own)) {
+    throw new InvalidInput(
+      `--resource-dir and --pod-manifest-dir are both ${resources}: kubelet reads the one, revisions go into another`,
+    )
+  }
+}
+
+async function checkLockFile(path: string | undefined): Promise<void> {
+  const found = path === undefined ? undefined : await lstat(path).catch(() => undefined)
+  if (found === undefined || found.isFile()) return
+  throw new StaticPodError(`the lock ${path} is no regular file; nothing was changed; name a file`)
+}
+
+async function checkWritable(
+  { directory, lasting }: InstallPlan,
+  { log }: InstallSettings,
+  manifests: readonly InstallLine[],
+  lookOnly: boolean,
+): Promise<void> {
+  const changing = manifests.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
+  const targets = [directory, ...lasting].flatMap((request) => (request ? [request.target] : []))
+  const places = new Set([...changing, ...(changing.length > 0 ? targets : [])].map(dirname))
+  for (const place of places) {
+    const code = await refusalToWrite(place)
+    if (code === undefined) continue
+    const what = `${place} cannot be written to: ${code}`
+    if (lookOnly) {
+      log.warn({ path: place, code }, what)
+      continue
+    }
+    const advice =
+      code === 'EROFS'
+        ? 'mount it read-write'
+        : 'run this as a user who may write there, as root on most nodes'
+    throw new DurableWriteError(`${what}; nothing was changed; ${advice}`, {
+      ...{ code, syscall: 'access', path: place },
+    })
+  }
+}
+
+/** Why nothing can be made in a directory, or in the nearest one above it that exists; undefined where that is not known. */
+async function refusalToWrite(directory: string): Promise<string | undefined> {
+  for (let path = directory; ; path = dirname(path)) {
+    const code = await access(path, constants.W_OK).then(
+      () => undefined,
+      (error: unknown) => codeOf(error),
+    )
+    if (code === 'EACCES' || code === 'EROFS') return code
+    if (code !== 'ENOENT' || path === '/') return undefined
+  }
+}
+
+async function checkHostPaths(plan: InstallPlan, settings: InstallSettings): Promise<void> {
+  const { checkHostPaths: refuse, warnOfHostPaths, log } = settings
+  if (!refuse && !warnOfHostPaths) return
+  const planned = [plan.directory, ...plan.lasting].flatMap((request) => (request ? pathsOf(request) : []))
+  for (const { name, manifest } of plan.manifests) {
+    for (const { field, path, problem } of await hostPathFaults(manifest.pod, planned)) {
+      if (refuse) throw new StaticPodError(`${name}: ${field}: ${path} ${problem}; nothing was changed`)
+      log.warn({ manifest: name, field, path }, `a host path ${problem}`)
+    }
+  }
+}
+
+function pathsOf({ target, files, emptyDirectories = [] }: DirectoryPublicationRequest): string[] {
+  return [target, ...[...Object.keys(files), ...emptyDirectories].map((path) => join(target, path))]
+}
+
+/** Of two manifests of one pod, kubelet runs one, and the other waits for it to end: a copy or an old name that was left there. */
+async function warnOfTwins(
+  { manifests }: InstallPlan,
+  { manifestDirectory, log }: InstallSettings,
+): Promise<void> {
+  const own = new Set(manifests.map(({ name }) => join(manifestDirectory, name)))
+  const others = (await listManifests(manifestDirectory)).filter((path) => !own.has(path))
+  for (const path of others) {
+    const other = await readSmallFile(path, { follow: true })
+      .then((bytes) => bytes && parseManifest(bytes, path))
+      .catch((error: unknown) => {
+        log.debug({ path, error: messageOf(error) }, 'another manifest could not be read')
+        return undefined
+      })
+    if (other === undefined) continue
+    const twin = manifests.find(
+      ({ manifest }) =>
+        manifest.name === other.name && (manifest.namespace ?? 'default') === (other.namespace ?? 'default'),
+    )
+    if (twin !== undefined) {
+      log.warn(
+        { path, manifest: twin.name },
+        `${path} is a manifest of the same pod as ${twin.name}: kubelet runs only one of them at a time; move the other out of there`,
+      )
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import t from 'tap'
+import { parseManifest, refuseUnrunnable } from '../../src/static-pods/manifest.js'
+import { brokenPods, soundPods } from './broken-pods.js'
+
+/** What is told of a manifest; undefined where it is taken. */
+async function told(text: string): Promise<string | undefined> {
+  try {
+    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
+    return error.message
+  }
+}
+
+await t.test('what kubelet would refuse is refused, with its field', async (t) => {
+  for (const { what, pod, field } of brokenPods) {
+    const message = (await told(JSON.stringify(pod))) ?? 'taken'
+    t.match(message, field, what)
+    t.match(message, /^web\.yaml: /, what)
+  }
+})
+
+await t.test('what it would take is taken', async (t) => {
+  for (const { what, pod } of soundPods) t.equal(await told(JSON.stringify(pod)), undefined, what)
+})
+
+await t.test('text that never ends, or is no tree', async (t) => {
+  const spec = 'spec: {containers: [{name: a, image: b}]}'
+  const head = 'apiVersion: v1\nkind: Pod\n'
+  const level = (n: number) =>
+    `k${n}: &k${n} [${Array(9)
+      .fill(n === 0 ? 'lol' : `*k${n - 1}`)
+      .join()}]\n`
+  const bomb = Array.from({ length: 9 }, (_, n) => level(n)).join('')
+  const cases: [string, string, RegExp][] = [
+    ['an alias inside of itself', `${head}metadata: &m {name: web, x: *m}\n${spec}`, /alias inside of what/],
+    [
+      'aliases of aliases',
+      `${head}${bomb}metadata: {name: web}\n${spec}`,
+      /an alias that leads nowhere, or too far/,
+    ],
+    ['an alias of nothing', `${head}metadata: {name: *web}\n${spec}`, /not valid YAML/],
+    ['brackets, in YAML', `${head}a: ${'['.repeat(50_000)}`, /nested too deeply|not valid YAML/],
+    ['brackets, in JSON', `{"a": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`, /nested too deeply/],
+    ['a tab', `${head}metadata:\n\tname: web\n${spec}`, /line 4: not valid YAML/],
+    ['a template', `${head}metadata: {name: {{ .Name }}}\n${spec}`, /line 3: not valid YAML/],
+    ['zeroes', '\0\0\0', /holds no object/],
+    ['a comment', '# nothing\n', /holds no object/],
+    [
+      'a list of objects',
+      'apiVersion: v1\nkind: List\nitems: []\n',
+      /kind "List", apiVersion "v1": kubelet runs only/,
+    ],
+  ]
+  for (const [what, text, message] of cases) t.match(await told(text), message, what)
+  const odd: [string, string][] = [
+    ['a byte order mark', `\ufeff${head}metadata: {name: web}\n${spec}`],
+    [
+      'a byte order mark before JSON',
+      `\ufeff{"apiVersion":"v1","kind":"Pod","metadata":{"name":"w"},${spec.replace('spec', '"spec"')}}`,
+    ],
+    ['lines as of Windows', `${head}metadata:\n  name: web\n${spec}\n`.replaceAll('\n', '\r\n')],
+    ['an empty document behind', `${head}metadata: {name: web}\n${spec}\n---\n`],
+  ]
+  for (const [what, text] of odd) t.equal(await told(text), undefined, what)
+})

@@ -1,0 +1,40 @@
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { directoryPublication } from '../../src/durable/index.js'
+import { publish } from '../../src/durable/publish.js'
+import { revisionFamily } from '../../src/static-pods/names.js'
+import { intercepted, Killed } from '../durable/intercepted.js'
+import { contents } from '../durable/scratch.js'
+import { run } from './command.js'
+import { NodeDisk } from './pods.js'
+
+await t.test(
+  'what an exchange took out of a revision, and is somebody else’s, is not removed with the staging of the killed',
+  async (t) => {
+    const node = new NodeDisk(t)
+    node.makeRevision(1)
+    const target = node.revision(1)
+    let exchanged = false
+    const { fs } = intercepted((call) => {
+      if (exchanged) throw new Killed()
+      if (call !== 'rename') return
+      exchanged = true
+      renameSync(target, join(node.resources, 'away'))
+      mkdirSync(target)
+      writeFileSync(join(target, 'theirs'), 'precious')
+    })
+    const request = { target, files: { a: '1' }, family: revisionFamily('web-pod') }
+    await publish([directoryPublication(fs, request)]).catch(() => undefined)
+    t.ok(exchanged)
+    const args = ['prune', '--max-eligible-revision=0', '--static-pod-name=web-pod']
+    const { code, stderr } = await run([...args, `--resource-dir=${node.resources}`])
+    t.equal(code, 0, stderr)
+    const [aside = '', ...more] = readdirSync(node.resources).filter((name) =>
+      /^\.holdfast-[0-9a-f]{16}-/.test(name),
+    )
+    t.match(aside, /-[0-9a-f]{16}\.foreign$/)
+    t.same(more, [])
+    t.same(contents(join(node.resources, aside)), { theirs: 'precious' })
+  },
+)
