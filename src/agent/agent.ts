@@ -11,7 +11,7 @@ import {
 import type { Attempt } from './attempt.js'
 import { begin } from './begin.js'
 import type { DirectoryState } from './directory-state.js'
-import { openEvents, unheard } from './events.js'
+import { openEvents, unheard, type AgentEvents } from './events.js'
 import { Confirmations, now } from './confirmations.js'
 import { freshness, lossGrace } from './freshness.js'
 import { runHookBatch } from './hook-runner.js'
@@ -90,11 +90,23 @@ export class Agent {
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
     for (const state of this.states) await this.#begin(state)
-    this.#source = await this.#options.openSource(this.#configuration.source, this.#listener())
-    this.#events = await openEvents(this.#source, this.#options)
+    const { source, events } = await this.#open(this.#configuration.source)
+    this.#source = source
+    this.#events = events
     this.#follow()
     for (const state of this.states) this.#due(state, causes.start)
     this.#compareRegularly()
+  }
+
+  /** Opens a source and what tells its cluster, both or neither. */
+  async #open(configuration: SourceConfiguration): Promise<{ source: Source; events: AgentEvents }> {
+    const source = await this.#options.openSource(configuration, this.#listener())
+    try {
+      return { source, events: await openEvents(source, this.#options) }
+    } catch (error) {
+      await source.close()
+      throw error
+    }
   }
 
   #compareRegularly(): void {
@@ -113,9 +125,7 @@ export class Agent {
   /** Puts a new configuration in force. Rejects, with the old one in force, where its source cannot be made. */
   async reconfigure(configuration: AgentConfiguration): Promise<void> {
     const change = configurationChange(this.#configuration, configuration)
-    const source = change.sourceChanged
-      ? await this.#options.openSource(configuration.source, this.#listener())
-      : undefined
+    const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
@@ -136,10 +146,10 @@ export class Agent {
       for (const state of this.states) this.#due(state, causes.configuration)
     }
     for (const directory of change.added) await this.#begin(this.states.add(directory))
-    if (source) {
+    if (next) {
       const before = { source: this.#source, events: this.#events }
-      this.#source = source
-      this.#events = await openEvents(source, this.#options)
+      this.#source = next.source
+      this.#events = next.events
       this.#confirmations.clear()
       await before.events.close()
       await before.source?.close()

@@ -2,6 +2,7 @@ import { replaceFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
+import { reasonOf } from '../directories/reasons.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
 import { hasRequired } from './directory-state.js'
@@ -46,7 +47,10 @@ export class Daemon {
     this.#status = new StatusWriter({
       write: () => this.#writeStatus(),
       failed: (error) =>
-        log.warn({ reason: 'PublishFailed' }, `the status file cannot be written: ${messageOf(error)}`),
+        log.warn(
+          { reason: reasonOf(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed' },
+          `the status file cannot be written: ${messageOf(error)}`,
+        ),
     })
     this.#agent = new Agent(configuration, {
       log,
@@ -124,8 +128,14 @@ export class Daemon {
       if (after.stateDirectory !== before.stateDirectory) {
         throw new Error(`stateDirectory was changed, which takes a restart: it is ${before.stateDirectory}`)
       }
-      await this.#moveServer(before.server, after.server)
-      await this.#agent.reconfigure(after)
+      const moved = await this.#bind(after.server)
+      try {
+        await this.#agent.reconfigure(after)
+      } catch (error) {
+        await moved?.server?.close()
+        throw error
+      }
+      if (moved) await this.#serveBy(moved.server)
       this.#configurationFault = undefined
       log.info({ configuration: after.file }, `${after.file} is in force`)
     } catch (error) {
@@ -140,16 +150,20 @@ export class Daemon {
     this.#status.changed()
   }
 
-  /** Binds the new address before the old one is given up. */
-  async #moveServer(
-    before: ServerConfiguration | undefined,
+  /** Binds a new address, beside the one that is served, before anything else is put in force; undefined where it stays. */
+  async #bind(
     after: ServerConfiguration | undefined,
-  ): Promise<void> {
-    if (before?.host === after?.host && before?.port === after?.port) return
+  ): Promise<{ server: HealthServer | undefined } | undefined> {
+    const { server: before } = this.#agent.configuration
+    if (before?.host === after?.host && before?.port === after?.port) return undefined
     if (after && !this.#metrics) throw new Error('server was added, which takes a restart')
-    const next = after && (await this.#serve(after))
-    await this.#server?.close()
+    return { server: after && (await this.#serve(after)) }
+  }
+
+  async #serveBy(next: HealthServer | undefined): Promise<void> {
+    const before = this.#server
     this.#server = next
+    await before?.close()
   }
 
   async #serve(address: ServerConfiguration): Promise<HealthServer> {

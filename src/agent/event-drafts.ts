@@ -45,7 +45,7 @@ export function eventsOf(attempt: Attempt, circumstances: Circumstances, reporte
       return refused(attempt.findings, circumstances.directory, reporter)
     case 'published':
       return [
-        ...publication(attempt.outcome, circumstances, reporter),
+        ...publication(attempt, circumstances, reporter),
         ...expired(attempt, circumstances.directory, reporter),
       ]
   }
@@ -81,11 +81,11 @@ function withoutChance(note: string): string {
 }
 
 function publication(
-  outcome: string,
+  attempt: Extract<Attempt, { kind: 'published' }>,
   { directory, drift, removed, changed }: Circumstances,
   reporter: Reporter,
 ): EventDraft[] {
-  if (outcome === 'unchanged') return []
+  if (attempt.outcome === 'unchanged') return []
   const { place } = reporter
   const reason = drift === undefined ? 'Published' : 'DriftRepaired'
   const objects = changed.map((object) => {
@@ -98,7 +98,7 @@ function publication(
     const nodeNote = `${directory}: ${describeReference(reference)} is published no more`
     return [onObject(reference, object.uid, 'Removed', note), ...onNode('Removed', nodeNote, reporter)]
   })
-  return [...onNode(reason, sentence(directory, outcome, drift), reporter), ...objects, ...gone]
+  return [...onNode(reason, sentence(directory, attempt, drift), reporter), ...objects, ...gone]
 }
 
 function refused(findings: readonly Finding[], directory: string, reporter: Reporter): EventDraft[] {

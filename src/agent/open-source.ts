@@ -1,4 +1,5 @@
 /* eslint-disable no-restricted-syntax -- The start comes here; a source of another kind is opened at a reload, by hand. */
+import { closeSync, openSync } from 'node:fs'
 import type { SourceConfiguration } from '../config/types.js'
 import type { Log } from '../log.js'
 import type { ObservableSource } from '../objects/first-answers.js'
@@ -22,8 +23,10 @@ export async function openSource(
   listener: SourceListener,
   { log, version }: OpenSourceOptions,
 ): Promise<ObservableSource> {
+  needDescriptors(configuration.type)
   if (configuration.type === 'files') {
     const { FileSource } = await import('../objects/files/source.js')
+    loaded.add('files')
     return new FileSource(configuration.path, configuration.namespace ?? defaultNamespace, listener, { log })
   }
   const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
@@ -31,15 +34,43 @@ export async function openSource(
     import('../objects/kubernetes/cluster-access.js'),
     import('../objects/kubernetes/source.js'),
   ])
+  loaded.add('kubernetes')
   const { kubeconfig, context } = configuration
   const access = () =>
     loadClusterAccess({ kubeconfig, context, environment: process.env, search: 'service-account', log })
   return new KubernetesSource(connect(access, { version }), listener, { log })
 }
 
+/** The sources whose code is loaded. */
+const loaded = new Set<SourceConfiguration['type']>()
+
+/** What the code of a source and of its events takes at once, and more. */
+const enough = 128
+
+/**
+ * Node's loader remembers for ever that a module could not be loaded, so that a source whose code met EMFILE at a reload could not be
+ * had before a restart. Throws before anything is loaded where there are too few descriptors; at the start, a failure ends the process.
+ */
+function needDescriptors(type: SourceConfiguration['type']): void {
+  if (loaded.size === 0 || loaded.has(type)) return
+  const opened: number[] = []
+  try {
+    while (opened.length < enough) opened.push(openSync('/dev/null', 'r'))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new Error(
+      `source.${type} cannot be loaded: too few file descriptors are free (${code}): raise the limit of open files (ulimit -n), and send SIGHUP again`,
+      { cause: error },
+    )
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor)
+  }
+}
+
 /** The namespace of names without one: what the source's context or service account says. Rejects with what is wrong with it. */
 export async function namespaceOf(configuration: SourceConfiguration): Promise<string | undefined> {
   if (configuration.type === 'files') return configuration.namespace ?? defaultNamespace
+  needDescriptors('kubernetes')
   const { loadClusterAccess } = await import('../objects/kubernetes/cluster-access.js')
   const { kubeconfig, context } = configuration
   const access = await loadClusterAccess({

@@ -2,6 +2,8 @@ import type { Log } from '../log.js'
 import { isSourceAway, type Attempt } from './attempt.js'
 import { withoutPaths, type PublishedObject } from './directory-state.js'
 
+type Published = Extract<Attempt, { kind: 'published' }>
+
 /** What surrounded an attempt. Never content. */
 export interface Circumstances {
   readonly operation: string
@@ -47,7 +49,7 @@ export function tell(log: Log, attempt: Attempt, circumstances: Circumstances): 
       const repaired = drift !== undefined && outcome !== 'unchanged'
       const reason = outcome === 'unchanged' ? 'Unchanged' : repaired ? 'DriftRepaired' : 'Published'
       const details = { reason, ...fields, outcome, digest, objects: attempt.objects.map(withoutPaths) }
-      log.info(details, sentence(directory, outcome, repaired ? drift : undefined))
+      log.info(details, sentence(directory, attempt, repaired ? drift : undefined))
       for (const { kind, namespace, name } of removed) {
         log.info(
           { reason: 'Removed', ...fields },
@@ -61,11 +63,15 @@ export function tell(log: Log, attempt: Attempt, circumstances: Circumstances): 
   }
 }
 
-/** What a publication came to, for people; `drift`: what it has repaired. */
-export function sentence(directory: string, outcome: string, drift: string | undefined): string {
+/** What a publication came to, for people; `drift`: what it has repaired. Durable is said only of what is proven. */
+export function sentence(
+  directory: string,
+  { outcome, unproven }: Pick<Published, 'outcome' | 'unproven'>,
+  drift: string | undefined,
+): string {
   if (drift !== undefined) return `${directory} is repaired: what differed on the disk: ${drift}`
-  if (outcome === 'unchanged') return `${directory} holds this already, durably`
-  return `${directory} is ${outcome}, whole and durable`
+  if (outcome === 'unchanged') return `${directory} holds this already${unproven ? '' : ', durably'}`
+  return `${directory} is ${outcome}, whole ${unproven ? 'for its readers (durability is not proven here)' : 'and durable'}`
 }
 
 function faultFields(error: Error): object {

@@ -16,7 +16,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     readEnvironmentFlags(command)
   })
   try {
-    await holdfast.parseAsync(argv, { from: 'user' })
+    await holdfast.parseAsync(explainable(argv, holdfast), { from: 'user' })
     return exitCodes.done
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
@@ -29,6 +29,18 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     return error instanceof CommanderError ? exitCodes.usage : exitCodeOf(error)
   }
+}
+
+/**
+ * `help NAME` of no command is answered as NAME itself would be, with what was probably meant, and `help NAME SUBCOMMAND` explains that
+ * one: commander would only print the help of the whole, or of NAME.
+ */
+function explainable(argv: readonly string[], { commands }: Command): readonly string[] {
+  const [first, name, ...rest] = argv
+  if (first !== 'help' || name === undefined) return argv
+  const found = commands.find((command) => command.name() === name)
+  if (found === undefined) return argv.slice(1)
+  return rest.length > 0 && found.commands.length > 0 ? [name, 'help', ...rest] : argv
 }
 
 /** Whether a JSON document was asked for, by arguments that could not be parsed. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
-import { lstat, open, readdir, readlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { UsageError } from './exit-codes.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
@@ -74,6 +74,23 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
   }
   await walk('')
   return Object.fromEntries(files)
+}
+
+/**
+ * Refuses a target inside the directory that it is made from: that would be changed by it, and the next time hold the target and
+ * what is kept beside it. Throws UsageError.
+ */
+export async function refuseInside(root: string, target: string): Promise<void> {
+  const from = await realpath(root).catch(() => undefined)
+  if (from === undefined) return
+  for (let above = dirname(target); above !== '/'; above = dirname(above)) {
+    // What is missing above it is made, and is in the first directory that is there.
+    const real = await realpath(above).catch(() => undefined)
+    if (real === undefined) continue
+    if (`${real}/`.startsWith(`${from}/`))
+      throw new UsageError(`${target} is inside --from ${root}: name a target outside of it`)
+    return
+  }
 }
 
 interface EntryKind {

@@ -62,7 +62,8 @@ to be durable, 75 another process holds TARGET's lock.`,
         throw new UsageError('--from DIR is missing: the directory that holds the new content')
       const result = await interruptible(async (signal) => {
         const path = await targetArgument(target)
-        const { readTree } = await import('./read-tree.js')
+        const { readTree, refuseInside } = await import('./read-tree.js')
+        await refuseInside(from, path)
         const { disableCoreDumps, replaceDirectory } = await import('../durable/index.js')
         disableCoreDumps()
         const files = await readTree(from, signal)

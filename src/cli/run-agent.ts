@@ -21,8 +21,8 @@ export async function runAgent(options: LoadOptions, level: LogLevel): Promise<v
   // What is asked for while the agent starts is done when it has; once it ends, nothing is read any more.
   const early = { hangUps: 0 }
   let reload = () => void (early.hangUps += 1)
-  const onHangUp = () => reload()
-  process.on('SIGHUP', onHangUp)
+  // Stays to the very end: a SIGHUP that comes late must not end in another way what ends in order.
+  process.on('SIGHUP', () => reload())
   const configuration = await loadWithFlags(options)
   const daemon = await Daemon.start({
     configuration,
@@ -37,7 +37,6 @@ export async function runAgent(options: LoadOptions, level: LogLevel): Promise<v
   const signal = await ending.signal
   reload = () => {}
   await daemon.stop()
-  process.removeListener('SIGHUP', onHangUp)
   log.info({ signal }, `ended in order after ${signal}`)
   ending.release()
   if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))

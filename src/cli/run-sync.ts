@@ -20,6 +20,8 @@ interface Line {
   /** created, replaced, unchanged; `stale`: whole by its record, the source did not answer; `failed`. */
   readonly outcome: string
   readonly digest: string | null
+  /** Where it is true: the file system is not one on which durability is proven. */
+  readonly unproven?: true
   readonly reason?: string
   readonly message?: string
   readonly changes?: readonly DirectoryChange[]
@@ -91,7 +93,8 @@ function lineOf(
 ): Line {
   const { path, published } = state
   if (attempt?.kind === 'published') {
-    const line = { path, outcome: attempt.outcome, digest: attempt.digest }
+    const { outcome, digest } = attempt
+    const line = { path, outcome, digest, ...(attempt.unproven ? { unproven: true as const } : {}) }
     const pendingHooks = hooks ? pendingHookNames(state) : []
     if (pendingHooks.length === 0) return { ...line, error: undefined }
     return { ...line, pendingHooks, error: new Error(`${path}: hooks have failed`) }

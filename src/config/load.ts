@@ -41,6 +41,7 @@ async function readText(file: string): Promise<string> {
 
 const advice: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
+  EMFILE: 'raise the limit of open files (ulimit -n)',
   EACCES: 'give this user permission to read it',
   ELOOP: 'its symbolic links lead in a circle',
 }

@@ -29,7 +29,7 @@ export interface NamespaceDefault {
 }
 
 export function readNamespace(value: Value): string | undefined {
-  const text = value.text('kube-system')
+  const text = value.name('kube-system')
   if (text === undefined || isNamespace(text)) return text
   return value.wrong(
     `${quote(text)} is not a namespace`,
@@ -68,7 +68,7 @@ export function readReference(
 }
 
 export function readKey(value: Value): string | undefined {
-  const text = value.text('tls.crt')
+  const text = value.name('tls.crt')
   if (text === undefined || isKey(text)) return text
   const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not begin with '..'"
   return value.wrong(`${quote(text)} is not a key`, rule)

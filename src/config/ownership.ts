@@ -57,7 +57,8 @@ export function readOwner(value: Value): Owner | undefined {
   if (text === undefined) return undefined
   const found = /^(\d{1,10}):(\d{1,10})$/.exec(text)
   if (found === null) {
-    if (!/^[^:]+:[^:]+$/.test(text)) return value.wrong(`${quote(text)} is not UID:GID`, example)
+    if (!/^[^:\s]+:[^:\s]+$/.test(text) || /^[-\d]+:[-\d]+$/.test(text))
+      return value.wrong(`${quote(text)} is not UID:GID`, example)
     return value.wrong(`${quote(text)} has a name`, `${example}: the names of a container are not the host's`)
   }
   const [uid, gid] = [Number(found[1]), Number(found[2])]

@@ -6,10 +6,20 @@ import type { Value } from './value.js'
 const longestName = 255
 const longestPath = 4095
 
+/** What a shell or another program would make a path of; taken as it is, each would be a directory of that name. */
+const expansion = [
+  { pattern: /^~(?:[/\w]|$)/, message: "begins with '~', which no shell replaces here" },
+  { pattern: /\$(?:\w|[({])/, message: 'holds a variable, which nothing replaces here' },
+  { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
+]
+
 /** A path of the node, absolute and normalised; a relative one starts at the configuration file's directory. */
 export function readNodePath(value: Value, base: string): string | undefined {
   const text = value.text()
   if (text === undefined) return undefined
+  const expected = expansion.find(({ pattern }) => pattern.test(text))
+  if (expected !== undefined)
+    return value.wrong(`${quote(text)} ${expected.message}`, 'write the path itself')
   const path = resolve(base, text)
   const tooLong = lengthProblem(path)
   return tooLong === undefined ? path : value.wrong(tooLong)

@@ -12,8 +12,7 @@ export function readServer(value: Value): ServerConfiguration | undefined {
   if (address === undefined || text === undefined) return undefined
   const found = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]+)$/.exec(text)
   if (found === null) {
-    const suggestion = isIPv6(text) ? `write ${quote(`[${text}]:10808`)}` : `write as in ${quote(example)}`
-    return address.wrong(`${quote(text)} is not HOST:PORT`, suggestion)
+    return address.wrong(`${quote(text)} is not HOST:PORT`, `write ${meant(text)}`)
   }
   const [, bracketed, plain, digits] = found
   const port = Number(digits)
@@ -28,6 +27,13 @@ export function readServer(value: Value): ServerConfiguration | undefined {
   }
   if (isIP(plain) === 0 && !isHostName(plain)) return address.wrong(`${quote(plain)} is not a host`)
   return { host: plain, port }
+}
+
+/** An IPv6 address needs brackets; the number after its last colon was the port, if what is left is still an address. */
+function meant(text: string): string {
+  const [, host = '', port = ''] = /^(.*):(\d{1,5})$/.exec(text) ?? []
+  if (isIPv6(host)) return quote(`[${host}]:${port}`)
+  return isIPv6(text) ? quote(`[${text}]:10808`) : `as in ${quote(example)}`
 }
 
 /** A name that can be looked up; one of digits and dots alone is a mistyped address. */

@@ -38,9 +38,11 @@ export function readSource(value: Value | undefined, base: string): ReadSource {
 }
 
 function readKubernetes(source: MappingValue, base: string): SourceConfiguration | undefined {
-  const kubernetes = source.field('kubernetes')?.mapping(['kubeconfig', 'context'], {
-    namespace: 'it belongs to source, beside kubernetes',
-  })
+  const kubernetes = source
+    .field('kubernetes', 'write kubernetes: {} for the service account')
+    ?.mapping(['kubeconfig', 'context'], {
+      namespace: 'it belongs to source, beside kubernetes',
+    })
   if (kubernetes === undefined) return undefined
   const kubeconfigValue = kubernetes.field('kubeconfig')
   const kubeconfig = kubeconfigValue && readNodePath(kubeconfigValue, base)

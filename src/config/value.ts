@@ -17,21 +17,36 @@ export class Value {
     return undefined
   }
 
-  /** A string that is not empty and holds no NUL. */
+  /** A string that is not empty and holds no NUL. `example`: what to write, where only a certain form will do. */
   text(example?: string): string | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'string') {
-      const quoted =
-        node.kind === 'scalar' && node.value !== null ? `quote it, ${quote(node.source)}` : undefined
-      return this.wrong(`must be a string, not ${kindOf(node)}`, quoted)
+      return this.wrong(`must be a string, not ${kindOf(node)}`, this.#asText(example))
     }
     if (node.value === '') return this.wrong('is an empty string', example && `write ${quote(example)}`)
     if (node.value.includes('\0')) return this.wrong('holds a NUL character')
     return node.value
   }
 
+  /** What to write in place of a value that is no string. */
+  #asText(example: string | undefined): string | undefined {
+    const { node } = this
+    if (node.kind !== 'scalar' || node.value === null) return undefined
+    return example === undefined ? `quote it, ${quote(node.source)}` : `write as in ${quote(example)}`
+  }
+
+  /** A name, which may be all digits. Like text, for what only needs quotes then. */
+  name(example: string): string | undefined {
+    const { node } = this
+    const isEmpty = node.kind === 'scalar' && node.value === ''
+    return this.text(isEmpty ? example : undefined)
+  }
+
   /** One of a few words. */
   oneOf<Word extends string>(words: readonly Word[]): Word | undefined {
+    const { node } = this
+    if (node.kind !== 'scalar' || typeof node.value !== 'string')
+      return this.wrong(`must be one of ${words.join(', ')}, not ${kindOf(node)}`)
     const text = this.text(words[0])
     if (text === undefined) return undefined
     const found = words.find((word) => word === text)
@@ -43,13 +58,23 @@ export class Value {
   boolean(): boolean | undefined {
     const { node } = this
     if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value
-    return this.wrong(`must be true or false, not ${kindOf(node)}`)
+    // YAML 1.1 had more words for it, and templates put quotes around everything.
+    const word = node.kind === 'scalar' ? String(node.value).toLowerCase() : ''
+    const meant =
+      ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
+    const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
+    return this.wrong(`must be true or false, not ${kindOf(node)}`, suggestion)
   }
 
   integer(minimum: number, maximum: number): number | undefined {
     const { node } = this
     if (node.kind !== 'scalar' || typeof node.value !== 'number' || !Number.isSafeInteger(node.value)) {
-      return this.wrong(`must be a whole number, not ${kindOf(node)}`)
+      const isNumber = node.kind === 'scalar' && typeof node.value === 'number'
+      const isQuoted = node.kind === 'scalar' && /^-?\d{1,15}$/.test(String(node.value))
+      return this.wrong(
+        `must be a whole number, not ${isNumber ? node.source : kindOf(node)}`,
+        isQuoted && !isNumber ? `write ${node.value}, without quotes` : undefined,
+      )
     }
     if (node.value < minimum || node.value > maximum) {
       return this.wrong(`${node.value} is out of range`, `write ${minimum} to ${maximum}`)
@@ -98,13 +123,13 @@ export class MappingValue {
     return this.node.entries.has(name)
   }
 
-  /** The field's value; undefined where it is not given. One that is given without a value is reported. */
-  field(name: string): Value | undefined {
+  /** The field's value; undefined where it is not given. One that is given without a value is reported, with what to do. */
+  field(name: string, todo = 'give it one, or remove the field'): Value | undefined {
     const entry: TreeEntry | undefined = this.node.entries.get(name)
     if (entry === undefined) return undefined
     const place = placeOf(this.value.place, name)
     if (entry.value.kind === 'scalar' && entry.value.value === null) {
-      this.value.problems.add(entry.name, place, 'has no value', 'give it one, or remove the field')
+      this.value.problems.add(entry.name, place, 'has no value', todo)
       return undefined
     }
     return new Value(entry.value, place, this.value.problems)

@@ -7,6 +7,8 @@ import type { Finding, RenderedFile } from './types.js'
 export interface DraftFile extends RenderedFile {
   /** Where it comes from, for messages: `directories[0].contents[1], Secret a/b, key tls.crt`. */
   readonly origin: string
+  /** The object that it comes from; undefined where it was made of several. */
+  readonly reference: ObjectReference | undefined
   /** Of what is published already: nothing that a check finds in it is news. */
   readonly kept: boolean
 }

@@ -85,7 +85,8 @@ function add(
   if (first === undefined) return
   const names = [...new Set(from.map(({ reference }) => describeReference(reference)))]
   const origin = `${place}, of ${names.join(' and ')}`
-  draft.add(path, mode === undefined ? { ...file, origin } : { ...file, origin, mode }, first.reference)
+  const draftFile = { ...file, origin, reference: names.length === 1 ? first.reference : undefined }
+  draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, first.reference)
   for (const one of available) {
     const version = one.state === 'present' ? one.object : one.kept?.recorded
     if (version !== undefined) draft.record(one.reference, version, { combined: path })

@@ -35,7 +35,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   draft.record(reference, object)
   const add = (key: string, bytes: Uint8Array, path: string, mode: number | undefined) => {
     const origin = `${content.place}, ${describeReference(reference)}, key ${key}`
-    const file = { content: bytes, origin, kept: false }
+    const file = { content: bytes, origin, reference, kept: false }
     draft.add(path, mode === undefined ? file : { ...file, mode }, reference)
     draft.record(reference, object, { path })
   }
@@ -88,7 +88,7 @@ function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: rea
     // Another content of the same object took the file already, and it cannot be told which of the two gave it.
     if (file === undefined || (known?.kept === true && known.content === file.content)) continue
     const mode = content.items?.find((item) => within(content, item.path) === path)?.mode
-    const draftFile = { content: file.content, origin, kept: true }
+    const draftFile = { content: file.content, origin, reference, kept: true }
     draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, reference)
     draft.record(reference, kept.recorded, { path })
   }

@@ -56,10 +56,10 @@ function finish(
   const certificates: CertificateDate[] = []
   // Without a prototype: `__proto__` is a key that the API allows.
   const files = Object.create(null) as Record<string, RenderedFile>
-  for (const [path, { content, mode, origin, kept }] of draft.files) {
+  for (const [path, { content, mode, origin, reference, kept }] of draft.files) {
     files[path] = mode === undefined ? { content } : { content, mode }
     const blocks = certificateBlocks(content)
-    if (validate && !kept) findings.push(...checkBlocks(path, blocks, origin))
+    if (validate && !kept) findings.push(...checkBlocks(path, blocks, { origin, reference }))
     const date = certificateDate(path, blocks)
     if (date !== undefined) certificates.push(date)
   }

@@ -1,5 +1,5 @@
 /** Whether what was rendered may be published, and how long its certificates are valid. Messages never hold content. */
-import { describeReference, type KubernetesObject } from '../objects/types.js'
+import { describeReference, type KubernetesObject, type ObjectReference } from '../objects/types.js'
 import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
 import type { CertificateDate, Finding } from './types.js'
 
@@ -34,8 +34,15 @@ export function checkSecret(object: KubernetesObject): Finding[] {
   }))
 }
 
-/** `validate: [certificates]` for one file: every CERTIFICATE block of it must parse. `origin` says where it comes from. */
-export function checkBlocks(path: string, blocks: readonly CertificateBlock[], origin: string): Finding[] {
+/**
+ * `validate: [certificates]` for one file: every CERTIFICATE block of it must parse. `origin` says where it comes from, `reference`
+ * which object it comes from, where that is one.
+ */
+export function checkBlocks(
+  path: string,
+  blocks: readonly CertificateBlock[],
+  { origin, reference }: { readonly origin: string; readonly reference: ObjectReference | undefined },
+): Finding[] {
   return blocks.flatMap(({ line, fault }, index) =>
     fault === undefined
       ? []
@@ -43,6 +50,7 @@ export function checkBlocks(path: string, blocks: readonly CertificateBlock[], o
           {
             reason: 'CertificateInvalid' as const,
             message: `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${fault}`,
+            ...(reference ? { reference } : {}),
           },
         ],
   )

@@ -25,3 +25,23 @@ await t.test('another process that publishes is no error', (t) => {
   t.strictSame(levels, ['info', 'error'])
   t.end()
 })
+
+await t.test('durable is said only of what is proven', (t) => {
+  const lines: string[] = []
+  const log = { ...silent, info: (_: object, message: string) => void lines.push(message) }
+  const published = {
+    ...({ kind: 'published', digest: 'sha256:0', objects: [], warnings: [], certificates: [] } as const),
+    hooks: [],
+  }
+  for (const unproven of [false, true]) {
+    for (const outcome of ['created', 'unchanged'] as const)
+      tell(log, { ...published, outcome, unproven }, circumstances)
+  }
+  t.strictSame(lines, [
+    '/srv/a is created, whole and durable',
+    '/srv/a holds this already, durably',
+    '/srv/a is created, whole for its readers (durability is not proven here)',
+    '/srv/a holds this already',
+  ])
+  t.end()
+})

@@ -1,5 +1,5 @@
 /** The program, run as its users run it: a process of its own. Built by `npm run build`. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
   closeSync,
@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -113,6 +114,17 @@ export class Agent {
     const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')
     const mask = BigInt(`0x${/^SigCgt:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
     return ((mask >> BigInt(constants.signals[name] - 1)) & 1n) === 1n
+  }
+
+  /** Lets it open so many more files than it has open, or as many as before. */
+  limitDescriptors(spare: number | 'as before'): void {
+    const pid = String(this.#child.pid)
+    const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number))
+    let lowest = 0
+    while (open.has(lowest)) lowest++
+    const limit = spare === 'as before' ? 1024 : lowest + spare
+    // The soft limit alone, so that it can be raised again by whoever runs this.
+    execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:`])
   }
 
   /** The exit code, or the signal that ended it. */

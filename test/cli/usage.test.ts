@@ -37,6 +37,21 @@ const monitor = (...args: string[]) => {
 /** Arguments, and what the message must say. All end with exit code 2, and touch nothing. */
 const broken: [string, string[], RegExp][] = [
   ['an unknown command', ['relpace', target], /unknown command 'relpace'[\s\S]*Did you mean replace\?/],
+  [
+    'help of an unknown command',
+    ['help', 'relpace'],
+    /unknown command 'relpace'[\s\S]*Did you mean replace\?/,
+  ],
+  [
+    'a target in --from',
+    ['replace', join(good, 'new', 'x'), '--from', good],
+    /is inside --from .*good: name a target outside/,
+  ],
+  [
+    'a target in --from, by a link',
+    ['replace', join(at('link'), 'x'), '--from', good],
+    /link\/x is inside --from/,
+  ],
   ['no command', [], /Usage: holdfast/],
   [
     'an unknown flag',
@@ -74,7 +89,7 @@ const broken: [string, string[], RegExp][] = [
   ['a log level that nobody knows', replace('--log-level', 'loud'), /Allowed choices are debug, info, warn/],
   ['the root as a target', ['replace', '/', '--from', good], /must end in a name|root directory/],
   ['a target that ends in ..', ['replace', `${target}/..`, '--from', good], /must end in a name/],
-  ['an empty target', ['replace', '', '--from', good], /target must be a path/],
+  ['an empty target', ['replace', '', '--from', good], /the path is empty/],
   ['write without a file', ['write'], /missing required argument 'file'/],
   ['write to a target that ends in .', ['write', `${target}/.`], /must end in a name/],
   ['write with a bad mode', ['write', target, '--mode', 'x'], /octal mode/],
@@ -91,7 +106,11 @@ const broken: [string, string[], RegExp][] = [
   ['sync with a bad time', ['sync', '--config', 'x', '--timeout', 'soon'], /duration with units/],
   ['verify without a configuration', ['verify'], /--config FILE is missing/],
   ['verify with a directory', ['verify', '--config', root], /regular file/],
-  ['install without anything', ['install'], /--revision, --namespace, --pod, --configmaps are missing/],
+  [
+    'install without anything',
+    ['install'],
+    /--revision, --namespace, .* are missing; to install from files, name/,
+  ],
   ['install with an unknown flag', ['install', '--revison=6'], /'--revison=6'[\s\S]*Did you mean --revision/],
   ['install with a revision by hash', ['install', '--revision=3f2'], /whole number from 0 to 2147483647/],
   ['install with a name that climbs out', ['install', '--pod=../x'], /name that Kubernetes allows/],
@@ -149,6 +168,7 @@ await t.test(
     }
     const rbac = await holdfast(['rbac', 'install', '--help'])
     t.match(rbac, { code: 0, stdout: /^Usage: holdfast rbac install/ })
+    t.equal((await holdfast(['help', 'rbac', 'install'])).stdout, rbac.stdout)
     t.match(rbac.stdout, /Example:\n {2}/)
     t.match(stdout, /static pods/)
     t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)

@@ -57,6 +57,48 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'name: SIGFOO',
     '17:25: directories[0].afterPublish[0].signal.name: "SIGFOO" is not a signal: write as in "SIGHUP", "SIGUSR1"',
   ),
+  broken(
+    'a path that only a shell understands',
+    path,
+    'path: ~/certs',
+    `7:11: directories[0].path: "~/certs" begins with '~', which no shell replaces here: write the path itself`,
+  ),
+  broken(
+    'a path with a variable',
+    path,
+    'path: /srv/${NODE}/certs',
+    '7:11: directories[0].path: "/srv/${NODE}/certs" holds a variable, which nothing replaces here: write the path itself',
+  ),
+  broken(
+    'a path as a URL',
+    path,
+    'path: file:///srv/certs',
+    '7:11: directories[0].path: "file:///srv/certs" is a URL: write the path itself',
+  ),
+  broken(
+    'a choice of words, answered with another kind of value',
+    path,
+    `${path}\n    publish: true`,
+    '8:14: directories[0].publish: must be one of exchange, symlink, not a boolean',
+  ),
+  broken(
+    'no, as YAML 1.1 had it',
+    path,
+    `${path}\n    adopt: no`,
+    '8:12: directories[0].adopt: must be true or false, not a string: write false, without quotes',
+  ),
+  broken(
+    'an IPv6 address and its port, without brackets',
+    address,
+    '"::1:80"',
+    '20:20: server.address: "::1:80" is not HOST:PORT: write "[::1]:80"',
+  ),
+  broken(
+    'a negative owner',
+    path,
+    `${path}\n    owner: "-1:0"`,
+    '8:12: directories[0].owner: "-1:0" is not UID:GID: write numbers, as in "0:0"',
+  ),
   // The document.
   broken('nothing at all', sound, '', '1:1: is empty: it must hold an AgentConfiguration'),
   broken('comments only', sound, '# nothing\n', '1:1: is empty: it must hold an AgentConfiguration'),
@@ -222,7 +264,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'kubernetes without a value',
     source,
     'kubernetes:',
-    '5:3: source.kubernetes: has no value: give it one, or remove the field',
+    '5:3: source.kubernetes: has no value: write kubernetes: {} for the service account',
   ),
   broken(
     'kubeconfig beside kubernetes',
@@ -382,7 +424,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'adopt as a word',
     mode,
     'adopt: "yes"',
-    '8:12: directories[0].adopt: must be true or false, not a string',
+    '8:12: directories[0].adopt: must be true or false, not a string: write true, without quotes',
   ),
   broken(
     'validate misspelt',
@@ -775,7 +817,13 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'retries as a string',
     hook,
     `${hook}\n        retries: "3"`,
-    '18:18: directories[0].afterPublish[0].retries: must be a whole number, not a string',
+    '18:18: directories[0].afterPublish[0].retries: must be a whole number, not a string: write 3, without quotes',
+  ),
+  broken(
+    'retries as a fraction',
+    hook,
+    `${hook}\n        retries: 1.5`,
+    '18:18: directories[0].afterPublish[0].retries: must be a whole number, not 1.5',
   ),
   // Server.
   broken(
@@ -836,7 +884,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
       '8:11: directories[0].mode: 0755 is a number (755 in YAML 1.2): write it as a string, "0755"',
       '11:15: directories[0].contents[0].into: "../x" climbs with \'..\': name a path inside the target',
       '17:25: directories[0].afterPublish[0].signal.name: "SIGHUB" is not a signal: did you mean "SIGHUP"?',
-      '20:20: server.address: must be a string, not a number: quote it, "10808"',
+      '20:20: server.address: must be a string, not a number: write as in "127.0.0.1:10808"',
     ],
   },
 ]

@@ -30,8 +30,9 @@ function refused(data: Data): string[] {
   const body = Object.values(data)
     .flatMap((content) => content.toString().split('\n'))
     .filter((line) => line.length > 15 && !line.startsWith('-----'))
-  return rendering.findings.map(({ reason, message }) => {
+  return rendering.findings.map(({ reason, message, reference }) => {
     t.equal(reason, 'CertificateInvalid')
+    t.same(reference, a, 'whose fault it is')
     t.notOk(
       body.some((line) => message.includes(line)),
       'no content',
@@ -212,5 +213,18 @@ await t.test('dates warn, and never block', (t) => {
       message: /^tls.crt: a certificate is not valid before .*: is this node's clock right\?$/,
     },
   ])
+  t.end()
+})
+
+await t.test('a bad block of a combined file is the fault of its object, where that is one', (t) => {
+  const bad = certificate.replace('END', 'ENDE')
+  const faultOf = (...from: Parameters<typeof combine>[1]) => {
+    const directory = directoryOf([combine('all.pem', from)], { validate: ['certificates'] })
+    const latest = lookup([present(a, { 'ca.crt': bad }), present(b, { 'ca.crt': certificate })])
+    const rendering = render(directory, latest, () => undefined, now)
+    return rendering.ready ? [] : rendering.findings.map(({ reference }) => reference)
+  }
+  t.same(faultOf([a, 'ca.crt']), [a])
+  t.same(faultOf([b, 'ca.crt'], [a, 'ca.crt']), [undefined], 'it cannot be told which')
   t.end()
 })

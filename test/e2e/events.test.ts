@@ -109,7 +109,7 @@ await t.test(
     const onNode = await event('Published', name)
     t.match(onNode, {
       metadata: { namespace: 'default' },
-      ...{ type: 'Normal', action: 'Publish', note: `${target} is created, whole and durable` },
+      ...{ type: 'Normal', action: 'Publish', note: `${target} is created, whole` },
       ...{ reportingController: 'holdfast.dev/agent', reportingInstance: name },
       regarding: { kind: 'Node', uid: name },
     })
