@@ -61,8 +61,8 @@ await t.test('created with kubectl, then updated: published whole, and told ever
   t.match(status.digest, /^sha256:[0-9a-f]{64}$/)
   await agent.condition(target, 'Fresh', 'True')
   t.equal(await agent.metric('holdfast_publishes_total', { directory: target }), publishes + 1)
-  t.equal(agent.told('Published').length, 2)
   t.equal(await agent.stop(), 0, 'SIGTERM is answered with exit code 0')
+  t.equal(agent.told('Published').length, 2)
   t.strictSame(leftovers(target), [])
 })
 

@@ -38,8 +38,15 @@ await t.test('the API server is killed in mid-watch and started again', async (t
   await cluster.api.start()
   await namespace.putSecret('a', { key: '2' })
   await until('the update is on the disk', () => readPublished(target, 'key') === '2')
-  t.ok((await agent.metric('holdfast_last_confirmed_timestamp_seconds', { directory: target })) > confirmed)
-  t.ok(Date.parse((await agent.status(target)).confirmedAt) / 1000 > confirmed)
+  await until(
+    'the metric tells of a newer confirmation',
+    async () =>
+      (await agent.metric('holdfast_last_confirmed_timestamp_seconds', { directory: target })) > confirmed,
+  )
+  await until(
+    'the status tells of a newer confirmation',
+    async () => Date.parse((await agent.status(target)).confirmedAt) / 1000 > confirmed,
+  )
 })
 
 await t.test('while the API server is away, status says so', async (t) => {
