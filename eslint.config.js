@@ -30,8 +30,7 @@ const dynamicImport = (pattern) => `ImportExpression[source.value=/${pattern.rep
  */
 const lateImport = {
   selector: 'ImportExpression:not([source.value=/^node:/])',
-  message:
-    'A module that cannot be loaded once never can: import it at the top, or see to it that the start loads it.',
+  message: 'A module that cannot be loaded once never can: import it at the top, or see to it that the start loads it.',
 }
 const early = ['src/durable', 'src/objects', 'src/directories', 'src/agent']
 
@@ -84,10 +83,7 @@ export default tseslint.config(
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/restrict-template-expressions': [
-        'error',
-        { allowNumber: true, allowBoolean: true },
-      ],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-non-null-assertion': 'error',
       '@typescript-eslint/switch-exhaustiveness-check': 'error',

@@ -21,9 +21,7 @@ type Files = Record<string, Uint8Array>
 /** `count` files of 4 KiB, other ones in every round. */
 function content(count: number, round: number): Files {
   const names = Array.from({ length: count }, (_, index) => `file-${String(index).padStart(4, '0')}`)
-  return Object.fromEntries(
-    names.map((name) => [name, Buffer.alloc(fileBytes, `${name} of round ${round}\n`)]),
-  )
+  return Object.fromEntries(names.map((name) => [name, Buffer.alloc(fileBytes, `${name} of round ${round}\n`)]))
 }
 
 function prepare(target: string, files: Files): void {
@@ -48,9 +46,7 @@ export async function contestOneDirectory(
   rounds: number,
   comparedRounds = rounds,
 ): Promise<Contest> {
-  const [ours, compared] = ['holdfast', 'library-go'].map((name) =>
-    join(disk.mountPoint, `${name}-${count}`, 'target'),
-  )
+  const [ours, compared] = ['holdfast', 'library-go'].map((name) => join(disk.mountPoint, `${name}-${count}`, 'target'))
   if (ours === undefined || compared === undefined) throw new Error('two targets')
   for (const target of [ours, compared]) prepare(target, content(count, 0))
   const contest: Contest = { ours: [], compared: [] }

@@ -4,24 +4,11 @@
  * directory is synced; after the exchange both parents are synced. Synchronous calls, which are Node's fastest for work
  * that is done one call after the other.
  */
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  rmdirSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, rmdirSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { exchangePaths } from '../test/disk/libc.js'
 
-export function replaceInLibraryGoOrder(
-  target: string,
-  staging: string,
-  files: Record<string, Uint8Array>,
-): void {
+export function replaceInLibraryGoOrder(target: string, staging: string, files: Record<string, Uint8Array>): void {
   mkdirSync(target, { recursive: true, mode: 0o755 })
   mkdirSync(staging, { recursive: true, mode: 0o700 })
   for (const [name, content] of Object.entries(files)) {

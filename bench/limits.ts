@@ -73,13 +73,7 @@ export function judge(
   const failures: string[] = []
   const remarks: string[] = []
   // Written so that a figure that is not a number fails.
-  const demand = (
-    told: string[],
-    what: string,
-    figure: number,
-    limit: number | undefined,
-    digits: number,
-  ): void => {
+  const demand = (told: string[], what: string, figure: number, limit: number | undefined, digits: number): void => {
     if (limit === undefined || figure <= limit) return
     told.push(`${what}: ${figure.toFixed(digits)}, at most ${limit.toFixed(digits)}`)
   }

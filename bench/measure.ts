@@ -21,9 +21,7 @@ export async function costOf(disk: Disk, task: () => void | Promise<void>): Prom
   const flushes = (await disk.counts()).flushes - before.disk
   const kernelFlushes = disk.kernelFlushes() - before.kernel
   if (flushes !== kernelFlushes) {
-    throw new Error(
-      `the disk counted ${flushes} flushes, the kernel ${kernelFlushes}: something else uses the disk`,
-    )
+    throw new Error(`the disk counted ${flushes} flushes, the kernel ${kernelFlushes}: something else uses the disk`)
   }
   return { flushes, milliseconds }
 }

@@ -21,9 +21,7 @@ const longCount = 200
 const { rounds, flushTime, fileSystems, brief, json, check } = options()
 const missing = await missingForDisk(fileSystems)
 if (missing.length > 0) {
-  console.error(
-    `bench: this needs ${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`,
-  )
+  console.error(`bench: this needs ${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`)
   process.exit(2)
 }
 await enterPrivateMounts()
@@ -89,10 +87,7 @@ async function measure(fileSystem: FileSystem): Promise<void> {
 }
 
 /** What else the machine does only ever adds flushes and time: what breaks a limit is measured again before it is believed. */
-async function judged(
-  contest: (on: Disk) => Promise<Contest>,
-  verdict: (contest: Contest) => Result,
-): Promise<void> {
+async function judged(contest: (on: Disk) => Promise<Contest>, verdict: (contest: Contest) => Result): Promise<void> {
   for (let take = 1; ; take++) {
     if (!disk) throw new Error('there is no disk')
     const result = verdict(await contest(disk))
@@ -146,8 +141,7 @@ function options(): {
 
 function positive(name: string, text: string): number {
   const value = Number(text)
-  if (!Number.isInteger(value) || value < 1)
-    throw new Error(`${name} takes a whole number from 1, not ${text}`)
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${name} takes a whole number from 1, not ${text}`)
   return value
 }
 

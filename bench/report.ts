@@ -1,19 +1,7 @@
 /** The results as a table for a terminal. */
 import type { Result } from './limits.js'
 
-const head = [
-  'file system',
-  'what',
-  'flushes',
-  'limit',
-  'ms',
-  'beside',
-  'flushes',
-  'ms',
-  'faster',
-  'limit',
-  '',
-]
+const head = ['file system', 'what', 'flushes', 'limit', 'ms', 'beside', 'flushes', 'ms', 'faster', 'limit', '']
 
 /** Flushes and factors without needless decimals. */
 function short(value: number): string {

@@ -128,24 +128,13 @@ export class AioContext {
       view.setUint32(at + 20, descriptors[first + slot] ?? -1, true)
     }
     // The kernel copies the requests before the call returns, so the slots are free again for the next submission.
-    const { result, errno } = await callAsync(
-      ioSubmit,
-      submitNumber,
-      this.#context,
-      count,
-      this.#pointers.address,
-    )
+    const { result, errno } = await callAsync(ioSubmit, submitNumber, this.#context, count, this.#pointers.address)
     if (result > 0) return result
     return new SystemError('io_submit', errno, undefined)
   }
 
   /** Waits for at least `minimum` completions; how many of this barrier's arrived. */
-  async #collect(
-    minimum: number,
-    maximum: number,
-    barrier: number,
-    outcomes: SyncOutcome[],
-  ): Promise<number> {
+  async #collect(minimum: number, maximum: number, barrier: number, outcomes: SyncOutcome[]): Promise<number> {
     const { result, errno } = await callAsync(
       ioGetevents,
       geteventsNumber,

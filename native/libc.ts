@@ -57,10 +57,7 @@ export async function callAsync(
 }
 
 /** Calls at once, on this thread: only for calls that cannot wait for a disk. */
-export function callNow(
-  fn: LibcFunction,
-  ...args: (number | bigint | string | Uint8Array | null)[]
-): CallResult {
+export function callNow(fn: LibcFunction, ...args: (number | bigint | string | Uint8Array | null)[]): CallResult {
   const result = fn(...args)
   return { result, errno: koffi.errno() }
 }

@@ -27,13 +27,6 @@ async function readAttribute(fd: number, name: string, size: number): Promise<Ui
 
 /** fsetxattr(2). Throws SystemError. */
 export async function setAttribute(fd: number, name: string, value: Uint8Array): Promise<void> {
-  const { result, errno } = await callAsync(
-    fsetxattr,
-    checkDescriptor(fd),
-    checkPath(name),
-    value,
-    value.length,
-    0,
-  )
+  const { result, errno } = await callAsync(fsetxattr, checkDescriptor(fd), checkPath(name), value, value.length, 0)
   if (result !== 0) throw new SystemError('fsetxattr', errno, undefined)
 }

@@ -29,10 +29,7 @@ export type {
  * new content survives a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible;
  * with TypeError or RangeError, nothing touched, where the request is malformed.
  */
-export async function replaceDirectory(
-  target: string,
-  options: ReplaceDirectoryOptions,
-): Promise<ReplaceResult> {
+export async function replaceDirectory(target: string, options: ReplaceDirectoryOptions): Promise<ReplaceResult> {
   return durable.replaceDirectory(target, checkFields('options', options, directoryFields))
 }
 

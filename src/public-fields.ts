@@ -32,9 +32,7 @@ function checkFiles(place: string, files: unknown): void {
     if (typeof value === 'string' || value instanceof Uint8Array) continue
     if (isPlainObject(value)) checkFields(`${place}[${JSON.stringify(path)}]`, value, ['content', 'mode'])
     else {
-      throw new TypeError(
-        `${place}[${JSON.stringify(path)}] must be a string, a Uint8Array, or { content, mode }`,
-      )
+      throw new TypeError(`${place}[${JSON.stringify(path)}] must be a string, a Uint8Array, or { content, mode }`)
     }
   }
 }

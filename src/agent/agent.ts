@@ -61,10 +61,7 @@ export class Agent {
     this.#retired = new Retired(options.log)
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      options.log.error(
-        { reason: 'PublishFailed', operations: [...batch.keys()] },
-        `a fault of holdfast: ${message}`,
-      )
+      options.log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, `a fault of holdfast: ${message}`)
     }
     this.#publications = new Queue({ runs: 'batch', failed, run: (batch) => this.#publish(batch) })
     this.#hooks = new Queue({
@@ -190,10 +187,7 @@ export class Agent {
     this.#hooks.forget(hooksOperation(path))
     this.states.remove(path)
     this.#options.metrics.forget(path)
-    this.#options.log.info(
-      { directory: path },
-      `${path} is not configured any more: it stays on the disk as it is`,
-    )
+    this.#options.log.info({ directory: path }, `${path} is not configured any more: it stays on the disk as it is`)
   }
 
   #due(state: DirectoryState, cause: string): void {

@@ -24,8 +24,7 @@ export function transition(
   now: Date,
 ): Condition {
   const { status, reason, message } = verdict
-  if (previous?.status !== status)
-    return { type, status, reason, message, lastTransitionTime: now.toISOString() }
+  if (previous?.status !== status) return { type, status, reason, message, lastTransitionTime: now.toISOString() }
   if (previous.reason === reason && previous.message === message) return previous
   return { type, status, reason, message, lastTransitionTime: previous.lastTransitionTime }
 }

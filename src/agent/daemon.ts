@@ -151,9 +151,7 @@ export class Daemon {
   }
 
   /** Binds a new address, beside the one that is served, before anything else is put in force; undefined where it stays. */
-  async #bind(
-    after: ServerConfiguration | undefined,
-  ): Promise<{ server: HealthServer | undefined } | undefined> {
+  async #bind(after: ServerConfiguration | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined
     if (after && !this.#metrics) throw new Error('server was added, which takes a restart')
@@ -173,12 +171,9 @@ export class Daemon {
         metrics: () => this.#exposeMetrics(),
       })
     } catch (error) {
-      throw new Error(
-        `server.address ${address.host}:${address.port}: ${messageOf(error)}; ${adviceFor(error)}`,
-        {
-          cause: error,
-        },
-      )
+      throw new Error(`server.address ${address.host}:${address.port}: ${messageOf(error)}; ${adviceFor(error)}`, {
+        cause: error,
+      })
     }
   }
 

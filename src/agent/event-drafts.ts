@@ -44,10 +44,7 @@ export function eventsOf(attempt: Attempt, circumstances: Circumstances, reporte
     case 'incomplete':
       return refused(attempt.findings, circumstances.directory, reporter)
     case 'published':
-      return [
-        ...publication(attempt, circumstances, reporter),
-        ...expired(attempt, circumstances.directory, reporter),
-      ]
+      return [...publication(attempt, circumstances, reporter), ...expired(attempt, circumstances.directory, reporter)]
   }
 }
 
@@ -109,14 +106,7 @@ function refused(findings: readonly Finding[], directory: string, reporter: Repo
     // A source that does not answer is nothing about the object, and many nodes may have met it at once.
     reference === undefined || reason === 'SourceUnavailable'
       ? []
-      : [
-          onObject(
-            reference,
-            reporter.uid(reference),
-            reason,
-            `${message} (${directory} on ${reporter.place})`,
-          ),
-        ],
+      : [onObject(reference, reporter.uid(reference), reason, `${message} (${directory} on ${reporter.place})`)],
   )
   return [...onNode(first.reason, `${directory}: ${messages}`, reporter), ...objects]
 }

@@ -82,14 +82,10 @@ export interface Planned {
 }
 
 /** Tells what a pass would do; writes nothing. */
-export async function dryPass(
-  configuration: AgentConfiguration,
-  options: OnePassOptions,
-): Promise<Planned[]> {
+export async function dryPass(configuration: AgentConfiguration, options: OnePassOptions): Promise<Planned[]> {
   return withSource(configuration, options, async ({ states, source }) => {
     const planned: Planned[] = []
-    for (const state of states)
-      planned.push({ state, plan: await plan(state, source, options.requireProven) })
+    for (const state of states) planned.push({ state, plan: await plan(state, source, options.requireProven) })
     return planned
   })
 }

@@ -26,10 +26,7 @@ export async function renderFrom(configuration: DirectoryConfiguration, latest: 
  * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read. Whether it
  * stays is the renderer's matter.
  */
-async function keptObjects(
-  configuration: DirectoryConfiguration,
-  latest: Latest,
-): Promise<Map<string, KeptObject>> {
+async function keptObjects(configuration: DirectoryConfiguration, latest: Latest): Promise<Map<string, KeptObject>> {
   const kept = new Map<string, KeptObject>()
   const missing = referencesOf(configuration).filter((reference) => {
     const observation = latest(reference)

@@ -25,10 +25,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
 
   const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
-  const publishes = counter('holdfast_publishes_total', 'Publications by what became of them.', [
-    'directory',
-    'result',
-  ])
+  const publishes = counter('holdfast_publishes_total', 'Publications by what became of them.', ['directory', 'result'])
   const durations = histogram(
     'holdfast_publish_duration_seconds',
     'From the moment a publication was due until it was durable.',
@@ -54,11 +51,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'When the source last confirmed that what is published is current; 0: never.',
     ['directory'],
   )
-  const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', [
-    'directory',
-    'hook',
-    'result',
-  ])
+  const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])
   const notAfter = gauge(
     'holdfast_certificate_not_after_timestamp_seconds',
     'When the certificates of a file end; directory "" is the agent itself.',

@@ -35,8 +35,7 @@ export async function publish(
   for (const configuration of configurations) {
     const rendering = await prepare(configuration, options.latest)
     if ('kind' in rendering) attempts.set(configuration.path, rendering)
-    else if (!rendering.ready)
-      attempts.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
+    else if (!rendering.ready) attempts.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
     else
       ready.push({
         configuration,
@@ -53,8 +52,7 @@ export async function publish(
   options.barrier((performance.now() - began) / 1000)
   ready.forEach(({ configuration, rendering }, index) => {
     const result = results[index]
-    if (result)
-      attempts.set(configuration.path, attemptFrom(result, rendering, configuration, options.signal))
+    if (result) attempts.set(configuration.path, attemptFrom(result, rendering, configuration, options.signal))
   })
   return attempts
 }

@@ -77,10 +77,7 @@ export async function publishBatch(batch: Batch, options: PublisherOptions): Pro
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
-async function isDue(
-  { state, causes: why, operation }: Work,
-  { log, metrics }: PublisherOptions,
-): Promise<boolean> {
+async function isDue({ state, causes: why, operation }: Work, { log, metrics }: PublisherOptions): Promise<boolean> {
   if (!why.includes(causes.driftCheck)) return true
   await notice(state, operation, { log, metrics })
   const onlyCompare = why.every((cause) => cause === causes.driftCheck)
@@ -101,10 +98,7 @@ export async function notice(
     state.drift = await compare(state)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    log.error(
-      { reason: 'PublishFailed', ...fields },
-      `${state.path} cannot be compared with its record: ${message}`,
-    )
+    log.error({ reason: 'PublishFailed', ...fields }, `${state.path} cannot be compared with its record: ${message}`)
   }
   if (state.drift !== undefined && known === undefined) {
     metrics.drift(state.path)
@@ -131,8 +125,7 @@ async function finish(work: Work, attempt: Attempt, options: PublisherOptions): 
   const verdict = publishedVerdict(attempt, state.whole)
   if (verdict !== undefined) {
     const { message } = verdict
-    const suffix =
-      state.drift === undefined ? '' : `; the disk differs from what was published: ${state.drift}`
+    const suffix = state.drift === undefined ? '' : `; the disk differs from what was published: ${state.drift}`
     state.setPublished({ ...verdict, message: message + suffix }, new Date())
   }
   if (attempt.kind === 'published') {

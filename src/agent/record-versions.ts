@@ -34,10 +34,7 @@ export async function recordVersions(
     state.recordedAt = now
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    log.warn(
-      { directory: path },
-      `${path}: the newest versions of its objects could not be recorded: ${message}`,
-    )
+    log.warn({ directory: path }, `${path}: the newest versions of its objects could not be recorded: ${message}`)
   }
 }
 

@@ -11,10 +11,7 @@ export interface ConfigurationChange {
 }
 
 /** Compares two configurations. Where a directory stands in the file does not matter. */
-export function configurationChange(
-  before: AgentConfiguration,
-  after: AgentConfiguration,
-): ConfigurationChange {
+export function configurationChange(before: AgentConfiguration, after: AgentConfiguration): ConfigurationChange {
   const known = new Map(before.directories.map((directory) => [directory.path, directory]))
   const paths = new Set(after.directories.map(({ path }) => path))
   return {

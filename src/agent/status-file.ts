@@ -54,9 +54,6 @@ function isCondition(value: unknown): value is Condition {
   )
 }
 
-function hasFields<Name extends string>(
-  value: unknown,
-  names: readonly Name[],
-): value is Record<Name, unknown> {
+function hasFields<Name extends string>(value: unknown, names: readonly Name[]): value is Record<Name, unknown> {
   return typeof value === 'object' && value !== null && names.every((name) => name in value)
 }

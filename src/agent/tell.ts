@@ -51,10 +51,7 @@ export function tell(log: Log, attempt: Attempt, circumstances: Circumstances): 
       const details = { reason, ...fields, outcome, digest, objects: attempt.objects.map(withoutPaths) }
       log.info(details, sentence(directory, attempt, repaired ? drift : undefined))
       for (const { kind, namespace, name } of removed) {
-        log.info(
-          { reason: 'Removed', ...fields },
-          `${directory}: ${kind} ${namespace}/${name} is published no more`,
-        )
+        log.info({ reason: 'Removed', ...fields }, `${directory}: ${kind} ${namespace}/${name} is published no more`)
       }
       for (const warning of warnings) {
         log.warn({ reason: warning.reason, ...fields }, `${directory}: ${warning.message}`)

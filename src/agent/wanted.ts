@@ -13,10 +13,7 @@ export function wantedObjects(states: Iterable<DirectoryState>): WantedObject[] 
       )
       const key = describeReference(reference)
       const known = wanted.get(key)?.published
-      const newest = newer(
-        known,
-        published && { uid: published.uid, resourceVersion: published.resourceVersion },
-      )
+      const newest = newer(known, published && { uid: published.uid, resourceVersion: published.resourceVersion })
       wanted.set(key, newest ? { reference, published: newest } : { reference })
     }
   }

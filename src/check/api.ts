@@ -25,10 +25,7 @@ export interface ApiOptions {
 type KubernetesSource = Extract<SourceConfiguration, { type: 'kubernetes' }>
 
 /** Whether the API server can be reached, takes our credentials, and allows what the configuration needs. */
-export async function apiVerdicts(
-  { kubeconfig, context }: KubernetesSource,
-  options: ApiOptions,
-): Promise<Verdict[]> {
+export async function apiVerdicts({ kubeconfig, context }: KubernetesSource, options: ApiOptions): Promise<Verdict[]> {
   let access
   let snapshot
   try {
@@ -53,10 +50,7 @@ export async function apiVerdicts(
   } catch (error) {
     options.signal.throwIfAborted()
     if (!(error instanceof ConnectionError)) throw error
-    return [
-      ...verdicts,
-      fault('reachable', error.message, 'see whether the API server is well, and check again'),
-    ]
+    return [...verdicts, fault('reachable', error.message, 'see whether the API server is well, and check again')]
   } finally {
     await api.close()
   }
@@ -66,10 +60,7 @@ function clockVerdicts({ certificate, authority }: AccessSnapshot, now: Date): V
   const [own, others] = [certificate?.chain, authority].map((pem, index) =>
     pem === undefined
       ? []
-      : validitiesOf(
-          index === 0 ? 'the client certificate' : "the authority's certificate",
-          Buffer.from(pem),
-        ),
+      : validitiesOf(index === 0 ? 'the client certificate' : "the authority's certificate", Buffer.from(pem)),
   )
   return [
     clockVerdict('client certificate', own ?? [], now),

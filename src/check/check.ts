@@ -39,10 +39,7 @@ const apiServer = 'API server'
 const defaultNamespace = 'default'
 
 /** Everything that was looked at, in the order: directories, state, this process, the source. */
-export async function checkNode(
-  configuration: AgentConfiguration,
-  options: CheckOptions,
-): Promise<Finding[]> {
+export async function checkNode(configuration: AgentConfiguration, options: CheckOptions): Promise<Finding[]> {
   const { directories, requireProven, stateDirectory } = configuration
   const { signal, lockTimeout } = options
   const coreDumps = coreDumpVerdict()
@@ -75,11 +72,7 @@ export async function checkNode(
   return findings
 }
 
-async function sourceFindings(
-  configuration: AgentConfiguration,
-  options: CheckOptions,
-  now: Date,
-): Promise<Finding[]> {
+async function sourceFindings(configuration: AgentConfiguration, options: CheckOptions, now: Date): Promise<Finding[]> {
   const { source, directories, file } = configuration
   const under = (subject: string) => (verdict: Verdict) => ({ subject, ...verdict })
   if (source.type === 'files') {

@@ -162,8 +162,7 @@ class DirectoryCheck {
           `put ${path} on ext4, xfs or btrfs`,
         )
       }
-      const doing =
-        step === 'create' ? 'nothing can be made beside the target' : 'two names cannot be exchanged'
+      const doing = step === 'create' ? 'nothing can be made beside the target' : 'two names cannot be exchanged'
       return fault('exchange', `${doing}: ${failure.message}`, adviceFor(code))
     }
     if (left.length > 0) {

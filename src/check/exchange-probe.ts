@@ -17,11 +17,7 @@ const tries = 3
  * Exchanges two empty directories that it makes beside the target, and removes them. Their names are those of staging: what a
  * kill leaves of them goes with the next recovery. The target itself is not touched.
  */
-export async function probeExchange(
-  fs: FileSystem,
-  parent: Descriptor,
-  names: TargetNames,
-): Promise<ProbeOutcome> {
+export async function probeExchange(fs: FileSystem, parent: Descriptor, names: TargetNames): Promise<ProbeOutcome> {
   let outcome: ProbeOutcome
   let tried = 0
   do {

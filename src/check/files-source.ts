@@ -21,9 +21,7 @@ export async function filesVerdicts(
   try {
     stamps = (await lookAt(directory)).stamps
   } catch (error) {
-    return [
-      fault('files', fileFault(directory, error).message, 'make it readable, or correct source.files.path'),
-    ]
+    return [fault('files', fileFault(directory, error).message, 'make it readable, or correct source.files.path')]
   }
   const catalog = new Catalog()
   const verdicts: Verdict[] = []
@@ -50,8 +48,7 @@ function objectVerdicts(catalog: Catalog, wanted: readonly WantedReference[]): V
     const name = describeReference(reference)
     const { observation } = catalog.answer(reference, undefined)
     if (observation.state === 'present') there.push(name)
-    else if (observation.state === 'unknown')
-      verdicts.push(fault('objects', observation.message, 'correct the files'))
+    else if (observation.state === 'unknown') verdicts.push(fault('objects', observation.message, 'correct the files'))
     else if (optional) there.push(`${name} (optional, absent)`)
     else {
       const advice = 'add it: the directories that need it are not published before'

@@ -83,9 +83,6 @@ export function flushVerdict(mount: MountDetails, disk: Disk | undefined): Verdi
   }
   if (cache === undefined) return undefined
   return cache === 'write through'
-    ? ok(
-        'flushes',
-        `${name} says that it has no cache to flush (write through); a hypervisor may say so wrongly`,
-      )
+    ? ok('flushes', `${name} says that it has no cache to flush (write through); a hypervisor may say so wrongly`)
     : ok('flushes', `are sent to ${name} (${cache} cache)`)
 }

@@ -26,10 +26,7 @@ async function verdictOf(hook: Hook, identity: Identity): Promise<Verdict> {
   }
 }
 
-async function signalVerdict(
-  { pidFile }: Extract<Hook, { type: 'signal' }>,
-  identity: Identity,
-): Promise<Verdict> {
+async function signalVerdict({ pidFile }: Extract<Hook, { type: 'signal' }>, identity: Identity): Promise<Verdict> {
   if (await pidNamespaceIsOwn()) {
     return fault(
       'hook',
@@ -78,11 +75,7 @@ function killVerdict(identity: Identity, process: { readonly uid: number } | und
 async function execVerdict(program: string): Promise<Verdict> {
   const kind = await statusOf(program)
   if (kind === undefined) {
-    return fault(
-      'hook',
-      `there is no ${program} here`,
-      'put it into the image, mount it, or use a signal or http hook',
-    )
+    return fault('hook', `there is no ${program} here`, 'put it into the image, mount it, or use a signal or http hook')
   }
   if (kind !== 'file') return fault('hook', `${program} is not a file`, 'name a program')
   try {

@@ -30,13 +30,8 @@ export function mountVerdict(mount: MountDetails, root = rootMount()): Verdict {
 }
 
 /** Whether the guarantees about power cuts are proven on this file system. */
-export function typeVerdict(
-  { type, options }: MountDetails,
-  proven: boolean,
-  requireProven: boolean,
-): Verdict {
-  if (proven)
-    return ok('file system', `${type}${type === 'ext4' ? ' with its journal' : ''}: durability is proven`)
+export function typeVerdict({ type, options }: MountDetails, proven: boolean, requireProven: boolean): Verdict {
+  if (proven) return ok('file system', `${type}${type === 'ext4' ? ' with its journal' : ''}: durability is proven`)
   const off = options.find((option) => option === 'nobarrier' || option === 'barrier=0')
   const why = type !== 'ext4' ? '' : off === undefined ? ' without a journal' : ` with ${off}`
   const found = `${type}${why}: durability is not proven, a power cut may undo or tear what was published`

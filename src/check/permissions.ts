@@ -66,8 +66,7 @@ function verdictsFor(permission: Permission, answers: readonly Answered[], file:
     const unknown = refused.every(([, answer]) => answer.allowed === undefined)
     if (unknown) verdicts.push(warn('permission', found, 'check again'))
     else if (purpose === 'objects') verdicts.push(fault('permission', found, advice(file)))
-    else
-      verdicts.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
+    else verdicts.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
   }
   if (allowed.length === 0) return verdicts
   const which = listed(allowed.filter((name) => name !== undefined))

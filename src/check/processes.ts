@@ -19,8 +19,7 @@ export async function readPidFile(path: string): Promise<PidFile> {
     handle = await fsp.open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
     const status = await handle.stat()
     if (!status.isFile()) return wrong(`${path} is not a regular file`)
-    if ((status.mode & 0o002) !== 0)
-      return wrong(`${path} can be written by everybody, so it decides nothing`)
+    if ((status.mode & 0o002) !== 0) return wrong(`${path} can be written by everybody, so it decides nothing`)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
     if (digits === undefined) return wrong(`${path} does not begin with a process ID`)
@@ -28,9 +27,7 @@ export async function readPidFile(path: string): Promise<PidFile> {
     if (pid <= 1) return wrong(`${path} names process ${pid}, which is never signalled`)
     const process = await seenProcess(pid)
     if (process !== undefined && status.uid !== 0 && status.uid !== process.uid && status.uid !== ownUser()) {
-      return wrong(
-        `${path} belongs to user ${status.uid}, but process ${pid} to user ${process.uid}: not signalled`,
-      )
+      return wrong(`${path} belongs to user ${status.uid}, but process ${pid} to user ${process.uid}: not signalled`)
     }
     return { pid, process }
   } catch (error) {
@@ -54,10 +51,7 @@ function ownUser(): number | undefined {
 
 async function seenProcess(pid: number): Promise<{ uid: number; command: string } | undefined> {
   try {
-    const [{ uid }, name] = await Promise.all([
-      fsp.stat(`/proc/${pid}`),
-      fsp.readFile(`/proc/${pid}/comm`, 'latin1'),
-    ])
+    const [{ uid }, name] = await Promise.all([fsp.stat(`/proc/${pid}`), fsp.readFile(`/proc/${pid}/comm`, 'latin1')])
     return { uid, command: name.trim() }
   } catch {
     return undefined

@@ -12,11 +12,7 @@ export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promi
     try {
       const status = await fsp.stat(at)
       if (!status.isDirectory()) {
-        return fault(
-          'state directory',
-          `${at} is not a directory`,
-          'remove it, or set another stateDirectory',
-        )
+        return fault('state directory', `${at} is not a directory`, 'remove it, or set another stateDirectory')
       }
       break
     } catch (error) {

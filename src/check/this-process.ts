@@ -20,8 +20,7 @@ async function aioVerdict(): Promise<Verdict> {
     if (outcome?.syscall === 'io_submit') return refused(outcome.message, threads, 'use Linux 4.18 or later')
     return ok('AIO', 'the kernel takes the fsyncs of a barrier all at once')
   } catch (error) {
-    if (!(error instanceof AioRefused))
-      return refused(codeOrMessage(error), threads, 'look into the kernel log')
+    if (!(error instanceof AioRefused)) return refused(codeOrMessage(error), threads, 'look into the kernel log')
     const { message, code } = error.reason
     const advice =
       code === 'EAGAIN'
@@ -42,11 +41,7 @@ export function coreDumpVerdict(): Verdict {
   try {
     disableCoreDumps()
   } catch (error) {
-    return warn(
-      'core dumps',
-      `cannot be turned off: ${codeOrMessage(error)}`,
-      'set LimitCORE=0 or ulimit -c 0',
-    )
+    return warn('core dumps', `cannot be turned off: ${codeOrMessage(error)}`, 'set LimitCORE=0 or ulimit -c 0')
   }
   const limit = softLimit('Max core file size')
   // One byte: see native/core-dumps.ts.

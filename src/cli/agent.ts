@@ -29,10 +29,7 @@ SIGTERM: finishes or gives up what is in flight where every target is whole, and
     )
     .addOption(configOption())
     .addOption(
-      new Option(
-        '--listen <address:port>',
-        'serve /livez, /readyz and /metrics here instead of server.address',
-      )
+      new Option('--listen <address:port>', 'serve /livez, /readyz and /metrics here instead of server.address')
         .argParser(parseListen)
         .env('HOLDFAST_LISTEN'),
     )

@@ -9,10 +9,7 @@ export function demoCommand(): Command {
       `Runs the real agent on example objects in files: a Secret with a certificate and its key, and a ConfigMap. Shows what is
 published, swaps an update in, and goes on until Ctrl-C. Nothing outside of its own directory is touched.`,
     )
-    .option(
-      '--directory <dir>',
-      'work here, and keep it (default: a new temporary directory, removed at the end)',
-    )
+    .option('--directory <dir>', 'work here, and keep it (default: a new temporary directory, removed at the end)')
     .addOption(
       new Option('--log-level <level>', 'least severe level that is logged, to standard error')
         .choices(logLevels)

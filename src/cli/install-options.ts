@@ -31,12 +31,8 @@ const list = (flags: string, description: string) => new Option(flags, descripti
 export function addRevisionOptions(command: Command): Command {
   const options = [
     new Option('--revision <number>', 'the revision to install').argParser(parseRevisionFlag),
-    new Option('-n, --namespace <name>', 'namespace of the objects')
-      .argParser(parseName)
-      .env('HOLDFAST_NAMESPACE'),
-    new Option('--pod <name>', 'name of the pod: ConfigMap POD-REVISION holds its manifests').argParser(
-      parseName,
-    ),
+    new Option('-n, --namespace <name>', 'namespace of the objects').argParser(parseName).env('HOLDFAST_NAMESPACE'),
+    new Option('--pod <name>', 'name of the pod: ConfigMap POD-REVISION holds its manifests').argParser(parseName),
     list('--secrets <names>', 'Secrets NAME-REVISION that go into the revision; repeat it, or use commas'),
     list('--optional-secrets <names>', 'the same, which may be absent'),
     list('--configmaps <names>', 'ConfigMaps NAME-REVISION that go into the revision'),
@@ -65,10 +61,7 @@ export function addPlaceOptions(command: Command): Command {
 }
 
 /** `more`: further flags that the command needs. @throws UsageError that names all that are missing */
-export function revisionObjects(
-  flags: RevisionFlags,
-  more: Readonly<Record<string, unknown>> = {},
-): RevisionObjects {
+export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<string, unknown>> = {}): RevisionObjects {
   const { revision, namespace, pod, configmaps, certDir } = flags
   const certificates = {
     secrets: flags.certSecrets ?? [],

@@ -1,11 +1,6 @@
 import { Command, Option } from 'commander'
 import { logLevelOption, outputOption, requireProvenOption, type OutputOptions } from './common-options.js'
-import {
-  addPlaceOptions,
-  addRevisionOptions,
-  type PlaceFlags,
-  type RevisionFlags,
-} from './install-options.js'
+import { addPlaceOptions, addRevisionOptions, type PlaceFlags, type RevisionFlags } from './install-options.js'
 import { nodeNameOption, verbosityOption } from './static-pod-options.js'
 
 export interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
@@ -61,9 +56,7 @@ kubelet would refuse, 3 published but not known to be durable, 75 another proces
     )
     .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
       const { runInstall } = await import('./run-install.js')
-      const typed = ['kubeconfig', 'context', 'namespace'].filter(
-        (name) => self.getOptionValueSource(name) === 'cli',
-      )
+      const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => self.getOptionValueSource(name) === 'cli')
       await runInstall(
         manifest,
         options,

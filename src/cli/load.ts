@@ -48,11 +48,7 @@ function withFlags(source: SourceConfiguration, options: LoadOptions): SourceCon
   return {
     type: 'kubernetes',
     kubeconfig: kubeconfig ?? source.kubeconfig,
-    ...(context === undefined
-      ? source.context === undefined
-        ? {}
-        : { context: source.context }
-      : { context }),
+    ...(context === undefined ? (source.context === undefined ? {} : { context: source.context }) : { context }),
   }
 }
 

@@ -57,9 +57,7 @@ does not answer says nothing.`,
         'ready when /bin/sh -c COMMAND ends with 0; REVISION is in its environment',
       ).argParser(collectCommands),
     )
-    .addOption(
-      new Option('--kubeconfig <file>', 'kubeconfig to ask for the mirror pod').env('HOLDFAST_KUBECONFIG'),
-    )
+    .addOption(new Option('--kubeconfig <file>', 'kubeconfig to ask for the mirror pod').env('HOLDFAST_KUBECONFIG'))
     .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
     .addOption(
       new Option('-n, --namespace <name>', 'namespace of the pod, if its manifest names none')

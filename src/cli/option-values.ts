@@ -16,9 +16,7 @@ export function parseDirectoryMode(text: string): number {
 function parseMode(text: string, allowed: number): number {
   const mode = parseOctal(text)
   if (mode === undefined) {
-    throw new InvalidArgumentError(
-      'It must be an octal mode of three or four digits, as chmod takes it: 0755.',
-    )
+    throw new InvalidArgumentError('It must be an octal mode of three or four digits, as chmod takes it: 0755.')
   }
   if ((mode & ~allowed) !== 0) {
     throw new InvalidArgumentError(`It has bits that are not allowed here: at most ${formatMode(allowed)}.`)

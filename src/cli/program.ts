@@ -41,9 +41,7 @@ Examples:
     --resource-dir /var/lib/web --revision 7
   holdfast demo`,
     )
-  const versionCommand = new Command('version')
-    .description('print the version')
-    .action(() => print(`${version()}\n`))
+  const versionCommand = new Command('version').description('print the version').action(() => print(`${version()}\n`))
   const commands = [
     agentCommand(),
     syncCommand(),

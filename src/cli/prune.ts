@@ -1,13 +1,7 @@
 import { Command, Option } from 'commander'
 import { logLevelOption, outputOption, type OutputOptions } from './common-options.js'
 import { parseDuration } from './option-values.js'
-import {
-  collectRevisions,
-  parseCount,
-  parseName,
-  parseRevisionFlag,
-  verbosityOption,
-} from './static-pod-options.js'
+import { collectRevisions, parseCount, parseName, parseRevisionFlag, verbosityOption } from './static-pod-options.js'
 
 export interface PruneOptions extends OutputOptions {
   readonly maxEligibleRevision?: number
@@ -32,21 +26,16 @@ revision of the live manifest, those that any other manifest names, and the last
 that only look similar, and links, are left alone. A crash leaves each revision whole, or gone.`,
       )
       .addOption(
-        new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(
-          parseRevisionFlag,
-        ),
+        new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(parseRevisionFlag),
       )
       .addOption(
-        new Option(
-          '--protected-revisions <numbers>',
-          'revisions that stay; repeat it, or use commas',
-        ).argParser(collectRevisions),
+        new Option('--protected-revisions <numbers>', 'revisions that stay; repeat it, or use commas').argParser(
+          collectRevisions,
+        ),
       )
       .addOption(new Option('--keep <number>', 'so many of the newest stay').argParser(parseCount))
       .option('--resource-dir <dir>', 'where the revisions are')
-      .addOption(
-        new Option('--static-pod-name <name>', 'name of the pod: kube-apiserver-pod').argParser(parseName),
-      )
+      .addOption(new Option('--static-pod-name <name>', 'name of the pod: kube-apiserver-pod').argParser(parseName))
       .option(
         '--pod-manifest-dir <dir>',
         'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',

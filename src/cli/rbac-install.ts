@@ -1,11 +1,6 @@
 import { Command, Option } from 'commander'
 import { resolve } from 'node:path'
-import {
-  addPlaceOptions,
-  addRevisionOptions,
-  revisionObjects,
-  type RevisionFlags,
-} from './install-options.js'
+import { addPlaceOptions, addRevisionOptions, revisionObjects, type RevisionFlags } from './install-options.js'
 import { logLevelOption, requireProvenOption } from './common-options.js'
 import { nodeNameOf, nodeNameOption, parseName, verbosityOption } from './static-pod-options.js'
 import { print, printJson } from './print.js'
@@ -20,12 +15,10 @@ interface RbacInstallOptions extends RevisionFlags {
 
 /** `holdfast rbac install …`: for the command `rbac`, as its subcommand. */
 export function rbacInstallCommand(): Command {
-  const command = new Command('install')
-    .summary('print the smallest Role that an installation needs')
-    .description(
-      `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
+  const command = new Command('install').summary('print the smallest Role that an installation needs').description(
+    `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
 settle with other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
-    )
+  )
   addPlaceOptions(addRevisionOptions(command))
   // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
   for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--dry-run'])
@@ -35,9 +28,7 @@ settle with other installers, get of the node, create and patch of events. With 
     .addOption(logLevelOption().hideHelp())
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
-    .addOption(
-      new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'),
-    )
+    .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
     .addOption(verbosityOption())
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .addHelpText(

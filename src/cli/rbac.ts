@@ -24,23 +24,18 @@ cannot be limited to names), there and in "default" for those about the Node. No
 "holdfast rbac install" does the same for an installation of a static pod.`,
       )
       .addOption(configOption())
+      .addOption(new Option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME').default('holdfast/holdfast'))
       .addOption(
-        new Option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME').default('holdfast/holdfast'),
-      )
-      .addOption(
-        new Option(
-          '--name <name>',
-          "name of the Roles (default: the service account's NAMESPACE:NAME)",
-        ).argParser(parseName),
+        new Option('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)").argParser(
+          parseName,
+        ),
       )
       .addOption(
         new Option('-n, --namespace <name>', 'namespace of objects that are named without one').env(
           'HOLDFAST_NAMESPACE',
         ),
       )
-      .addOption(
-        new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'),
-      )
+      .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
       .addOption(logLevelOption())
       // What stands behind "install" is the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()

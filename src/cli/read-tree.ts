@@ -19,9 +19,7 @@ export async function readTree(root: string, signal: AbortSignal): Promise<Recor
   if (root === '') throw new UsageError('--from is empty: name a directory')
   const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
   if (!found.isDirectory()) {
-    const what = found.isSymbolicLink()
-      ? 'a symbolic link: name the directory that it points to'
-      : 'no directory'
+    const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it points to' : 'no directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
   for (let tries = 0; tries < mostTries; tries++) {
@@ -32,9 +30,7 @@ export async function readTree(root: string, signal: AbortSignal): Promise<Recor
     // Whoever replaces it points the link elsewhere, before what it led to is removed.
     if ((await mountedVersion(root)) === version) return reading
   }
-  throw new Error(
-    `${root} was changed each time that it was read: publish from a directory that nobody writes to`,
-  )
+  throw new Error(`${root} was changed each time that it was read: publish from a directory that nobody writes to`)
 }
 
 /** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
@@ -64,8 +60,7 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
         await walk(path)
         continue
       }
-      if (!entry.isFile())
-        throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
+      if (!entry.isFile()) throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
       const content = await readWhole(join(root, path), mostBytes - bytes)
       bytes += content.length
       files.set(path, content)
@@ -128,10 +123,6 @@ async function readWhole(path: string, most: number): Promise<Uint8Array> {
 function refuseUnreadable(path: string, error: unknown): never {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   const todo =
-    code === 'ENOENT'
-      ? 'it does not exist'
-      : code === 'EACCES'
-        ? 'this user may not read it'
-        : 'it cannot be read'
+    code === 'ENOENT' ? 'it does not exist' : code === 'EACCES' ? 'this user may not read it' : 'it cannot be read'
   throw new UsageError(`--from: ${path}: ${code}: ${todo}`)
 }

@@ -58,8 +58,7 @@ to be durable, 75 another process holds TARGET's lock.`,
     .action(async (target: string, options: ReplaceOptions) => {
       const { from } = options
       // Not commander's requiredOption, which would hide a misspelt flag behind this one.
-      if (from === undefined)
-        throw new UsageError('--from DIR is missing: the directory that holds the new content')
+      if (from === undefined) throw new UsageError('--from DIR is missing: the directory that holds the new content')
       const result = await interruptible(async (signal) => {
         const path = await targetArgument(target)
         const { readTree, refuseInside } = await import('./read-tree.js')

@@ -40,8 +40,7 @@ export function checkText(findings: readonly Finding[], paint: Paint): string {
     const colour = colours[status]
     const cell = { text: status, paint: (text: string) => paint(colour, text) }
     rows.push([subject === last ? '' : subject, check, cell, found])
-    if (advice !== null)
-      rows.push(['', '', '', { text: `→ ${advice}`, paint: (text) => paint('bold', text) }])
+    if (advice !== null) rows.push(['', '', '', { text: `→ ${advice}`, paint: (text) => paint('bold', text) }])
     last = subject
   }
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length

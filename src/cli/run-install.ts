@@ -26,9 +26,7 @@ export async function runInstall(
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible((signal) =>
     tellInvalidInput(
-      manifest === undefined
-        ? fromApi(options, log, signal)
-        : fromFiles(manifest, options, typed, log, signal),
+      manifest === undefined ? fromApi(options, log, signal) : fromFiles(manifest, options, typed, log, signal),
     ),
   )
   await warnOfUnproven(result, log)
@@ -44,8 +42,7 @@ async function fromApi(options: InstallOptions, log: Log, signal: AbortSignal): 
     '--pod-manifest-dir': podManifestDir,
     '--node-name (or NODE_NAME)': nodeName,
   })
-  if (resources !== undefined)
-    throw new UsageError('--resources is for an installation from files: name a manifest')
+  if (resources !== undefined) throw new UsageError('--resources is for an installation from files: name a manifest')
   const { certificates } = objects
   const { api, decode } = await openApi(options, log)
   try {
@@ -102,8 +99,7 @@ async function fromFiles(
     // Of these, only what was typed: the environment may hold them for other commands.
     ...Object.fromEntries(typed.map((flag) => [flag, true])),
   })) {
-    if (given !== undefined)
-      throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
+    if (given !== undefined) throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
   }
   return installFromFiles({
     ...{ disk: new Disk(), log, signal },

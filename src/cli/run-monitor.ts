@@ -62,9 +62,7 @@ async function openProbes(
   }
   if (readyCa !== undefined) await tellInvalidInput(checkAuthority(resolve(readyCa)))
   if (!kubeconfig && probes.length === 0) {
-    throw new UsageError(
-      'nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing',
-    )
+    throw new UsageError('nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing')
   }
   if (!kubeconfig) return { probes, api: undefined }
   const nodeName = nodeNameOf(options)

@@ -12,8 +12,7 @@ import { table } from './table.js'
 import { tellInvalidInput } from './tell-invalid-input.js'
 
 export async function runPrune(options: PruneOptions): Promise<void> {
-  const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } =
-    options
+  const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } = options
   requireFlags({ '--resource-dir': resourceDir, '--static-pod-name': staticPodName })
   if (maxEligibleRevision === undefined && keep === undefined) {
     throw new UsageError('--max-eligible-revision or --keep is missing: one has to say what may go')

@@ -51,9 +51,7 @@ export async function runSync(options: SyncOptions): Promise<void> {
       if (options.dryRun) {
         const planned = await dryPass(configuration, pass)
         return planned.map(({ state, plan }) =>
-          'attempt' in plan
-            ? lineOf(state, plan.attempt, stale)
-            : { path: state.path, ...plan, error: undefined },
+          'attempt' in plan ? lineOf(state, plan.attempt, stale) : { path: state.path, ...plan, error: undefined },
         )
       }
       const hooks = options.hooks === true
@@ -85,12 +83,7 @@ function isGivenUp(attempt: Attempt | undefined): boolean {
   return attempt === undefined || attempt.kind === 'abandoned'
 }
 
-function lineOf(
-  state: DirectoryState,
-  attempt: Attempt | undefined,
-  allowStale: boolean,
-  hooks = false,
-): Line {
+function lineOf(state: DirectoryState, attempt: Attempt | undefined, allowStale: boolean, hooks = false): Line {
   const { path, published } = state
   if (attempt?.kind === 'published') {
     const { outcome, digest } = attempt

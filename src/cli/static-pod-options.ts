@@ -25,8 +25,7 @@ export function collectRevisions(text: string, before: readonly number[] = []): 
 
 export function parseRevisionFlag(text: string): number {
   const revision = parseRevision(text)
-  if (revision === undefined)
-    throw new InvalidArgumentError('It must be a whole number from 0 to 2147483647.')
+  if (revision === undefined) throw new InvalidArgumentError('It must be a whole number from 0 to 2147483647.')
   return revision
 }
 

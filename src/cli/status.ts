@@ -43,8 +43,7 @@ Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
 async function documentFor(options: OutputOptions & { config?: string }): Promise<StatusDocument> {
   const { readStatusFile, statusFileIn } = await import('../agent/status-file.js')
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
-  const stateDirectory =
-    configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
+  const stateDirectory = configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
   const document = await readStatusFile(stateDirectory)
   if (document !== undefined) return document
   if (configuration !== undefined) {
@@ -71,17 +70,10 @@ export function statusText({ agent, directories }: StatusDocument, now: Date, pa
   }
   const notes = directories.flatMap((directory) => {
     const condition = fault(directory)
-    const hooks = directory.pendingHooks.map(
-      (hook) => `${directory.path}: the hook "${hook}" is still to run\n`,
-    )
+    const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" is still to run\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks]
   })
-  return [
-    table(rows),
-    ...(notes.length > 0 ? ['\n', ...notes] : []),
-    '\n',
-    agentLine(agent, now, paint),
-  ].join('')
+  return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(agent, now, paint)].join('')
 }
 
 function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
@@ -92,23 +84,15 @@ function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
   const written = new Date(agent.writtenAt)
   if (agent.stoppedAt !== undefined) {
     return (
-      paint(
-        'yellow',
-        `${name} is not running: it ended in order ${age(new Date(agent.stoppedAt), now)} ago`,
-      ) + '\n'
+      paint('yellow', `${name} is not running: it ended in order ${age(new Date(agent.stoppedAt), now)} ago`) + '\n'
     )
   }
   if (now.getTime() - written.getTime() > longestSilence) {
-    return (
-      paint('red', `${name} is not running, or hangs: its last sign of life is ${age(written, now)} old`) +
-      '\n'
-    )
+    return paint('red', `${name} is not running, or hangs: its last sign of life is ${age(written, now)} old`) + '\n'
   }
   const invalid = agent.configurationInvalid
   const suffix =
-    invalid === undefined
-      ? ''
-      : paint('red', `\nits configuration is invalid, the one before is in force:\n${invalid}`)
+    invalid === undefined ? '' : paint('red', `\nits configuration is invalid, the one before is in force:\n${invalid}`)
   return `${name}, last sign of life ${age(written, now)} ago${suffix}\n`
 }
 
@@ -120,8 +104,7 @@ function find({ conditions }: DirectoryStatus, type: Condition['type']): Conditi
 function fault(directory: DirectoryStatus): Condition | undefined {
   const published = find(directory, 'Published')
   const fresh = find(directory, 'Fresh')
-  if (published && (published.status !== 'True' || published.reason === 'CertificateExpired'))
-    return published
+  if (published && (published.status !== 'True' || published.reason === 'CertificateExpired')) return published
   return fresh && fresh.status !== 'True' ? fresh : undefined
 }
 

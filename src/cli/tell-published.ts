@@ -4,10 +4,7 @@ import { createLogger } from './logger.js'
 import { print, printJson } from './print.js'
 
 /** Tells what became of one target that was named on the command line. */
-export async function tellPublished(
-  result: ReplaceResult,
-  { output, logLevel }: OutputOptions,
-): Promise<void> {
+export async function tellPublished(result: ReplaceResult, { output, logLevel }: OutputOptions): Promise<void> {
   if (result.unproven) {
     const { warnUnproven } = await import('../agent/unproven.js')
     warnUnproven(createLogger(logLevel), result.path)

@@ -51,8 +51,7 @@ Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 a faul
       for (const directory of configuration.directories) directories.push(await verify(directory))
       if (options.output === 'json') printJson({ directories })
       else print(verifyTable(directories, painter(wantsColour(process.stdout))))
-      if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing'))
-        throw new Exit(exitCodes.fault)
+      if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
     })
 }
 

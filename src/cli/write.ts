@@ -82,9 +82,7 @@ async function readStandardInput(signal: AbortSignal): Promise<Uint8Array> {
   for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
     size += chunk.length
     if (size > largestInput) {
-      throw new UsageError(
-        `standard input is larger than ${largestInput / 1024 / 1024} MiB; nothing was written`,
-      )
+      throw new UsageError(`standard input is larger than ${largestInput / 1024 / 1024} MiB; nothing was written`)
     }
     chunks.push(chunk)
   }

@@ -7,10 +7,7 @@ import type { ReadContent } from './contents.js'
 import { quote } from './problem.js'
 import type { Value } from './value.js'
 
-export function reportContentConflicts(
-  contents: readonly ReadContent[],
-  publish: 'exchange' | 'symlink',
-): void {
+export function reportContentConflicts(contents: readonly ReadContent[], publish: 'exchange' | 'symlink'): void {
   const paths = new InnerPaths()
   const whole = new Map<string, string>()
   for (const { content, at, itemPaths } of contents) {
@@ -52,8 +49,7 @@ class InnerPaths {
     const same = this.#files.get(path)
     const inside = this.#directories.get(path)
     if (same !== undefined) at.wrong(`${quote(path)} is written twice, first by ${same.place}`)
-    else if (inside !== undefined)
-      at.wrong(`${quote(path)} is a file here, and a directory for ${inside.place}`)
+    else if (inside !== undefined) at.wrong(`${quote(path)} is a file here, and a directory for ${inside.place}`)
     else this.#files.set(path, at)
     this.addDirectory(path.slice(0, Math.max(0, path.lastIndexOf('/'))), at)
   }

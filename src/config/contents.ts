@@ -30,9 +30,7 @@ export function readContent(value: Value, defaults: NamespaceDefault): ReadConte
   const type = fields?.exactlyOne(types)
   if (fields === undefined || type === undefined) return undefined
   const optional = fields.field('optional')?.boolean() ?? false
-  return type === 'combine'
-    ? readCombined(fields, optional, defaults)
-    : readObject(fields, type, optional, defaults)
+  return type === 'combine' ? readCombined(fields, optional, defaults) : readObject(fields, type, optional, defaults)
 }
 
 function readObject(
@@ -71,11 +69,7 @@ function readItem(value: Value): { item: Item; at: Value } | undefined {
   return { item: { key, path, mode }, at }
 }
 
-function readCombined(
-  fields: MappingValue,
-  optional: boolean,
-  defaults: NamespaceDefault,
-): ReadContent | undefined {
+function readCombined(fields: MappingValue, optional: boolean, defaults: NamespaceDefault): ReadContent | undefined {
   const at = fields.field('combine')
   const path = at && readInnerPath(at)
   const modeValue = fields.field('mode')
@@ -87,10 +81,7 @@ function readCombined(
   return { content, at, itemPaths: [] }
 }
 
-function readPart(
-  value: Value,
-  defaults: NamespaceDefault,
-): { reference: ObjectReference; key: string } | undefined {
+function readPart(value: Value, defaults: NamespaceDefault): { reference: ObjectReference; key: string } | undefined {
   const fields = value.mapping([...objectTypes, 'key'], {
     optional: 'the whole combined file is optional or not',
   })

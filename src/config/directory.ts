@@ -36,11 +36,7 @@ export interface ReadDirectory {
 }
 
 /** Reads one of `directories`; undefined where it has no usable path. `base`: where relative paths start. */
-export function readDirectory(
-  value: Value,
-  base: string,
-  defaults: NamespaceDefault,
-): ReadDirectory | undefined {
+export function readDirectory(value: Value, base: string, defaults: NamespaceDefault): ReadDirectory | undefined {
   const directory = value.mapping(fields, misplaced)
   if (directory === undefined) return undefined
   const at = directory.required('path', '/etc/kubernetes/certs')
@@ -62,9 +58,7 @@ export function readDirectory(
     validate: readValidate(directory),
     afterPublish: readAfterPublish(directory),
   }
-  return path === undefined || at === undefined
-    ? undefined
-    : { configuration: { path, ...configuration }, at }
+  return path === undefined || at === undefined ? undefined : { configuration: { path, ...configuration }, at }
 }
 
 function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'mode' | 'fileMode' | 'owner'> {

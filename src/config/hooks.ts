@@ -56,11 +56,7 @@ type Specific = Hook extends infer One ? (One extends Hook ? Omit<One, Policy> :
 /** What it does, and nothing of how patiently. A digest, since arguments and URLs may hold secrets. */
 function keyOf(hook: Specific): string {
   const parts =
-    hook.type === 'signal'
-      ? [hook.signal, hook.pidFile]
-      : hook.type === 'exec'
-        ? hook.command
-        : [hook.method, hook.url]
+    hook.type === 'signal' ? [hook.signal, hook.pidFile] : hook.type === 'exec' ? hook.command : [hook.method, hook.url]
   const digest = createHash('sha256').update(JSON.stringify([hook.type, ...parts]))
   return digest.digest('hex').slice(0, 32)
 }
@@ -103,10 +99,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
 function readExec(value: Value): Specific | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'string') {
-    return value.wrong(
-      'is one string',
-      'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell',
-    )
+    return value.wrong('is one string', 'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell')
   }
   const words = value.list()
   const [program, ...rest] = words
@@ -146,8 +139,7 @@ function readUrl(value: Value): URL | undefined {
   const example = 'write as in "http://127.0.0.1:9000/reload"'
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined) return value.wrong('is not a URL', example)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    return value.wrong('is not an http or https URL', example)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return value.wrong('is not an http or https URL', example)
   if (url.username !== '' || url.password !== '') {
     return value.wrong('holds credentials', 'remove them: this file is not a place for secrets')
   }

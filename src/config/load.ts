@@ -8,10 +8,7 @@ import type { AgentConfiguration } from './types.js'
 const maximumSize = 4 * 1024 * 1024
 
 /** Reads and parses a configuration file. Throws ConfigurationError for whatever is wrong with the file or in it. */
-export async function loadConfiguration(
-  file: string,
-  options: ConfigurationOptions = {},
-): Promise<AgentConfiguration> {
+export async function loadConfiguration(file: string, options: ConfigurationOptions = {}): Promise<AgentConfiguration> {
   return parseConfiguration(await readText(file), file, options)
 }
 

@@ -5,9 +5,6 @@ import { describeProblem, type ConfigurationError } from './problem.js'
 export function logProblems(log: Log, { problems }: Pick<ConfigurationError, 'problems'>): void {
   for (const problem of problems) {
     const { file, line, column, place } = problem
-    log.error(
-      { reason: 'ConfigurationInvalid', configuration: file, line, column, place },
-      describeProblem(problem),
-    )
+    log.error({ reason: 'ConfigurationInvalid', configuration: file, line, column, place }, describeProblem(problem))
   }
 }

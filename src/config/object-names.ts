@@ -31,23 +31,15 @@ export interface NamespaceDefault {
 export function readNamespace(value: Value): string | undefined {
   const text = value.name('kube-system')
   if (text === undefined || isNamespace(text)) return text
-  return value.wrong(
-    `${quote(text)} is not a namespace`,
-    "it is lower-case letters, digits and '-', at most 63",
-  )
+  return value.wrong(`${quote(text)} is not a namespace`, "it is lower-case letters, digits and '-', at most 63")
 }
 
 /** `[NAMESPACE/]NAME`. A name that has no namespace and gets none is noted in `unqualified`. */
-export function readReference(
-  value: Value,
-  kind: ObjectKind,
-  defaults: NamespaceDefault,
-): ObjectReference | undefined {
+export function readReference(value: Value, kind: ObjectKind, defaults: NamespaceDefault): ObjectReference | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   const parts = text.split('/')
-  if (parts.length > 2)
-    return value.wrong(`${quote(text)} has more than one '/'`, 'write NAMESPACE/NAME or NAME')
+  if (parts.length > 2) return value.wrong(`${quote(text)} has more than one '/'`, 'write NAMESPACE/NAME or NAME')
   const name = parts.at(-1) ?? ''
   const namespace = parts.length === 2 ? (parts[0] ?? '') : defaults.namespace
   if (!isObjectName(name)) {
@@ -59,10 +51,7 @@ export function readReference(
     return undefined
   }
   if (!isNamespace(namespace)) {
-    return value.wrong(
-      `${quote(namespace)} is not a namespace`,
-      "it is lower-case letters, digits and '-', at most 63",
-    )
+    return value.wrong(`${quote(namespace)} is not a namespace`, "it is lower-case letters, digits and '-', at most 63")
   }
   return { kind, namespace, name }
 }

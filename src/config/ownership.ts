@@ -21,9 +21,7 @@ function readMode(value: Value, allowed: number, example: string): number | unde
     const octal = /^(?:0o?)?([0-7]{3})$/.exec(node.source)?.[1]
     return value.wrong(
       `${node.source} is a number${meaning}`,
-      octal === undefined
-        ? `write octal digits as a string, as in "${example}"`
-        : `write it as a string, "0${octal}"`,
+      octal === undefined ? `write octal digits as a string, as in "${example}"` : `write it as a string, "0${octal}"`,
     )
   }
   const text = value.text(example)
@@ -33,10 +31,7 @@ function readMode(value: Value, allowed: number, example: string): number | unde
     return value.wrong(`${quote(text)} is not a mode`, `write octal digits, as in "${example}"`)
   }
   if ((mode & ~allowed) !== 0) {
-    return value.wrong(
-      `${quote(text)} has bits that are not allowed here`,
-      `at most "${formatMode(allowed)}"`,
-    )
+    return value.wrong(`${quote(text)} has bits that are not allowed here`, `at most "${formatMode(allowed)}"`)
   }
   return mode
 }
@@ -62,7 +57,6 @@ export function readOwner(value: Value): Owner | undefined {
     return value.wrong(`${quote(text)} has a name`, `${example}: the names of a container are not the host's`)
   }
   const [uid, gid] = [Number(found[1]), Number(found[2])]
-  if (uid > highestId || gid > highestId)
-    return value.wrong(`${quote(text)} is out of range`, `at most ${highestId}`)
+  if (uid > highestId || gid > highestId) return value.wrong(`${quote(text)} is out of range`, `at most ${highestId}`)
   return { uid, gid }
 }

@@ -22,8 +22,7 @@ export interface ConfigurationOptions {
    * The namespace of names without one where nothing else gives it, or a function that finds it in the kubeconfig's context or
    * the pod's service account. It is called at most once, and only if a name needs it.
    */
-  readonly defaultNamespace?:
-    string | ((source: SourceConfiguration) => Promise<string | undefined>) | undefined
+  readonly defaultNamespace?: string | ((source: SourceConfiguration) => Promise<string | undefined>) | undefined
 }
 
 export const apiVersion = 'holdfast.dev/v1alpha1'
@@ -130,9 +129,7 @@ function read(
   reportTargetProblems(directories, [
     { name: 'stateDirectory', path: stateDirectory },
     { name: 'this configuration file', path: file },
-    ...(source?.type === 'files' && filesPath !== undefined
-      ? [{ name: filesPath.place, path: source.path }]
-      : []),
+    ...(source?.type === 'files' && filesPath !== undefined ? [{ name: filesPath.place, path: source.path }] : []),
   ])
   return {
     source,

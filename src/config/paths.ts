@@ -18,8 +18,7 @@ export function readNodePath(value: Value, base: string): string | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   const expected = expansion.find(({ pattern }) => pattern.test(text))
-  if (expected !== undefined)
-    return value.wrong(`${quote(text)} ${expected.message}`, 'write the path itself')
+  if (expected !== undefined) return value.wrong(`${quote(text)} ${expected.message}`, 'write the path itself')
   const path = resolve(base, text)
   const tooLong = lengthProblem(path)
   return tooLong === undefined ? path : value.wrong(tooLong)
@@ -49,8 +48,7 @@ export function readInto(value: Value): string | undefined {
 
 function checkInnerPath(value: Value, text: string): string | undefined {
   const parts = text.split('/')
-  if (parts.includes('..'))
-    return value.wrong(`${quote(text)} climbs with '..'`, 'name a path inside the target')
+  if (parts.includes('..')) return value.wrong(`${quote(text)} climbs with '..'`, 'name a path inside the target')
   if (text.startsWith('/')) return value.wrong(`${quote(text)} is absolute`, 'name a path inside the target')
   const plain = parts.filter((part) => part !== '' && part !== '.')
   if (plain.length !== parts.length) {

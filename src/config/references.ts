@@ -5,8 +5,7 @@ import type { DirectoryConfiguration } from './types.js'
 export function referencesOf(directory: DirectoryConfiguration): ObjectReference[] {
   const found = new Map<string, ObjectReference>()
   for (const content of directory.contents) {
-    const references =
-      content.type === 'object' ? [content.reference] : content.from.map(({ reference }) => reference)
+    const references = content.type === 'object' ? [content.reference] : content.from.map(({ reference }) => reference)
     for (const reference of references) {
       const name = describeReference(reference)
       if (!found.has(name)) found.set(name, reference)

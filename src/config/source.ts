@@ -51,7 +51,5 @@ function readKubernetes(source: MappingValue, base: string): SourceConfiguration
   if (contextValue !== undefined && !kubernetes.has('kubeconfig')) {
     contextValue.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
   }
-  return context === undefined
-    ? { type: 'kubernetes', kubeconfig }
-    : { type: 'kubernetes', kubeconfig, context }
+  return context === undefined ? { type: 'kubernetes', kubeconfig } : { type: 'kubernetes', kubeconfig, context }
 }

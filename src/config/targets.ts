@@ -10,9 +10,7 @@ const systemDirectories = new Set(
   /usr/bin /usr/include /usr/lib /usr/lib32 /usr/lib64 /usr/libexec /usr/local /usr/local/bin /usr/local/etc
   /usr/local/lib /usr/local/sbin /usr/local/share /usr/sbin /usr/share /var/cache /var/lib /var/lib/kubelet
   /var/local /var/lock /var/log /var/mail /var/opt /var/run /var/spool /var/tmp
-  /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/ssl/private /etc/pki /etc/systemd /etc/systemd/system`.split(
-    /\s+/,
-  ),
+  /etc/kubernetes /etc/ssl /etc/ssl/certs /etc/ssl/private /etc/pki /etc/systemd /etc/systemd/system`.split(/\s+/),
 )
 
 /** The kernel's own file systems, whatever the depth. */
@@ -35,8 +33,7 @@ export function reportTargetProblems(directories: readonly ReadDirectory[], own:
     const { path } = configuration
     if (reportUnfitTarget(directory)) continue
     for (const { name, path: needed } of own) {
-      if (isWithin(needed, path))
-        at.wrong(`${quote(path)} holds ${name}, ${quote(needed)}`, 'it would be replaced too')
+      if (isWithin(needed, path)) at.wrong(`${quote(path)} holds ${name}, ${quote(needed)}`, 'it would be replaced too')
     }
     const first = byPath.get(path)
     if (first !== undefined) {
@@ -63,10 +60,7 @@ function reportUnfitTarget({ at, configuration: { path } }: ReadDirectory): bool
   } else if (systemDirectories.has(path)) {
     at.wrong(`${quote(path)} is a directory of the system`, 'name a directory of its own below it')
   } else if (path === manifestDirectory) {
-    at.wrong(
-      `${quote(path)} is watched by kubelet, which a replaced directory makes blind`,
-      'publish beside it',
-    )
+    at.wrong(`${quote(path)} is watched by kubelet, which a replaced directory makes blind`, 'publish beside it')
   } else if (basename(path).startsWith('.holdfast-')) {
     at.wrong(`${quote(path)} has a name as holdfast's own files have`, 'choose another')
   } else return false

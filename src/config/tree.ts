@@ -112,12 +112,7 @@ class TreeReader {
     }
     const root = this.#node(contents, '', { line: 1, column: 1 })
     if (root !== undefined && root.size > maximumNodes) {
-      this.#fail(
-        root,
-        '',
-        `stands for ${root.size} values once its aliases are expanded`,
-        'use fewer aliases',
-      )
+      this.#fail(root, '', `stands for ${root.size} values once its aliases are expanded`, 'use fewer aliases')
     }
     return this.#failures === 0 ? root : undefined
   }
@@ -128,9 +123,7 @@ class TreeReader {
     if (this.#yaml.isAlias(node)) {
       const target = this.#anchors.get(node.source)
       if (target !== undefined) return { ...target, ...at }
-      const message = this.#open.has(node.source)
-        ? 'is an alias to what it is part of'
-        : 'is an unknown alias'
+      const message = this.#open.has(node.source) ? 'is an alias to what it is part of' : 'is an unknown alias'
       this.#fail(at, place, message)
       return undefined
     }
@@ -170,8 +163,7 @@ class TreeReader {
         continue
       }
       const first = entries.get(key.value)
-      if (first !== undefined)
-        this.#problems.add(name, field, `is given twice, first in line ${first.name.line}`)
+      if (first !== undefined) this.#problems.add(name, field, `is given twice, first in line ${first.name.line}`)
       const read = this.#node(value, field, name)
       if (read === undefined || first !== undefined) continue
       entries.set(key.value, { name, value: read })
@@ -189,12 +181,7 @@ class TreeReader {
 
   #scalar(node: Yaml.Scalar.Parsed, place: string, at: Position): TreeScalar | undefined {
     const { value, source }: { value: unknown; source: string } = node
-    if (
-      value === null ||
-      typeof value === 'string' ||
-      typeof value === 'number' ||
-      typeof value === 'boolean'
-    ) {
+    if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
       return { kind: 'scalar', value, source, size: 1, ...at }
     }
     this.#fail(at, place, 'has a value of a kind that means nothing here')

@@ -60,8 +60,7 @@ export class Value {
     if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value
     // YAML 1.1 had more words for it, and templates put quotes around everything.
     const word = node.kind === 'scalar' ? String(node.value).toLowerCase() : ''
-    const meant =
-      ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
+    const meant = ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
     const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
     return this.wrong(`must be true or false, not ${kindOf(node)}`, suggestion)
   }
@@ -97,10 +96,7 @@ export class Value {
    * A mapping whose fields are among `known`; others are reported. `misplaced` says of fields that people expect here where
    * they belong.
    */
-  mapping(
-    known: readonly string[],
-    misplaced: Readonly<Record<string, string>> = {},
-  ): MappingValue | undefined {
+  mapping(known: readonly string[], misplaced: Readonly<Record<string, string>> = {}): MappingValue | undefined {
     const { node } = this
     if (node.kind !== 'mapping') return this.wrong(`must be a mapping, not ${kindOf(node)}`)
     for (const [name, { name: at }] of node.entries) {

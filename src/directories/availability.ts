@@ -1,9 +1,4 @@
-import {
-  describeReference,
-  type KubernetesObject,
-  type Observation,
-  type ObjectReference,
-} from '../objects/types.js'
+import { describeReference, type KubernetesObject, type Observation, type ObjectReference } from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
 /** What can be done with an object now. `kept`: what is published of it, if anything. */
@@ -32,9 +27,7 @@ export function availabilityOf(
       return { reference, kept, state: 'absent' }
     case 'unknown': {
       const { reason } = observation
-      const message = observation.message.includes(name)
-        ? observation.message
-        : `${name}: ${observation.message}`
+      const message = observation.message.includes(name) ? observation.message : `${name}: ${observation.message}`
       return { reference, kept, state: 'unknown', finding: { reason, message, reference } }
     }
     case 'present':

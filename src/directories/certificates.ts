@@ -66,10 +66,8 @@ function parseKey({ label, line, der, fault, encrypted }: PemBlock): KeyObject |
   if (encrypted || label === 'ENCRYPTED PRIVATE KEY') {
     return 'is encrypted with a passphrase, and nobody is there to type it: decrypt it with openssl pkey'
   }
-  if (label === 'OPENSSH PRIVATE KEY')
-    return "is in OpenSSH's own format: convert it with ssh-keygen -p -m PKCS8"
-  if (der === undefined)
-    return `does not parse: the ${label} at line ${line}: ${fault ?? 'it cannot be decoded'}`
+  if (label === 'OPENSSH PRIVATE KEY') return "is in OpenSSH's own format: convert it with ssh-keygen -p -m PKCS8"
+  if (der === undefined) return `does not parse: the ${label} at line ${line}: ${fault ?? 'it cannot be decoded'}`
   const type = keyTypes[label]
   try {
     if (type !== undefined) return createPrivateKey({ key: Buffer.from(der), format: 'der', type })
@@ -99,16 +97,14 @@ function notPem(content: Uint8Array, conversion: string): string | undefined {
   if (looksLikeDer(content)) return `is DER, not PEM: convert it with ${conversion}`
   // A byte order mark, or spaces from a template, make readers miss the first block.
   const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-  if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)
-    return 'begins with a byte order mark: remove it'
+  if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf) return 'begins with a byte order mark: remove it'
   if (text.includes('-----BEGIN ') && pemBlocks(content).length === 0) {
     return 'has a PEM block that does not begin at the start of a line'
   }
   return undefined
 }
 
-const harmlessLabels =
-  /^(?:[A-Z0-9]+ )*(?:CERTIFICATE|CERTIFICATE REQUEST|PRIVATE KEY|PUBLIC KEY|PARAMETERS|CRL)$/
+const harmlessLabels = /^(?:[A-Z0-9]+ )*(?:CERTIFICATE|CERTIFICATE REQUEST|PRIVATE KEY|PUBLIC KEY|PARAMETERS|CRL)$/
 
 function labelsOf(blocks: readonly PemBlock[]): string {
   const labels = blocks.map(({ label }) => (harmlessLabels.test(label) ? label : 'something else'))

@@ -101,7 +101,6 @@ function isInside(path: string): boolean {
 /** `a/b` and `a` for `a/b/c`. */
 function directoriesAbove(path: string): string[] {
   const found = []
-  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
-    found.push(path.slice(0, end))
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) found.push(path.slice(0, end))
   return found
 }

@@ -19,10 +19,7 @@ export async function runSignal(hook: Extract<Hook, { type: 'signal' }>): Promis
   }
 }
 
-async function readPid({
-  name,
-  pidFile,
-}: Extract<Hook, { type: 'signal' }>): Promise<{ pid: number; owner: number }> {
+async function readPid({ name, pidFile }: Extract<Hook, { type: 'signal' }>): Promise<{ pid: number; owner: number }> {
   const problem = (message: string) => new HookError(name, `${pidFile}: ${message}`)
   let handle
   try {
@@ -30,9 +27,7 @@ async function readPid({
     handle = await open(pidFile, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch (error) {
     const code = failureCode(error)
-    throw problem(
-      code === 'ENOENT' ? 'no such pid file: is the process running?' : `cannot be opened: ${code}`,
-    )
+    throw problem(code === 'ENOENT' ? 'no such pid file: is the process running?' : `cannot be opened: ${code}`)
   }
   try {
     const status = await handle.stat()
@@ -57,11 +52,7 @@ async function readPid({
  * A pid file of an ordinary user may send signals to that user's processes only: else its owner could have root signal any
  * process. Source: the same rule of systemd for PIDFile= (systemd.service(5)).
  */
-async function checkOwner(
-  hook: Extract<Hook, { type: 'signal' }>,
-  pid: number,
-  owner: number,
-): Promise<void> {
+async function checkOwner(hook: Extract<Hook, { type: 'signal' }>, pid: number, owner: number): Promise<void> {
   if (owner === 0 || owner === process.geteuid?.()) return
   let processOwner
   try {

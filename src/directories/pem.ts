@@ -21,25 +21,19 @@ const base64Line = /^[A-Za-z0-9+/]*={0,2}$/
 /** The blocks that begin at the start of a line. Text of another kind, DER say, gives none. */
 export function pemBlocks(content: Uint8Array): PemBlock[] {
   // One character for each byte: no byte is lost, and none can be refused.
-  const lines = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-    .toString('latin1')
-    .split(/\r?\n/)
+  const lines = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('latin1').split(/\r?\n/)
   const blocks: PemBlock[] = []
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index] ?? ''
     if (!line.startsWith('-----BEGIN ')) continue
     const label = begin.exec(line)?.[1]
     if (label === undefined) {
-      blocks.push(
-        faulty(labelOf(line), index + 1, 'its BEGIN line is followed by other text or is not complete'),
-      )
+      blocks.push(faulty(labelOf(line), index + 1, 'its BEGIN line is followed by other text or is not complete'))
       continue
     }
     const end = findEnd(lines, index + 1, label)
     const body = lines.slice(index + 1, end.index)
-    blocks.push(
-      end.fault === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.fault),
-    )
+    blocks.push(end.fault === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.fault))
     // A line that begins the next block, though this one has no end, is looked at again.
     index = end.fault === undefined ? end.index : end.index - 1
   }
@@ -79,8 +73,7 @@ function decode(label: string, line: number, body: readonly string[]): PemBlock 
   const { headers, rest } = splitHeaders(body)
   const encrypted = headers.some((header) => /^Proc-Type:.*ENCRYPTED/.test(header))
   const text = rest.map((part) => part.trim())
-  if (!text.every((part) => base64Line.test(part)))
-    return faulty(label, line, 'its body is not base64', encrypted)
+  if (!text.every((part) => base64Line.test(part))) return faulty(label, line, 'its body is not base64', encrypted)
   const base64 = text.join('')
   if (base64 === '') return faulty(label, line, 'its body is empty', encrypted)
   if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {

@@ -33,8 +33,7 @@ function reasonFor(error: unknown): FailureReason {
   if (published === true) return reason === 'TargetForeign' ? reason : 'DurabilityUnknown'
   const given = reasons.find((known) => known === reason)
   if (given !== undefined && given in terminal) return given as FailureReason
-  if (syscall === 'flock' && (code === 'EAGAIN' || code === 'EWOULDBLOCK' || code === 'ETIMEDOUT'))
-    return 'Busy'
+  if (syscall === 'flock' && (code === 'EAGAIN' || code === 'EWOULDBLOCK' || code === 'ETIMEDOUT')) return 'Busy'
   return byCode.get(code) ?? 'PublishFailed'
 }
 

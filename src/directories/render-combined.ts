@@ -38,8 +38,7 @@ export function renderCombined(
   if (published !== undefined) add(draft, content, available, { content: published, kept: true })
   // Without its absent part the file cannot be, whatever becomes of the others.
   else if (!has('absent') && (has('unknown') || !content.optional)) {
-    for (const part of lacking)
-      if (part.state === 'unknown' || !content.optional) tell(draft, part, content.place)
+    for (const part of lacking) if (part.state === 'unknown' || !content.optional) tell(draft, part, content.place)
   }
 }
 
@@ -66,10 +65,7 @@ function partOf(content: CombinedContent, key: string, available: Availability |
 }
 
 /** The file as it is published, if it was made of the same objects. */
-function publishedFile(
-  { path }: CombinedContent,
-  available: readonly Availability[],
-): Uint8Array | undefined {
+function publishedFile({ path }: CombinedContent, available: readonly Availability[]): Uint8Array | undefined {
   const same = available.every(({ kept }) => kept?.recorded.combined?.includes(path) === true)
   const holder = available.find(({ kept }) => kept !== undefined && Object.hasOwn(kept.files, path))
   return same ? holder?.kept?.files[path]?.content : undefined

@@ -3,12 +3,7 @@
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
 import type { DirectoryConfiguration } from '../config/types.js'
-import {
-  describeReference,
-  type KubernetesObject,
-  type Observation,
-  type ObjectReference,
-} from '../objects/types.js'
+import { describeReference, type KubernetesObject, type Observation, type ObjectReference } from '../objects/types.js'
 import { availabilityOf, type Availability } from './availability.js'
 import { certificateBlocks } from './certificates.js'
 import { Draft } from './draft.js'
@@ -45,12 +40,7 @@ export function render(
   return finish(directory, draft, [...known.values()], now)
 }
 
-function finish(
-  directory: DirectoryConfiguration,
-  draft: Draft,
-  known: readonly Availability[],
-  now: Date,
-): Rendering {
+function finish(directory: DirectoryConfiguration, draft: Draft, known: readonly Availability[], now: Date): Rendering {
   const validate = directory.validate.includes('certificates')
   const findings: Finding[] = validate ? presentSecrets(known).flatMap(checkSecret) : []
   const certificates: CertificateDate[] = []

@@ -18,14 +18,8 @@ export function checkSecret(object: KubernetesObject): Finding[] {
   if (keyContent && !certificateContent) problems.push('it has tls.key, but no tls.crt')
   if (typeof certificate === 'string') problems.push(`tls.crt ${certificate}`)
   if (typeof key === 'string') problems.push(`tls.key ${key}`)
-  if (
-    certificate !== undefined &&
-    key !== undefined &&
-    typeof certificate === 'object' &&
-    typeof key === 'object'
-  ) {
-    if (!matches(certificate, key))
-      problems.push('tls.key does not belong to the first certificate of tls.crt')
+  if (certificate !== undefined && key !== undefined && typeof certificate === 'object' && typeof key === 'object') {
+    if (!matches(certificate, key)) problems.push('tls.key does not belong to the first certificate of tls.crt')
   }
   return problems.map((problem) => ({
     reason: 'CertificateInvalid',
@@ -57,10 +51,7 @@ export function checkBlocks(
 }
 
 /** When the certificates of a file begin and cease to be valid; undefined where none of its blocks parses. */
-export function certificateDate(
-  path: string,
-  blocks: readonly CertificateBlock[],
-): CertificateDate | undefined {
+export function certificateDate(path: string, blocks: readonly CertificateBlock[]): CertificateDate | undefined {
   let notBefore = -Infinity
   let notAfter = Infinity
   for (const { certificate } of blocks) {

@@ -34,12 +34,7 @@ async function append(fs: FileSystem, target: string, digest: string, line: Uint
 }
 
 /** Records that a hook has run for the publication with this digest. False where a newer one has taken its place. */
-export async function completeHook(
-  fs: FileSystem,
-  target: string,
-  digest: string,
-  hook: string,
-): Promise<boolean> {
+export async function completeHook(fs: FileSystem, target: string, digest: string, hook: string): Promise<boolean> {
   return append(fs, target, digest, encodeAppendix({ hook }))
 }
 

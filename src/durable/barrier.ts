@@ -14,10 +14,7 @@ export interface Pending<Owner> {
  * directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
  * error, so that a later fsync would answer 0 for lost pages: it counts as a failed fsync, and nothing is tried again.
  */
-export async function barrier<Owner>(
-  fs: FileSystem,
-  pending: readonly Pending<Owner>[],
-): Promise<Map<Owner, Error>> {
+export async function barrier<Owner>(fs: FileSystem, pending: readonly Pending<Owner>[]): Promise<Map<Owner, Error>> {
   const failures = new Map<Owner, Error>()
   const files = pending.filter(({ type }) => type === 'file')
   await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))

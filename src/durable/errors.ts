@@ -86,8 +86,7 @@ function reasonOf(code: string, published: boolean): Reason {
 const advice: Record<string, string> = {
   ENOSPC: 'free space or inodes on this file system',
   EDQUOT: 'raise the quota or free space',
-  EROFS:
-    'the file system is read-only: look into the kernel log for an error of the disk, or mount it read-write',
+  EROFS: 'the file system is read-only: look into the kernel log for an error of the disk, or mount it read-write',
   EIO: 'the disk failed: look into the kernel log',
   EACCES: 'give this user the right to write here',
   EPERM: 'check for an immutable flag (lsattr), a missing capability (CHOWN, FOWNER) or a security module',
@@ -96,8 +95,7 @@ const advice: Record<string, string> = {
   ENOENT: 'the directory has gone meanwhile, or its file system takes no new files',
   EMFILE: 'raise the limit of open files (ulimit -n)',
   ENFILE: 'the system is out of file handles: raise fs.file-max',
-  ELOOP:
-    'name the real path: no symbolic link may be part of it, except one that root owns in a directory of root',
+  ELOOP: 'name the real path: no symbolic link may be part of it, except one that root owns in a directory of root',
   EBUSY: 'it is a mount point: choose a path below it, or mount its parent',
   ENAMETOOLONG: 'choose a shorter name',
 }
@@ -131,10 +129,7 @@ export function fault(target: string, error: unknown, published: boolean, doing:
 }
 
 /** A target that cannot be published to as it is; nothing was touched. */
-export function unfit(
-  message: string,
-  details: Omit<FaultDetails, 'published' | 'reason'>,
-): DurableWriteError {
+export function unfit(message: string, details: Omit<FaultDetails, 'published' | 'reason'>): DurableWriteError {
   return new DurableWriteError(message, { ...details, published: false, reason: 'TargetUnfit' })
 }
 

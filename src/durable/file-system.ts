@@ -86,13 +86,7 @@ export interface FileSystem {
   startWriteOut(files: readonly Descriptor[]): Promise<Outcomes>
   /** fsync of files and directories, all at once. */
   sync(descriptors: readonly Descriptor[]): Promise<Outcomes>
-  rename(
-    fromParent: Descriptor,
-    from: string,
-    toParent: Descriptor,
-    to: string,
-    mode: RenameMode,
-  ): Promise<void>
+  rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void>
   removeFile(parent: Descriptor, name: string): Promise<void>
   removeDirectory(parent: Descriptor, name: string): Promise<void>
   /** An exclusive lock for as long as the descriptor is open; false when somebody else holds it. Never waits. */

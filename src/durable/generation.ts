@@ -37,11 +37,7 @@ export async function currentGeneration(fs: FileSystem, target: Descriptor): Pro
 }
 
 /** What the current generation holds; undefined where there is none. */
-export async function readGeneration(
-  fs: FileSystem,
-  target: Descriptor,
-  labels: boolean,
-): Promise<Tree | undefined> {
+export async function readGeneration(fs: FileSystem, target: Descriptor, labels: boolean): Promise<Tree | undefined> {
   const name = await currentGeneration(fs, target)
   if (name === undefined) return undefined
   let opened: Descriptor
@@ -64,8 +60,7 @@ export async function keyLinks(fs: FileSystem, target: Descriptor): Promise<Set<
   for (const name of await fs.list(target)) {
     if (name.startsWith('..')) continue
     const entry = await fs.look(target, name)
-    if (entry?.type === 'symlink' && (await fs.readLink(target, name)) === `${dataLink}/${name}`)
-      links.add(name)
+    if (entry?.type === 'symlink' && (await fs.readLink(target, name)) === `${dataLink}/${name}`) links.add(name)
   }
   return links
 }

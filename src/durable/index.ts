@@ -69,9 +69,7 @@ export function directoryPublication(
 }
 
 /** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
-export async function planDirectory(
-  request: DirectoryRequest & PublicationOptions,
-): Promise<DirectoryPlanResult> {
+export async function planDirectory(request: DirectoryRequest & PublicationOptions): Promise<DirectoryPlanResult> {
   return plan(directoryPublication(system, request))
 }
 
@@ -92,8 +90,7 @@ export function filePublication(
   options: ReplaceFileOptions & PublicationOptions,
 ): TargetPublication {
   const target = checkTarget(path)
-  if (path.endsWith('/'))
-    throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
+  if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
   const plan = {
     target,
     bytes: toBytes(path, content),

@@ -120,10 +120,7 @@ async function formDifferences(
 }
 
 /** What on the disk is not as it was published. */
-export function compare(
-  record: Pick<StoredRecord, 'entries'>,
-  tree: Tree | undefined,
-): Publication['differences'] {
+export function compare(record: Pick<StoredRecord, 'entries'>, tree: Tree | undefined): Publication['differences'] {
   const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
   const differences: Publication['differences'] = []
   for (const entry of record.entries) {

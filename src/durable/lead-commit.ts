@@ -39,9 +39,7 @@ export async function behindLeadingCommit(
   const leading = fsync(leader).then(() => undefined, toError)
   await delay(headStart)
   const staged = descriptors.filter((descriptor) => own.has(descriptor))
-  await Promise.allSettled(
-    staged.map((descriptor) => fchmod(descriptor, fs.fstatSync(descriptor).mode & 0o7777)),
-  )
+  await Promise.allSettled(staged.map((descriptor) => fchmod(descriptor, fs.fstatSync(descriptor).mode & 0o7777)))
   const outcomes = await barrier()
   // A failed fsync is not made good by one that succeeds after it.
   outcomes[first] = (await leading) ?? outcomes[first]

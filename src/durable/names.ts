@@ -50,8 +50,7 @@ function namesOf(basename: string): TargetNames {
     staging: (random) => `${prefix}-${random}`,
     stagingOf,
     aside: (random) => `${prefix}-${random}${asideSuffix}`,
-    asideOf: (name) =>
-      name.endsWith(asideSuffix) ? stagingOf(name.slice(0, -asideSuffix.length)) : undefined,
+    asideOf: (name) => (name.endsWith(asideSuffix) ? stagingOf(name.slice(0, -asideSuffix.length)) : undefined),
     record: (sequence) => `${prefix}.${sequence}`,
     sequenceOf(name) {
       if (!name.startsWith(`${prefix}.`)) return undefined

@@ -21,8 +21,7 @@ import { startWriteOutAll, syncAll } from './node-sync.js'
  * disk on the event loop.
  */
 
-const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } =
-  constants
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = constants
 
 const labelAttribute = 'security.selinux'
 
@@ -112,9 +111,7 @@ export class NodeFileSystem implements FileSystem {
 
   async write(file: Descriptor, bytes: Uint8Array): Promise<void> {
     for (let done = 0; done < bytes.length;) {
-      done += await this.#held<number>(file, (told) =>
-        fs.write(file, bytes, done, bytes.length - done, null, told),
-      )
+      done += await this.#held<number>(file, (told) => fs.write(file, bytes, done, bytes.length - done, null, told))
     }
   }
 
@@ -166,13 +163,7 @@ export class NodeFileSystem implements FileSystem {
     return this.#toldEach(descriptors, outcomes)
   }
 
-  rename(
-    fromParent: Descriptor,
-    from: string,
-    toParent: Descriptor,
-    to: string,
-    mode: RenameMode,
-  ): Promise<void> {
+  rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
     return told(() => this.#paths.inside(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 

@@ -270,10 +270,7 @@ export abstract class TargetPublication {
     this.published = visible
     if (visible) return tookOut
     if (failure !== undefined) throw renameFault(this.path, this.site.mount, mode, failure)
-    throw foreign(
-      `another program replaced ${this.path} in the same instant; its content was left alone`,
-      this.path,
-    )
+    throw foreign(`another program replaced ${this.path} in the same instant; its content was left alone`, this.path)
   }
 
   protected readonly blind = (error: unknown): void => {

@@ -59,8 +59,7 @@ export async function publish(
     })
 
     // 4. Stage.
-    if (going().length === 0)
-      return publications.map((publication) => outcomes.get(publication) ?? unreachable())
+    if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
     const staged = new StagedFiles<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) => publication.stage(staged))
 
@@ -113,9 +112,7 @@ async function firstBarrier(
   return failures
 }
 
-async function secondBarrier(
-  publications: readonly TargetPublication[],
-): Promise<Map<TargetPublication, Error>> {
+async function secondBarrier(publications: readonly TargetPublication[]): Promise<Map<TargetPublication, Error>> {
   const [first] = publications
   if (!first) return new Map()
   return barrier(
@@ -129,11 +126,8 @@ function refuseNested(publications: readonly TargetPublication[]): void {
     .map((publication) => ({ publication, real: publication.site.realPath }))
     .sort((a, b) => (a.real < b.real ? -1 : 1))
   for (const { publication, real } of paths) {
-    const above = paths.find(
-      (other) => other.publication !== publication && `${real}/`.startsWith(`${other.real}/`),
-    )
-    if (above)
-      throw new TypeError(`${publication.path} and ${above.publication.path} are the same or nested targets`)
+    const above = paths.find((other) => other.publication !== publication && `${real}/`.startsWith(`${other.real}/`))
+    if (above) throw new TypeError(`${publication.path} and ${above.publication.path} are the same or nested targets`)
   }
 }
 

@@ -77,12 +77,7 @@ function checksum(text: string): string {
 }
 
 /** undefined for a record that is torn, or not of this target. */
-export function parseRecord(
-  text: string,
-  name: string,
-  sequence: number,
-  boot: string,
-): StoredRecord | undefined {
+export function parseRecord(text: string, name: string, sequence: number, boot: string): StoredRecord | undefined {
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let settled = false
@@ -198,11 +193,7 @@ export async function readAllRecords(fs: FileSystem, parent: Descriptor): Promis
  * undefined where the record has gone meanwhile: its publication was superseded; null where it is not to be believed: in a
  * sticky directory, such as /tmp, anybody can make a file of this name.
  */
-async function readRecordFile(
-  fs: FileSystem,
-  parent: Descriptor,
-  entry: string,
-): Promise<string | null | undefined> {
+async function readRecordFile(fs: FileSystem, parent: Descriptor, entry: string): Promise<string | null | undefined> {
   let file: Descriptor
   try {
     file = await fs.openFile(parent, entry)

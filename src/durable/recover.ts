@@ -89,10 +89,7 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
     try {
       await remove(fs, parent, entry)
     } catch (error) {
-      request.log.warn(
-        { path: request.path, leftover: entry, error: String(error) },
-        'a leftover could not be removed',
-      )
+      request.log.warn({ path: request.path, leftover: entry, error: String(error) }, 'a leftover could not be removed')
       left.push(entry)
     }
   }
@@ -100,10 +97,7 @@ export async function recover(request: RecoveryRequest): Promise<Recovery> {
 }
 
 /** Random parts of staging names: what another program's exchange took out is set aside first. */
-async function ownStaging(
-  request: RecoveryRequest,
-  { valid, staging, aside }: Records,
-): Promise<readonly string[]> {
+async function ownStaging(request: RecoveryRequest, { valid, staging, aside }: Records): Promise<readonly string[]> {
   if (staging.length + aside.length === 0) return staging
   const records = request.sharedStaging ? await readAllRecords(request.fs, request.parent) : valid
   return setStrangersAside(request, staging, aside, records)

@@ -17,10 +17,11 @@ export function refuseOtherThanDirectory(path: string, found: Attributes): void 
     )
   }
   if (found.type !== 'directory') {
-    throw unfit(
-      `${path} is not a directory; nothing was changed; name a directory, or remove what is there`,
-      { code: 'ENOTDIR', syscall: 'lstat', path },
-    )
+    throw unfit(`${path} is not a directory; nothing was changed; name a directory, or remove what is there`, {
+      code: 'ENOTDIR',
+      syscall: 'lstat',
+      path,
+    })
   }
 }
 

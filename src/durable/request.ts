@@ -29,8 +29,7 @@ export function planFor(
 ): DirectoryPlan {
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
-  if (typeof options.files !== 'object')
-    throw new TypeError('files must be an object: relative path to content')
+  if (typeof options.files !== 'object') throw new TypeError('files must be an object: relative path to content')
   const files: PlannedFile[] = []
   const directories = new Set<string>()
   for (const [path, value] of Object.entries(options.files)) {
@@ -84,14 +83,11 @@ export function checkTarget(target: string): string {
   checkPath(target)
   const last = target.replace(/\/+$/, '').split('/').pop() ?? ''
   if (last === '.' || last === '..') {
-    throw new TypeError(
-      `the target ${JSON.stringify(target)} must end in a name, not in ${JSON.stringify(last)}`,
-    )
+    throw new TypeError(`the target ${JSON.stringify(target)} must end in a name, not in ${JSON.stringify(last)}`)
   }
   const absolute = resolve(target)
   if (absolute === '/') throw new TypeError('the root directory cannot be replaced')
-  if (Buffer.byteLength(last) > maximumName)
-    throw new TypeError(`the target name is longer than ${maximumName} bytes`)
+  if (Buffer.byteLength(last) > maximumName) throw new TypeError(`the target name is longer than ${maximumName} bytes`)
   return absolute
 }
 

@@ -45,14 +45,11 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
       return { ...(await resolve(scope, `${await followTrusted(fs, asked, target)}/${name}`)), target }
     }
     if (opened.code !== 'ENOENT') {
-      throw unfit(
-        `${path} is not a directory; ${target} is unchanged; name a target below directories only`,
-        {
-          code: opened.code,
-          syscall: 'openat2',
-          path,
-        },
-      )
+      throw unfit(`${path} is not a directory; ${target} is unchanged; name a target below directories only`, {
+        code: opened.code,
+        syscall: 'openat2',
+        path,
+      })
     }
     missing.unshift(basename(path))
   }

@@ -133,10 +133,7 @@ export class SymlinkPublication extends TargetPublication {
     const links = await keyLinks(this.fs, target)
     for (const name of this.#names) {
       if (links.has(name) || (await this.fs.look(target, name)) === undefined) continue
-      throw foreign(
-        `${this.path}/${name} is not a link that holdfast made; it was left alone; move it away`,
-        this.path,
-      )
+      throw foreign(`${this.path}/${name} is not a link that holdfast made; it was left alone; move it away`, this.path)
     }
   }
 

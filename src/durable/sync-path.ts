@@ -29,9 +29,7 @@ async function openAny(scope: Scope, path: string): Promise<Descriptor> {
   const { anchor, name } = await place(scope, path)
   const entry = await system.look(anchor, name)
   if (entry === undefined) throw missing(path, 'open')
-  return scope.keep(
-    entry.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name),
-  )
+  return scope.keep(entry.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name))
 }
 
 async function place(scope: Scope, path: string): Promise<{ anchor: Descriptor; name: string }> {
@@ -63,9 +61,7 @@ export async function exchange(a: string, b: string): Promise<void> {
     }
     await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
     published = true
-    const [failure] = (await system.sync([first.anchor, second.anchor])).filter(
-      (outcome) => outcome !== undefined,
-    )
+    const [failure] = (await system.sync([first.anchor, second.anchor])).filter((outcome) => outcome !== undefined)
     if (failure) throw failure
     await probeJournal(system, second.anchor, namesFor(second.name))
   } catch (error) {

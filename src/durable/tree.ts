@@ -66,10 +66,7 @@ export function treeOfFile(bytes: Uint8Array, mode: number, owner: Owner): Tree 
   return treeOfItems([{ path: '', bytes, mode }], owner)
 }
 
-function treeOfItems(
-  items: { path: string; bytes?: Uint8Array | undefined; mode: number }[],
-  owner: Owner,
-): Tree {
+function treeOfItems(items: { path: string; bytes?: Uint8Array | undefined; mode: number }[], owner: Owner): Tree {
   const digest = new Digest()
   const entries = items.map(({ path, bytes, mode }): TreeEntry => {
     const type = bytes === undefined ? 'directory' : 'file'
@@ -105,12 +102,7 @@ async function walk(scope: Scope, directory: Descriptor, path: string, found: Fo
 }
 
 /** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
-async function readEntry(
-  scope: Scope,
-  found: Found,
-  digest: Digest,
-  labels: boolean,
-): Promise<TreeEntry | undefined> {
+async function readEntry(scope: Scope, found: Found, digest: Digest, labels: boolean): Promise<TreeEntry | undefined> {
   const { fs } = scope
   if (found.opened !== undefined) return readDirectory(fs, found.opened, found.path, digest, labels)
   if (found.type !== 'file') return readOther(fs, found, digest)

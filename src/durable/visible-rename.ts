@@ -44,10 +44,7 @@ export async function isAt(
   return now?.inode === inode && now.device === device
 }
 
-export async function isVisible(
-  look: () => Promise<boolean>,
-  blind: VisibleRename['blind'],
-): Promise<boolean> {
+export async function isVisible(look: () => Promise<boolean>, blind: VisibleRename['blind']): Promise<boolean> {
   try {
     return await look()
   } catch (error) {

@@ -9,12 +9,7 @@ import { Scope } from './scope.js'
 export async function withRecord<T>(
   fs: FileSystem,
   target: string,
-  use: (
-    parent: Descriptor,
-    name: string,
-    records: readonly StoredRecord[],
-    missed: boolean,
-  ) => Promise<T | undefined>,
+  use: (parent: Descriptor, name: string, records: readonly StoredRecord[], missed: boolean) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const scope = new Scope(fs)
   try {

@@ -31,9 +31,7 @@ const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
  * review of a single access (SelfSubjectAccessReview), each verb with each name is one; list and watch are made with a field
  * selector for the name, which the API server authorizes as if the name stood in the path.
  */
-export function permissionsOf(
-  configuration: Pick<AgentConfiguration, 'source' | 'directories'>,
-): Permission[] {
+export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' | 'directories'>): Permission[] {
   if (configuration.source.type !== 'kubernetes') return []
   const references = configuration.directories.flatMap(({ contents }) =>
     contents.flatMap((content) =>

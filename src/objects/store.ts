@@ -32,9 +32,7 @@ export class ObjectStore {
   /** Keeps these and forgets all others; a published version raises the floor of an object that is kept, too. */
   follow(wanted: readonly WantedObject[]): Following {
     const keys = new Set(wanted.map(({ reference }) => describeReference(reference)))
-    const dropped = [...this.#objects.values()].filter(
-      ({ reference }) => !keys.has(describeReference(reference)),
-    )
+    const dropped = [...this.#objects.values()].filter(({ reference }) => !keys.has(describeReference(reference)))
     for (const stored of dropped) this.#forget(stored)
     const added: StoredObject[] = []
     for (const { reference, published } of wanted) {

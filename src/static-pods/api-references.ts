@@ -57,8 +57,7 @@ function* references(spec: JsonMap): Generator<ApiReference> {
       yield* containerReferences(asMap(container) ?? {}, `spec.${list}[${index}]`)
     }
   }
-  if (asList(spec.resourceClaims).length > 0)
-    yield { field: 'spec.resourceClaims', objects: 'ResourceClaims' }
+  if (asList(spec.resourceClaims).length > 0) yield { field: 'spec.resourceClaims', objects: 'ResourceClaims' }
   for (const [index, volume] of asList(spec.volumes).entries()) {
     yield* volumeReferences(asMap(volume) ?? {}, `spec.volumes[${index}]`)
   }
@@ -70,8 +69,7 @@ function* containerReferences(container: JsonMap, at: string): Generator<ApiRefe
       ['secretRef', 'Secrets'],
       ['configMapRef', 'ConfigMaps'],
     ] as const) {
-      if (isNamed(asMap(asMap(source)?.[name])?.name))
-        yield { field: `${at}.envFrom[${index}].${name}`, objects }
+      if (isNamed(asMap(asMap(source)?.[name])?.name)) yield { field: `${at}.envFrom[${index}].${name}`, objects }
     }
   }
   for (const [index, variable] of asList(container.env).entries()) {

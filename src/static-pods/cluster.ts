@@ -62,8 +62,7 @@ export class Cluster {
       if (answer?.status === 200) return answer.body
       if (answer?.status === 404) return undefined
       const problem = failure ?? this.#refusal(what, answer)
-      const final =
-        answer !== undefined && answer.status >= 400 && answer.status < 500 && answer.status !== 429
+      const final = answer !== undefined && answer.status >= 400 && answer.status < 500 && answer.status !== 429
       if (final || tried >= tries) throw problem
       if (signal.aborted) throw problem
       this.log.warn({ what, error: problem.message, tried }, 'the API server gave no answer; trying again')

@@ -67,10 +67,7 @@ export class Disk {
   }
 
   /** The same for files. */
-  async publishFiles(
-    requests: readonly FileRequest[],
-    signal: AbortSignal | undefined,
-  ): Promise<ReplaceResult[]> {
+  async publishFiles(requests: readonly FileRequest[], signal: AbortSignal | undefined): Promise<ReplaceResult[]> {
     return wholeBatch(
       await publish(
         requests.map(({ path, content, options }) => filePublication(this.fs, path, content, options)),

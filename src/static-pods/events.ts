@@ -28,12 +28,7 @@ export interface EventOrigin {
   readonly ownPod: JsonMap | undefined
 }
 
-export async function tell(
-  api: ApiClient,
-  origin: EventOrigin,
-  event: InstallEvent,
-  log: Log,
-): Promise<void> {
+export async function tell(api: ApiClient, origin: EventOrigin, event: InstallEvent, log: Log): Promise<void> {
   const now = new Date()
   const stamp = (now.getTime() * 1_000_000 + Math.floor(Math.random() * 1_000_000)).toString(16)
   const body = {

@@ -78,8 +78,5 @@ async function makeLive(
     [fallbackReason]: reason,
     [fallbackMessage]: message.slice(0, longestMessage),
   })
-  await disk.publishFiles(
-    [{ path: liveManifestPath(places), content, options: { mode: 0o600, log } }],
-    undefined,
-  )
+  await disk.publishFiles([{ path: liveManifestPath(places), content, options: { mode: 0o600, log } }], undefined)
 }

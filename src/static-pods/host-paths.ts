@@ -26,8 +26,7 @@ export async function hostPathFaults(pod: JsonMap, planned: readonly string[]): 
     if (planned.some((known) => plain === known || `${known}/`.startsWith(`${plain}/`))) continue
     const found = await stat(path).catch(() => undefined)
     if (found === undefined) faults.push({ field, path, problem: 'does not exist' })
-    else if (type === 'Directory' && !found.isDirectory())
-      faults.push({ field, path, problem: 'is no directory' })
+    else if (type === 'Directory' && !found.isDirectory()) faults.push({ field, path, problem: 'is no directory' })
     else if (type === 'File' && !found.isFile()) faults.push({ field, path, problem: 'is no file' })
     else if (type === 'Socket' && !found.isSocket()) faults.push({ field, path, problem: 'is no socket' })
     else if (type === 'CharDevice' && !found.isCharacterDevice())

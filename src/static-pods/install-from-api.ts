@@ -42,10 +42,7 @@ export interface ApiInstallMeans {
 }
 
 /** @throws StaticPodError, Superseded, InvalidInput, DurableWriteError */
-export async function installFromApi(
-  request: ApiInstallRequest,
-  means: ApiInstallMeans,
-): Promise<InstallResult> {
+export async function installFromApi(request: ApiInstallRequest, means: ApiInstallMeans): Promise<InstallResult> {
   const { api, log, timing } = means
   const { namespace, pod, revision } = request.objects
   const deadline = AbortSignal.timeout(request.timeout)

@@ -98,9 +98,7 @@ function leftBehind(directories: readonly InstallLine[]): string[] {
   const written = directories
     .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
     .map(({ path }) => path)
-  return written.length === 0
-    ? []
-    : [`written before: ${listed(written)}; the same command again goes on from there`]
+  return written.length === 0 ? [] : [`written before: ${listed(written)}; the same command again goes on from there`]
 }
 
 /** What installations that were killed left of revisions that never came. Their staging goes with the next publication. */
@@ -131,8 +129,7 @@ async function revisionStep(
   if (!exists) return { publish: [directory], kept: [] }
   const path = directory.target
   const equal = changes.length === 0
-  if (equal && (await disk.isSettled(path)) === true)
-    return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
+  if (equal && (await disk.isSettled(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
   const naming = (await revisionsOfManifests(manifestDirectory, pod, log)).get(revision)
   // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
   if (naming === undefined) return { publish: [directory], kept: [] }

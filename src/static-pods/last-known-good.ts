@@ -55,11 +55,7 @@ export async function lastKnownGood(places: StaticPodPlaces): Promise<number | u
 }
 
 /** Makes the link lead to this revision: atomically, and durable on return. @throws DurableWriteError */
-export async function recordLastKnownGood(
-  places: StaticPodPlaces,
-  revision: number,
-  disk: Disk,
-): Promise<void> {
+export async function recordLastKnownGood(places: StaticPodPlaces, revision: number, disk: Disk): Promise<void> {
   await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
 }
 

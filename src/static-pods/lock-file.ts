@@ -44,10 +44,12 @@ export async function lockFile(
   } catch (error) {
     await scope.closeAll()
     if (error instanceof DurableWriteError && error.reason === 'Busy') {
-      throw new DurableWriteError(
-        `another process holds the lock ${path}; ${state}; try again when it is done`,
-        { code: error.code, syscall: error.syscall, path, reason: 'Busy' },
-      )
+      throw new DurableWriteError(`another process holds the lock ${path}; ${state}; try again when it is done`, {
+        code: error.code,
+        syscall: error.syscall,
+        path,
+        reason: 'Busy',
+      })
     }
     if (isSystemFailure(error) && error.code === 'EISDIR') {
       throw new DurableWriteError(`the lock ${path} is a directory; ${state}; name a file`, {

@@ -18,8 +18,7 @@ export async function parseManifestText(text: string): Promise<unknown> {
   } catch (error) {
     if (error instanceof ManifestTextError) throw error
     if (error instanceof RangeError) throw new ManifestTextError('it is nested too deeply')
-    if (error instanceof TypeError)
-      throw new ManifestTextError('it has an alias inside of what the alias stands for')
+    if (error instanceof TypeError) throw new ManifestTextError('it has an alias inside of what the alias stands for')
     throw error
   }
 }
@@ -46,9 +45,7 @@ async function parse(text: string): Promise<unknown> {
   for (const document of all) {
     const [error] = document.errors
     if (error)
-      throw new ManifestTextError(
-        `line ${lineCounter.linePos(error.pos[0]).line}: not valid YAML (${error.code})`,
-      )
+      throw new ManifestTextError(`line ${lineCounter.linePos(error.pos[0]).line}: not valid YAML (${error.code})`)
   }
   const values = all.map((document) => {
     try {

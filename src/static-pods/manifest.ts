@@ -38,9 +38,7 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
   if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; a Pod is needed`)
   if (pod.kind !== 'Pod' || pod.apiVersion !== 'v1') {
     const found = `kind ${shown(pod.kind)}, apiVersion ${shown(pod.apiVersion)}`
-    throw new InvalidInput(
-      `${place}: ${found}: kubelet runs only kind Pod, apiVersion v1, from a manifest file`,
-    )
+    throw new InvalidInput(`${place}: ${found}: kubelet runs only kind Pod, apiVersion v1, from a manifest file`)
   }
   const metadata = asMap(pod.metadata) ?? {}
   const name = asText(metadata.name) ?? ''

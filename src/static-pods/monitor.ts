@@ -142,9 +142,7 @@ class Watch {
     this.#inARow = 0
     this.#say(message)
     await endWatch(this.request)
-    return performance.now() - this.#began < timeout
-      ? undefined
-      : { outcome: 'not-installed', revision, message }
+    return performance.now() - this.#began < timeout ? undefined : { outcome: 'not-installed', revision, message }
   }
 
   async #live(): Promise<Manifest | string> {
@@ -202,8 +200,7 @@ class Watch {
     await this.means.disk.tidy(liveManifestPath(this.request))
     if (this.request.keepOwnManifest) return
     const path = monitorManifestPath(this.request)
-    if (await this.means.disk.removeFile(path))
-      this.means.log.info({ path }, "removed the monitor's own manifest")
+    if (await this.means.disk.removeFile(path)) this.means.log.info({ path }, "removed the monitor's own manifest")
   }
 
   /** Each thing once, until it changes: a look a second would fill the log. */

@@ -28,13 +28,7 @@ export async function revisionsOfManifests(
   return found
 }
 
-async function revisionsIn(
-  bytes: Uint8Array,
-  path: string,
-  pod: string,
-  own: boolean,
-  log: Log,
-): Promise<Set<number>> {
+async function revisionsIn(bytes: Uint8Array, path: string, pod: string, own: boolean, log: Log): Promise<Set<number>> {
   const found = revisionsNamedIn(pod, Buffer.from(bytes).toString('latin1'))
   try {
     const manifest = await parseManifest(bytes, path)
@@ -43,10 +37,7 @@ async function revisionsIn(
     const label = own ? parseRevision(manifest.revision ?? '') : undefined
     if (label !== undefined) found.add(label)
   } catch (error) {
-    log.warn(
-      { path, error: messageOf(error) },
-      'a manifest is not one kubelet could run; it was searched as text',
-    )
+    log.warn({ path, error: messageOf(error) }, 'a manifest is not one kubelet could run; it was searched as text')
   }
   return found
 }

@@ -90,12 +90,7 @@ export async function planFromApi(
   const own = manifestObject(wanted)
   const lasting = certificateObjects(wanted)
   const listed = revisioned.find(({ kind, name }) => kind === own.kind && name === own.name)
-  const fetched = await fetchObjects(
-    cluster,
-    namespace,
-    [...revisioned, ...lasting, ...(listed ? [] : [own])],
-    signal,
-  )
+  const fetched = await fetchObjects(cluster, namespace, [...revisioned, ...lasting, ...(listed ? [] : [own])], signal)
   const of = (list: readonly NeededObject[]) => fetched.filter((item) => list.includes(item.needed))
   const source = of([listed ?? own])[0]?.object
   // `--optional-configmaps` may have made it optional; without it there is nothing to install.
@@ -126,17 +121,14 @@ async function manifestsOf(
   settings: PlanSettings,
 ): Promise<PlannedManifest[]> {
   const place = `ConfigMap ${source.reference.namespace}/${source.reference.name}`
-  if (!source.data.has('pod.yaml'))
-    throw new InvalidInput(`${place} has no key pod.yaml: there is no pod to install`)
+  if (!source.data.has('pod.yaml')) throw new InvalidInput(`${place} has no key pod.yaml: there is no pod to install`)
   const planned: PlannedManifest[] = []
   const directory = join(settings.resourceDirectory, revisionName(pod, revision))
   for (const [key, bytes] of source.data) {
     if (key !== 'pod.yaml' && !key.endsWith('-pod.yaml')) continue
     const name = key === 'pod.yaml' ? `${pod}.yaml` : key
     if (key.startsWith('.') || planned.some((other) => other.name === name)) {
-      throw new InvalidInput(
-        `${place}, key ${key}: kubelet would not read it, or it is the file of another key`,
-      )
+      throw new InvalidInput(`${place}, key ${key}: kubelet would not read it, or it is the file of another key`)
     }
     const manifest = await parseManifest(substitute(bytes, settings.words), `${place}, key ${key}`)
     refuseUnrunnable(manifest, `${place}, key ${key}`)
@@ -145,9 +137,7 @@ async function manifestsOf(
   }
   // The pod itself last: what watches over it is there when it changes.
   const main = `${pod}.yaml`
-  return planned.sort(
-    (a, b) => Number(a.name === main) - Number(b.name === main) || (a.name < b.name ? -1 : 1),
-  )
+  return planned.sort((a, b) => Number(a.name === main) - Number(b.name === main) || (a.name < b.name ? -1 : 1))
 }
 
 /** Where the kubelet needs a uid, the one of an earlier try of this revision is kept: all else being equal, it is the same pod. */

@@ -41,16 +41,14 @@ export async function planFromFiles({
   if (bytes === undefined) throw new InvalidInput(`${path} does not exist`)
   const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
   const name = named === undefined ? basename(path) : `${named}.yaml`
-  if (name.startsWith('.'))
-    throw new InvalidInput(`${path}: kubelet reads no file whose name has a leading dot`)
+  if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet reads no file whose name has a leading dot`)
   if (revision === undefined) {
     const manifest = await parseManifest(bytes, path)
     refuseUnrunnable(manifest, path)
     const manifests = [{ name, content: bytes, manifest }]
     return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
   }
-  if (!isObjectName(pod))
-    throw new InvalidInput(`${JSON.stringify(pod)} cannot name a pod: use --pod with a DNS name`)
+  if (!isObjectName(pod)) throw new InvalidInput(`${JSON.stringify(pod)} cannot name a pod: use --pod with a DNS name`)
   const words = { revision: revision.number, nodeName }
   const manifest = await parseManifest(substitute(bytes, words), path)
   refuseUnrunnable(manifest, path)

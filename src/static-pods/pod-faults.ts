@@ -135,17 +135,12 @@ function* containerFaults(
 
 function* ownName(value: unknown, field: string, what: string, taken: Set<string>): Generator<PodFault> {
   const name = asText(value) ?? ''
-  if (!isLabel(name))
-    yield { field, problem: `is no name that Kubernetes allows for a ${what} (a DNS label)` }
+  if (!isLabel(name)) yield { field, problem: `is no name that Kubernetes allows for a ${what} (a DNS label)` }
   else if (taken.has(name)) yield { field, problem: `is the name of another ${what}` }
   taken.add(name)
 }
 
-function* typed(
-  map: JsonMap,
-  fields: Readonly<Record<Kind, readonly string[]>>,
-  at: string,
-): Generator<PodFault> {
+function* typed(map: JsonMap, fields: Readonly<Record<Kind, readonly string[]>>, at: string): Generator<PodFault> {
   for (const kind of Object.keys(kinds) as Kind[]) {
     for (const name of fields[kind]) {
       const value = map[name]

@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto'
  * a later one. Pre-releases of 1.23.0 come before it (semver.org, 11).
  */
 export function needsOwnUid(kubeletVersion: string | undefined): boolean {
-  const [, major, minor, patch, rest = ''] =
-    /^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$/.exec(kubeletVersion ?? '') ?? []
+  const [, major, minor, patch, rest = ''] = /^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$/.exec(kubeletVersion ?? '') ?? []
   if (major === undefined || minor === undefined) return false
   if (Number(major) !== 1) return Number(major) < 1
   if (Number(minor) !== 23) return Number(minor) < 23

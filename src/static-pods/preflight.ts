@@ -66,8 +66,7 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
   const { directory, lasting, manifests } = plan
   if (directory === undefined) return
   const resources = dirname(directory.target)
-  if (resources === '/')
-    throw new InvalidInput('--resource-dir is /: revisions need a directory of their own')
+  if (resources === '/') throw new InvalidInput('--resource-dir is /: revisions need a directory of their own')
   const own = await disk.realPath(directory.target)
   for (const { target } of lasting) {
     if (`${await disk.realPath(target)}/`.startsWith(`${own}/`)) {
@@ -78,9 +77,7 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
   }
   const live = dirname(await disk.realPath(join(manifestDirectory, manifests[0]?.name ?? 'pod.yaml')))
   if (`${live}/`.startsWith(`${own}/`)) {
-    throw new InvalidInput(
-      `the manifest directory ${manifestDirectory} lies in ${directory.target}: choose another`,
-    )
+    throw new InvalidInput(`the manifest directory ${manifestDirectory} lies in ${directory.target}: choose another`)
   }
   if (live === dirname(own)) {
     throw new InvalidInput(
@@ -113,9 +110,7 @@ async function checkWritable(
       continue
     }
     const advice =
-      code === 'EROFS'
-        ? 'mount it read-write'
-        : 'run this as a user who may write there, as root on most nodes'
+      code === 'EROFS' ? 'mount it read-write' : 'run this as a user who may write there, as root on most nodes'
     throw new DurableWriteError(`${what}; nothing was changed; ${advice}`, {
       ...{ code, syscall: 'access', path: place },
     })
@@ -151,10 +146,7 @@ function pathsOf({ target, files, emptyDirectories = [] }: DirectoryPublicationR
 }
 
 /** Of two manifests of one pod, kubelet runs one, and the other waits for it to end: a copy or an old name that was left there. */
-async function warnOfTwins(
-  { manifests }: InstallPlan,
-  { manifestDirectory, log }: InstallSettings,
-): Promise<void> {
+async function warnOfTwins({ manifests }: InstallPlan, { manifestDirectory, log }: InstallSettings): Promise<void> {
   const own = new Set(manifests.map(({ name }) => join(manifestDirectory, name)))
   const others = (await listManifests(manifestDirectory)).filter((path) => !own.has(path))
   for (const path of others) {

@@ -10,12 +10,7 @@ const patience = 5_000
  * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision and Ready. Where the API
  * server does not answer, or does not allow the question, that says nothing: the pod may be the API server itself.
  */
-export function mirrorPodProbe(
-  api: ApiClient,
-  nodeName: string,
-  revision: number,
-  defaultNamespace: string,
-): Probe {
+export function mirrorPodProbe(api: ApiClient, nodeName: string, revision: number, defaultNamespace: string): Probe {
   return {
     name: 'mirror pod',
     async ask(manifest, signal): Promise<Verdict> {
@@ -36,8 +31,7 @@ export function mirrorPodProbe(
 
 function verdictOf(pod: unknown, revision: number): Verdict {
   const label = asText(asMap(asMap(asMap(pod)?.metadata)?.labels)?.revision)
-  if (label !== String(revision))
-    return { ready: false, message: `it is of revision ${label ?? 'unknown'} still` }
+  if (label !== String(revision)) return { ready: false, message: `it is of revision ${label ?? 'unknown'} still` }
   const ready = asList(asMap(asMap(pod)?.status)?.conditions)
     .map(asMap)
     .find((condition) => condition?.type === 'Ready')

@@ -57,9 +57,7 @@ function statusOf(url: URL, ca: Buffer | undefined, signal: AbortSignal): Promis
   return new Promise((resolve, reject) => {
     const options = { method: 'GET', signal, agent: false, headers: { connection: 'close' } } as const
     const sent =
-      url.protocol === 'https:'
-        ? httpsRequest(url, { ...options, ...(ca && { ca }) })
-        : httpRequest(url, options)
+      url.protocol === 'https:' ? httpsRequest(url, { ...options, ...(ca && { ca }) }) : httpRequest(url, options)
     sent.on('error', reject)
     sent.on('response', (response) => {
       response.on('error', () => undefined)

@@ -45,15 +45,9 @@ export interface PruneLine {
  * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where it cannot be known what is
  * in use: nothing is removed then
  */
-export async function prune(
-  request: PruneRequest,
-  disk: Disk,
-  log: Log,
-  signal: AbortSignal,
-): Promise<PruneLine[]> {
+export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
-  if (resourceDirectory === '/')
-    throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
+  if (resourceDirectory === '/') throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
   // Told of in plain words where it is no directory, or cannot be read.
   await entriesOf(resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
@@ -121,10 +115,7 @@ async function removeAll(
       await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'noreplace')
       gone.set(staging, line)
     } catch (error) {
-      failures.set(
-        line,
-        fault(line.path, error, false, `could not remove a revision from ${resourceDirectory}`),
-      )
+      failures.set(line, fault(line.path, error, false, `could not remove a revision from ${resourceDirectory}`))
     }
   }
   // What a predecessor left is removed even where nothing goes now.

@@ -2,12 +2,7 @@
  * What an installer may do, and nothing more: the named objects, the pods that it settles with, its node's version, its
  * events. A Role for what is in the namespace, a ClusterRole for the node, which is in none.
  */
-import {
-  certificateObjects,
-  manifestObject,
-  revisionedObjects,
-  type RevisionObjects,
-} from './plan-from-api.js'
+import { certificateObjects, manifestObject, revisionedObjects, type RevisionObjects } from './plan-from-api.js'
 import type { ObjectKind } from '../objects/types.js'
 
 export interface RbacRequest {
@@ -33,9 +28,7 @@ export function rbacObjects(request: RbacRequest): object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   const clusterName = `${namespace}:${name}`
   const all = [...revisionedObjects(objects), manifestObject(objects), ...certificateObjects(objects)]
-  const namesOf = (kind: ObjectKind) => [
-    ...new Set(all.filter((one) => one.kind === kind).map((one) => one.name)),
-  ]
+  const namesOf = (kind: ObjectKind) => [...new Set(all.filter((one) => one.kind === kind).map((one) => one.name))]
   const rules: Rule[] = [
     ...named('secrets', namesOf('Secret').sort()),
     ...named('configmaps', namesOf('ConfigMap').sort()),
@@ -70,7 +63,5 @@ export function rbacObjects(request: RbacRequest): object[] {
 
 function named(resource: string, resourceNames: readonly string[]): Rule[] {
   // A rule without names would allow all.
-  return resourceNames.length === 0
-    ? []
-    : [{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] }]
+  return resourceNames.length === 0 ? [] : [{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] }]
 }

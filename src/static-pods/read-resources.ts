@@ -21,9 +21,7 @@ export async function readResources(
   const files = new Map<string, PlannedFile>()
   const directories: string[] = []
   let bytes = 0
-  const top = await lstat(root).catch((error: unknown) =>
-    refuse(root, `cannot be read (${codeOf(error) ?? ''})`),
-  )
+  const top = await lstat(root).catch((error: unknown) => refuse(root, `cannot be read (${codeOf(error) ?? ''})`))
   if (!top.isDirectory()) refuse(root, 'is no directory')
   const walk = async (below: string): Promise<void> => {
     const entries = await readdir(join(root, below), { withFileTypes: true, encoding: 'buffer' })
@@ -36,8 +34,7 @@ export async function readResources(
         await walk(path)
         continue
       }
-      if (entry.isSymbolicLink())
-        refuse(join(root, path), 'is a symbolic link: put what it leads to in its place')
+      if (entry.isSymbolicLink()) refuse(join(root, path), 'is a symbolic link: put what it leads to in its place')
       if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
       const content = await readSmallFile(join(root, path))
       if (content === undefined) refuse(join(root, path), 'went away while it was read')

@@ -12,11 +12,7 @@ export interface Probe {
 }
 
 /** Ready only where at least one probe says so, and none denies it. */
-export async function askAll(
-  probes: readonly Probe[],
-  manifest: Manifest,
-  signal: AbortSignal,
-): Promise<Verdict> {
+export async function askAll(probes: readonly Probe[], manifest: Manifest, signal: AbortSignal): Promise<Verdict> {
   const verdicts = await Promise.all(
     probes.map(async (probe) => ({ probe, verdict: await probe.ask(manifest, signal) })),
   )

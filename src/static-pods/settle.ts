@@ -57,10 +57,7 @@ export async function settle(
       const names = others.map(({ name }) => name).join(', ')
       throw new StaticPodError(`other installers on this node have not ended in time: ${names}`)
     }
-    log.info(
-      { waitingFor: others.map(({ name }) => name) },
-      'waiting for other installers on this node to end',
-    )
+    log.info({ waitingFor: others.map(({ name }) => name) }, 'waiting for other installers on this node to end')
     await pauseFor(Math.min(timing.poll, Math.max(0, deadline - performance.now())), signal)
   }
   await pauseFor(timing.pause, signal)

@@ -7,55 +7,12 @@
 /** Fields whose value is text wherever they stand in a Pod. */
 const textFields = new Set([
   ...['apiVersion', 'kind', 'name', 'generateName', 'namespace', 'uid', 'resourceVersion'],
-  ...[
-    'image',
-    'imagePullPolicy',
-    'workingDir',
-    'value',
-    'key',
-    'operator',
-    'effect',
-    'path',
-    'host',
-    'scheme',
-  ],
-  ...[
-    'mountPath',
-    'subPath',
-    'subPathExpr',
-    'mountPropagation',
-    'recursiveReadOnly',
-    'terminationMessagePath',
-  ],
-  ...[
-    'restartPolicy',
-    'dnsPolicy',
-    'nodeName',
-    'serviceAccountName',
-    'serviceAccount',
-    'hostname',
-    'subdomain',
-  ],
-  ...[
-    'schedulerName',
-    'priorityClassName',
-    'runtimeClassName',
-    'preemptionPolicy',
-    'ip',
-    'protocol',
-    'hostIP',
-  ],
+  ...['image', 'imagePullPolicy', 'workingDir', 'value', 'key', 'operator', 'effect', 'path', 'host', 'scheme'],
+  ...['mountPath', 'subPath', 'subPathExpr', 'mountPropagation', 'recursiveReadOnly', 'terminationMessagePath'],
+  ...['restartPolicy', 'dnsPolicy', 'nodeName', 'serviceAccountName', 'serviceAccount', 'hostname', 'subdomain'],
+  ...['schedulerName', 'priorityClassName', 'runtimeClassName', 'preemptionPolicy', 'ip', 'protocol', 'hostIP'],
   ...['type', 'medium', 'level', 'role', 'user', 'localhostProfile', 'fieldPath', 'resource', 'topologyKey'],
-  ...[
-    'procMount',
-    'service',
-    'reference',
-    'pullPolicy',
-    'prefix',
-    'server',
-    'devicePath',
-    'terminationMessagePolicy',
-  ],
+  ...['procMount', 'service', 'reference', 'pullPolicy', 'prefix', 'server', 'devicePath', 'terminationMessagePolicy'],
 ])
 
 /** Lists of text. */
@@ -79,9 +36,7 @@ function field(key: string, value: unknown): unknown {
     return value.map((item: unknown): unknown => (isScalar(item) ? String(item) : withText(item)))
   }
   if (textMaps.has(key) && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    const entries = Object.entries(value).map(
-      ([name, text]) => [name, isScalar(text) ? String(text) : text] as const,
-    )
+    const entries = Object.entries(value).map(([name, text]) => [name, isScalar(text) ? String(text) : text] as const)
     return Object.fromEntries(entries)
   }
   return withText(value)

@@ -52,8 +52,7 @@ async function readMark(path: string): Promise<Mark | undefined> {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'))
     if (typeof value !== 'object' || value === null) return undefined
     const { revision, boot, since } = value as Partial<Mark>
-    if (typeof revision !== 'number' || typeof boot !== 'string' || typeof since !== 'number')
-      return undefined
+    if (typeof revision !== 'number' || typeof boot !== 'string' || typeof since !== 'number') return undefined
     return { revision, boot, since }
   } catch {
     return undefined

@@ -6,9 +6,7 @@ import { listed, withState } from './failure.js'
  * The results of a batch in which nothing failed.
  * @throws DurableWriteError of the gravest failure, unknown durability before all others, with what became of the rest
  */
-export function wholeBatch(
-  outcomes: readonly (ReplaceResult | { error: DurableWriteError })[],
-): ReplaceResult[] {
+export function wholeBatch(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult[] {
   const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
   const done = outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
   const gravest = errors.find(({ published }) => published) ?? errors[0]

@@ -8,12 +8,7 @@ const early = new Date('2026-01-01T00:00:00Z')
 const late = new Date('2026-01-02T00:00:00Z')
 
 await t.test('the transition time changes with the status alone', (t) => {
-  const first = transition(
-    'Published',
-    undefined,
-    { status: 'False', reason: 'NoSpace', message: 'a' },
-    early,
-  )
+  const first = transition('Published', undefined, { status: 'False', reason: 'NoSpace', message: 'a' }, early)
   const same = transition('Published', first, { status: 'False', reason: 'NoSpace', message: 'a' }, late)
   t.equal(same, first, 'nothing to write')
   const worded = transition('Published', first, { status: 'False', reason: 'Busy', message: 'b' }, late)
@@ -25,12 +20,7 @@ await t.test('the transition time changes with the status alone', (t) => {
 
 await t.test('a clock that goes back breaks nothing', (t) => {
   const first = transition('Fresh', undefined, { status: 'True', reason: 'Published', message: '' }, late)
-  const second = transition(
-    'Fresh',
-    first,
-    { status: 'False', reason: 'AccessDenied', message: '' },
-    new Date(0),
-  )
+  const second = transition('Fresh', first, { status: 'False', reason: 'AccessDenied', message: '' }, new Date(0))
   t.equal(second.lastTransitionTime, '1970-01-01T00:00:00.000Z')
   t.end()
 })
@@ -67,12 +57,7 @@ await t.test('what an attempt does to Published', (t) => {
       { status: 'True', reason: 'CertificateExpired', message: 'old' },
     ],
     ['missing', incomplete('ObjectMissing'), true, { status: 'False', reason: 'ObjectMissing' }],
-    [
-      'the source is away, whole',
-      incomplete('SourceUnavailable'),
-      true,
-      { status: 'True', reason: 'Published' },
-    ],
+    ['the source is away, whole', incomplete('SourceUnavailable'), true, { status: 'True', reason: 'Published' }],
     ['the source is away, not whole', incomplete('SourceUnavailable'), false, { status: 'False' }],
     [
       'denied and missing',
@@ -86,12 +71,7 @@ await t.test('what an attempt does to Published', (t) => {
     ],
     ['failed', failed({}), true, { status: 'False', reason: 'NoSpace', message: 'what failed' }],
     ['unknown', failed({ published: true }), false, { status: 'Unknown', reason: 'DurabilityUnknown' }],
-    [
-      'waiting, not whole',
-      { kind: 'waiting', message: 'm' },
-      false,
-      { reason: 'SourceUnavailable', message: 'm' },
-    ],
+    ['waiting, not whole', { kind: 'waiting', message: 'm' }, false, { reason: 'SourceUnavailable', message: 'm' }],
     ['abandoned', { kind: 'abandoned' }, true, undefined],
   ]
   for (const [name, attempt, whole, expected] of cases) {

@@ -40,9 +40,7 @@ const failed = (reason: (typeof reasons)[number], message: string): Attempt => (
 
 /** `Warning NoSpace Node n1: note` */
 function lines(drafts: readonly EventDraft[]): string[] {
-  return drafts.map(
-    ({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`,
-  )
+  return drafts.map(({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`)
 }
 
 await t.test('a publication is told on the Node, and on each object in another version', (t) => {
@@ -91,9 +89,7 @@ await t.test('a failure is told on the Node, in the same words at each try', (t)
   const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), circumstances, reporter)
   const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), circumstances, reporter)
   t.strictSame(first, second)
-  t.match(lines(first), [
-    'Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC',
-  ])
+  t.match(lines(first), ['Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC'])
   t.end()
 })
 

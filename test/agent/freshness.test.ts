@@ -46,12 +46,7 @@ await t.test('one object that nobody has told of, or that cannot be read, is eno
   t.match(unconfirmed.verdict, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
   confirmations.confirmed(configMap, at(1000))
   const denied: Observation = { state: 'unknown', reason: 'AccessDenied', message: '403' }
-  const found = freshness(
-    state,
-    (reference) => (reference.kind === 'Secret' ? denied : absent),
-    at(1),
-    confirmations,
-  )
+  const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), confirmations)
   t.match(found.verdict, { status: 'False', reason: 'AccessDenied', message: '403' })
 })
 
@@ -59,8 +54,7 @@ await t.test('a lost watch is told after a while, unless it comes back', async (
   const state = await stateOf('True')
   const confirmations = new Confirmations()
   for (const reference of [secret, configMap]) confirmations.confirmed(reference, at(0))
-  const verdictAt = (monotonic: number) =>
-    freshness(state, () => absent, at(monotonic), confirmations).verdict
+  const verdictAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), confirmations).verdict
   confirmations.restarted(secret, 'timeout', at(1000))
   t.match(verdictAt(1000 + lossGrace), { status: 'True' }, 'a watch that ended in order is not lost')
   confirmations.restarted(secret, 'connection', at(2000))

@@ -76,22 +76,19 @@ await t.test('one batch in flight: what becomes due meanwhile is merged into the
   await queue.close()
 })
 
-await t.test(
-  'keys that run by themselves do not hold each other up, and none runs twice at once',
-  async (t) => {
-    const { queue, next, begun } = queueOf('key')
-    queue.add('a', '1')
-    queue.add('b', '1')
-    const [a, b] = [await next(), await next()]
-    t.strictSame([a.keys, b.keys], [['a'], ['b']])
-    queue.add('a', '2')
-    b.end()
-    await turn()
-    t.equal(begun.length, 0)
-    a.end()
-    t.strictSame((await next()).keys, ['a'])
-  },
-)
+await t.test('keys that run by themselves do not hold each other up, and none runs twice at once', async (t) => {
+  const { queue, next, begun } = queueOf('key')
+  queue.add('a', '1')
+  queue.add('b', '1')
+  const [a, b] = [await next(), await next()]
+  t.strictSame([a.keys, b.keys], [['a'], ['b']])
+  queue.add('a', '2')
+  b.end()
+  await turn()
+  t.equal(begun.length, 0)
+  a.end()
+  t.strictSame((await next()).keys, ['a'])
+})
 
 await t.test('what fails is tried again after its delay, which counts failures in a row', async (t) => {
   const { queue, next, failures } = queueOf('batch')

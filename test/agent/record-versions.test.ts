@@ -134,9 +134,7 @@ await t.test('a record that cannot be appended to is told, and no more', async (
   const log = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
   const attempt = { kind: 'published' as const, outcome: 'unchanged' as const, digest, objects: objects(2) }
   await settle(state, { ...attempt, warnings: [], certificates: [], hooks: [], unproven: false }, log)
-  t.match(warnings, [
-    /target: the newest versions of its objects could not be recorded: .*is not a directory/,
-  ])
+  t.match(warnings, [/target: the newest versions of its objects could not be recorded: .*is not a directory/])
   t.equal(warnings.length, 1)
   t.equal(state.whole, true)
 })

@@ -15,11 +15,7 @@ const read = (document: object) => parseConfiguration(JSON.stringify({ ...base, 
 await t.test('what a configuration that was read again asks for', async (t) => {
   const before = await read({ directories: [a, b] })
   const nothing = { added: [], changed: [], dropped: [], sourceChanged: false }
-  t.strictSame(
-    configurationChange(before, await read({ directories: [b, a] })),
-    nothing,
-    'the order means nothing',
-  )
+  t.strictSame(configurationChange(before, await read({ directories: [b, a] })), nothing, 'the order means nothing')
   const dropped = configurationChange(before, await read({ directories: [b] }))
   t.strictSame(dropped, { ...nothing, dropped: ['/srv/a'] })
   const changed = configurationChange(before, await read({ directories: [a, { ...b, fileMode: '0640' }] }))

@@ -14,14 +14,7 @@ const without = (...names: string[]): { under: string[] } => ({
   under: ['setpriv', `--bounding-set=${names.map((name) => `-${name}`).join(',')}`, '--inh-caps=-all'],
 })
 const as = (uid: number): { under: string[] } => ({
-  under: [
-    'setpriv',
-    `--reuid=${uid}`,
-    `--regid=${uid}`,
-    '--clear-groups',
-    '--bounding-set=-all',
-    '--inh-caps=-all',
-  ],
+  under: ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--bounding-set=-all', '--inh-caps=-all'],
 })
 
 const contents = [{ secret: 'serving-cert' }]
@@ -40,9 +33,7 @@ await t.test('for another owner: each that is missing, by name', { skip }, async
   const scene = new Scene(t)
   scene.configure([{ path: scene.target, contents, owner: '1234:1234' }])
   t.same(
-    (await scene.check(t))
-      .all('capabilities', thisProcess)
-      .map(({ status, found }) => [status, found.split(' ')[0]]),
+    (await scene.check(t)).all('capabilities', thisProcess).map(({ status, found }) => [status, found.split(' ')[0]]),
     [
       ['OK', 'CAP_CHOWN'],
       ['OK', 'CAP_DAC_OVERRIDE'],

@@ -60,11 +60,7 @@ await t.test('programs, pid files and addresses', async (t) => {
     [signal('init.pid'), 'FAULT', /names process 1, which is never signalled$/],
     [signal('open.pid'), 'FAULT', /can be written by everybody, so it decides nothing$/],
     [signal('good.pid'), 'OK', /of user \d+ can be signalled$/],
-    [
-      http(`http://127.0.0.1:${port}/reload?token=hidden`),
-      'OK',
-      /^http 127\.0\.0\.1:\d+: somebody listens there$/,
-    ],
+    [http(`http://127.0.0.1:${port}/reload?token=hidden`), 'OK', /^http 127\.0\.0\.1:\d+: somebody listens there$/],
     [http(`http://127.0.0.1:${closedPort}/`), 'WARN', /no connection \(ECONNREFUSED\)$/],
     [http('http://nowhere.invalid/'), 'WARN', /\((ENOTFOUND|EAI_AGAIN|ETIMEDOUT)\)$/],
   ]

@@ -82,20 +82,8 @@ export class Scene {
     writeFileSync(this.path(`objects/${name}.json`), JSON.stringify(object))
   }
 
-  async run(
-    command: string,
-    args: readonly string[] = [],
-    { under = [], env = {} }: RunOptions = {},
-  ): Promise<Ran> {
-    const words = [
-      ...under,
-      process.execPath,
-      this.#executable,
-      command,
-      '--config',
-      this.configuration,
-      ...args,
-    ]
+  async run(command: string, args: readonly string[] = [], { under = [], env = {} }: RunOptions = {}): Promise<Ran> {
+    const words = [...under, process.execPath, this.#executable, command, '--config', this.configuration, ...args]
     // Without tap's loader, which writes to the project's directory at the end, whoever the program runs as.
     const child = spawn('env', ['-u', 'NODE_OPTIONS', ...words], {
       env: { ...environment, ...env },
@@ -153,11 +141,7 @@ export function snapshot(directory: string): Record<string, string> {
     const path = join(directory, entry)
     const { ino, mode, uid, gid, mtimeMs, ctimeMs } = lstatSync(path)
     const kind = lstatSync(path)
-    const content = kind.isFile()
-      ? readFileSync(path, 'base64')
-      : kind.isSymbolicLink()
-        ? readlinkSync(path)
-        : ''
+    const content = kind.isFile() ? readFileSync(path, 'base64') : kind.isSymbolicLink() ? readlinkSync(path) : ''
     found[entry] = [ino, mode, uid, gid, mtimeMs, ctimeMs, content].join(' ')
   }
   return found

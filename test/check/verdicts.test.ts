@@ -13,34 +13,11 @@ import { checkText } from '../../src/cli/run-check.js'
 import { DurableWriteError } from '../../src/durable/index.js'
 
 await t.test('kernels, for a target on btrfs', (t) => {
-  const fixed = [
-    '6.1.161',
-    '6.1.200-1.el9',
-    '6.6.121',
-    '6.12.66',
-    '6.18.6',
-    '6.18.44-fc-v669',
-    '6.19.0',
-    '7.0.1',
-  ]
-  const affected = [
-    '6.1.160',
-    '6.6.120-generic',
-    '6.12.65',
-    '6.12',
-    '6.18.5',
-    '6.17.13',
-    '5.15.200',
-    '5.10.0-28-amd64',
-  ]
-  for (const release of fixed)
-    t.match(kernelVerdict(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
+  const fixed = ['6.1.161', '6.1.200-1.el9', '6.6.121', '6.12.66', '6.18.6', '6.18.44-fc-v669', '6.19.0', '7.0.1']
+  const affected = ['6.1.160', '6.6.120-generic', '6.12.65', '6.12', '6.18.5', '6.17.13', '5.15.200', '5.10.0-28-amd64']
+  for (const release of fixed) t.match(kernelVerdict(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
   for (const release of affected) {
-    t.match(
-      kernelVerdict(release, ['/x']),
-      { status: 'WARN', found: /CVE-2025-71183/, advice: /6\.12\.66/ },
-      release,
-    )
+    t.match(kernelVerdict(release, ['/x']), { status: 'WARN', found: /CVE-2025-71183/, advice: /6\.12\.66/ }, release)
   }
   t.equal(kernelVerdict('next', ['/x']).status, 'WARN')
   t.match(kernelVerdict('6.1.0', []), { status: 'OK', found: 'Linux 6.1.0' }, 'no btrfs, no matter')
@@ -51,13 +28,10 @@ const line = (text: string) => parseMount(text)
 const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro')
 
 await t.test('lines of mountinfo', (t) => {
-  t.same(
-    line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'),
-    {
-      ...{ id: 41, mountPoint: '/a b\\', device: '0:37', type: 'nfs4', source: 'host:/x\ty', receives: true },
-      options: ['ro', 'relatime', 'rw', 'vers=4.2'],
-    },
-  )
+  t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
+    ...{ id: 41, mountPoint: '/a b\\', device: '0:37', type: 'nfs4', source: 'host:/x\ty', receives: true },
+    options: ['ro', 'relatime', 'rw', 'vers=4.2'],
+  })
   t.equal(line('36 35 8:1 / /mnt rw - ext4 /dev/sda1 rw').receives, false)
   t.equal(line('36 35 8:1 / /mnt rw unbindable - ext4 /dev/sda1 rw').receives, false)
   t.end()

@@ -1,15 +1,6 @@
 /** The agent on objects in files, from outside: processes, signals, files, HTTP. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -130,10 +121,7 @@ await t.test(
       text: /\[-\].*disk\/web ObjectMissing: .*Secret demo\/web/,
     })
     t.notOk(existsSync(node.path('disk/web')))
-    t.match(
-      (await agent.get('/metrics')).text,
-      `holdfast_directory_ready{directory="${node.path('disk/web')}"} 0`,
-    )
+    t.match((await agent.get('/metrics')).text, `holdfast_directory_ready{directory="${node.path('disk/web')}"} 0`)
     t.match(await node.run('verify'), { code: 4, stdout: /unpublished/ })
 
     node.put('Secret', 'web', { password: `${canary}-1` })
@@ -170,42 +158,39 @@ await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
   t.equal((await node.run('verify')).code, 0)
 })
 
-await t.test(
-  'SIGHUP: a new directory, one that is dropped, and a configuration that is invalid',
-  async (t) => {
-    const node = webNode(t)
-    const agent = node.agent()
-    await agent.told('Published')
-    const second = { path: 'disk/second', contents: [{ configMap: 'conf' }] }
-    node.configure([second])
-    agent.signal('SIGHUP')
-    await agent.told('Published', 2)
-    t.equal(node.read('disk/second/app.conf'), 'port=80\n')
-    t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
-    t.notMatch((await agent.get('/metrics')).text, 'disk/web')
+await t.test('SIGHUP: a new directory, one that is dropped, and a configuration that is invalid', async (t) => {
+  const node = webNode(t)
+  const agent = node.agent()
+  await agent.told('Published')
+  const second = { path: 'disk/second', contents: [{ configMap: 'conf' }] }
+  node.configure([second])
+  agent.signal('SIGHUP')
+  await agent.told('Published', 2)
+  t.equal(node.read('disk/second/app.conf'), 'port=80\n')
+  t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
+  t.notMatch((await agent.get('/metrics')).text, 'disk/web')
 
-    node.configure([{ ...second, contnets: [] }])
-    agent.signal('SIGHUP')
-    const invalid = await agent.told('ConfigurationInvalid')
-    t.match(invalid, {
-      level: 'error',
-      line: Number,
-      place: 'directories[0].contnets',
-      msg: /contnets: unknown field: did you mean "contents"\?$/,
-    })
-    t.match(await agent.told('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
-    await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
-    node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
-    await agent.told('Published', 3)
-    t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
+  node.configure([{ ...second, contnets: [] }])
+  agent.signal('SIGHUP')
+  const invalid = await agent.told('ConfigurationInvalid')
+  t.match(invalid, {
+    level: 'error',
+    line: Number,
+    place: 'directories[0].contnets',
+    msg: /contnets: unknown field: did you mean "contents"\?$/,
+  })
+  t.match(await agent.told('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
+  await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
+  node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
+  await agent.told('Published', 3)
+  t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
 
-    node.configure([{ ...second, fileMode: '0640' }])
-    agent.signal('SIGHUP')
-    await agent.told('Published', 4)
-    t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
-    t.equal(await agent.end('SIGTERM'), 0)
-  },
-)
+  node.configure([{ ...second, fileMode: '0640' }])
+  agent.signal('SIGHUP')
+  await agent.told('Published', 4)
+  t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
+  t.equal(await agent.end('SIGTERM'), 0)
+})
 
 await t.test('killed at any time and started again: whole, and nothing is written anew', async (t) => {
   const node = webNode(t)
@@ -301,9 +286,7 @@ await t.test(
     t.match(metrics, /holdfast_hooks_total\{.*result="success"\} 1/)
     const done = ran(node)
     again.signal('SIGHUP')
-    await until('the configuration was read again', () =>
-      again.log().some(({ msg }) => msg.includes('is in force')),
-    )
+    await until('the configuration was read again', () => again.log().some(({ msg }) => msg.includes('is in force')))
     t.equal(await again.end('SIGTERM'), 0)
     const third = node.agent()
     await third.told('Unchanged')
@@ -416,8 +399,7 @@ await t.test('two agents on one node: both go on, and what they publish is whole
   let round = 5
   // Each of them looks before it writes its status, which it does after a change: both may have looked at once.
   await until('one of them says so', async () => {
-    if ([one, two].some((agent) => agent.log().some(({ msg }) => msg.includes('stop one of them'))))
-      return true
+    if ([one, two].some((agent) => agent.log().some(({ msg }) => msg.includes('stop one of them')))) return true
     node.put('Secret', 'web', { password: `${round}`, user: `${round++}` })
     await new Promise((resolve) => setTimeout(resolve, 300))
     return false
@@ -434,9 +416,7 @@ await t.test('SIGHUP while the agent starts is heard, and one while it ends chan
     // Before a process has taken it on, the signal ends it: its handler shows in the mask of those that are caught.
     await until('it catches SIGHUP', () => agent.catches('SIGHUP'))
     agent.signal('SIGHUP')
-    await until('the configuration was read again', () =>
-      agent.log().some(({ msg }) => msg.includes('is in force')),
-    )
+    await until('the configuration was read again', () => agent.log().some(({ msg }) => msg.includes('is in force')))
     agent.signal('SIGTERM')
     const ends = () => agent.log().some(({ msg }) => msg.startsWith('SIGTERM'))
     // Soon: what comes when Node has taken its handlers down, in the last moment of a process, is the system's matter.

@@ -21,8 +21,7 @@ await t.test('values of flags', (t) => {
   t.strictSame(['0755', '640', '2750', '1777'].map(parseDirectoryMode), [0o755, 0o640, 0o2750, 0o1777])
   t.strictSame(['0600', '444'].map(parseFileMode), [0o600, 0o444])
   t.throws(() => parseDirectoryMode('4755'), { message: /at most 3777/ })
-  for (const text of ['4755', '2755', '1777'])
-    t.throws(() => parseFileMode(text), { message: /at most 0777/ })
+  for (const text of ['4755', '2755', '1777']) t.throws(() => parseFileMode(text), { message: /at most 0777/ })
   t.strictSame(parseOwner('0:99'), { uid: 0, gid: 99 })
   t.strictSame(['0', '500ms', '60s', '1m30s', '1.5h'].map(parseDuration), [0, 500, 60_000, 90_000, 5_400_000])
   t.strictSame(
@@ -144,9 +143,7 @@ await t.test("the demo's certificate is a real one", (t) => {
   t.ok(parsed.checkPrivateKey(createPrivateKey(key)))
   t.ok(parsed.verify(parsed.publicKey), 'signed by itself')
   t.equal(parsed.checkHost('web.demo.example'), 'web.demo.example')
-  t.ok(
-    Date.parse(parsed.validFrom) <= Date.now() && Date.parse(parsed.validTo) > Date.now() + 89 * 86_400_000,
-  )
+  t.ok(Date.parse(parsed.validFrom) <= Date.now() && Date.parse(parsed.validTo) > Date.now() + 89 * 86_400_000)
   t.notOk(parsed.checkPrivateKey(createPrivateKey(selfSigned('a', 1).key)))
   t.end()
 })

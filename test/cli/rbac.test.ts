@@ -150,22 +150,8 @@ await t.test('wrong usage', async (t) => {
 
 await t.test('flags behind "install" are the subcommand\'s', async (t) => {
   const { code, stdout, stderr } = await rbac(
-    ...[
-      'install',
-      '--revision=6',
-      '--namespace=kube-system',
-      '--pod=web',
-      '--configmaps=web',
-      '--secrets=tls',
-    ],
-    ...[
-      '--resource-dir=/r',
-      '--pod-manifest-dir=/m',
-      '--service-account=installer',
-      '--name=mine',
-      '-o',
-      'json',
-    ],
+    ...['install', '--revision=6', '--namespace=kube-system', '--pod=web', '--configmaps=web', '--secrets=tls'],
+    ...['--resource-dir=/r', '--pod-manifest-dir=/m', '--service-account=installer', '--name=mine', '-o', 'json'],
   )
   t.equal(code, 0, stderr)
   const { items } = JSON.parse(stdout) as { items: Item[] }

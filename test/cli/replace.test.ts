@@ -15,18 +15,7 @@ await t.test('replace publishes a tree, tells what it did, and does nothing twic
   writeFileSync(join(from, 'a'), canary)
   writeFileSync(join(from, 'sub', 'b'), Buffer.of(0, 255, 254))
   writeFileSync(join(from, '__proto__'), 'a name like another')
-  const args = [
-    'replace',
-    target,
-    '--from',
-    from,
-    '--mode',
-    '0750',
-    '--file-mode',
-    '0640',
-    '--log-level',
-    'error',
-  ]
+  const args = ['replace', target, '--from', from, '--mode', '0750', '--file-mode', '0640', '--log-level', 'error']
   const first = await holdfast(args)
   t.equal(first.code, 0, first.stderr)
   t.match(first.stdout, new RegExp(`^created ${target} sha256:[0-9a-f]{64}\n$`))
@@ -42,11 +31,7 @@ await t.test('replace publishes a tree, tells what it did, and does nothing twic
   rmSync(join(from, 'a'))
   const third = await holdfast(args)
   t.match(third.stdout, /^replaced /)
-  t.strictSame(
-    readdirSync(target).sort(),
-    ['__proto__', 'sub'],
-    'what the source does not hold any more is gone',
-  )
+  t.strictSame(readdirSync(target).sort(), ['__proto__', 'sub'], 'what the source does not hold any more is gone')
   for (const { stdout, stderr } of [first, second, third]) t.notMatch(stdout + stderr, canary)
 })
 

@@ -212,11 +212,7 @@ await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all
   t.equal(stale.code, 0, stale.stderr)
   t.match(JSON.parse(stale.stdout), { directories: [{ outcome: 'stale', digest: /^sha256:/ }] })
   writeFileSync(node.path('disk/web/password'), 'damaged')
-  t.equal(
-    (await node.run('sync', '--timeout', '500ms', '--allow-stale')).code,
-    1,
-    'not whole: not good enough',
-  )
+  t.equal((await node.run('sync', '--timeout', '500ms', '--allow-stale')).code, 1, 'not whole: not good enough')
   t.notMatch(strict.stdout + strict.stderr + stale.stdout + stale.stderr, canary)
 
   // A server of its own: a connection of those before may be told of late.
@@ -244,10 +240,7 @@ await t.test('the demo publishes, swaps an update in, and ends in order with Ctr
   const { code, stdout } = await end
   t.equal(code, 0)
   t.match(stdout, /0600 +1 +\d+ +\d+ +tls\.key/)
-  t.match(
-    stdout,
-    /[1-9]\d* pairs of certificate and key were read meanwhile; 0 of them did not belong together/,
-  )
+  t.match(stdout, /[1-9]\d* pairs of certificate and key were read meanwhile; 0 of them did not belong together/)
   t.equal(stdout.match(/^sha256:[0-9a-f]{64}$/gm)?.length, 2)
   t.equal(readFileSync(join(directory, 'node/web/tls/rotation'), 'utf8'), '2')
   t.notMatch(stdout, /PRIVATE KEY/)

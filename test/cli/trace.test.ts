@@ -57,9 +57,7 @@ function describe(call: string, parent: string, paths: Map<string, string>): str
   const [subject = ''] = byName ? named : behind
   if (subject !== parent && !subject.startsWith(`${parent}/`)) return undefined
   const shown =
-    name === 'renameat2'
-      ? `${named.join(' ')} ${/RENAME_\w+/.exec(rest)?.[0] ?? ''}`
-      : subject.slice(parent.length + 1)
+    name === 'renameat2' ? `${named.join(' ')} ${/RENAME_\w+/.exec(rest)?.[0] ?? ''}` : subject.slice(parent.length + 1)
   const hint = rest.includes('SYNC_FILE_RANGE_WAIT_AFTER') ? ' wait' : ''
   return `${name} ${shown}${hint}`
     .replace(/\.holdfast-[0-9a-f]{16}/g, '.holdfast-ID')
@@ -99,9 +97,10 @@ await t.test(
         'write .holdfast-ID-STAGING/sub/tls.key',
         'openat .holdfast-ID.2',
         'write .holdfast-ID.2',
-        ...['.holdfast-ID-STAGING/tls.crt', '.holdfast-ID-STAGING/sub/tls.key', '.holdfast-ID.2'].flatMap(
-          (file) => [`sync_file_range ${file}`, `sync_file_range ${file} wait`],
-        ),
+        ...['.holdfast-ID-STAGING/tls.crt', '.holdfast-ID-STAGING/sub/tls.key', '.holdfast-ID.2'].flatMap((file) => [
+          `sync_file_range ${file}`,
+          `sync_file_range ${file} wait`,
+        ]),
       ].sort(),
       'staging, and the write-out of three files; the fsyncs of two files, the record, staging, its subdirectory, the parent',
     )
@@ -115,11 +114,7 @@ await t.test(
     // strace knows a descriptor by the name of its opening: the old directory was the target then.
     const after = calls.slice(barrier2 + 2).map((call) => call.replace(' certs/', ' .holdfast-ID-STAGING/'))
     const [mutation, settled, ...retired] = after
-    t.match(
-      mutation,
-      /^unlink \.holdfast-ID-STAGING\//,
-      'one removal: the mutation that tells of an aborted journal',
-    )
+    t.match(mutation, /^unlink \.holdfast-ID-STAGING\//, 'one removal: the mutation that tells of an aborted journal')
     t.equal(settled, 'write .holdfast-ID.2')
     t.equal(retired.pop(), 'unlink .holdfast-ID.1', 'the old record goes last')
     t.same(
@@ -137,11 +132,7 @@ await t.test(
     )
     t.same(contents(join(parent, 'certs')), { 'tls.crt': 'new certificate', 'sub/tls.key': 'new key' })
 
-    t.same(
-      changes(parent, args),
-      ['openat .holdfast-ID.lock'],
-      'unchanged opens the lock, and changes nothing',
-    )
+    t.same(changes(parent, args), ['openat .holdfast-ID.lock'], 'unchanged opens the lock, and changes nothing')
     t.end()
   },
 )

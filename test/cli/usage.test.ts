@@ -23,10 +23,7 @@ execFileSync('mkfifo', [join(at('piped'), 'pipe')])
 writeFileSync(at('file'), '')
 mkdirSync(at('bytes'))
 writeFileSync(Buffer.concat([Buffer.from(`${at('bytes')}/`), Buffer.of(0xff, 0xfe)]), '')
-writeFileSync(
-  at('broken.yaml'),
-  'apiVersion: holdfast.dev/v1alpha1\nkind: AgentConfiguration\nstateDirectroy: /x\n',
-)
+writeFileSync(at('broken.yaml'), 'apiVersion: holdfast.dev/v1alpha1\nkind: AgentConfiguration\nstateDirectroy: /x\n')
 
 const replace = (...args: string[]) => ['replace', target, '--from', good, ...args]
 const monitor = (...args: string[]) => {
@@ -37,27 +34,15 @@ const monitor = (...args: string[]) => {
 /** Arguments, and what the message must say. All end with exit code 2, and touch nothing. */
 const broken: [string, string[], RegExp][] = [
   ['an unknown command', ['relpace', target], /unknown command 'relpace'[\s\S]*Did you mean replace\?/],
-  [
-    'help of an unknown command',
-    ['help', 'relpace'],
-    /unknown command 'relpace'[\s\S]*Did you mean replace\?/,
-  ],
+  ['help of an unknown command', ['help', 'relpace'], /unknown command 'relpace'[\s\S]*Did you mean replace\?/],
   [
     'a target in --from',
     ['replace', join(good, 'new', 'x'), '--from', good],
     /is inside --from .*good: name a target outside/,
   ],
-  [
-    'a target in --from, by a link',
-    ['replace', join(at('link'), 'x'), '--from', good],
-    /link\/x is inside --from/,
-  ],
+  ['a target in --from, by a link', ['replace', join(at('link'), 'x'), '--from', good], /link\/x is inside --from/],
   ['no command', [], /Usage: holdfast/],
-  [
-    'an unknown flag',
-    replace('--file-mod', '0600'),
-    /unknown option '--file-mod'[\s\S]*Did you mean --file-mode\?/,
-  ],
+  ['an unknown flag', replace('--file-mod', '0600'), /unknown option '--file-mod'[\s\S]*Did you mean --file-mode\?/],
   ['an unknown flag of agent', ['agent', '--conf', 'x'], /unknown option '--conf'[\s\S]*--config/],
   ['no target', ['replace', '--from', good], /missing required argument 'target'/],
   ['two targets', ['replace', target, target, '--from', good], /too many arguments/],
@@ -95,22 +80,14 @@ const broken: [string, string[], RegExp][] = [
   ['write with a bad mode', ['write', target, '--mode', 'x'], /octal mode/],
   ['agent without a configuration', ['agent'], /--config FILE is missing/],
   ['agent with a file that is not there', ['agent', '--config', at('none.yaml')], /none\.yaml/],
-  [
-    'agent with an unknown field',
-    ['agent', '--config', at('broken.yaml')],
-    /stateDirectroy[\s\S]*stateDirectory/,
-  ],
+  ['agent with an unknown field', ['agent', '--config', at('broken.yaml')], /stateDirectroy[\s\S]*stateDirectory/],
   ['a port that is none', ['agent', '--config', 'x', '--listen', 'localhost'], /ADDRESS:PORT/],
   ['a port that is too high', ['agent', '--config', 'x', '--listen', '127.0.0.1:65536'], /ADDRESS:PORT/],
   ['sync without a configuration', ['sync'], /--config FILE is missing/],
   ['sync with a bad time', ['sync', '--config', 'x', '--timeout', 'soon'], /duration with units/],
   ['verify without a configuration', ['verify'], /--config FILE is missing/],
   ['verify with a directory', ['verify', '--config', root], /regular file/],
-  [
-    'install without anything',
-    ['install'],
-    /--revision, --namespace, .* are missing; to install from files, name/,
-  ],
+  ['install without anything', ['install'], /--revision, --namespace, .* are missing; to install from files, name/],
   ['install with an unknown flag', ['install', '--revison=6'], /'--revison=6'[\s\S]*Did you mean --revision/],
   ['install with a revision by hash', ['install', '--revision=3f2'], /whole number from 0 to 2147483647/],
   ['install with a name that climbs out', ['install', '--pod=../x'], /name that Kubernetes allows/],
@@ -120,21 +97,9 @@ const broken: [string, string[], RegExp][] = [
     /--max-eligible-revision or --keep/,
   ],
   ['monitor without a probe', monitor(), /--ready-url, --ready-exec or --kubeconfig is missing/],
-  [
-    'monitor with credentials in a URL',
-    monitor('--ready-url=https://a:b@c/'),
-    /http or https URL without credentials/,
-  ],
-  [
-    'rbac install with nothing',
-    ['rbac', 'install'],
-    /--revision, --namespace, --pod, --configmaps are missing/,
-  ],
-  [
-    'an unknown subcommand',
-    ['rbac', 'instal'],
-    /too many arguments for 'rbac'[\s\S]*holdfast rbac --help explains it/,
-  ],
+  ['monitor with credentials in a URL', monitor('--ready-url=https://a:b@c/'), /http or https URL without credentials/],
+  ['rbac install with nothing', ['rbac', 'install'], /--revision, --namespace, --pod, --configmaps are missing/],
+  ['an unknown subcommand', ['rbac', 'instal'], /too many arguments for 'rbac'[\s\S]*holdfast rbac --help explains it/],
   ['status with a bad configuration', ['status', '--config', at('broken.yaml')], /stateDirectroy/],
 ]
 
@@ -153,27 +118,24 @@ await t.test('wrong usage ends with 2, says what is wrong, and touches nothing',
   t.notOk(existsSync(target))
 })
 
-await t.test(
-  'help explains every command, with examples, and lists none that does not work yet',
-  async (t) => {
-    const { code, stdout } = await holdfast(['--help'])
-    t.equal(code, 0)
-    const commands = ['agent', 'sync', 'replace', 'write', 'verify', 'status', 'demo']
-    const staticPods = ['install', 'prune', 'monitor', 'rbac']
-    for (const command of [...commands, ...staticPods]) {
-      t.match(stdout, new RegExp(`^  ${command} `, 'm'))
-      const help = await holdfast([command, '--help'])
-      t.equal(help.code, 0)
-      t.match(help.stdout, /Examples:\n {2}/, command)
-    }
-    const rbac = await holdfast(['rbac', 'install', '--help'])
-    t.match(rbac, { code: 0, stdout: /^Usage: holdfast rbac install/ })
-    t.equal((await holdfast(['help', 'rbac', 'install'])).stdout, rbac.stdout)
-    t.match(rbac.stdout, /Example:\n {2}/)
-    t.match(stdout, /static pods/)
-    t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
-  },
-)
+await t.test('help explains every command, with examples, and lists none that does not work yet', async (t) => {
+  const { code, stdout } = await holdfast(['--help'])
+  t.equal(code, 0)
+  const commands = ['agent', 'sync', 'replace', 'write', 'verify', 'status', 'demo']
+  const staticPods = ['install', 'prune', 'monitor', 'rbac']
+  for (const command of [...commands, ...staticPods]) {
+    t.match(stdout, new RegExp(`^  ${command} `, 'm'))
+    const help = await holdfast([command, '--help'])
+    t.equal(help.code, 0)
+    t.match(help.stdout, /Examples:\n {2}/, command)
+  }
+  const rbac = await holdfast(['rbac', 'install', '--help'])
+  t.match(rbac, { code: 0, stdout: /^Usage: holdfast rbac install/ })
+  t.equal((await holdfast(['help', 'rbac', 'install'])).stdout, rbac.stdout)
+  t.match(rbac.stdout, /Example:\n {2}/)
+  t.match(stdout, /static pods/)
+  t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+})
 
 await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {
   const cases: [string[], object][] = [

@@ -120,12 +120,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     '[{ key: ca.crt, path: ca.crt ]',
     '13:45: is not valid YAML: a bracket that was opened before is not closed',
   ),
-  broken(
-    'a tab as indentation',
-    '    mode:',
-    '\tmode:',
-    '8:1: is not valid YAML: a tab is used as indentation',
-  ),
+  broken('a tab as indentation', '    mode:', '\tmode:', '8:1: is not valid YAML: a tab is used as indentation'),
   broken(
     'wrong indentation',
     '    mode:',
@@ -204,12 +199,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     '2:7: kind: "KubeletConfiguration" is not known: write kind: AgentConfiguration',
   ),
   // Fields.
-  broken(
-    'a misspelt field',
-    'mode:',
-    'mdoe:',
-    '8:5: directories[0].mdoe: unknown field: did you mean "mode"?',
-  ),
+  broken('a misspelt field', 'mode:', 'mdoe:', '8:5: directories[0].mdoe: unknown field: did you mean "mode"?'),
   broken(
     'a field of no sense',
     'mode:',
@@ -254,12 +244,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     `${source}\n  files: { path: ./objects }`,
     '4:3: source: has both kubernetes and files: give exactly one of kubernetes, files',
   ),
-  broken(
-    'no kind of source',
-    source,
-    '',
-    '4:3: source: is incomplete: give exactly one of kubernetes, files',
-  ),
+  broken('no kind of source', source, '', '4:3: source: is incomplete: give exactly one of kubernetes, files'),
   broken(
     'kubernetes without a value',
     source,
@@ -293,12 +278,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     '14:26: directories[0].contents[2].from[0].secret: "serving-cert" has no namespace: write NAMESPACE/serving-cert, or set source.namespace',
     '18:26: directories[1].contents[0].secret: "other" has no namespace: write NAMESPACE/other, or set source.namespace',
   ),
-  broken(
-    'files without a path',
-    source,
-    'files: {}',
-    '5:10: source.files.path: is required: write path: ./objects',
-  ),
+  broken('files without a path', source, 'files: {}', '5:10: source.files.path: is required: write path: ./objects'),
   broken(
     'objects inside a target',
     source,
@@ -312,12 +292,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'directories: []\n',
     '6:14: directories: is an empty list',
   ),
-  broken(
-    'no path',
-    `${path}\n    `,
-    '',
-    '7:5: directories[0].path: is required: write path: /etc/kubernetes/certs',
-  ),
+  broken('no path', `${path}\n    `, '', '7:5: directories[0].path: is required: write path: /etc/kubernetes/certs'),
   broken(
     'a path that is a number',
     path,
@@ -741,12 +716,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'exec: [systemctl, reload, x]',
     '17:16: directories[0].afterPublish[0].exec[0]: "systemctl" is not an absolute path',
   ),
-  broken(
-    'an empty command',
-    hook,
-    'exec: []',
-    '17:15: directories[0].afterPublish[0].exec: is an empty list',
-  ),
+  broken('an empty command', hook, 'exec: []', '17:15: directories[0].afterPublish[0].exec: is an empty list'),
   broken(
     'a number as an argument',
     hook,
@@ -856,12 +826,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     '"[127.0.0.1]:80"',
     '20:20: server.address: "127.0.0.1" is not an IPv6 address',
   ),
-  broken(
-    'a host that is not one',
-    address,
-    '"999.1.1.1:80"',
-    '20:20: server.address: "999.1.1.1" is not a host',
-  ),
+  broken('a host that is not one', address, '"999.1.1.1:80"', '20:20: server.address: "999.1.1.1" is not a host'),
   broken(
     'server as a string',
     '{ address: "127.0.0.1:10808" }',

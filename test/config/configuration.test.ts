@@ -248,10 +248,9 @@ await t.test('the default namespace', async (t) => {
   const none = await problemsOf(bare, { defaultNamespace: () => Promise.resolve(undefined) })
   t.match(none, '"other" has no namespace: write NAMESPACE/other, or set source.namespace')
   t.match(await problemsOf(bare, { defaultNamespace: 'A' }), 'the default namespace "A" is not a namespace')
-  await t.rejects(
-    parseConfiguration(bare, file, { defaultNamespace: () => Promise.reject(new Error('kubeconfig')) }),
-    { message: 'kubeconfig' },
-  )
+  await t.rejects(parseConfiguration(bare, file, { defaultNamespace: () => Promise.reject(new Error('kubeconfig')) }), {
+    message: 'kubeconfig',
+  })
 })
 
 await t.test('aliases cannot multiply without end', async (t) => {
@@ -263,10 +262,7 @@ await t.test('aliases cannot multiply without end', async (t) => {
     bomb.push(`a${level}: &a${level} [${aliases}]`)
   }
   const started = performance.now()
-  t.match(
-    await problemsOf(bomb.join('\n')),
-    /stands for \d+ values once its aliases are expanded: use fewer aliases/,
-  )
+  t.match(await problemsOf(bomb.join('\n')), /stands for \d+ values once its aliases are expanded: use fewer aliases/)
   t.ok(performance.now() - started < 2000)
 })
 
@@ -288,14 +284,8 @@ await t.test('a Secret that is named by mistake is not shown', async (t) => {
     `"\\q${canary}"`,
     `{${canary}`,
     `source: { kubernetes: ${canary}, files: [${canary}] }\ndirectories: ${canary}\nserver: [${canary}]\n`,
-    sound.replace(
-      'signal: { name: SIGHUP, pidFile: /run/x.pid }',
-      `exec: ["/bin/x\\0${canary}", 1, "${canary}\\0"]`,
-    ),
-    sound.replace(
-      'signal: { name: SIGHUP, pidFile: /run/x.pid }',
-      `http: { url: "http://${canary}@x/#${canary}" }`,
-    ),
+    sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `exec: ["/bin/x\\0${canary}", 1, "${canary}\\0"]`),
+    sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `http: { url: "http://${canary}@x/#${canary}" }`),
     sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `http: { url: "ftp://x/${canary}" }`),
     sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `http: { url: "${canary}" }`),
     sound.replace('signal: { name: SIGHUP, pidFile: /run/x.pid }', `exec: "x ${canary}"`),
@@ -324,10 +314,7 @@ await t.test('files that cannot be read', async (t) => {
   await writeFile(at('large'), 'a'.repeat(5 * 1024 * 1024))
   t.equal(await messageOf(at('large')), `${at('large')}: is larger than 4194304 bytes`)
   await writeFile(at('long'), '#'.repeat(2 * 1024 * 1024))
-  t.equal(
-    await messageOf(at('long')),
-    `${at('long')}:1:1: holds 2097152 characters: at most 1048576 are read`,
-  )
+  t.equal(await messageOf(at('long')), `${at('long')}:1:1: holds 2097152 characters: at most 1048576 are read`)
   await writeFile(at('good'), `\ufeff${sound}`)
   const configuration = await loadConfiguration(at('good'))
   t.equal(configuration.file, at('good'))

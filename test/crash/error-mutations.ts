@@ -1,13 +1,4 @@
-import {
-  compound,
-  model,
-  type Mutation,
-  mutation,
-  ownTest,
-  ownTestOfRoot,
-  power,
-  syscalls,
-} from './mutation.js'
+import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot, power, syscalls } from './mutation.js'
 
 /** Errors that say less than they mean, and what they are taken for. */
 export const errors: readonly Mutation[] = [
@@ -118,13 +109,7 @@ export const errors: readonly Mutation[] = [
   ),
   compound(
     'AIO: an fsync that fails has succeeded',
-    [
-      [
-        '/native/aio.ts',
-        "answer < 0 ? new SystemError('fsync', -answer, undefined) : undefined",
-        'undefined',
-      ],
-    ],
+    [['/native/aio.ts', "answer < 0 ? new SystemError('fsync', -answer, undefined) : undefined", 'undefined']],
     ownTestOfRoot('crash/seam/failing-disk'),
   ),
   compound(

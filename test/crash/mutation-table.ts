@@ -66,10 +66,7 @@ export async function runMutations(
  * The same trials on the program as it is, each once: one that complains there would seem to catch everything. Those of the
  * model and of power cuts are parts of those suites' own runs.
  */
-export async function complaintsOfTheProgram(
-  mutations: readonly Mutation[],
-  extent: Extent,
-): Promise<string[]> {
+export async function complaintsOfTheProgram(mutations: readonly Mutation[], extent: Extent): Promise<string[]> {
   const trials = new Map<string, Trial>()
   for (const trial of mutations.flatMap((mutation) => trialsFor(mutation, { ...extent, extent: 'usual' }))) {
     if (trial.suite === 'model' || trial.suite === 'power') continue
@@ -115,9 +112,7 @@ export function table(rows: readonly Row[]): string {
   }
   const head = ['mutation', ...suiteNames]
   const lines = rows.map((row) => [row.mutation.name, ...suiteNames.map((suite) => cell(row, suite))])
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...lines].map((line) => line[column]?.length ?? 0)),
-  )
+  const widths = head.map((_, column) => Math.max(...[head, ...lines].map((line) => line[column]?.length ?? 0)))
   const shown = (line: readonly string[]): string =>
     line
       .map((text, column) => text.padEnd(widths[column] ?? 0))

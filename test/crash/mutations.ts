@@ -200,13 +200,7 @@ const memory: readonly Mutation[] = [
     'fs.createDirectory(parent, name)',
     model('ancestors'),
   ),
-  mutation(
-    'no label of the old',
-    'stage.ts',
-    'if (label) await fs.setLabel(descriptor, label)',
-    '',
-    model('labels'),
-  ),
+  mutation('no label of the old', 'stage.ts', 'if (label) await fs.setLabel(descriptor, label)', '', model('labels')),
   mutation(
     'no owner',
     'stage.ts',
@@ -281,11 +275,4 @@ const hostile: readonly Mutation[] = [
   ),
 ]
 
-export const mutations: readonly Mutation[] = [
-  ...syncs,
-  ...errors,
-  ...orders,
-  ...memory,
-  ...hostile,
-  ...openings,
-]
+export const mutations: readonly Mutation[] = [...syncs, ...errors, ...orders, ...memory, ...hostile, ...openings]

@@ -4,13 +4,7 @@ const opening = ownTest('crash/seam/opening')
 
 /** How things are opened and renamed: what no crash shows, but somebody who was there before. */
 export const openings: readonly Mutation[] = [
-  mutation(
-    'no O_EXCL',
-    'node-file-system.ts',
-    'O_CREAT | O_EXCL | O_NOFOLLOW',
-    'O_CREAT | O_NOFOLLOW',
-    opening,
-  ),
+  mutation('no O_EXCL', 'node-file-system.ts', 'O_CREAT | O_EXCL | O_NOFOLLOW', 'O_CREAT | O_NOFOLLOW', opening),
   mutation(
     'links are followed to directories',
     'node-file-system.ts',
@@ -61,9 +55,5 @@ export const openings: readonly Mutation[] = [
   compound('no O_CLOEXEC', [['/native/open.ts', ' | closeOnExec)', ')']], opening),
   compound('no RENAME_NOREPLACE', [['/native/rename.ts', 'noreplace: 1', 'noreplace: 0']], opening),
   compound('no RENAME_EXCHANGE', [['/native/rename.ts', 'exchange: 2', 'exchange: 0']], opening),
-  compound(
-    'no flock',
-    [['/native/flock.ts', 'if (result === 0) return true', 'return true']],
-    ownTest('durable/lock'),
-  ),
+  compound('no flock', [['/native/flock.ts', 'if (result === 0) return true', 'return true']], ownTest('durable/lock')),
 ]

@@ -1,12 +1,5 @@
 import { parseArgs } from 'node:util'
-import {
-  complaintsOfTheProgram,
-  type Row,
-  runMutations,
-  survivors,
-  table,
-  untried,
-} from './mutation-table.js'
+import { complaintsOfTheProgram, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { makeProgram, misfits } from './program.js'
 import { runProgram } from './suites.js'

@@ -62,9 +62,7 @@ export function trialOf(catcher: Catcher): Trial {
     case 'syscalls': {
       const { sites } = catcher
       const extent =
-        sites === undefined
-          ? { HOLDFAST_SWEEP: 'steps' }
-          : { HOLDFAST_SWEEP: 'cheap', HOLDFAST_SWEEP_ONLY: sites }
+        sites === undefined ? { HOLDFAST_SWEEP: 'steps' } : { HOLDFAST_SWEEP: 'cheap', HOLDFAST_SWEEP_ONLY: sites }
       return { ...sweepTrial(extent), expects }
     }
     case 'power': {
@@ -95,8 +93,7 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
 }
 
 /** What lies behind the seam, or beside it: the model disk stands in its place. */
-const beyondTheModel =
-  /^(native\/|src\/durable\/(node-|sync-path|open-path|lead-commit|mount|attributes)[a-z-]*\.ts$)/
+const beyondTheModel = /^(native\/|src\/durable\/(node-|sync-path|open-path|lead-commit|mount|attributes)[a-z-]*\.ts$)/
 
 /**
  * All that must catch it but power cuts; and of the other quick suites what they see of it: a part of the model's states, where

@@ -38,15 +38,7 @@ await t.test('the build sees what it needs, and nothing else', (t) => {
   t.ok(lines.includes('*'))
   const seen = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
   for (const path of seen) t.ok(existsSync(join(project, path)), path)
-  for (const needed of [
-    'package.json',
-    'package-lock.json',
-    'tsconfig.json',
-    'LICENSE',
-    'bin',
-    'native',
-    'src',
-  ]) {
+  for (const needed of ['package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE', 'bin', 'native', 'src']) {
     t.ok(seen.includes(needed), needed)
   }
   t.end()
@@ -104,10 +96,7 @@ await t.test('the bundle is the program', (t) => {
 
   void t.test('it finds the same faults in a configuration', (t) => {
     const broken = join(directory, 'broken.yaml')
-    writeFileSync(
-      broken,
-      'apiVersion: 1\nkind: &a [*a]\nsource: { files: { path: objects }, x: !!binary YQ== }\n',
-    )
+    writeFileSync(broken, 'apiVersion: 1\nkind: &a [*a]\nsource: { files: { path: objects }, x: !!binary YQ== }\n')
     const fault = (of: string): string => {
       try {
         execFileSync(process.execPath, [of, 'sync', '--config', broken], { encoding: 'utf8', stdio: 'pipe' })
@@ -125,9 +114,7 @@ await t.test('the bundle is the program', (t) => {
 function writeExample(directory: string): void {
   mkdirSync(join(directory, 'objects'))
   const data = { 'tls.crt': 'certificate', 'tls.key': 'key' }
-  const encoded = Object.entries(data).map(
-    ([key, text]) => `  ${key}: ${Buffer.from(text).toString('base64')}`,
-  )
+  const encoded = Object.entries(data).map(([key, text]) => `  ${key}: ${Buffer.from(text).toString('base64')}`)
   writeFileSync(
     join(directory, 'objects/tls.yaml'),
     ['apiVersion: v1', 'kind: Secret', 'metadata: { name: tls }', 'data:', ...encoded, ''].join('\n'),

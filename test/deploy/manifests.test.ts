@@ -13,8 +13,7 @@ import {
   type Manifest,
 } from './manifests.js'
 
-const version = (JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string })
-  .version
+const version = (JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }).version
 
 const kustomizations = yamlFiles.filter((file) => file.endsWith('kustomization.yaml'))
 
@@ -29,11 +28,7 @@ interface Kustomization {
 
 /** Files and directories that a kustomization refers to, below deploy/. */
 function references(file: string): string[] {
-  const {
-    resources = [],
-    patches = [],
-    configMapGenerator = [],
-  } = documents(file)[0] as unknown as Kustomization
+  const { resources = [], patches = [], configMapGenerator = [] } = documents(file)[0] as unknown as Kustomization
   return [
     ...resources,
     ...patches.flatMap(({ path }) => (path === undefined ? [] : [path])),
@@ -95,12 +90,9 @@ for (const [name, file] of Object.entries(podFiles)) {
 
   await t.test(`${name}: host paths are narrow, at the host's own place, and see the host's mounts`, (t) => {
     const spec = podSpec(file)
-    const hostPaths = new Map(
-      spec.volumes.flatMap(({ name, hostPath }) => (hostPath ? [[name, hostPath]] : [])),
-    )
+    const hostPaths = new Map(spec.volumes.flatMap(({ name, hostPath }) => (hostPath ? [[name, hostPath]] : [])))
     if (name === 'initContainer') t.equal(hostPaths.size, 0)
-    for (const { name: volume, mountPath, readOnly, mountPropagation } of spec.containers[0]?.volumeMounts ??
-      []) {
+    for (const { name: volume, mountPath, readOnly, mountPropagation } of spec.containers[0]?.volumeMounts ?? []) {
       const hostPath = hostPaths.get(volume)
       if (hostPath === undefined) continue
       t.equal(mountPath, hostPath.path, 'paths in messages and in status are the node’s')
@@ -146,9 +138,7 @@ await t.test('namespaces and service accounts that are named exist', (t) => {
   // Kustomizations and configurations are no objects of the API.
   const all = yamlFiles.flatMap(documents).filter((one) => 'metadata' in one)
   const names = (kind: string): string[] =>
-    all
-      .filter((one) => one.kind === kind)
-      .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`)
+    all.filter((one) => one.kind === kind).map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`)
   const namespaces = [...names('Namespace'), '/default', '/kube-system']
   const accounts = names('ServiceAccount')
   for (const { kind, metadata, ...rest } of all as (Manifest & { subjects?: Subject[] })[]) {

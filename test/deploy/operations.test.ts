@@ -29,8 +29,7 @@ await t.test('each file and directory of the project that it names is there', (t
   const named = [...page.matchAll(/\bdeploy\/[\w./-]*\w/g)].map(([path]) => path)
   t.ok(named.length > 8)
   for (const path of named) t.ok(existsSync(join(project, path)), path)
-  for (const [, path = ''] of page.matchAll(/\]\(([\w-]+\.md)/g))
-    t.ok(existsSync(join(project, 'docs', path)), path)
+  for (const [, path = ''] of page.matchAll(/\]\(([\w-]+\.md)/g)) t.ok(existsSync(join(project, 'docs', path)), path)
   t.end()
 })
 
@@ -58,9 +57,7 @@ await t.test('capabilities that it tells of are those that components add', (t) 
 
 await t.test('metrics that it alerts on are those that an agent has', async (t) => {
   const names = new Set(
-    [...page.matchAll(/\b(holdfast_[a-z_]+)(\{[^}\n]*\})?/g)].map(
-      ([, name = '', labels = '']) => name + labels,
-    ),
+    [...page.matchAll(/\b(holdfast_[a-z_]+)(\{[^}\n]*\})?/g)].map(([, name = '', labels = '']) => name + labels),
   )
   t.ok(names.size >= 6)
   const directory = scratch(t)
@@ -96,11 +93,7 @@ await t.test('metrics that it alerts on are those that an agent has', async (t) 
     t.match(metrics, new RegExp(`^# TYPE ${plain} `, 'm'), plain)
     if (label === undefined) continue
     for (const value of operator === '=~' ? values.split('|') : [values]) {
-      t.match(
-        metrics,
-        new RegExp(`^${plain}\\{.*${label}="${value}"`, 'm'),
-        `${plain} with ${label} ${value}`,
-      )
+      t.match(metrics, new RegExp(`^${plain}\\{.*${label}="${value}"`, 'm'), `${plain} with ${label} ${value}`)
     }
   }
 })

@@ -35,11 +35,6 @@ await t.test('the static pod’s user is bound to each of these Roles', (t) => {
 await t.test('the installer’s rights are those that its flags need', async (t) => {
   const [, ...flags] = podSpec(podFiles.installer).containers[0]?.args ?? []
   t.ok(flags.length > 0)
-  const rights = await printed([
-    'install',
-    ...flags,
-    '--node-name=node-1',
-    '--service-account=holdfast-installer',
-  ])
+  const rights = await printed(['install', ...flags, '--node-name=node-1', '--service-account=holdfast-installer'])
   t.same(documents('installer/rbac.yaml'), rights)
 })

@@ -40,10 +40,7 @@ await t.test('the unit’s filter refuses no system call that the program makes'
   const directory = scratch(t)
   mkdirSync(join(directory, 'objects'))
   const secret = { metadata: { name: 'tls' }, data: { key: Buffer.from('key').toString('base64') } }
-  writeFileSync(
-    join(directory, 'objects/tls.yaml'),
-    JSON.stringify({ apiVersion: 'v1', kind: 'Secret', ...secret }),
-  )
+  writeFileSync(join(directory, 'objects/tls.yaml'), JSON.stringify({ apiVersion: 'v1', kind: 'Secret', ...secret }))
   const configuration = {
     ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: 'state' },
     source: { files: { path: 'objects' } },

@@ -15,11 +15,7 @@ const other = makeCertificate(otherKey)
 // Certificates made in this very second begin before it.
 const now = new Date(Date.now() + 60_000)
 
-function renderSecret(
-  data: Data,
-  validate: readonly 'certificates'[] = ['certificates'],
-  at = now,
-): Rendering {
+function renderSecret(data: Data, validate: readonly 'certificates'[] = ['certificates'], at = now): Rendering {
   return render(directoryOf([whole(a)], { validate }), lookup([present(a, data)]), () => undefined, at)
 }
 
@@ -67,11 +63,7 @@ await t.test('keys of every kind that is in use', (t) => {
   }
   t.same(refused({ 'tls.crt': certificate + other, 'tls.key': key }), [], 'a chain: the leaf is first')
   t.same(refused({ 'tls.crt': other + certificate, 'tls.key': key }).length, 1, 'a chain the wrong way round')
-  t.same(
-    refused({ 'tls.crt': key + certificate, 'tls.key': certificate + key }),
-    [],
-    'key and certificate in both',
-  )
+  t.same(refused({ 'tls.crt': key + certificate, 'tls.key': certificate + key }), [], 'key and certificate in both')
   t.end()
 })
 
@@ -83,9 +75,7 @@ await t.test('what is refused, and with which words', (t) => {
   t.same(crt(''), ['Secret ns/a: tls.crt is empty'])
   t.same(crt('hello'), ['Secret ns/a: tls.crt holds no PEM block'])
   t.same(crt(key), ['Secret ns/a: tls.crt holds no certificate, only PRIVATE KEY'])
-  t.same(crt(toDer(certificate)), [
-    'Secret ns/a: tls.crt is DER, not PEM: convert it with openssl x509 -inform DER',
-  ])
+  t.same(crt(toDer(certificate)), ['Secret ns/a: tls.crt is DER, not PEM: convert it with openssl x509 -inform DER'])
   t.same(crt(`\ufeff${certificate}`), ['Secret ns/a: tls.crt begins with a byte order mark: remove it'])
   t.same(crt(certificate.replaceAll(/^/gm, '  ')), [
     'Secret ns/a: tls.crt has a PEM block that does not begin at the start of a line',
@@ -98,34 +88,22 @@ await t.test('what is refused, and with which words', (t) => {
   t.same(crt(oneLineLess(certificate)), both('it is cut short'))
   t.same(crt(withoutEnd + other), both('it has no END line before the next block', 2))
   t.same(crt(certificate.trimEnd() + other), both('its END line is followed by other text'))
-  t.same(
-    crt(certificate.replace('END CERTIFICATE', 'END PRIVATE KEY')),
-    both('its END line names another kind'),
-  )
-  t.same(
-    crt(edited(certificate, (lines) => lines.toSpliced(2, 0, 'garbage!'))),
-    both('its body is not base64'),
-  )
+  t.same(crt(certificate.replace('END CERTIFICATE', 'END PRIVATE KEY')), both('its END line names another kind'))
+  t.same(crt(edited(certificate, (lines) => lines.toSpliced(2, 0, 'garbage!'))), both('its body is not base64'))
   t.same(crt(edited(certificate, (lines) => [lines[0] ?? '', lines.at(-1) ?? ''])), both('its body is empty'))
   t.same(
     crt(edited(certificate, (lines) => lines.toSpliced(2, 1, (lines[2] ?? '').slice(1)))),
     both('its base64 is not complete'),
   )
   const longer = Buffer.concat([toDer(certificate), Buffer.from([0, 0, 0])]).toString('base64')
-  t.same(
-    crt(`-----BEGIN CERTIFICATE-----\n${longer}\n-----END CERTIFICATE-----\n`),
-    both('it has 3 bytes too many'),
-  )
+  t.same(crt(`-----BEGIN CERTIFICATE-----\n${longer}\n-----END CERTIFICATE-----\n`), both('it has 3 bytes too many'))
   const changed = toDer(certificate)
   changed.fill(0xff, 4, 60)
   t.same(
     crt(`-----BEGIN CERTIFICATE-----\n${changed.toString('base64')}\n-----END CERTIFICATE-----\n`),
     both('it is not a certificate'),
   )
-  t.same(
-    crt(`-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n`),
-    both('it is not a certificate'),
-  )
+  t.same(crt(`-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n`), both('it is not a certificate'))
 
   t.same(pem(''), ['Secret ns/a: tls.key is empty'])
   t.same(pem(certificate), ['Secret ns/a: tls.key holds no private key, only CERTIFICATE'])
@@ -163,19 +141,13 @@ await t.test('which files are looked at', (t) => {
   t.same(refused({ 'bundle.txt': bundle }), [
     `bundle.txt (contents[0], Secret ns/a, key bundle.txt): certificate 2 of 2, at line ${certificate.split('\n').length}: it is cut short: it has no END line`,
   ])
-  t.same(
-    refused({ 'values.yaml': `ca: |\n${certificate.replaceAll(/^/gm, '  ').replace('END', 'ENDE')}` }),
-    [],
-  )
+  t.same(refused({ 'values.yaml': `ca: |\n${certificate.replaceAll(/^/gm, '  ').replace('END', 'ENDE')}` }), [])
   const broken = { 'tls.crt': certificate, 'tls.key': otherKey }
   t.ok(renderSecret(broken, []).ready, 'nothing is refused unasked')
   const items = [{ key: 'tls.crt', path: 'renamed', mode: undefined }]
   const validate = ['certificates'] as const
   const renamed = directoryOf([whole(a, { items })], { validate })
-  t.notOk(
-    render(renamed, lookup([present(a, broken)]), () => undefined).ready,
-    'renamed, and the key left out',
-  )
+  t.notOk(render(renamed, lookup([present(a, broken)]), () => undefined).ready, 'renamed, and the key left out')
   const combined = directoryOf([combine('x', [[a, 'tls.crt']])], { validate })
   t.notOk(render(combined, lookup([present(a, broken)]), () => undefined).ready, 'in a combined file')
   const config = directoryOf([whole(b)], { validate })

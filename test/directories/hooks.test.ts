@@ -71,10 +71,7 @@ await t.test('exec', async (t) => {
   )
   t.equal(await messageOf(exec(['/no/such/program', canary])), 'exec x: cannot be started: ENOENT')
   t.equal(await messageOf(exec([directory, canary])), 'exec x: cannot be started: EACCES')
-  t.equal(
-    await messageOf(exec(['/bin/true', `\0${canary}`])),
-    'exec x: cannot be started: ERR_INVALID_ARG_VALUE',
-  )
+  t.equal(await messageOf(exec(['/bin/true', `\0${canary}`])), 'exec x: cannot be started: ERR_INVALID_ARG_VALUE')
   t.equal(await messageOf(shell('kill -KILL $$')), 'exec x: ended by SIGKILL')
   t.equal(
     await messageOf(exec(['/bin/sh', '-c', 'exit $#', 'sh', '$(touch /x)', '; rm', '*'])),
@@ -96,9 +93,7 @@ await t.test('the environment and descriptors of a command', async (t) => {
   t.match(environment, /^PATH=\/usr\/local\/sbin:/m)
   t.equal(await readFile(at('pwd'), 'utf8'), '/\n')
   t.equal(await readFile(at('stdin'), 'utf8'), '', 'standard input is at its end')
-  const descriptors = [...(await readFile(at('fds'), 'utf8')).matchAll(/(\d+) -> (.*)/g)].map(
-    ([, fd, to]) => [fd, to],
-  )
+  const descriptors = [...(await readFile(at('fds'), 'utf8')).matchAll(/(\d+) -> (.*)/g)].map(([, fd, to]) => [fd, to])
   t.same(descriptors[0], ['0', '/dev/null'])
   t.equal(await readFile(at('session'), 'utf8'), await readFile(at('pid'), 'utf8'), 'a session of its own')
   // What the test's own parent left open is not holdfast's doing.
@@ -106,8 +101,7 @@ await t.test('the environment and descriptors of a command', async (t) => {
 })
 
 await t.test('a command that is over its time is ended with all its children', async (t) => {
-  const script = (trap: string) =>
-    `${trap} sleep 300 & echo $! > $1/child; echo $$ > $1/parent; while :; do wait; done`
+  const script = (trap: string) => `${trap} sleep 300 & echo $! > $1/child; echo $$ > $1/parent; while :; do wait; done`
   for (const trap of ['', "trap '' TERM;"]) {
     for (const name of ['child', 'parent']) await rm(at(name), { force: true })
     let pids: number[] = []
@@ -154,10 +148,7 @@ await t.test('tries', async (t) => {
   const counting = 'echo x >> $1/tries; [ $(wc -l < $1/tries) -ge 3 ]'
   const { message, log } = await outcome(shell(counting, { retries: 2 }))
   t.equal(message, undefined)
-  t.match(
-    log.join('\n'),
-    /exit code 1.*it is tried again[^]*exit code 1.*it is tried again[^]*"attempt":3.*hook done/,
-  )
+  t.match(log.join('\n'), /exit code 1.*it is tried again[^]*exit code 1.*it is tried again[^]*"attempt":3.*hook done/)
   await rm(at('tries'))
   const failed = await outcome(shell(counting, { retries: 1 }))
   t.match(failed.message, /^exec x: exit code 1; .* \(try 2 of 2\)$/)
@@ -182,11 +173,7 @@ await t.test('signal', async (t) => {
   }
   const sleeper = spawn('/bin/sleep', ['300'])
   t.teardown(() => sleeper.kill('SIGKILL'))
-  for (const content of [
-    String(sleeper.pid),
-    ` ${sleeper.pid}\n`,
-    `${sleeper.pid}\n/var/lib/postgresql\n${canary}`,
-  ]) {
+  for (const content of [String(sleeper.pid), ` ${sleeper.pid}\n`, `${sleeper.pid}\n/var/lib/postgresql\n${canary}`]) {
     const process = content === String(sleeper.pid) ? sleeper : spawn('/bin/sleep', ['300'])
     const ended: Promise<unknown[]> = once(process, 'exit')
     t.equal(await problem(content.replace(String(sleeper.pid), String(process.pid))), undefined)
@@ -199,8 +186,7 @@ await t.test('signal', async (t) => {
   for (const content of ['', canary, `-1`, `12${canary}`, '1 2', '0x10', '99999999999']) {
     t.equal(await problem(content), 'does not begin with a process ID', JSON.stringify(content))
   }
-  for (const pid of ['0', '1', '4194305'])
-    t.equal(await problem(pid), `names process ${pid}, which is never signalled`)
+  for (const pid of ['0', '1', '4194305']) t.equal(await problem(pid), `names process ${pid}, which is never signalled`)
   t.equal(await problem(String(process.pid)), 'names holdfast itself')
   await writeFile(pidFile, '2')
   await chmod(pidFile, 0o666)
@@ -293,8 +279,7 @@ await t.test('http', async (t) => {
     else response.end(canary)
   })
   const url = (path: string) => `http://127.0.0.1:${port}/${path}?token=${canary}`
-  for (const status of [200, 201, 204, 299])
-    t.equal(await messageOf(http(url(`status/${status}`))), undefined)
+  for (const status of [200, 201, 204, 299]) t.equal(await messageOf(http(url(`status/${status}`))), undefined)
   t.match(seen[0], {
     method: 'POST',
     url: `/status/200?token=${canary}`,
@@ -303,10 +288,7 @@ await t.test('http', async (t) => {
   t.equal(await messageOf(http(url('status/200'), { method: 'GET' })), undefined)
   t.equal(seen.at(-1)?.method, 'GET')
   const before = seen.length
-  t.equal(
-    await messageOf(http(url('status/302'))),
-    'http x: answered with status 302: redirects are not followed',
-  )
+  t.equal(await messageOf(http(url('status/302'))), 'http x: answered with status 302: redirects are not followed')
   t.equal(seen.length, before + 1)
   for (const status of [400, 404, 500, 503]) {
     t.equal(await messageOf(http(url(`status/${status}`))), `http x: answered with status ${status}`)
@@ -316,10 +298,7 @@ await t.test('http', async (t) => {
   t.equal(await messageOf(http(url('hanging/200'), { timeout: 100 })), 'http x: no answer within 100 ms')
   t.equal(await messageOf(http(url('endless/200'))), undefined, 'an endless body is cut')
   const tries = seen.length
-  t.equal(
-    await messageOf(http(url('status/500'), { retries: 2 })),
-    'http x: answered with status 500 (try 3 of 3)',
-  )
+  t.equal(await messageOf(http(url('status/500'), { retries: 2 })), 'http x: answered with status 500 (try 3 of 3)')
   t.equal(seen.length, tries + 3)
   const abandoned = new AbortController()
   const reason = new Error('going down')
@@ -341,9 +320,7 @@ await t.test('http where nobody listens, or a stranger does', async (t) => {
     'http x: no answer: DEPTH_ZERO_SELF_SIGNED_CERT',
   )
   t.match(
-    await messageOf(
-      http(`https://127.0.0.1:${await withServer((_request, response) => response.end(canary))}/`),
-    ),
+    await messageOf(http(`https://127.0.0.1:${await withServer((_request, response) => response.end(canary))}/`)),
     /^http x: no answer: (EPROTO|ERR_SSL_\w+)$/,
   )
 })

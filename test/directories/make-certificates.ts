@@ -26,8 +26,7 @@ export function makeCertificate(key: string, { days = 30, name = 'holdfast.test'
   return openssl(`req -x509 -new -key IN -subj /CN=${name} -days ${days} -out OUT`, key).toString()
 }
 
-export const toDer = (certificate: string): Buffer =>
-  openssl('x509 -in IN -outform DER -out OUT', certificate)
+export const toDer = (certificate: string): Buffer => openssl('x509 -in IN -outform DER -out OUT', certificate)
 
 /** The lines of a PEM text, changed by a function and put together again. */
 export function edited(pem: string, change: (lines: string[]) => string[]): string {

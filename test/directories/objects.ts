@@ -1,10 +1,5 @@
 /** Directories and objects as tests describe them. */
-import type {
-  CombinedContent,
-  Content,
-  DirectoryConfiguration,
-  ObjectContent,
-} from '../../src/config/types.js'
+import type { CombinedContent, Content, DirectoryConfiguration, ObjectContent } from '../../src/config/types.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import {
   describeReference,

@@ -4,18 +4,7 @@ import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import { describeReference, type Observation, type ObjectReference } from '../../src/objects/types.js'
-import {
-  absent,
-  combine,
-  configMap,
-  directoryOf,
-  keptOf,
-  lookup,
-  present,
-  secret,
-  unknown,
-  whole,
-} from './objects.js'
+import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 
 /** HOLDFAST_TEST_SEED replays a run. */
 const seed = Number(process.env.HOLDFAST_TEST_SEED ?? randomInt(2 ** 31))
@@ -128,15 +117,7 @@ function fault({ directory, latest, kept }: Case): string | undefined {
   return requiredFault({ directory, latest, kept }, rendering.objects.map(describeRecorded))
 }
 
-function describeRecorded({
-  kind,
-  namespace,
-  name,
-}: {
-  kind: string
-  namespace: string
-  name: string
-}): string {
+function describeRecorded({ kind, namespace, name }: { kind: string; namespace: string; name: string }): string {
   return `${kind} ${namespace}/${name}`
 }
 

@@ -3,18 +3,7 @@ import { render } from '../../src/directories/render.js'
 import type { KeptObject, Rendering } from '../../src/directories/types.js'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import type { Observation, ObjectReference } from '../../src/objects/types.js'
-import {
-  absent,
-  combine,
-  configMap,
-  directoryOf,
-  keptOf,
-  lookup,
-  present,
-  secret,
-  unknown,
-  whole,
-} from './objects.js'
+import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 
 type Latest = readonly (readonly [ObjectReference, Observation])[]
 type Kept = readonly (readonly [ObjectReference, KeptObject])[]
@@ -38,12 +27,7 @@ function shown(rendering: Rendering): unknown {
 
 function recordedBy(rendering: Rendering): unknown {
   return rendering.ready
-    ? rendering.objects.map(({ name, resourceVersion, paths, combined }) => [
-        name,
-        resourceVersion,
-        paths,
-        combined,
-      ])
+    ? rendering.objects.map(({ name, resourceVersion, paths, combined }) => [name, resourceVersion, paths, combined])
     : rendering.findings
 }
 
@@ -103,20 +87,10 @@ await t.test('optional objects', (t) => {
   ])
   for (const onMissing of ['keep', 'remove'] as const) {
     const more = { onMissing }
-    t.same(
-      shown(rendered(contents, latest(unknown(a)), kept, more)),
-      { k: '0', 'b/m': '3' },
-      'denied is not absent',
-    )
-    t.same(shown(rendered(contents, latest(unknown(a)), [], more)), [
-      'AccessDenied: Secret ns/a: 403 Forbidden',
-    ])
+    t.same(shown(rendered(contents, latest(unknown(a)), kept, more)), { k: '0', 'b/m': '3' }, 'denied is not absent')
+    t.same(shown(rendered(contents, latest(unknown(a)), [], more)), ['AccessDenied: Secret ns/a: 403 Forbidden'])
     const leaving = latest(present(a, { k: '9' }, { terminating: true }))
-    t.same(
-      shown(rendered(contents, leaving, kept, more)),
-      { k: '0', 'b/m': '3' },
-      'being deleted: as published',
-    )
+    t.same(shown(rendered(contents, leaving, kept, more)), { k: '0', 'b/m': '3' }, 'being deleted: as published')
     t.same(shown(rendered(contents, leaving, [], more)), { 'b/m': '3' }, 'being deleted, never published')
   }
   const items = ['k', 'none'].map((key) => ({ key, path: key, mode: undefined }))

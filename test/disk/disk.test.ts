@@ -1,14 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -70,14 +61,7 @@ void t.test('what is written is read back, from the device and from a saved imag
   t.equal(saved.length, 64 * megabyte)
   for (const at of places) {
     t.same(saved.subarray(at, at + 4096), block(`at ${at};`, at).bytes)
-    const direct = [
-      `if=${disk.device}`,
-      'iflag=direct',
-      'bs=4096',
-      'count=1',
-      `skip=${at / 4096}`,
-      'status=none',
-    ]
+    const direct = [`if=${disk.device}`, 'iflag=direct', 'bs=4096', 'count=1', `skip=${at / 4096}`, 'status=none']
     t.same(execFileSync('dd', direct), block(`at ${at};`, at).bytes, 'past the page cache')
   }
 })
@@ -142,13 +126,7 @@ void t.test('a log that was cut off is refused, as far as it is whole it is read
 
 void t.test('commands that make no sense are refused, and the disk goes on', options, async (t) => {
   const disk = await diskFor(t)
-  for (const command of [
-    'fly',
-    'flush-time soon',
-    'fail read 1 1',
-    'fail write x 1',
-    'mark nothing is logged',
-  ]) {
+  for (const command of ['fly', 'flush-time soon', 'fail read 1 1', 'fail write x 1', 'mark nothing is logged']) {
     await t.rejects(disk.ask(command), { message: /^disk: / }, command)
   }
   t.equal(writeAndSync(disk, block('x', 0)), undefined)
@@ -169,35 +147,26 @@ void t.test('a file system on it, and nothing left behind', options, async (t) =
   }
   t.notOk(existsSync(mountPoint))
   t.notOk(readFileSync('/proc/self/mounts', 'utf8').includes(mountPoint))
-  t.notOk(
-    execFileSync('losetup', ['--list', '--noheadings', '--output', 'NAME'])
-      .toString()
-      .includes(`${device}\n`),
-  )
+  t.notOk(execFileSync('losetup', ['--list', '--noheadings', '--output', 'NAME']).toString().includes(`${device}\n`))
   await disk.destroy()
 })
 
-void t.test(
-  'the process that made it is killed: the mount and the loop device vanish',
-  options,
-  async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'holdfast-killed-'))
-    t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-    const program = new URL('killed-owner.ts', import.meta.url).pathname
-    const child = spawn(process.execPath, [...process.execArgv, program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, TMPDIR: directory },
-    })
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const owner = JSON.parse((await lines.next()).value as string) as { pid: number; device: string }
-    const backing = `/sys/block/${owner.device.slice('/dev/'.length)}/loop/backing_file`
-    t.ok(existsSync(backing), 'the device is in use')
-    process.kill(owner.pid, 'SIGKILL')
-    // The pipe ends with the last process that holds it: the disk's own.
-    for await (const line of lines) t.comment(line)
-    const deadline = Date.now() + 20_000
-    while (existsSync(backing) && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    t.notOk(existsSync(backing), 'the device is free')
-  },
-)
+void t.test('the process that made it is killed: the mount and the loop device vanish', options, async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-killed-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const program = new URL('killed-owner.ts', import.meta.url).pathname
+  const child = spawn(process.execPath, [...process.execArgv, program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: directory },
+  })
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const owner = JSON.parse((await lines.next()).value as string) as { pid: number; device: string }
+  const backing = `/sys/block/${owner.device.slice('/dev/'.length)}/loop/backing_file`
+  t.ok(existsSync(backing), 'the device is in use')
+  process.kill(owner.pid, 'SIGKILL')
+  // The pipe ends with the last process that holds it: the disk's own.
+  for await (const line of lines) t.comment(line)
+  const deadline = Date.now() + 20_000
+  while (existsSync(backing) && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50))
+  t.notOk(existsSync(backing), 'the device is free')
+})

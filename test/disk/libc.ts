@@ -3,9 +3,13 @@ import koffi from 'koffi'
 
 const renameat2 = koffi
   .load(null)
-  .func(
-    'int renameat2(int olddirfd, const char *oldpath, int newdirfd, const char *newpath, unsigned int flags)',
-  ) as (oldDirectory: number, oldPath: string, newDirectory: number, newPath: string, flags: number) => number
+  .func('int renameat2(int olddirfd, const char *oldpath, int newdirfd, const char *newpath, unsigned int flags)') as (
+  oldDirectory: number,
+  oldPath: string,
+  newDirectory: number,
+  newPath: string,
+  flags: number,
+) => number
 
 const currentDirectory = -100
 const RENAME_EXCHANGE = 2

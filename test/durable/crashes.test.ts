@@ -54,8 +54,7 @@ const scenarios: Scenario[] = [
   },
   {
     name: 'replacement',
-    before: (parent) =>
-      publish([directoryPublication(real, { target: join(parent, 'certs'), files: oldFiles })]),
+    before: (parent) => publish([directoryPublication(real, { target: join(parent, 'certs'), files: oldFiles })]),
     publication: (fs, parent) => [directoryPublication(fs, { target: join(parent, 'certs'), files })],
     old: oldFiles,
     new: files,
@@ -65,8 +64,7 @@ const scenarios: Scenario[] = [
     name: 'replacement of a foreign directory',
     before: (parent) => {
       mkdirSync(join(parent, 'certs'))
-      for (const [name, content] of Object.entries(oldFiles))
-        writeFileSync(join(parent, 'certs', name), content)
+      for (const [name, content] of Object.entries(oldFiles)) writeFileSync(join(parent, 'certs', name), content)
       return Promise.resolve()
     },
     publication: (fs, parent) => [directoryPublication(fs, { target: join(parent, 'certs'), files })],
@@ -86,9 +84,7 @@ const scenarios: Scenario[] = [
   {
     name: 'symlink form, again',
     before: (parent) =>
-      publish([
-        directoryPublication(real, { target: join(parent, 'certs'), files: oldFiles, publish: 'symlink' }),
-      ]),
+      publish([directoryPublication(real, { target: join(parent, 'certs'), files: oldFiles, publish: 'symlink' })]),
     publication: (fs, parent) => [
       directoryPublication(fs, { target: join(parent, 'certs'), files, publish: 'symlink' }),
     ],
@@ -122,8 +118,7 @@ async function countCalls(root: string, scenario: Scenario): Promise<number> {
   let calls = 0
   const { fs, open } = intercepted(() => calls++)
   const [result] = await publish(scenario.publication(fs, parent))
-  if (!result || 'error' in result)
-    throw new Error(`${scenario.name} does not work at all: ${String(result?.error)}`)
+  if (!result || 'error' in result) throw new Error(`${scenario.name} does not work at all: ${String(result?.error)}`)
   if (open.size > 0) throw new Error(`${scenario.name} leaves descriptors open`)
   return calls
 }
@@ -149,10 +144,7 @@ for (const scenario of scenarios) {
 
     const converges = async (parent: string, when: string): Promise<void> => {
       const [again] = await publish(scenario.publication(real, parent))
-      check(
-        again !== undefined && !('error' in again),
-        `${when}: the next run fails: ${JSON.stringify(again)}`,
-      )
+      check(again !== undefined && !('error' in again), `${when}: the next run fails: ${JSON.stringify(again)}`)
       check(same(scenario.read(parent), scenario.new), `${when}: the next run does not complete`)
       const left = leftBeside(parent).join()
       check(left === 'lock,record', `${when}: the next run leaves ${left}`)

@@ -12,35 +12,32 @@ function lockFile(parent: string): string {
   return join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? 'none')
 }
 
-await t.test(
-  'another process holds the lock: busy at once, or after the deadline, or when it lets go',
-  async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
-    await publishDirectory(target, { files: { a: '1' } })
-    const inode = statSync(lockFile(parent)).ino
-    const holder = spawn('flock', [lockFile(parent), 'sh', '-c', 'echo held; exec cat'], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
-    t.teardown(() => holder.kill('SIGKILL'))
-    await once(holder.stdout, 'data')
-    await t.rejects(publishDirectory(target, { files: { a: '2' } }), {
-      code: 'EAGAIN',
-      syscall: 'flock',
-      reason: 'Busy',
-      published: false,
-      message: /another process is publishing/,
-    })
-    const before = performance.now()
-    await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 100 }), { code: 'EAGAIN' })
-    t.ok(performance.now() - before >= 95, 'waited for the deadline')
-    const waiting = publishDirectory(target, { files: { a: '2' }, lockTimeout: 60_000 })
-    holder.stdin.end()
-    t.match(await waiting, { outcome: 'replaced' })
-    t.equal(statSync(lockFile(parent)).ino, inode, 'the lock file is never another one')
-    t.same(kept(parent), ['lock', 'record'])
-  },
-)
+await t.test('another process holds the lock: busy at once, or after the deadline, or when it lets go', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  await publishDirectory(target, { files: { a: '1' } })
+  const inode = statSync(lockFile(parent)).ino
+  const holder = spawn('flock', [lockFile(parent), 'sh', '-c', 'echo held; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  await t.rejects(publishDirectory(target, { files: { a: '2' } }), {
+    code: 'EAGAIN',
+    syscall: 'flock',
+    reason: 'Busy',
+    published: false,
+    message: /another process is publishing/,
+  })
+  const before = performance.now()
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 100 }), { code: 'EAGAIN' })
+  t.ok(performance.now() - before >= 95, 'waited for the deadline')
+  const waiting = publishDirectory(target, { files: { a: '2' }, lockTimeout: 60_000 })
+  holder.stdin.end()
+  t.match(await waiting, { outcome: 'replaced' })
+  t.equal(statSync(lockFile(parent)).ino, inode, 'the lock file is never another one')
+  t.same(kept(parent), ['lock', 'record'])
+})
 
 await t.test('a lock that is no file is refused; the lock ends with its holder', async (t) => {
   const parent = scratch(t)

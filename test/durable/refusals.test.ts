@@ -37,9 +37,9 @@ await t.test('malformed requests are told before anything is touched', async (t)
     [['/', { files: {} }], /root directory cannot be replaced|must end in a name/],
     [['a\0b', { files: {} }], /NUL byte/],
     [
-      [join(target, '..'), { files: {} }].map((value, index) =>
-        index === 0 ? `${target}/..` : value,
-      ) as Parameters<typeof planFor>,
+      [join(target, '..'), { files: {} }].map((value, index) => (index === 0 ? `${target}/..` : value)) as Parameters<
+        typeof planFor
+      >,
       /must end in a name, not in "\.\."/,
     ],
     [[`${parent}/${'x'.repeat(256)}`, { files: {} }], /longer than 255 bytes/],
@@ -141,9 +141,7 @@ await t.test('foreign directories: left alone unless all their names are among t
     },
   ])
   t.same(contents(target), { theirs: 'keep' })
-  t.match(await publishDirectories([{ ...request, files: { theirs: 'new', a: '1' } }]), [
-    { outcome: 'replaced' },
-  ])
+  t.match(await publishDirectories([{ ...request, files: { theirs: 'new', a: '1' } }]), [{ outcome: 'replaced' }])
   t.match(await publishDirectories([request]), [{ outcome: 'replaced' }], 'now it is ours')
   t.type(new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/' }), Error)
 })
@@ -159,7 +157,5 @@ await t.test('requireProven', async (t) => {
   t.match(refused, {
     error: { code: 'ENOTSUP', reason: 'TargetUnfit', message: /is on tmpfs, where durability is not proven/ },
   })
-  t.match(await publish([new DirectoryPublication(unproven, plan, {})]), [
-    { outcome: 'created', unproven: true },
-  ])
+  t.match(await publish([new DirectoryPublication(unproven, plan, {})]), [{ outcome: 'created', unproven: true }])
 })

@@ -18,11 +18,7 @@ await t.test('created, unchanged, replaced; nested paths; keys that are gone go'
   t.match(await replaceDirectory(target, { files: { 'tls.crt': 'certificate' } }), { outcome: 'replaced' })
   t.same(contents(target), { 'tls.crt': 'certificate' })
   t.same(kept(parent), ['lock', 'record'])
-  t.match(
-    await replaceDirectory(target, { files: {} }),
-    { outcome: 'replaced' },
-    'an empty directory is a content',
-  )
+  t.match(await replaceDirectory(target, { files: {} }), { outcome: 'replaced' }, 'an empty directory is a content')
   t.same(readdirSync(target), [])
 })
 
@@ -43,13 +39,7 @@ await t.test('modes, whatever the umask', async (t) => {
   t.equal(modeOf(join(parent, 'deep')), '755', 'new ancestors')
   t.equal(modeOf(join(parent, 'deep/er')), '755')
   t.equal(
-    modeOf(
-      join(
-        parent,
-        'deep/er',
-        readdirSync(join(parent, 'deep/er')).find((name) => name.endsWith('.lock')) ?? '',
-      ),
-    ),
+    modeOf(join(parent, 'deep/er', readdirSync(join(parent, 'deep/er')).find((name) => name.endsWith('.lock')) ?? '')),
     '600',
   )
 })

@@ -29,8 +29,6 @@ export function modeOf(path: string): string {
 export function kept(directory: string): string[] {
   return readdirSync(directory)
     .filter((name) => name.startsWith('.holdfast-'))
-    .map((name) =>
-      name.endsWith('.lock') ? 'lock' : /^\.holdfast-[0-9a-f]{16}\./.test(name) ? 'record' : 'staging',
-    )
+    .map((name) => (name.endsWith('.lock') ? 'lock' : /^\.holdfast-[0-9a-f]{16}\./.test(name) ? 'record' : 'staging'))
     .sort()
 }

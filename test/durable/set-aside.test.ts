@@ -49,9 +49,7 @@ async function intruded(t: Test, dies: number, put = directory, family?: string)
     }
     if ((call === 'rename' || calls > 0) && calls++ >= dies) throw new Killed()
   })
-  await publish([directoryPublication(fs, { ...request, files: { a: 'new', b: 'new' } })]).catch(
-    () => undefined,
-  )
+  await publish([directoryPublication(fs, { ...request, files: { a: 'new', b: 'new' } })]).catch(() => undefined)
   return { parent, target, killed: calls > dies }
 }
 
@@ -80,32 +78,29 @@ class Rebooted extends NodeFileSystem {
   }
 }
 
-await t.test(
-  'killed before it is given back: the next run sets it aside, says so, and it stays',
-  async (t) => {
-    const { parent, target, killed } = await intruded(t, 1)
-    t.ok(killed)
-    t.same(contents(target), { a: 'new', b: 'new' }, 'the exchange is done')
-    const [taken = ''] = beside(parent, staging)
-    t.same(contents(join(parent, taken)), theirs)
+await t.test('killed before it is given back: the next run sets it aside, says so, and it stays', async (t) => {
+  const { parent, target, killed } = await intruded(t, 1)
+  t.ok(killed)
+  t.same(contents(target), { a: 'new', b: 'new' }, 'the exchange is done')
+  const [taken = ''] = beside(parent, staging)
+  t.same(contents(join(parent, taken)), theirs)
 
-    const { log, warnings } = listening()
-    const next = directoryPublication(real, { target, files: { a: 'newer' }, log })
-    t.match(await publish([next]), [{ outcome: 'replaced' }])
-    const aside = `${taken}.foreign`
-    t.match(warnings, [
-      [{ path: target, aside }, /another program replaced .*\.foreign beside it, and stays: look at it/],
-    ])
-    for (const content of ['newest', 'the very newest']) {
-      await publish([directoryPublication(real, { target, files: { a: content }, log })])
-      t.same(contents(target), { a: content })
-      t.same(contents(join(parent, aside)), theirs)
-      t.same(beside(parent, staging), [], 'nothing of ours is left')
-      t.equal(beside(parent, /\.\d+$/).length, 1)
-    }
-    t.equal(warnings.length, 1, 'once')
-  },
-)
+  const { log, warnings } = listening()
+  const next = directoryPublication(real, { target, files: { a: 'newer' }, log })
+  t.match(await publish([next]), [{ outcome: 'replaced' }])
+  const aside = `${taken}.foreign`
+  t.match(warnings, [
+    [{ path: target, aside }, /another program replaced .*\.foreign beside it, and stays: look at it/],
+  ])
+  for (const content of ['newest', 'the very newest']) {
+    await publish([directoryPublication(real, { target, files: { a: content }, log })])
+    t.same(contents(target), { a: content })
+    t.same(contents(join(parent, aside)), theirs)
+    t.same(beside(parent, staging), [], 'nothing of ours is left')
+    t.equal(beside(parent, /\.\d+$/).length, 1)
+  }
+  t.equal(warnings.length, 1, 'once')
+})
 
 const puts: Record<string, Put> = {
   'a directory': directory,
@@ -196,19 +191,16 @@ await t.test('numbers of inodes that may be dealt out anew are not asked under a
   }
 })
 
-await t.test(
-  'a record of before this was recorded tells nothing: what is staged goes, as it did',
-  async (t) => {
-    const { parent, target } = await intruded(t, 1)
-    const record = join(parent, names.record(2))
-    const [first = ''] = readFileSync(record, 'utf8').split('\n')
-    const { staging: recorded, ...body } = JSON.parse(first.slice(65)) as RecordBody
-    t.match(recorded, { name: staging, staged: /^\d+$/, old: /^\d+$/ })
-    writeFileSync(record, encodeRecord(body))
-    await publish([directoryPublication(real, { target, files: { a: 'next' } })])
-    t.same([...beside(parent, foreign), ...beside(parent, staging)], [])
-  },
-)
+await t.test('a record of before this was recorded tells nothing: what is staged goes, as it did', async (t) => {
+  const { parent, target } = await intruded(t, 1)
+  const record = join(parent, names.record(2))
+  const [first = ''] = readFileSync(record, 'utf8').split('\n')
+  const { staging: recorded, ...body } = JSON.parse(first.slice(65)) as RecordBody
+  t.match(recorded, { name: staging, staged: /^\d+$/, old: /^\d+$/ })
+  writeFileSync(record, encodeRecord(body))
+  await publish([directoryPublication(real, { target, files: { a: 'next' } })])
+  t.same([...beside(parent, foreign), ...beside(parent, staging)], [])
+})
 
 await t.test('where it cannot be set aside, nothing is deleted, and nothing is published', async (t) => {
   const { parent, target } = await intruded(t, 1)

@@ -46,9 +46,7 @@ await t.test('a lost exchange that only the mutation after barrier 2 tells of', 
     if (call === 'rename') swapped = true
     if (swapped && call === 'removeFile') throw failure('EROFS', 'unlink')
   })
-  t.match(await publish([directoryPublication(fs, { target, files })]), [
-    { error: { code: 'EROFS', published: true } },
-  ])
+  t.match(await publish([directoryPublication(fs, { target, files })]), [{ error: { code: 'EROFS', published: true } }])
   t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'replaced' }])
 })
 
@@ -103,11 +101,7 @@ await t.test('an unsettled record of another boot is trusted: what is read came 
   }
   const rebooted = new Rebooted()
   t.match(await publish([directoryPublication(rebooted, { target, files })]), [{ outcome: 'unchanged' }])
-  t.match(
-    await publish([directoryPublication(real, { target, files })]),
-    [{ outcome: 'replaced' }],
-    'the same boot',
-  )
+  t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'replaced' }], 'the same boot')
 })
 
 await t.test('an error of the write-out hint is a failed fsync, and is not tried again', async (t) => {
@@ -127,28 +121,25 @@ await t.test('an error of the write-out hint is a failed fsync, and is not tried
   t.same(kept(parent), ['lock', 'record'])
 })
 
-await t.test(
-  'no descriptors left: what is staged so far is synced and closed, and staging goes on',
-  async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'certs')
-    let openFiles = 0
-    let barriers = 0
-    const { fs, open } = intercepted((call) => {
-      if (call === 'sync') barriers += 1
-      if (call === 'createFile' && open.size > 14) {
-        openFiles = Math.max(openFiles, open.size)
-        throw failure('EMFILE', 'open')
-      }
-    })
-    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`file-${index}`, `${index}`]))
-    t.match(await publish([directoryPublication(fs, { target, files: many })]), [{ outcome: 'created' }])
-    t.same(contents(target), many)
-    t.ok(openFiles > 0 && barriers > 3, `${barriers} barriers`)
-    t.equal(open.size, 0)
-    t.match(await publish([directoryPublication(real, { target, files: many })]), [{ outcome: 'unchanged' }])
-  },
-)
+await t.test('no descriptors left: what is staged so far is synced and closed, and staging goes on', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  let openFiles = 0
+  let barriers = 0
+  const { fs, open } = intercepted((call) => {
+    if (call === 'sync') barriers += 1
+    if (call === 'createFile' && open.size > 14) {
+      openFiles = Math.max(openFiles, open.size)
+      throw failure('EMFILE', 'open')
+    }
+  })
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`file-${index}`, `${index}`]))
+  t.match(await publish([directoryPublication(fs, { target, files: many })]), [{ outcome: 'created' }])
+  t.same(contents(target), many)
+  t.ok(openFiles > 0 && barriers > 3, `${barriers} barriers`)
+  t.equal(open.size, 0)
+  t.match(await publish([directoryPublication(real, { target, files: many })]), [{ outcome: 'unchanged' }])
+})
 
 await t.test('another program in the same instant: its content comes back', async (t) => {
   const parent = scratch(t)
@@ -210,30 +201,25 @@ await t.test('a file is renamed over, never exchanged, never removed first', asy
   )
 })
 
-await t.test(
-  'a record of a publication that was given up does not make a foreign directory ours',
-  async (t) => {
-    const parent = scratch(t)
-    const target = join(parent, 'theirs')
-    mkdirSync(target)
-    writeFileSync(join(target, 'a'), 'theirs')
-    const request = { target, foreign: 'same-names' as const }
-    let dead = false
-    const dying = intercepted((call) => {
-      if (call === 'rename') dead = true
-      if (dead) throw new Killed()
-    })
-    await publish([directoryPublication(dying.fs, { ...request, files: { a: '1', b: '2' } })]).catch(
-      () => undefined,
-    )
-    t.same(kept(parent), ['lock', 'record', 'staging'])
-    t.match(await publish([directoryPublication(real, { ...request, files: { c: '3' } })]), [
-      { error: { reason: 'TargetForeign' } },
-    ])
-    t.same(contents(target), { a: 'theirs' })
-    t.same(kept(parent), ['lock'])
-  },
-)
+await t.test('a record of a publication that was given up does not make a foreign directory ours', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'theirs')
+  mkdirSync(target)
+  writeFileSync(join(target, 'a'), 'theirs')
+  const request = { target, foreign: 'same-names' as const }
+  let dead = false
+  const dying = intercepted((call) => {
+    if (call === 'rename') dead = true
+    if (dead) throw new Killed()
+  })
+  await publish([directoryPublication(dying.fs, { ...request, files: { a: '1', b: '2' } })]).catch(() => undefined)
+  t.same(kept(parent), ['lock', 'record', 'staging'])
+  t.match(await publish([directoryPublication(real, { ...request, files: { c: '3' } })]), [
+    { error: { reason: 'TargetForeign' } },
+  ])
+  t.same(contents(target), { a: 'theirs' })
+  t.same(kept(parent), ['lock'])
+})
 
 await t.test('what says nothing of the journal does not make a publication doubtful', async (t) => {
   const parent = scratch(t)

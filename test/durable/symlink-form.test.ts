@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { directoryPublication, replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
@@ -57,10 +48,7 @@ await t.test('drift of every part of the form is repaired', async (t) => {
         symlinkSync('..99-0123456789abcdef', join(target, '..data'))
       },
     ],
-    [
-      'the generation is gone',
-      () => rmSync(join(target, readlinkSync(join(target, '..data'))), { recursive: true }),
-    ],
+    ['the generation is gone', () => rmSync(join(target, readlinkSync(join(target, '..data'))), { recursive: true })],
     ['a link is gone', () => rmSync(join(target, 'a'))],
     ['a stray generation', () => mkdirSync(join(target, '..7-0123456789abcdef'))],
     ['a stray ..data_tmp', () => symlinkSync('x', join(target, '..data_tmp'))],
@@ -89,19 +77,12 @@ await t.test('changing the form of a target that exists is refused, also while i
         { target: linked, files: { a: '2' } },
         { target: plain, files: { a: '2' }, ...form },
       ]),
-      [
-        { error: { reason: 'TargetUnfit', published: false } },
-        { error: { reason: 'TargetUnfit', published: false } },
-      ],
+      [{ error: { reason: 'TargetUnfit', published: false } }, { error: { reason: 'TargetUnfit', published: false } }],
     )
   }
   t.same(contents(plain), { a: '1' })
   rmSync(plain, { recursive: true })
-  t.match(
-    await replaceDirectory(plain, { files: { a: '2' }, ...form }),
-    { outcome: 'created' },
-    'not once it is gone',
-  )
+  t.match(await replaceDirectory(plain, { files: { a: '2' }, ...form }), { outcome: 'created' }, 'not once it is gone')
 })
 
 await t.test('an existing empty directory is filled in place: somebody may have mounted it', async (t) => {

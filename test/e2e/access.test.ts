@@ -110,8 +110,7 @@ await t.test('the token is rotated: refused with the old one, it goes on with th
   // The server remembers for ten seconds that it has accepted a token.
   await until(
     'the server refuses the old token',
-    async () =>
-      (await client.call('GET', secret, undefined, { authorization: `Bearer ${oldToken}` })).status === 401,
+    async () => (await client.call('GET', secret, undefined, { authorization: `Bearer ${oldToken}` })).status === 401,
     { every: 250 },
   )
   gate.shut()
@@ -178,10 +177,7 @@ await t.test('an exec plugin, asked again when its token is refused', async (t) 
   t.strictSame(readTree(node.path('certs')), { key: '1' })
   rmSync(answer)
   await namespace.putSecret('a', { key: '2' })
-  await until(
-    'the plugin is not asked for each event',
-    () => readPublished(node.path('certs'), 'key') === '2',
-  )
+  await until('the plugin is not asked for each event', () => readPublished(node.path('certs'), 'key') === '2')
   t.notOk(readFileSync(node.agent.logFile, 'utf8').includes('no-token-of-this-cluster'))
 })
 

@@ -113,9 +113,7 @@ export class Agent {
     return text
       .split('\n')
       .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
-      .filter((line) =>
-        Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)),
-      )
+      .filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)))
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
   }
 
@@ -151,8 +149,7 @@ export class Agent {
       async () => {
         const found = await this.status(directory)
         const condition = found.conditions.find((each) => each.type === type)
-        if (condition?.status === status && (reason === undefined || condition.reason === reason))
-          return found
+        if (condition?.status === status && (reason === undefined || condition.reason === reason)) return found
         throw new Error(JSON.stringify(found))
       },
       { every: 200 },

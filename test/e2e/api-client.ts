@@ -65,12 +65,7 @@ export class ApiClient {
    * As `call`, for what must succeed.
    * @throws Error with the server's message, for a status of 300 and above
    */
-  async demand(
-    method: string,
-    path: string,
-    body?: object,
-    headers?: Record<string, string>,
-  ): Promise<ApiObject> {
+  async demand(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<ApiObject> {
     const answer = await this.call(method, path, body, headers)
     if (answer.status >= 300) {
       const { message } = answer.body as { message?: string }

@@ -69,10 +69,7 @@ export class ApiServer {
       ],
       { stdio: ['ignore', log, log] },
     )
-    await until(
-      'kube-apiserver is ready',
-      async () => (await this.admin.call('GET', '/readyz')).status === 200,
-    )
+    await until('kube-apiserver is ready', async () => (await this.admin.call('GET', '/readyz')).status === 200)
   }
 
   async kill(): Promise<void> {

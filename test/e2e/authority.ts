@@ -36,12 +36,7 @@ export class Authority {
     return this.issue(user, `/O=${group}/CN=${user}`, 'clientAuth')
   }
 
-  private issue(
-    name: string,
-    subject: string,
-    usage: string,
-    extensions: readonly string[] = [],
-  ): Promise<KeyPair> {
+  private issue(name: string, subject: string, usage: string, extensions: readonly string[] = []): Promise<KeyPair> {
     const all = ['basicConstraints=critical,CA:FALSE', `extendedKeyUsage=${usage}`, ...extensions]
     return this.request(name, subject, [
       ...['-CA', this.certificate, '-CAkey', join(this.directory, 'ca.key')],

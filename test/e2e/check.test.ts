@@ -128,9 +128,7 @@ await t.test('what is missing is named: object, verbs, what to do', async (t) =>
       `list and watch on configmaps c ${inside}: not allowed`,
     ]),
   )
-  t.ok(
-    permissions(checked).some(([, found]) => found === `get, list and watch on secrets a ${inside}: allowed`),
-  )
+  t.ok(permissions(checked).some(([, found]) => found === `get, list and watch on secrets a ${inside}: allowed`))
   const fault = checked.findings.find(({ status }) => status === 'FAULT')
   t.match(fault?.advice, /^holdfast rbac --config .*holdfast\.yaml \| kubectl apply -f -/)
 })
@@ -141,9 +139,7 @@ await t.test('what holdfast rbac prints is what check asks for', async (t) => {
   const kubeconfig = namespace.kubeconfig({ token: await namespace.token('agent') })
   const before = await check(namespace.name, kubeconfig)
   t.equal(before.code, 4)
-  const configuration = /--config (\S+)/.exec(
-    before.findings.find(({ status }) => status === 'FAULT')?.advice ?? '',
-  )
+  const configuration = /--config (\S+)/.exec(before.findings.find(({ status }) => status === 'FAULT')?.advice ?? '')
   const words = ['rbac', '--config', configuration?.[1] ?? '', '--service-account', `${namespace.name}/agent`]
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...words])
   await cluster.kubectl(['apply', '-f', '-'], stdout)

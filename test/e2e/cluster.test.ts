@@ -12,38 +12,27 @@ await t.test('kubectl makes an object, and the administrator reads it', async (t
   const namespace = await cluster.namespace()
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' }, stringData: { key: 'value' } }
   await cluster.kubectl(['apply', '--namespace', namespace.name, '--filename', '-'], JSON.stringify(manifest))
-  const encoded = await cluster.kubectl([
-    'get',
-    'secret',
-    'a',
-    '-n',
-    namespace.name,
-    '-o',
-    'jsonpath={.data.key}',
-  ])
+  const encoded = await cluster.kubectl(['get', 'secret', 'a', '-n', namespace.name, '-o', 'jsonpath={.data.key}'])
   t.equal(Buffer.from(encoded, 'base64').toString(), 'value')
 })
 
-await t.test(
-  'an account reads what it is allowed by name, by a field selector, and nothing else',
-  async (t) => {
-    const namespace = await cluster.namespace()
-    await namespace.putSecret('allowed', { key: 'value' })
-    await namespace.createAccount('agent', { secrets: ['allowed'] })
-    const headers = { authorization: `Bearer ${await namespace.token('agent')}` }
-    const client = new ApiClient(cluster.api.port, cluster.api.authority.certificate)
-    t.teardown(() => client.disconnect())
-    const secrets = `/api/v1/namespaces/${namespace.name}/secrets`
-    for (const [path, status] of [
-      [`${secrets}?fieldSelector=metadata.name%3Dallowed`, 200],
-      [`${secrets}?fieldSelector=metadata.name%3Dother`, 403],
-      [secrets, 403],
-      [`/api/v1/namespaces/${namespace.name}/configmaps?fieldSelector=metadata.name%3Dallowed`, 403],
-    ] as const) {
-      t.equal((await client.call('GET', path, undefined, headers)).status, status, path)
-    }
-  },
-)
+await t.test('an account reads what it is allowed by name, by a field selector, and nothing else', async (t) => {
+  const namespace = await cluster.namespace()
+  await namespace.putSecret('allowed', { key: 'value' })
+  await namespace.createAccount('agent', { secrets: ['allowed'] })
+  const headers = { authorization: `Bearer ${await namespace.token('agent')}` }
+  const client = new ApiClient(cluster.api.port, cluster.api.authority.certificate)
+  t.teardown(() => client.disconnect())
+  const secrets = `/api/v1/namespaces/${namespace.name}/secrets`
+  for (const [path, status] of [
+    [`${secrets}?fieldSelector=metadata.name%3Dallowed`, 200],
+    [`${secrets}?fieldSelector=metadata.name%3Dother`, 403],
+    [secrets, 403],
+    [`/api/v1/namespaces/${namespace.name}/configmaps?fieldSelector=metadata.name%3Dallowed`, 403],
+  ] as const) {
+    t.equal((await client.call('GET', path, undefined, headers)).status, status, path)
+  }
+})
 
 await t.test('a watch from before a compaction is answered with 410', async (t) => {
   const namespace = await cluster.namespace()

@@ -43,11 +43,9 @@ export class Cluster {
 
   /** Runs kubectl as the administrator, with `input` as its standard input; returns its standard output. */
   async kubectl(args: readonly string[], input = ''): Promise<string> {
-    const running = promisify(execFile)(
-      await findProgram('kubectl'),
-      ['--kubeconfig', this.adminKubeconfig, ...args],
-      { env: { HOME: this.directory } },
-    )
+    const running = promisify(execFile)(await findProgram('kubectl'), ['--kubeconfig', this.adminKubeconfig, ...args], {
+      env: { HOME: this.directory },
+    })
     running.child.stdin?.end(input)
     return (await running).stdout
   }

@@ -27,13 +27,7 @@ const apply = (text: string): Promise<string> =>
   cluster.kubectl(['apply', '--server-side', '--validate=strict', '--filename=-'], text)
 
 /** A kustomization of deploy/base as an operator makes one, with components or another configuration. */
-function overlay({
-  components = [],
-  configuration,
-}: {
-  components?: string[]
-  configuration?: string
-}): string {
+function overlay({ components = [], configuration }: { components?: string[]; configuration?: string }): string {
   const directory = mkdtempSync(join(workingDirectory, 'overlay-'))
   const path = (...parts: string[]): string => relative(directory, join(deploy, ...parts))
   if (configuration !== undefined) writeFileSync(join(directory, 'holdfast.yaml'), configuration)
@@ -122,9 +116,7 @@ await t.test('the static pod’s manifest is one that the server would take too'
 await t.test('a changed configuration is another ConfigMap, so that the DaemonSet is rolled', async (t) => {
   const names = async (directory: string): Promise<(string | undefined)[]> => {
     const { objects } = await render(directory)
-    const mounted = /configMap:\s+name: (\S+)/.exec(
-      stringify(objects.find(({ kind }) => kind === 'DaemonSet')),
-    )
+    const mounted = /configMap:\s+name: (\S+)/.exec(stringify(objects.find(({ kind }) => kind === 'DaemonSet')))
     return [objects.find(({ kind }) => kind === 'ConfigMap')?.metadata.name, mounted?.[1]]
   }
   const [before, mountedBefore] = await names(overlay({}))

@@ -51,9 +51,7 @@ export class Etcd {
     this.child = child
     await until('etcd is healthy', async () => {
       if (child.exitCode !== null || child.signalCode !== null) {
-        throw new Error(
-          `it has ended: ${readFileSync(join(this.directory, 'etcd.log'), 'utf8').slice(-1000)}`,
-        )
+        throw new Error(`it has ended: ${readFileSync(join(this.directory, 'etcd.log'), 'utf8').slice(-1000)}`)
       }
       return (await fetch(`${this.url}/health`)).ok
     })

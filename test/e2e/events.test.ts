@@ -76,79 +76,73 @@ async function site(
   return { node, name, roles: roles.stdout }
 }
 
-await t.test(
-  'publications are told on the Node and on the objects, with just the rights of rbac',
-  async (t) => {
-    const namespace = await cluster.namespace()
-    const elsewhere = await cluster.namespace()
-    const secret = await namespace.putSecret('serving', { key: canary })
-    const bundle = await elsewhere.putConfigMap('bundle', { 'ca.crt': 'x' })
-    await namespace.putSecret('other', { key: canary })
-    const contents = [{ secret: 'serving' }, { configMap: `${elsewhere.name}/bundle`, into: 'ca' }]
-    const { node, name, roles } = await site(t, namespace, [{ path: 'certs', contents }])
-    const { agent } = node
-    const target = node.path('certs')
+await t.test('publications are told on the Node and on the objects, with just the rights of rbac', async (t) => {
+  const namespace = await cluster.namespace()
+  const elsewhere = await cluster.namespace()
+  const secret = await namespace.putSecret('serving', { key: canary })
+  const bundle = await elsewhere.putConfigMap('bundle', { 'ca.crt': 'x' })
+  await namespace.putSecret('other', { key: canary })
+  const contents = [{ secret: 'serving' }, { configMap: `${elsewhere.name}/bundle`, into: 'ca' }]
+  const { node, name, roles } = await site(t, namespace, [{ path: 'certs', contents }])
+  const { agent } = node
+  const target = node.path('certs')
 
-    const account = `--as=system:serviceaccount:${namespace.name}:node-agent`
-    const may = async (...args: string[]): Promise<string> =>
-      (await cluster.kubectl(['auth', 'can-i', account, ...args]).catch(() => 'no')).trim()
-    const mayWatch = () => may('-n', namespace.name, 'watch', 'secret/serving')
-    await until('the API server has read the new Roles', async () => (await mayWatch()) === 'yes')
-    t.equal(await may('-n', namespace.name, 'get', 'secret/other'), 'no')
-    t.equal(await may('-n', namespace.name, 'list', 'secrets'), 'no')
-    t.equal(await may('-n', namespace.name, 'update', 'secret/serving'), 'no')
-    await until(
-      'in the other namespace, too',
-      async () => (await may('-n', elsewhere.name, 'get', 'configmap/bundle')) === 'yes',
-    )
-    t.equal(await may('-n', 'kube-system', 'create', 'events.events.k8s.io'), 'no')
-    t.equal(await may('get', 'nodes'), 'no')
+  const account = `--as=system:serviceaccount:${namespace.name}:node-agent`
+  const may = async (...args: string[]): Promise<string> =>
+    (await cluster.kubectl(['auth', 'can-i', account, ...args]).catch(() => 'no')).trim()
+  const mayWatch = () => may('-n', namespace.name, 'watch', 'secret/serving')
+  await until('the API server has read the new Roles', async () => (await mayWatch()) === 'yes')
+  t.equal(await may('-n', namespace.name, 'get', 'secret/other'), 'no')
+  t.equal(await may('-n', namespace.name, 'list', 'secrets'), 'no')
+  t.equal(await may('-n', namespace.name, 'update', 'secret/serving'), 'no')
+  await until(
+    'in the other namespace, too',
+    async () => (await may('-n', elsewhere.name, 'get', 'configmap/bundle')) === 'yes',
+  )
+  t.equal(await may('-n', 'kube-system', 'create', 'events.events.k8s.io'), 'no')
+  t.equal(await may('get', 'nodes'), 'no')
 
-    agent.start()
-    await agent.ready()
-    const onNode = await event('Published', name)
-    t.match(onNode, {
-      metadata: { namespace: 'default' },
-      ...{ type: 'Normal', action: 'Publish', note: `${target} is created, whole` },
-      ...{ reportingController: 'holdfast.dev/agent', reportingInstance: name },
-      regarding: { kind: 'Node', uid: name },
-    })
-    const onSecret = await event('Published', 'serving')
-    t.match(onSecret, {
-      metadata: { namespace: namespace.name },
-      regarding: { kind: 'Secret', uid: secret.metadata.uid },
-      note: `resourceVersion ${secret.metadata.resourceVersion} is published to ${target} on node ${name}`,
-    })
-    t.match(await event('Published', 'bundle'), {
-      metadata: { namespace: elsewhere.name },
-      regarding: { kind: 'ConfigMap', uid: bundle.metadata.uid },
-    })
+  agent.start()
+  await agent.ready()
+  const onNode = await event('Published', name)
+  t.match(onNode, {
+    metadata: { namespace: 'default' },
+    ...{ type: 'Normal', action: 'Publish', note: `${target} is created, whole` },
+    ...{ reportingController: 'holdfast.dev/agent', reportingInstance: name },
+    regarding: { kind: 'Node', uid: name },
+  })
+  const onSecret = await event('Published', 'serving')
+  t.match(onSecret, {
+    metadata: { namespace: namespace.name },
+    regarding: { kind: 'Secret', uid: secret.metadata.uid },
+    note: `resourceVersion ${secret.metadata.resourceVersion} is published to ${target} on node ${name}`,
+  })
+  t.match(await event('Published', 'bundle'), {
+    metadata: { namespace: elsewhere.name },
+    regarding: { kind: 'ConfigMap', uid: bundle.metadata.uid },
+  })
 
-    const updated = await namespace.putSecret('serving', { key: `${canary} again` })
-    await event('Published', 'serving', ({ note }) => note.includes(updated.metadata.resourceVersion))
-    t.equal((await events(elsewhere.name)).length, 1, 'an object that did not change is not told of')
+  const updated = await namespace.putSecret('serving', { key: `${canary} again` })
+  await event('Published', 'serving', ({ note }) => note.includes(updated.metadata.resourceVersion))
+  t.equal((await events(elsewhere.name)).length, 1, 'an object that did not change is not told of')
 
-    t.match(
-      await cluster.kubectl(['describe', 'node', name]),
-      /Published .*holdfast\.dev\/agent .* is created/,
-    )
-    t.match(
-      await cluster.kubectl(['describe', 'configmap', '-n', elsewhere.name, 'bundle']),
-      new RegExp(`Published .* on node ${name}`),
-    )
-    t.match(
-      await cluster.kubectl(['events', '-n', namespace.name, '--for', 'secret/serving']),
-      /Normal +Published +Secret\/serving/,
-    )
-    const all = ['get', 'events', '-A', '--field-selector', 'reportingComponent=holdfast.dev/agent']
-    t.match(await cluster.kubectl(all), /Published/)
-    t.equal(connections(agent.pid, cluster.api.port), 1, 'over the connection of the watches')
-    t.equal(await agent.stop(), 0)
+  t.match(await cluster.kubectl(['describe', 'node', name]), /Published .*holdfast\.dev\/agent .* is created/)
+  t.match(
+    await cluster.kubectl(['describe', 'configmap', '-n', elsewhere.name, 'bundle']),
+    new RegExp(`Published .* on node ${name}`),
+  )
+  t.match(
+    await cluster.kubectl(['events', '-n', namespace.name, '--for', 'secret/serving']),
+    /Normal +Published +Secret\/serving/,
+  )
+  const all = ['get', 'events', '-A', '--field-selector', 'reportingComponent=holdfast.dev/agent']
+  t.match(await cluster.kubectl(all), /Published/)
+  t.equal(connections(agent.pid, cluster.api.port), 1, 'over the connection of the watches')
+  t.equal(await agent.stop(), 0)
 
-    await cluster.kubectl(['delete', '-f', '-'], roles)
-    await until('all of it is taken away again', async () => (await mayWatch()) === 'no')
-  },
-)
+  await cluster.kubectl(['delete', '-f', '-'], roles)
+  await until('all of it is taken away again', async () => (await mayWatch()) === 'no')
+})
 
 await t.test('faults are told where they are, what recurs is counted, and content is in none', async (t) => {
   const namespace = await cluster.namespace()
@@ -208,9 +202,7 @@ await t.test('what happened while the API server was away is told when it is bac
   process.kill(agent.pid, 'SIGHUP')
   await until('it is repaired, server or not', () => readPublished(node.path('certs'), 'key') === '1')
   await until('the log tells it', () => agent.told('DriftRepaired').length > 0)
-  t.notOk(
-    (await events('default')).some((each) => each.reason === 'DriftRepaired' && each.regarding.name === name),
-  )
+  t.notOk((await events('default')).some((each) => each.reason === 'DriftRepaired' && each.regarding.name === name))
   gate.open()
   t.equal(await agent.stop(), 0, 'what waits is sent at the end')
   await event('DriftRepaired', name)

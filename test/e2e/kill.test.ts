@@ -40,10 +40,8 @@ function versionOf(path: string): number {
   if (!tree) return 0
   const versions = new Set(Object.values(tree).map((text) => text.split(' ')[0]))
   const names = Object.keys(tree).sort()
-  const whole =
-    names.join() === files.join() && Object.values(tree).every((text) => text.endsWith(` ${padding}`))
-  if (versions.size !== 1 || !whole)
-    throw new Error(`mixed or torn: ${names.join(' ')}: ${[...versions].join(' ')}`)
+  const whole = names.join() === files.join() && Object.values(tree).every((text) => text.endsWith(` ${padding}`))
+  if (versions.size !== 1 || !whole) throw new Error(`mixed or torn: ${names.join(' ')}: ${[...versions].join(' ')}`)
   return Number([...versions][0])
 }
 

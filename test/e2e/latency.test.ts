@@ -71,9 +71,7 @@ for (const by of ['kubectl', 'a PUT'] as const) {
     t.ok(quantile(untilDurable, 0.5) < limit)
 
     t.ok((await agent.metric('holdfast_publishes_total', { directory: target })) >= changes + 1)
-    t.ok(
-      (await agent.metric('holdfast_publish_duration_seconds_count', { directory: target })) >= changes + 1,
-    )
+    t.ok((await agent.metric('holdfast_publish_duration_seconds_count', { directory: target })) >= changes + 1)
     await agent.condition(target, 'Published', 'True', 'Published')
   })
 }

@@ -37,8 +37,7 @@ await t.test('200 objects, created at once and updated at once', async (t) => {
         ]),
       ),
     )
-  const onDisk = (): (object | undefined)[] =>
-    all.map((_, directory) => readTree(node.path(`directory-${directory}`)))
+  const onDisk = (): (object | undefined)[] => all.map((_, directory) => readTree(node.path(`directory-${directory}`)))
 
   for (const version of ['1', '2', '3']) {
     await putAll(version)

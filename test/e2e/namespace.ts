@@ -74,11 +74,7 @@ export class Namespace {
       ...{ name: boundTo.metadata.name, uid: boundTo.metadata.uid },
     }
     const request = { spec: { expirationSeconds: 3600, boundObjectRef } }
-    const answer = await this.api.admin.demand(
-      'POST',
-      `${this.path}/serviceaccounts/${account}/token`,
-      request,
-    )
+    const answer = await this.api.admin.demand('POST', `${this.path}/serviceaccounts/${account}/token`, request)
     return (answer as unknown as { status: { token: string } }).status.token
   }
 

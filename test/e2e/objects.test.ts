@@ -45,10 +45,7 @@ await t.test('created with kubectl, then updated: published whole, and told ever
   const publishes = await agent.metric('holdfast_publishes_total', { directory: target })
 
   await cluster.kubectl(['apply', '-n', namespace.name, '-f', '-'], manifest('2'))
-  await until(
-    'the update is on the disk',
-    () => readTree(target)?.['secrets/serving/tls.crt'] === 'certificate 2',
-  )
+  await until('the update is on the disk', () => readTree(target)?.['secrets/serving/tls.crt'] === 'certificate 2')
   t.strictSame(readTree(target), tree('2'))
   const secret = await cluster.api.admin.demand('GET', `/api/v1/namespaces/${namespace.name}/secrets/serving`)
   const { uid, resourceVersion } = secret.metadata
@@ -147,15 +144,9 @@ await t.test('an optional object appears and vanishes: removed or kept, as onMis
   await node.agent.ready()
   t.strictSame(readTree(removes), { r: '1' })
 
-  await namespace.putConfigMap(
-    'sometimes',
-    { text: 'here' },
-    { bytes: Buffer.from('bytes').toString('base64') },
-  )
+  await namespace.putConfigMap('sometimes', { text: 'here' }, { bytes: Buffer.from('bytes').toString('base64') })
   const both = { r: '1', 'extra/text': 'here', 'extra/bytes': 'bytes' }
-  await until('it appears', () =>
-    [removes, keeps].every((path) => readPublished(path, 'extra/text') === 'here'),
-  )
+  await until('it appears', () => [removes, keeps].every((path) => readPublished(path, 'extra/text') === 'here'))
   t.strictSame(readTree(removes), both)
   t.strictSame(readTree(keeps), both)
 

@@ -40,8 +40,7 @@ await t.test('the API server is killed in mid-watch and started again', async (t
   await until('the update is on the disk', () => readPublished(target, 'key') === '2')
   await until(
     'the metric tells of a newer confirmation',
-    async () =>
-      (await agent.metric('holdfast_last_confirmed_timestamp_seconds', { directory: target })) > confirmed,
+    async () => (await agent.metric('holdfast_last_confirmed_timestamp_seconds', { directory: target })) > confirmed,
   )
   await until(
     'the status tells of a newer confirmation',
@@ -141,8 +140,7 @@ await t.test("without the server's watch cache", async (t) => {
       await node.agent.ready()
 
       gate.shut()
-      for (let change = 1; change <= changes; change++)
-        await namespace.putSecret('a', { key: String(change) })
+      for (let change = 1; change <= changes; change++) await namespace.putSecret('a', { key: String(change) })
       await cluster.etcd.compact()
       gate.open()
       await until('the last change is on the disk', () => readPublished(target, 'key') === String(changes))

@@ -4,9 +4,7 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 
 /** Kibibytes of one line of /proc/PID/smaps_rollup: `Anonymous`, `Rss`. */
 export function memory(pid: number, line: 'Anonymous' | 'Rss' | 'Pss'): number {
-  const found = new RegExp(`^${line}: +(\\d+) kB$`, 'm').exec(
-    readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'),
-  )
+  const found = new RegExp(`^${line}: +(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))
   if (!found) throw new Error(`/proc/${pid}/smaps_rollup has no ${line}`)
   return Number(found[1])
 }

@@ -44,11 +44,7 @@ for (const watchCache of [true, false]) {
         )
         await until('it is told why', () => agent.told('HistoryRewound').length > 0)
         t.strictSame(readTree(node.path('same')), { key: 'as ever' })
-        t.strictSame(
-          readTree(node.path('later')),
-          { key: 'made after the backup' },
-          'kept: onMissing is keep',
-        )
+        t.strictSame(readTree(node.path('later')), { key: 'made after the backup' }, 'kept: onMissing is keep')
         await namespace.putSecret('a', { key: 'after the restore' })
         await until('the watch goes on', () => readPublished(target, 'key') === 'after the restore')
       })

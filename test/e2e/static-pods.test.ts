@@ -84,20 +84,14 @@ class Site {
   }
 
   /** With the administrator's kubeconfig, unless another is given. */
-  install(
-    revision = 6,
-    more: readonly string[] = [],
-    environment: Record<string, string> = {},
-  ): Promise<Ended> {
+  install(revision = 6, more: readonly string[] = [], environment: Record<string, string> = {}): Promise<Ended> {
     return run([...this.flags(revision), `--kubeconfig=${cluster.adminKubeconfig}`, ...more], {
       NODE_NAME: nodeName,
       ...environment,
     })
   }
 
-  async events(): Promise<
-    { type: string; reason: string; note: string; regarding: { kind: string; name: string } }[]
-  > {
+  async events(): Promise<{ type: string; reason: string; note: string; regarding: { kind: string; name: string } }[]> {
     const { body } = await cluster.api.admin.call(
       'GET',
       `/apis/events.k8s.io/v1/namespaces/${this.namespace.name}/events`,
@@ -122,9 +116,7 @@ class Site {
   async setEnded(name: string, ended: boolean): Promise<void> {
     const state = ended ? { terminated: { exitCode: 0 } } : { running: {} }
     const status = {
-      containerStatuses: [
-        { name: 'installer', image: 'x', imageID: '', ready: false, restartCount: 0, state },
-      ],
+      containerStatuses: [{ name: 'installer', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
     }
     await cluster.api.admin.demand(
       'PATCH',
@@ -169,10 +161,7 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
     expected,
   )
   t.same(readdirSync(join(made, 'secrets')), ['client'])
-  t.equal(
-    readFileSync(join(made, 'configmaps/config/config.yaml'), 'utf8'),
-    '6 node-1.example node_1_example',
-  )
+  t.equal(readFileSync(join(made, 'configmaps/config/config.yaml'), 'utf8'), '6 node-1.example node_1_example')
   t.same([...readFileSync(join(made, 'configmaps/config/binary'))], [255, 0, 254])
   t.equal(readFileSync(join(site.certificates, 'secrets/serving/tls.key'), 'utf8'), canary)
   t.equal(modeOf(join(site.certificates, 'configmaps/trust/ca.crt')), '600')
@@ -189,12 +178,9 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
     },
   ])
   const inodes = () =>
-    [
-      made,
-      site.certificates,
-      join(site.certificates, 'secrets/serving'),
-      join(site.manifests, 'web-pod.yaml'),
-    ].map((path) => statSync(path).ino)
+    [made, site.certificates, join(site.certificates, 'secrets/serving'), join(site.manifests, 'web-pod.yaml')].map(
+      (path) => statSync(path).ino,
+    )
   const before = inodes()
   const again = await site.install(6, ['-o', 'json'])
   const outcomes = JSON.parse(again.stdout) as {
@@ -264,11 +250,7 @@ await t.test(
     await site.namespace.putSecret('absent', { key: 'still in use' })
     t.equal((await site.install()).code, 0)
     await site.namespace.deleteSecret('absent')
-    const unknown = await run([
-      ...site.flags(),
-      `--kubeconfig=${cluster.adminKubeconfig}`,
-      '--node-name=nobody',
-    ])
+    const unknown = await run([...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--node-name=nobody'])
     t.equal(unknown.code, 1, 'the node is in what is installed, and a live revision is not changed')
     t.match(unknown.stderr, /kubelet version is not known; a current one is assumed/)
     t.equal((await site.install()).code, 0)
@@ -286,10 +268,7 @@ await t.test("events regard what made the installer's pod", async (t) => {
   const ownPod = { metadata: { name: 'installer-6-n', uid: 'w', ownerReferences: [other, owner] } }
   const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
   await tell(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
-  const { body } = await cluster.api.admin.call(
-    'GET',
-    `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
-  )
+  const { body } = await cluster.api.admin.call('GET', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
   const [told] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
   t.match(told, {
     reportingController: 'static-pod-installer',
@@ -376,10 +355,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   await t.rejects(settle(installers, { ...request, timing }, silent, signal), /no installer pod/)
   await site.putPod(own, false)
   await site.putPod(`installer-5-${nodeName}`, false)
-  await t.rejects(
-    settle(installers, { ...request, timing }, silent, signal),
-    /have not ended in time: installer-5-/,
-  )
+  await t.rejects(settle(installers, { ...request, timing }, silent, signal), /have not ended in time: installer-5-/)
   let done = false
   const waiting = settle(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
   void waiting.then(() => (done = true))
@@ -390,11 +366,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   t.same(settleTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
   const soon = AbortSignal.timeout(200)
   const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
-  await t.rejects(
-    settle(installers, pausing, silent, soon),
-    { name: 'TimeoutError' },
-    'it ends while it pauses',
-  )
+  await t.rejects(settle(installers, pausing, silent, soon), { name: 'TimeoutError' }, 'it ends while it pauses')
   const late = settle(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
   const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
   await new Promise((resolve) => setTimeout(resolve, 150))
@@ -412,10 +384,7 @@ await t.test('a server that is away is waited for; SIGTERM and the deadline end 
   const token = await site.namespace.token('installer')
   const kubeconfig = site.namespace.kubeconfig({ token }, { server: gate.url })
   const flags = [...site.flags(), `--node-name=${nodeName}`]
-  await cluster.kubectl(
-    ['apply', '-f', '-'],
-    (await run(['rbac', ...flags, '--service-account=installer'])).stdout,
-  )
+  await cluster.kubectl(['apply', '-f', '-'], (await run(['rbac', ...flags, '--service-account=installer'])).stdout)
 
   gate.shut()
   const late = await run([...flags, `--kubeconfig=${kubeconfig}`, '--timeout-duration=3s'])
@@ -436,67 +405,58 @@ await t.test('a server that is away is waited for; SIGTERM and the deadline end 
   t.equal(site.live().metadata.labels.revision, '6')
 })
 
-await t.test(
-  'another process holds the manifest lock: exit 75 at the deadline, the manifest as it was',
-  async (t) => {
-    const site = await Site.create()
-    const { Disk } = await import('../../src/static-pods/disk.js')
-    mkdirSync(site.manifests)
-    const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
-    const { code, stderr } = await site.install(6, ['--timeout-duration=4s'])
-    t.equal(code, 75, stderr)
-    t.match(stderr, /another process holds the lock/)
-    t.same(readdirSync(site.manifests), [])
-    await held.release()
-    t.equal((await site.install()).code, 0)
-  },
-)
+await t.test('another process holds the manifest lock: exit 75 at the deadline, the manifest as it was', async (t) => {
+  const site = await Site.create()
+  const { Disk } = await import('../../src/static-pods/disk.js')
+  mkdirSync(site.manifests)
+  const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
+  const { code, stderr } = await site.install(6, ['--timeout-duration=4s'])
+  t.equal(code, 75, stderr)
+  t.match(stderr, /another process holds the lock/)
+  t.same(readdirSync(site.manifests), [])
+  await held.release()
+  t.equal((await site.install()).code, 0)
+})
 
-await t.test(
-  'ended at random instants by SIGKILL: the manifest is whole, and so is what it names',
-  async (t) => {
-    const site = await Site.create(1)
-    const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 100_000)
-    t.comment(`HOLDFAST_SEED=${seed}`)
-    let state = seed
-    const random = () => (state = (state * 48_271 + 11) % 2_147_483_647) / 2_147_483_647
-    const began = performance.now()
-    t.equal((await site.install(1)).code, 0)
-    const usual = performance.now() - began
-    let killed = 0
-    let before = '1'
-    for (let revision = 2; revision <= 9; revision++) {
-      await site.putRevision(revision)
-      const child = begin([...site.flags(revision), `--kubeconfig=${cluster.adminKubeconfig}`], {
-        NODE_NAME: nodeName,
-      })
-      const timer = setTimeout(() => child.kill('SIGKILL'), usual * (0.4 + random() * 0.7))
-      const { signal } = await ended(child)
-      clearTimeout(timer)
-      if (signal) killed++
-      const live = site.live().metadata.labels.revision
-      const named = join(site.resources, `web-pod-${live}`)
-      t.ok([before, String(revision)].includes(live), `revision ${live} is live, after ${before}`)
-      before = live
-      t.equal(readFileSync(join(named, 'secrets/client/tls.key'), 'utf8'), canary)
-      t.equal(
-        readFileSync(join(named, 'configmaps/config/config.yaml'), 'utf8'),
-        `${live} node-1.example node_1_example`,
-      )
-      t.same(
-        readdirSync(site.manifests).filter((name) => !name.startsWith('.')),
-        ['watch-pod.yaml', 'web-pod.yaml'],
-      )
-    }
-    t.comment(`${killed} of 8 were killed`)
-    t.equal((await site.install(9)).code, 0)
+await t.test('ended at random instants by SIGKILL: the manifest is whole, and so is what it names', async (t) => {
+  const site = await Site.create(1)
+  const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 100_000)
+  t.comment(`HOLDFAST_SEED=${seed}`)
+  let state = seed
+  const random = () => (state = (state * 48_271 + 11) % 2_147_483_647) / 2_147_483_647
+  const began = performance.now()
+  t.equal((await site.install(1)).code, 0)
+  const usual = performance.now() - began
+  let killed = 0
+  let before = '1'
+  for (let revision = 2; revision <= 9; revision++) {
+    await site.putRevision(revision)
+    const child = begin([...site.flags(revision), `--kubeconfig=${cluster.adminKubeconfig}`], {
+      NODE_NAME: nodeName,
+    })
+    const timer = setTimeout(() => child.kill('SIGKILL'), usual * (0.4 + random() * 0.7))
+    const { signal } = await ended(child)
+    clearTimeout(timer)
+    if (signal) killed++
+    const live = site.live().metadata.labels.revision
+    const named = join(site.resources, `web-pod-${live}`)
+    t.ok([before, String(revision)].includes(live), `revision ${live} is live, after ${before}`)
+    before = live
+    t.equal(readFileSync(join(named, 'secrets/client/tls.key'), 'utf8'), canary)
+    t.equal(readFileSync(join(named, 'configmaps/config/config.yaml'), 'utf8'), `${live} node-1.example node_1_example`)
     t.same(
-      readdirSync(site.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name)),
-      [],
-      'nothing is left',
+      readdirSync(site.manifests).filter((name) => !name.startsWith('.')),
+      ['watch-pod.yaml', 'web-pod.yaml'],
     )
-  },
-)
+  }
+  t.comment(`${killed} of 8 were killed`)
+  t.equal((await site.install(9)).code, 0)
+  t.same(
+    readdirSync(site.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name)),
+    [],
+    'nothing is left',
+  )
+})
 
 await t.test('the monitor asks for the mirror pod', async (t) => {
   const site = await Site.create(6)
@@ -509,11 +469,7 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const installed = readFileSync(live)
   const flags = (kubeconfig: string): string[] => [
     ...['monitor', '--revision=7', '--target-name=web', `--node-name=${nodeName}`, '-o', 'json'],
-    ...[
-      `--resource-dir=${site.resources}`,
-      `--manifests-dir=${site.manifests}`,
-      `--kubeconfig=${kubeconfig}`,
-    ],
+    ...[`--resource-dir=${site.resources}`, `--manifests-dir=${site.manifests}`, `--kubeconfig=${kubeconfig}`],
   ]
   const absent = await run([...flags(cluster.adminKubeconfig), '--fallback-timeout-duration=1ms'])
   t.equal(absent.code, 1, absent.stderr)
@@ -583,23 +539,20 @@ await t.test('a pod that is refused is one that the API server refuses, and the 
 })
 
 // The last one, since it takes the whole cluster back.
-await t.test(
-  'etcd restored from a backup: an older version replaces a newer one, and it is told',
-  async (t) => {
-    const site = await Site.create()
-    const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
-    const snapshot = await cluster.snapshotEtcd()
-    await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })
-    const before = await site.install()
-    t.equal(before.code, 0, before.stderr)
-    t.equal(serving(), 'after the backup')
-    await cluster.restoreEtcd(snapshot)
-    const after = await site.install()
-    t.equal(after.code, 0, after.stderr)
-    t.equal(serving(), 'crt')
-    t.match(after.stderr, /"reason":"HistoryRewound"/)
-    const again = await site.install()
-    t.notMatch(again.stderr, /HistoryRewound/, 'once')
-    tellsNothing(t, before, after, again)
-  },
-)
+await t.test('etcd restored from a backup: an older version replaces a newer one, and it is told', async (t) => {
+  const site = await Site.create()
+  const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
+  const snapshot = await cluster.snapshotEtcd()
+  await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })
+  const before = await site.install()
+  t.equal(before.code, 0, before.stderr)
+  t.equal(serving(), 'after the backup')
+  await cluster.restoreEtcd(snapshot)
+  const after = await site.install()
+  t.equal(after.code, 0, after.stderr)
+  t.equal(serving(), 'crt')
+  t.match(after.stderr, /"reason":"HistoryRewound"/)
+  const again = await site.install()
+  t.notMatch(again.stderr, /HistoryRewound/, 'once')
+  tellsNothing(t, before, after, again)
+})

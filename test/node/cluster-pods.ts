@@ -35,9 +35,7 @@ export class ClusterPods {
         const pods = await this.list(label)
         const [pod] = pods
         if (pods.length === 1 && pod && check(pod)) return pod
-        throw new Error(
-          pods.map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify(status)}`).join(),
-        )
+        throw new Error(pods.map(({ metadata, status }) => `${metadata.name}: ${JSON.stringify(status)}`).join())
       },
       patience,
     )
@@ -57,13 +55,7 @@ export class ClusterPods {
   }
 
   /** A pod that mounts a directory of the host and reads the pair in one below it; it answers on the port. */
-  async createReader(
-    name: string,
-    nodeName: string,
-    port: number,
-    host: string,
-    below: string,
-  ): Promise<void> {
+  async createReader(name: string, nodeName: string, port: number, host: string, below: string): Promise<void> {
     await this.cluster.api.admin.demand('POST', `/api/v1/namespaces/${this.namespace}/pods`, {
       metadata: { name, labels: { app: name } },
       spec: {

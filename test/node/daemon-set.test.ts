@@ -133,74 +133,69 @@ async function suite(): Promise<void> {
     )
   })
 
-  await t.test(
-    'for another owner: the capabilities of its component, and each one less is named',
-    async (t) => {
-      const owned = '/etc/kubernetes/node-certs/owned'
-      const configuration = {
-        apiVersion: 'holdfast.dev/v1alpha1',
-        kind: 'AgentConfiguration',
-        stateDirectory: '/var/lib/holdfast',
-        source: { namespace: 'holdfast', kubernetes: {} },
-        directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
-        server: { address: '127.0.0.1:10808' },
-      }
-      const components = ['other-owners', 'metrics', 'critical-quota']
-      const overlay: Overlay = { base: 'base', components, configuration }
-      await apply(cluster, overlay)
-      await pods.one('the agent with more capabilities is ready', label, (pod) => {
-        const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
-        return capabilities?.add?.length === 3 && isReady(pod)
-      })
-      const file = join(owned, 'tls.key')
-      t.equal(statSync(space.onDisk(file)).uid, 1234)
+  await t.test('for another owner: the capabilities of its component, and each one less is named', async (t) => {
+    const owned = '/etc/kubernetes/node-certs/owned'
+    const configuration = {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      stateDirectory: '/var/lib/holdfast',
+      source: { namespace: 'holdfast', kubernetes: {} },
+      directories: [{ path: owned, owner: '1234:1234', contents: [{ secret: 'node-serving-cert' }] }],
+      server: { address: '127.0.0.1:10808' },
+    }
+    const components = ['other-owners', 'metrics', 'critical-quota']
+    const overlay: Overlay = { base: 'base', components, configuration }
+    await apply(cluster, overlay)
+    await pods.one('the agent with more capabilities is ready', label, (pod) => {
+      const { capabilities } = pod.spec.containers[0]?.securityContext ?? {}
+      return capabilities?.add?.length === 3 && isReady(pod)
+    })
+    const file = join(owned, 'tls.key')
+    t.equal(statSync(space.onDisk(file)).uid, 1234)
+    await rotation.next()
+    await until(
+      'a second version is published over the first',
+      () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
+      { within: 90_000 },
+    )
+    const address = await addressOf(cluster, node.name)
+    const metrics = await fetch(`http://${address}:10808/metrics`, { headers: { connection: 'close' } })
+    t.match(await metrics.text(), `holdfast_directory_ready{directory="${owned}"} 1`)
+
+    await shown('kubectl -n holdfast rollout undo')
+    await shown('kubectl -n holdfast rollout status')
+    const [back] = await pods.list(label)
+    t.ok(back && isReady(back), 'the one before is there again')
+    t.strictSame(back?.spec.containers[0]?.securityContext?.capabilities?.add ?? [], [])
+    t.equal((await get('/readyz')).status, 200)
+    await shown('kubectl -n holdfast delete daemonset')
+    t.strictSame(await pods.list(label), [], 'it is deleted when its pods have ended')
+
+    const template = await templateOf(cluster, overlay)
+    for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
+      const capabilities = ['CHOWN', 'FOWNER', 'DAC_OVERRIDE'].filter((each) => each !== missing)
+      const run = async (args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+        pods.runToEnd(`${args[0]}-${missing ?? 'all'}`, node.name, template, { args, capabilities })
+      const check = await run(['check', '--config=/etc/holdfast/holdfast.yaml', '--output=json'])
+      const { checks } = JSON.parse(check.stdout) as { checks: { status: string; found: string }[] }
+      const faults = checks.filter(({ status }) => status === 'FAULT').map(({ found }) => found)
+      // And it is so: without it, the next version cannot be published.
       await rotation.next()
-      await until(
-        'a second version is published over the first',
-        () => readFileSync(space.onDisk(file), 'utf8') === rotation.pair?.key,
-        { within: 90_000 },
-      )
-      const address = await addressOf(cluster, node.name)
-      const metrics = await fetch(`http://${address}:10808/metrics`, { headers: { connection: 'close' } })
-      t.match(await metrics.text(), `holdfast_directory_ready{directory="${owned}"} 1`)
-
-      await shown('kubectl -n holdfast rollout undo')
-      await shown('kubectl -n holdfast rollout status')
-      const [back] = await pods.list(label)
-      t.ok(back && isReady(back), 'the one before is there again')
-      t.strictSame(back?.spec.containers[0]?.securityContext?.capabilities?.add ?? [], [])
-      t.equal((await get('/readyz')).status, 200)
-      await shown('kubectl -n holdfast delete daemonset')
-      t.strictSame(await pods.list(label), [], 'it is deleted when its pods have ended')
-
-      const template = await templateOf(cluster, overlay)
-      for (const missing of [undefined, 'CHOWN', 'FOWNER', 'DAC_OVERRIDE']) {
-        const capabilities = ['CHOWN', 'FOWNER', 'DAC_OVERRIDE'].filter((each) => each !== missing)
-        const run = async (
-          args: readonly string[],
-        ): Promise<{ code: number; stdout: string; stderr: string }> =>
-          pods.runToEnd(`${args[0]}-${missing ?? 'all'}`, node.name, template, { args, capabilities })
-        const check = await run(['check', '--config=/etc/holdfast/holdfast.yaml', '--output=json'])
-        const { checks } = JSON.parse(check.stdout) as { checks: { status: string; found: string }[] }
-        const faults = checks.filter(({ status }) => status === 'FAULT').map(({ found }) => found)
-        // And it is so: without it, the next version cannot be published.
-        await rotation.next()
-        const sync = await run(['sync', '--config=/etc/holdfast/holdfast.yaml', '--timeout=60s'])
-        const content = readFileSync(space.onDisk(file), 'utf8')
-        if (missing === undefined) {
-          t.equal(check.code, 0, faults.join('; '))
-          t.equal(sync.code, 0, sync.stderr)
-          t.equal(content, rotation.pair?.key)
-        } else {
-          t.equal(check.code, 4, `without ${missing}, check finds a fault`)
-          t.equal(faults.length, 1, faults.join('; '))
-          t.match(faults[0], `CAP_${missing} is missing`)
-          t.equal(sync.code, 1, `without ${missing}, sync fails: ${sync.stderr}`)
-          t.not(content, rotation.pair?.key)
-        }
+      const sync = await run(['sync', '--config=/etc/holdfast/holdfast.yaml', '--timeout=60s'])
+      const content = readFileSync(space.onDisk(file), 'utf8')
+      if (missing === undefined) {
+        t.equal(check.code, 0, faults.join('; '))
+        t.equal(sync.code, 0, sync.stderr)
+        t.equal(content, rotation.pair?.key)
+      } else {
+        t.equal(check.code, 4, `without ${missing}, check finds a fault`)
+        t.equal(faults.length, 1, faults.join('; '))
+        t.match(faults[0], `CAP_${missing} is missing`)
+        t.equal(sync.code, 1, `without ${missing}, sync fails: ${sync.stderr}`)
+        t.not(content, rotation.pair?.key)
       }
-    },
-  )
+    }
+  })
 
   await t.test('uninstalled, with the namespace and its Secrets: what was published stays', async (t) => {
     await uninstall(cluster, { base: 'base' })
@@ -210,9 +205,6 @@ async function suite(): Promise<void> {
     }
     t.strictSame(readdirSync(space.onDisk('/var/lib/holdfast')), [])
     t.strictSame(readdirSync(space.onDisk(parent)).sort(), ['owned', 'serving'])
-    t.strictSame(readdirSync(space.onDisk(`${target}/secrets/node-serving-cert`)).sort(), [
-      'tls.crt',
-      'tls.key',
-    ])
+    t.strictSame(readdirSync(space.onDisk(`${target}/secrets/node-serving-cert`)).sort(), ['tls.crt', 'tls.key'])
   })
 }

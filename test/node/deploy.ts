@@ -61,9 +61,7 @@ function writeOverlay(cluster: Cluster, overlay: Overlay): string {
     images: [{ name: 'holdfast', newTag: 'test' }],
     patches: [...['DaemonSet', 'Job'].map((kind) => serverPatch(kind, cluster)), ...patches],
     ...(configuration && {
-      configMapGenerator: [
-        { name: 'holdfast', namespace: 'holdfast', behavior: 'replace', files: ['holdfast.yaml'] },
-      ],
+      configMapGenerator: [{ name: 'holdfast', namespace: 'holdfast', behavior: 'replace', files: ['holdfast.yaml'] }],
     }),
   }
   writeFileSync(join(directory, 'kustomization.yaml'), JSON.stringify(kustomization))

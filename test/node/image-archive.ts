@@ -9,11 +9,7 @@ import { workingDirectory } from '../e2e/guard.js'
 const run = promisify(execFile)
 
 /** Writes an image that runs this program, a static one, with these arguments unless a pod has others; returns the archive's path. */
-export async function archiveProgram(
-  program: string,
-  reference: string,
-  args: readonly string[],
-): Promise<string> {
+export async function archiveProgram(program: string, reference: string, args: readonly string[]): Promise<string> {
   const directory = mkdtempSync(join(workingDirectory, 'image-'))
   const root = join(directory, 'root')
   mkdirSync(root)

@@ -9,7 +9,6 @@ const directory = process.env.HOLDFAST_IMAGES ?? join(import.meta.dirname, '../.
 /** Takes it in as docker.io/library/holdfast:test. */
 export async function loadImage(containerd: Containerd): Promise<void> {
   const archive = join(directory, 'holdfast.tar')
-  if (!existsSync(archive))
-    throw new Error(`${archive} is missing: run test/node/image/build.sh ${directory}`)
+  if (!existsSync(archive)) throw new Error(`${archive} is missing: run test/node/image/build.sh ${directory}`)
   await containerd.load(archive)
 }

@@ -122,9 +122,7 @@ export class Kubelet {
 
   /** The newest lines, without those that it repeats every few seconds whatever happens. */
   tail(lines: number): string {
-    return this.lines(
-      /^(?!.*(eviction_manager|cri_stats_provider|kubelet_node_status|Creating a mirror pod))/,
-    )
+    return this.lines(/^(?!.*(eviction_manager|cri_stats_provider|kubelet_node_status|Creating a mirror pod))/)
       .slice(-lines)
       .join('\n')
   }

@@ -18,30 +18,18 @@ export function documented(
   return cluster.kubectl(command(beginning, values).slice(1))
 }
 
-export async function eventsOfRotation(
-  t: Test,
-  cluster: Cluster,
-  node: TestNode,
-  rotation: Rotation,
-): Promise<void> {
+export async function eventsOfRotation(t: Test, cluster: Cluster, node: TestNode, rotation: Rotation): Promise<void> {
   await rotation.next()
   const version = await cluster.kubectl([
     ...['--namespace=holdfast', 'get', 'secret', 'node-serving-cert'],
     '--output=jsonpath={.metadata.resourceVersion}',
   ])
   const note = `resourceVersion ${version} is published to ${target} on node ${node.name}`
-  const onSecret = await told(
-    cluster,
-    'Published',
-    'Secret/node-serving-cert',
-    (event) => event.note === note,
-  )
+  const onSecret = await told(cluster, 'Published', 'Secret/node-serving-cert', (event) => event.note === note)
   t.match(onSecret, { type: 'Normal', metadata: { namespace: 'holdfast' } })
   const reporter = { reportingController: 'holdfast.dev/agent', reportingInstance: node.name }
   t.match(onSecret, reporter)
-  const onNode = await told(cluster, 'Published', `Node/${node.name}`, (event) =>
-    event.note.includes('replaced'),
-  )
+  const onNode = await told(cluster, 'Published', `Node/${node.name}`, (event) => event.note.includes('replaced'))
   t.match(onNode, { type: 'Normal', metadata: { namespace: 'default' }, ...reporter })
 
   // And so it is shown.

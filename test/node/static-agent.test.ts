@@ -87,8 +87,7 @@ async function suite(): Promise<void> {
     await cluster.kubectl(command('kubectl -n kube-system exec', { 'holdfast-NODE': name }).slice(1))
     await until(
       'it has read its configuration again',
-      async () =>
-        (await cluster.kubectl(['-n', 'kube-system', 'logs', name])).includes('holdfast.yaml is in force'),
+      async () => (await cluster.kubectl(['-n', 'kube-system', 'logs', name])).includes('holdfast.yaml is in force'),
       { ...patience, every: 500 },
     )
   })
@@ -125,11 +124,7 @@ async function suite(): Promise<void> {
       for (let count = 0; count < rotations; count++) await rotation.next()
     }
     const kill = async (): Promise<void> => {
-      await until(
-        'it is at work',
-        async () => ((await reader.report()).findings?.newest ?? 0) > before,
-        patience,
-      )
+      await until('it is at work', async () => ((await reader.report()).findings?.newest ?? 0) > before, patience)
       await node.containerd.signal(containerID, 'SIGKILL')
     }
     await Promise.all([stream(), kill()])
@@ -167,10 +162,7 @@ async function suite(): Promise<void> {
     await apply(cluster, { base: 'installer' })
     const report = await until('kubelet runs what it installed', () => askWorkload(port), patience)
     t.equal(report.revision, '1')
-    await until(
-      'it has read the pair of its revision',
-      async () => (await askWorkload(port)).findings?.newest === 1,
-    )
+    await until('it has read the pair of its revision', async () => (await askWorkload(port)).findings?.newest === 1)
     const [, ...waiting] = command('kubectl -n holdfast wait --for=condition=complete')
     t.match(await cluster.kubectl(waiting), 'job.batch/install-web-1-node-1 condition met')
     t.match(await told(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {

@@ -60,11 +60,7 @@ async function suite(): Promise<void> {
       }
       t.equal(instances.size, revisions, `${name}: each ran once`)
       t.equal(kubelet.manifestChanges('ADD', pod.fullName), revisions, 'kubelet met each once')
-      t.equal(
-        kubelet.manifestChanges('REMOVE', pod.fullName),
-        revisions - 1,
-        'and none went but for the next',
-      )
+      t.equal(kubelet.manifestChanges('REMOVE', pod.fullName), revisions - 1, 'and none went but for the next')
       t.equal(kubelet.kills(pod.fullName), revisions - 1, 'nor was stopped')
     }
     await Promise.all(names.map(life))

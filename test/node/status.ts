@@ -13,7 +13,5 @@ export function conditionOf(space: Space, directory: string, type: string): Cond
   const { directories } = JSON.parse(readFileSync(space.onDisk('/var/lib/holdfast/status.json'), 'utf8')) as {
     directories: { path: string; conditions: Condition[] }[]
   }
-  return directories
-    .find(({ path }) => path === directory)
-    ?.conditions.find((condition) => condition.type === type)
+  return directories.find(({ path }) => path === directory)?.conditions.find((condition) => condition.type === type)
 }

@@ -49,8 +49,7 @@ export class Recorder implements SourceListener {
   async until(what: string, condition: () => boolean): Promise<void> {
     const late = performance.now() + patience
     while (!condition()) {
-      if (performance.now() > late)
-        throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
+      if (performance.now() > late) throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer)
@@ -67,10 +66,7 @@ export class Recorder implements SourceListener {
   async untilState(reference: ObjectReference, state: Observation['state'], content?: string): Promise<Told> {
     await this.until(`${describeReference(reference)} ${state} ${content ?? ''}`, () => {
       const last = this.last(reference)
-      return (
-        last?.observation.state === state &&
-        (content === undefined || contentOf(last.observation) === content)
-      )
+      return last?.observation.state === state && (content === undefined || contentOf(last.observation) === content)
     })
     const last = this.last(reference)
     if (!last) throw new Error('nothing was told')
@@ -89,10 +85,6 @@ export function contentOf(observation: Observation | undefined): string | undefi
   return bytes && Buffer.from(bytes).toString()
 }
 
-export function reference(
-  name: string,
-  kind: ObjectKind = 'Secret',
-  namespace = 'kube-system',
-): ObjectReference {
+export function reference(name: string, kind: ObjectKind = 'Secret', namespace = 'kube-system'): ObjectReference {
   return { kind, namespace, name }
 }

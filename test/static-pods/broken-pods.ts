@@ -110,11 +110,7 @@ export const brokenPods: readonly BrokenPod[] = [
   },
   {
     what: 'two mounts in one place',
-    pod: pod(
-      {},
-      { volumes },
-      { volumeMounts: ['data', 'data'].map((name) => ({ name, mountPath: '/srv' })) },
-    ),
+    pod: pod({}, { volumes }, { volumeMounts: ['data', 'data'].map((name) => ({ name, mountPath: '/srv' })) }),
     field: /volumeMounts\[1\]\.mountPath is that of another/,
   },
   {

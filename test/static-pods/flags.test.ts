@@ -12,24 +12,17 @@ function read(command: Command, args: readonly string[]): Record<string, unknown
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
     .parseOptions([...args])
-  if (operands.length + unknown.length > 0)
-    throw new Error(`not read: ${[...operands, ...unknown].join(' ')}`)
+  if (operands.length + unknown.length > 0) throw new Error(`not read: ${[...operands, ...unknown].join(' ')}`)
   return command.opts()
 }
 
 await t.test("an installer pod's arguments, as cluster-kube-apiserver-operator makes them", (t) => {
   const options = read(installCommand(), [
     ...['-v=2', '--revision=6', '--namespace=openshift-kube-apiserver', '--pod=kube-apiserver-pod'],
-    ...[
-      '--resource-dir=/etc/kubernetes/static-pod-resources',
-      '--pod-manifest-dir=/etc/kubernetes/manifests',
-    ],
+    ...['--resource-dir=/etc/kubernetes/static-pod-resources', '--pod-manifest-dir=/etc/kubernetes/manifests'],
     ...['--configmaps=kube-apiserver-pod', '--configmaps=config', '--optional-configmaps=oauth-metadata'],
     ...['--secrets=etcd-client', '--optional-secrets=encryption-config,webhook-authenticator'],
-    ...[
-      '--cert-dir=/etc/kubernetes/static-pod-resources/kube-apiserver-certs',
-      '--cert-configmaps=ca-a,ca-b',
-    ],
+    ...['--cert-dir=/etc/kubernetes/static-pod-resources/kube-apiserver-certs', '--cert-configmaps=ca-a,ca-b'],
     ...['--cert-configmaps', 'ca-c', '--cert-secrets=serving', '--optional-cert-secrets=user-serving-cert'],
     ...['--optional-cert-configmaps=none', '--timeout-duration=1m30s', '--kubeconfig=/k'],
     '--pod-manifests-lock-file=/var/lock/kube-apiserver-installer.lock',
@@ -53,13 +46,7 @@ await t.test("the pruner's and the monitor's arguments", (t) => {
   ])
   t.match(prune, { maxEligibleRevision: 7, protectedRevisions: [5, 6, 7] })
   const monitor = read(monitorCommand(), [
-    ...[
-      '-v=2',
-      '--revision=7',
-      '--fallback-timeout-duration=300s',
-      '--resource-dir=/r',
-      '--manifests-dir=/m',
-    ],
+    ...['-v=2', '--revision=7', '--fallback-timeout-duration=300s', '--resource-dir=/r', '--manifests-dir=/m'],
     ...['--target-name=kube-apiserver', '--installer-lock-file=/l', '--node-name=n', '--log-file-path=/f'],
   ])
   t.match(monitor, { revision: 7, fallbackTimeoutDuration: 300_000, logFilePath: '/f' })
@@ -71,8 +58,7 @@ await t.test('verbosity as klog counts it, in each of its forms', (t) => {
   for (const form of [['-v=4'], ['-v4'], ['-v', '4'], ['--v=4'], ['--v', '4']]) {
     t.equal(read(installCommand(), form).v, 4, form.join(' '))
   }
-  for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']])
-    t.throws(() => read(installCommand(), wrong), wrong.join())
+  for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']]) t.throws(() => read(installCommand(), wrong), wrong.join())
   t.same(
     [0, 2, 3, 4, 10].map((v) => logLevelOf({ v, logLevel: 'info' })),
     ['info', 'info', 'info', 'debug', 'debug'],
@@ -85,11 +71,7 @@ await t.test('lists: empty parts count for nothing, names that are none are refu
   const lists = read(installCommand(), ['--secrets=a,,b,', '--secrets=', '--configmaps= c , d '])
   t.match(lists, { secrets: ['a', 'b'], configmaps: ['c', 'd'] })
   for (const wrong of ['../x', 'A', 'a/b', 'a b', '-a', '.', 'x'.repeat(254)]) {
-    t.throws(
-      () => read(installCommand(), [`--secrets=a,${wrong}`]),
-      /not a name that Kubernetes allows/,
-      wrong,
-    )
+    t.throws(() => read(installCommand(), [`--secrets=a,${wrong}`]), /not a name that Kubernetes allows/, wrong)
   }
   for (const wrong of ['5,x', '1.5', '-1', '05'])
     t.throws(() => read(pruneCommand(), [`--protected-revisions=${wrong}`]), /whole number/, wrong)

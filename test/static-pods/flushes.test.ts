@@ -67,8 +67,7 @@ for (const fileSystem of fileSystems) {
       const resources = join(source, `revision-${number}`)
       for (const [directory, files] of objectsOf(number)) {
         mkdirSync(join(resources, directory), { recursive: true })
-        for (const [name, content] of Object.entries(files))
-          writeFileSync(join(resources, directory, name), content)
+        for (const [name, content] of Object.entries(files)) writeFileSync(join(resources, directory, name), content)
       }
       const revision = { number, resourceDirectory: at('resources'), resources }
       const plan = await planFromFiles({ manifest, pod: undefined, revision, nodeName: undefined })
@@ -117,9 +116,7 @@ for (const fileSystem of fileSystems) {
         objectsOf(1),
       )
     })
-    const told = Object.entries(costs).map(
-      ([what, flushes]) => `${what} ${median(flushes)} (${flushes.join()})`,
-    )
+    const told = Object.entries(costs).map(([what, flushes]) => `${what} ${median(flushes)} (${flushes.join()})`)
     t.comment(`flushes on ${fileSystem}: ${told.join(', ')}, library-go's order ${other.flushes}`)
     const limit = most * (limitsOfOneDirectory(fileSystem, 50).flushes ?? NaN)
     const revision = median(costs.revision)

@@ -82,12 +82,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
     modes.map((path) => modeOf(join(made, path))),
     ['755', '755', '755', '600', '700', '755', '600'],
   )
-  t.same([node.resources, node.manifests, node.manifest(), node.lock].map(modeOf), [
-    '755',
-    '755',
-    '600',
-    '600',
-  ])
+  t.same([node.resources, node.manifests, node.manifest(), node.lock].map(modeOf), ['755', '755', '600', '600'])
   const live = JSON.parse(readFileSync(node.manifest(), 'utf8')) as { metadata: { labels: object } }
   t.match(live.metadata, { labels: { revision: '7' }, annotations: { dir: made } })
   t.equal(readFileSync(join(made, 'web-pod.yaml'), 'utf8'), readFileSync(node.manifest(), 'utf8'))
@@ -103,10 +98,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
   writeFileSync(join(resources, 'secrets', 'tls', 'tls.key'), canary)
   const refused = await run(args)
   t.equal(refused.code, 1)
-  t.match(
-    refused.stderr,
-    /web-pod-7 is there and differs \(other secrets\/tls\/tls\.key\).*names it.*new revision/,
-  )
+  t.match(refused.stderr, /web-pod-7 is there and differs \(other secrets\/tls\/tls\.key\).*names it.*new revision/)
   t.equal(statSync(made).ino, ino, 'one that a live manifest names is not replaced')
 
   node.makeManifest(podText({ labels: { revision: '6' } }))
@@ -153,17 +145,9 @@ await t.test('what kubelet would refuse is refused first, and nothing is written
     ['no name', podText({ name: undefined }), /metadata\.name is missing/],
     ['no container', podText({}, { containers: [] }), /spec\.containers is missing/],
     ['no image', podText({}, { containers: [{ name: 'a' }] }), /spec\.containers\[0\]\.image/],
-    [
-      'service account',
-      podText({}, { serviceAccountName: 'x' }),
-      /spec\.serviceAccountName: .*ServiceAccounts/,
-    ],
+    ['service account', podText({}, { serviceAccountName: 'x' }), /spec\.serviceAccountName: .*ServiceAccounts/],
     ['its old name', podText({}, { serviceAccount: 'x' }), /spec\.serviceAccount:/],
-    [
-      'pull secret',
-      podText({}, { imagePullSecrets: [{ name: 'x' }] }),
-      /spec\.imagePullSecrets\[0\]: .*Secrets/,
-    ],
+    ['pull secret', podText({}, { imagePullSecrets: [{ name: 'x' }] }), /spec\.imagePullSecrets\[0\]: .*Secrets/],
     [
       'env from a Secret',
       container({
@@ -184,38 +168,18 @@ await t.test('what kubelet would refuse is refused first, and nothing is written
     ['resource claims', podText({}, { resourceClaims: [{ name: 'x' }] }), /spec\.resourceClaims/],
     ['a Secret volume', volume({ secret: { secretName: 'x' } }), /spec\.volumes\[1\]\.secret: .*Secrets/],
     ['a ConfigMap volume', volume({ configMap: { name: 'x' } }), /spec\.volumes\[1\]\.configMap/],
-    [
-      'a claim',
-      volume({ persistentVolumeClaim: { claimName: 'x' } }),
-      /spec\.volumes\[1\]\.persistentVolumeClaim/,
-    ],
-    [
-      'an ephemeral claim',
-      volume({ ephemeral: { volumeClaimTemplate: {} } }),
-      /spec\.volumes\[1\]\.ephemeral/,
-    ],
+    ['a claim', volume({ persistentVolumeClaim: { claimName: 'x' } }), /spec\.volumes\[1\]\.persistentVolumeClaim/],
+    ['an ephemeral claim', volume({ ephemeral: { volumeClaimTemplate: {} } }), /spec\.volumes\[1\]\.ephemeral/],
     ['CSI', volume({ csi: { driver: 'x', nodePublishSecretRef: { name: 'y' } } }), /spec\.volumes\[1\]\.csi/],
-    [
-      'azureFile',
-      volume({ azureFile: { secretName: 'x', shareName: 'y' } }),
-      /spec\.volumes\[1\]\.azureFile/,
-    ],
+    ['azureFile', volume({ azureFile: { secretName: 'x', shareName: 'y' } }), /spec\.volumes\[1\]\.azureFile/],
     ['glusterfs', volume({ glusterfs: { endpoints: 'x', path: 'y' } }), /spec\.volumes\[1\]\.glusterfs/],
-    [
-      'a secret of a volume',
-      volume({ rbd: { secretRef: { name: 'x' } } }),
-      /spec\.volumes\[1\]\.rbd\.secretRef/,
-    ],
+    ['a secret of a volume', volume({ rbd: { secretRef: { name: 'x' } } }), /spec\.volumes\[1\]\.rbd\.secretRef/],
     [
       'a token',
       volume({ projected: { sources: [{ downwardAPI: {} }, { serviceAccountToken: { path: 'x' } }] } }),
       /spec\.volumes\[1\]\.projected\.sources\[1\]\.serviceAccountToken/,
     ],
-    [
-      'a trust bundle',
-      volume({ projected: { sources: [{ clusterTrustBundle: {} }] } }),
-      /clusterTrustBundle/,
-    ],
+    ['a trust bundle', volume({ projected: { sources: [{ clusterTrustBundle: {} }] } }), /clusterTrustBundle/],
     ['a pod certificate', volume({ projected: { sources: [{ podCertificate: {} }] } }), /podCertificate/],
     ['what nobody knows', volume({ novel: {} }), /spec\.volumes\[1\]\.novel/],
   ]
@@ -283,17 +247,11 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', source, ...place, '--revision', '2147483648', '--resource-dir', 'x'], /whole number/],
     [['install', source, ...place, '--secrets', 'a'], /--secrets is for an installation from the API/],
     [['install', source, ...place, '--timeout-duration', '0'], /--timeout-duration must be more than 0/],
-    [
-      ['install', source, ...place, '--cert-secrets', 'a'],
-      /--cert-secrets is for an installation from the API/,
-    ],
+    [['install', source, ...place, '--cert-secrets', 'a'], /--cert-secrets is for an installation from the API/],
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
     [['install', node.root, ...place], /is no regular file/],
     [['install', source, source, ...place], /too many arguments/],
-    [
-      ['install'],
-      /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest first/,
-    ],
+    [['install'], /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest first/],
     [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps, --resource-dir, .* are missing\n/],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--secrets=../x'],

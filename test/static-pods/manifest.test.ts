@@ -62,9 +62,7 @@ spec:
           ],
         },
       ],
-      volumes: [
-        { name: 'v', hostPath: { path: '/x', type: 'Directory' }, downwardAPI: { defaultMode: 420 } },
-      ],
+      volumes: [{ name: 'v', hostPath: { path: '/x', type: 'Directory' }, downwardAPI: { defaultMode: 420 } }],
     },
   })
   t.equal(manifest.uid, 'to-be-cleared')
@@ -87,18 +85,8 @@ await t.test('words are replaced in bytes of any kind, in their order', (t) => {
 })
 
 await t.test('a kubelet before 1.23.0 needs a uid of its own', (t) => {
-  for (const old of ['v1.22.17', 'v1.9.0', '1.22.0+abc', 'v1.23.0-rc.1', 'v0.99.0'])
-    t.ok(needsOwnUid(old), old)
-  for (const late of [
-    'v1.23.0',
-    'v1.23.0+k3s',
-    'v1.23.1-rc.0',
-    'v1.35.4',
-    'v2.0.0',
-    'unknown',
-    '',
-    undefined,
-  ])
+  for (const old of ['v1.22.17', 'v1.9.0', '1.22.0+abc', 'v1.23.0-rc.1', 'v0.99.0']) t.ok(needsOwnUid(old), old)
+  for (const late of ['v1.23.0', 'v1.23.0+k3s', 'v1.23.1-rc.0', 'v1.35.4', 'v2.0.0', 'unknown', '', undefined])
     t.notOk(needsOwnUid(late), String(late))
   t.end()
 })
@@ -112,7 +100,6 @@ await t.test('revisions and names', (t) => {
   const text = '/r/web-pod-7/x web-pod-8, my-web-pod-9 web-pod-10x "web-pod-11" web-pod-012 other/web-pod-0'
   t.same([...revisionsNamedIn('web-pod', text)], [7, 8, 11, 0])
   t.ok(isObjectName('a.b-c'))
-  for (const wrong of ['', '..', 'a/b', 'A', '-a', 'a..b', 'a_b', 'x'.repeat(254)])
-    t.notOk(isObjectName(wrong), wrong)
+  for (const wrong of ['', '..', 'a/b', 'A', '-a', 'a..b', 'a_b', 'x'.repeat(254)]) t.notOk(isObjectName(wrong), wrong)
   t.end()
 })

@@ -38,11 +38,7 @@ function installed(t: Test, older: readonly number[] = [5, 6]): NodeDisk {
   return node
 }
 
-function requestOf(
-  node: NodeDisk,
-  answer: () => boolean,
-  more: Partial<MonitorRequest> = {},
-): MonitorRequest {
+function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorRequest> = {}): MonitorRequest {
   const probe: Probe = {
     name: 'probe',
     ask: () => Promise.resolve<Verdict>(answer() ? { ready: true } : { ready: false, message: 'not yet' }),
@@ -125,11 +121,7 @@ await t.test(
       { disk: new Disk(), log: silent, signal, timing },
     )
     t.match(outcome, { outcome: 'fell-back', to: 4 })
-    t.equal(
-      readlinkSync(link(node)),
-      join(node.revision(4), 'web-pod.yaml'),
-      'it is the last known good one now',
-    )
+    t.equal(readlinkSync(link(node)), join(node.revision(4), 'web-pod.yaml'), 'it is the last known good one now')
   },
 )
 
@@ -196,13 +188,10 @@ await t.test('killed before each call and started again, it comes to the same en
       })
       const request = requestOf(node, () => ready, { timeout: ready ? 60_000 : 0 })
       const quick = { interval: 1 }
-      await monitor(request, { disk: new Disk(fs), log: silent, signal, timing: quick }).catch(
-        () => undefined,
-      )
+      await monitor(request, { disk: new Disk(fs), log: silent, signal, timing: quick }).catch(() => undefined)
       const when = `${ready ? 'ready' : 'not ready'}, killed before call ${n}`
       try {
-        if (!['6', '7'].includes(live(node).metadata.labels.revision))
-          wrong.push(`${when}: another revision is live`)
+        if (!['6', '7'].includes(live(node).metadata.labels.revision)) wrong.push(`${when}: another revision is live`)
       } catch (error) {
         wrong.push(`${when}: the manifest is not whole: ${String(error)}`)
       }
@@ -252,8 +241,7 @@ await t.test('probes: what a URL and a command say', async (t) => {
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
   const manifest = {} as never
-  const url = (path: string) =>
-    urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
+  const url = (path: string) => urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
   t.same(await url('/ok'), { ready: true })
   t.same(await url('/moved'), { ready: false, message: 'HTTP 302' })
   t.same(await url('/'), { ready: false, message: 'HTTP 503' })
@@ -290,25 +278,12 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
     '--node-name=n1',
     `--log-file-path=${log}`,
   ]
-  const failed = await run([
-    ...flags,
-    '--fallback-timeout-duration=1ms',
-    '--ready-exec',
-    'exit 1',
-    '-o',
-    'json',
-  ])
+  const failed = await run([...flags, '--fallback-timeout-duration=1ms', '--ready-exec', 'exit 1', '-o', 'json'])
   t.equal(failed.code, 1, failed.stderr)
   t.match(JSON.parse(failed.stdout), { outcome: 'fell-back', to: 6 })
   t.match(readFileSync(log, 'utf8'), /"msg":"not ready in time: fell back"/)
   node.makeManifest(podText({ labels: { revision: '7' } }))
-  const good = await run([
-    ...flags,
-    '--fallback-timeout-duration=5m',
-    '--ready-exec',
-    'true',
-    '--keep-own-manifest',
-  ])
+  const good = await run([...flags, '--fallback-timeout-duration=5m', '--ready-exec', 'true', '--keep-own-manifest'])
   t.equal(good.code, 0, good.stderr)
   t.match(good.stdout, 'revision 7 is ready, and recorded as the last known good one')
   t.equal(statSync(link(node)).isFile(), true, 'the link leads to the manifest')

@@ -52,10 +52,6 @@ await t.test('what is published from a newer version is read once more', async (
   t.equal(await chosen(version('9'), version('9')), '9', 'a server whose history was rewound')
   t.match(warnings, [{ path: target, reason: 'HistoryRewound' }])
   t.equal(await chosen(version('9'), undefined), undefined, 'gone meanwhile: what is there stays')
-  t.equal(
-    await chosen(version('9', 'another')),
-    '9',
-    'another object of the same name is not an older version',
-  )
+  t.equal(await chosen(version('9', 'another')), '9', 'another object of the same name is not an older version')
   t.equal(rereads, 0)
 })

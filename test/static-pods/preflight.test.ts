@@ -1,14 +1,6 @@
 /** Mistakes in where an installation is to go: found before anything is written, or told with what was left behind. */
 import { spawn, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
@@ -149,10 +141,7 @@ await t.test('held up after its revision was written, it tells what is there', a
   const held = await new Disk().lock(place.lock, 0, undefined)
   const busy = await run(place.args(...lock))
   t.equal(busy.code, 75, busy.stderr)
-  t.match(
-    busy.stderr,
-    /the manifests are what they were; try again when it is done; written before: .*web-pod-7; /,
-  )
+  t.match(busy.stderr, /the manifests are what they were; try again when it is done; written before: .*web-pod-7; /)
   t.notMatch(busy.stderr, /nothing was changed/)
   t.notOk(existsSync(place.manifest()))
   await held.release()

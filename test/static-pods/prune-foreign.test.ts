@@ -30,9 +30,7 @@ await t.test(
     const args = ['prune', '--max-eligible-revision=0', '--static-pod-name=web-pod']
     const { code, stderr } = await run([...args, `--resource-dir=${node.resources}`])
     t.equal(code, 0, stderr)
-    const [aside = '', ...more] = readdirSync(node.resources).filter((name) =>
-      /^\.holdfast-[0-9a-f]{16}-/.test(name),
-    )
+    const [aside = '', ...more] = readdirSync(node.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
     t.match(aside, /-[0-9a-f]{16}\.foreign$/)
     t.same(more, [])
     t.same(contents(join(node.resources, aside)), { theirs: 'precious' })

@@ -92,10 +92,7 @@ await t.test('by the flags: up to a revision, but what is protected or in use', 
     ],
   )
   const expected = [1, 2, 3, 4, 5, 10].map((revision) => `web-pod-${revision}`)
-  t.same(
-    visible(node.resources),
-    [...expected, ...alike, 'web-last-known-good', 'web-pod-8', 'web-pod-9'].sort(),
-  )
+  t.same(visible(node.resources), [...expected, ...alike, 'web-last-known-good', 'web-pod-8', 'web-pod-9'].sort())
   t.ok(existsSync('/etc/passwd'), 'links are not followed')
 })
 
@@ -165,32 +162,29 @@ await t.test('a resource directory that is not there, or is none, is a failure',
   t.same(own(), before, 'no lock is made there')
 })
 
-await t.test(
-  'whose manifests count: those that are named, else those beside, else the usual ones',
-  async (t) => {
-    const node = new NodeDisk(t)
-    node.makeRevision(1)
-    const warnings: string[] = []
-    const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
-    const usual = join(node.root, 'kubernetes/manifests')
-    const choose = (named?: string) => manifestDirectoryOf(named, node.resources, log, usual)
-    t.equal(await choose(), node.manifests)
-    t.match(warnings, [/no revision counts as live; name it with --pod-manifest-dir/])
-    mkdirSync(usual, { recursive: true })
-    t.equal(await choose(), usual)
-    mkdirSync(node.manifests)
-    t.equal(await choose(), node.manifests)
-    t.equal(await choose(usual), usual)
-    t.equal(warnings.length, 1)
-    const args = ['prune', '--keep=0', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod']
-    const mistyped = await run([...args, `--pod-manifest-dir=${node.root}/manifest`])
-    t.match(mistyped, {
-      code: 1,
-      stderr: /manifest does not exist: it is not known which revisions are in use/,
-    })
-    t.ok(existsSync(node.revision(1)), 'a mistyped path removes nothing')
-  },
-)
+await t.test('whose manifests count: those that are named, else those beside, else the usual ones', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(1)
+  const warnings: string[] = []
+  const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
+  const usual = join(node.root, 'kubernetes/manifests')
+  const choose = (named?: string) => manifestDirectoryOf(named, node.resources, log, usual)
+  t.equal(await choose(), node.manifests)
+  t.match(warnings, [/no revision counts as live; name it with --pod-manifest-dir/])
+  mkdirSync(usual, { recursive: true })
+  t.equal(await choose(), usual)
+  mkdirSync(node.manifests)
+  t.equal(await choose(), node.manifests)
+  t.equal(await choose(usual), usual)
+  t.equal(warnings.length, 1)
+  const args = ['prune', '--keep=0', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod']
+  const mistyped = await run([...args, `--pod-manifest-dir=${node.root}/manifest`])
+  t.match(mistyped, {
+    code: 1,
+    stderr: /manifest does not exist: it is not known which revisions are in use/,
+  })
+  t.ok(existsSync(node.revision(1)), 'a mistyped path removes nothing')
+})
 
 await t.test('a revision that is out of sight, but not off the disk, has failed', async (t) => {
   const node = new NodeDisk(t)
@@ -218,10 +212,7 @@ await t.test('a live manifest that is torn, or written with escapes, still prote
   const node = new NodeDisk(t)
   for (const revision of [1, 2, 3]) node.makeRevision(revision)
   node.makeManifest(`{"metadata": {"x": "${node.revision(2)}`)
-  node.makeManifest(
-    podText({ annotations: { at: 'PATH' } }).replace('PATH', '\\u002fweb-pod\\u002d3/x'),
-    'b.yaml',
-  )
+  node.makeManifest(podText({ annotations: { at: 'PATH' } }).replace('PATH', '\\u002fweb-pod\\u002d3/x'), 'b.yaml')
   await prune(requestOf(node), new Disk(), silent, signal)
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })

@@ -6,13 +6,7 @@ t.setTimeout(240_000)
 
 const flags = [
   ...['rbac', 'install', '-v=2', '--revision=6', '--namespace=demo', '--pod=web-pod', '--configmaps=config'],
-  ...[
-    '--secrets=b,a',
-    '--optional-secrets=c',
-    '--cert-dir=/certs',
-    '--cert-secrets=serving',
-    '--kubeconfig=/k',
-  ],
+  ...['--secrets=b,a', '--optional-secrets=c', '--cert-dir=/certs', '--cert-secrets=serving', '--kubeconfig=/k'],
   ...['--resource-dir=/r', '--pod-manifest-dir=/m', '--timeout-duration=1m', '--pod-manifests-lock-file=/l'],
   ...['--context=c', '--log-level=debug', '--require-proven', '--check-host-paths', '--dry-run'],
 ]

@@ -19,15 +19,12 @@ const { signal } = new AbortController()
 
 /** A server that is ready at /readyz; answers its port. */
 async function serve({ certificate, key }: KeyPair, address: string): Promise<number> {
-  const server = createServer(
-    { cert: readFileSync(certificate), key: readFileSync(key) },
-    (request, response) => {
-      response.statusCode = request.url === '/readyz' ? 200 : 500
-      // It goes on talking: what counts is the status.
-      if (request.url === '/readyz') response.write('ok')
-      else response.end('CANARY')
-    },
-  )
+  const server = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (request, response) => {
+    response.statusCode = request.url === '/readyz' ? 200 : 500
+    // It goes on talking: what counts is the status.
+    if (request.url === '/readyz') response.write('ok')
+    else response.end('CANARY')
+  })
   server.listen(0, address)
   await once(server, 'listening')
   t.teardown(() => {
@@ -47,8 +44,7 @@ await t.test('a server is believed by its authority and its name alone', async (
   t.same(await ask(`https://127.0.0.1:${port}/readyz`, good), { ready: true })
   t.same(await ask(`https://localhost:${port}/readyz`, good), { ready: true })
   t.same(await ask(`https://127.0.0.1:${port}/`, good), { ready: false, message: 'HTTP 500' })
-  const refused =
-    /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE/
+  const refused = /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE/
   for (const wrong of [other.certificate, undefined]) {
     t.match(await ask(`https://127.0.0.1:${port}/readyz`, wrong), { ready: false, message: refused })
   }
@@ -70,10 +66,7 @@ await t.test('the authority is read at each try', async (t) => {
   t.match(await probe.ask(manifest, signal), { ready: false })
   writeFileSync(file, 'no certificate')
   t.match(await probe.ask(manifest, signal), { ready: false })
-  writeFileSync(
-    file,
-    Buffer.concat([other.certificate, authority.certificate].map((one) => readFileSync(one))),
-  )
+  writeFileSync(file, Buffer.concat([other.certificate, authority.certificate].map((one) => readFileSync(one))))
   t.same(await probe.ask(manifest, signal), { ready: true }, 'one of several')
 })
 
@@ -102,21 +95,15 @@ await t.test('the command: the right authority records, a wrong one falls back',
   t.match(plain, { code: 2, stderr: /--ready-ca is for a --ready-url with https/ })
 })
 
-await t.test(
-  'the command: an authority that cannot be read is wrong usage, and nothing falls back',
-  async (t) => {
-    const file = join(directory, 'no-authority.pem')
-    const args = ['monitor', '--revision=1', '--target-name=web', `--resource-dir=${directory}`]
-    const flags = [...args, `--manifests-dir=${directory}`, '--ready-url=https://127.0.0.1:1/']
-    const absent = await run([...flags, `--ready-ca=${file}`])
-    t.match(absent, { code: 2, stdout: '', stderr: /--ready-ca: .*no-authority\.pem cannot be read: ENOENT/ })
-    for (const content of [
-      'no certificate',
-      '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-    ]) {
-      writeFileSync(file, content)
-      const wrong = await run([...flags, `--ready-ca=${file}`])
-      t.match(wrong, { code: 2, stderr: /holds no certificate in PEM/ })
-    }
-  },
-)
+await t.test('the command: an authority that cannot be read is wrong usage, and nothing falls back', async (t) => {
+  const file = join(directory, 'no-authority.pem')
+  const args = ['monitor', '--revision=1', '--target-name=web', `--resource-dir=${directory}`]
+  const flags = [...args, `--manifests-dir=${directory}`, '--ready-url=https://127.0.0.1:1/']
+  const absent = await run([...flags, `--ready-ca=${file}`])
+  t.match(absent, { code: 2, stdout: '', stderr: /--ready-ca: .*no-authority\.pem cannot be read: ENOENT/ })
+  for (const content of ['no certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n']) {
+    writeFileSync(file, content)
+    const wrong = await run([...flags, `--ready-ca=${file}`])
+    t.match(wrong, { code: 2, stderr: /holds no certificate in PEM/ })
+  }
+})

@@ -111,9 +111,7 @@ async function tour(daemon: Daemon, paths: Paths, before: KeyPair, signal: Abort
     print(`On the disk, durable, ${milliseconds} ms after the Secret was written\n`)
   } finally {
     const { reads, mixed } = await reader.stop()
-    print(
-      `${reads} pairs of certificate and key were read meanwhile; ${mixed} of them did not belong together\n`,
-    )
+    print(`${reads} pairs of certificate and key were read meanwhile; ${mixed} of them did not belong together\n`)
   }
 
   heading('3. Look at it')

@@ -50,8 +50,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
       throw new InvalidObjectError('apiVersion and kind are needed, both strings')
     }
     if (version === 'v1') {
-      if (kind === 'Secret' || kind === 'ConfigMap')
-        return [{ object: readObject(kind, body, context), place }]
+      if (kind === 'Secret' || kind === 'ConfigMap') return [{ object: readObject(kind, body, context), place }]
       if (kind === 'List') return readList(body, place, context, position)
       if (kind === 'SecretList') return readList(body, place, context, { ...position, kind: 'Secret' })
       if (kind === 'ConfigMapList') return readList(body, place, context, { ...position, kind: 'ConfigMap' })
@@ -108,10 +107,7 @@ function readObject(
 /** A DNS subdomain: what the API server demands of the name of a Secret or a ConfigMap (RFC 1123). */
 function nameOf(value: unknown, field: string): string {
   if (typeof value !== 'string') throw new InvalidObjectError(`${field} must be a string`)
-  if (
-    value.length > 253 ||
-    !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value)
-  ) {
+  if (value.length > 253 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value)) {
     throw new InvalidObjectError(`${field} ${quote(value)} is not a name that Kubernetes allows`)
   }
   return value

@@ -24,12 +24,7 @@ export class Settling {
    * that the others should no longer wait for it. What counts is the time until the look began: on a machine that is slow to
    * finish it, the file may have been written to again.
    */
-  state(
-    name: string,
-    stamp: Stamp,
-    began: Moment,
-    now = performance.now(),
-  ): 'settled' | 'changing' | 'restless' {
+  state(name: string, stamp: Stamp, began: Moment, now = performance.now()): 'settled' | 'changing' | 'restless' {
     this.#missing.delete(name)
     const before = this.#seen.get(name)
     const since = before?.stamp === stamp.id ? before.since : now

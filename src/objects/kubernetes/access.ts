@@ -35,15 +35,7 @@ export interface ClusterAccess {
 /** Computes `connectionId`. */
 export function snapshotOf(parts: Omit<AccessSnapshot, 'connectionId'>): AccessSnapshot {
   const { server, serverName, insecure, authority, certificate, proxy } = parts
-  const made = [
-    server.href,
-    serverName,
-    insecure,
-    authority,
-    certificate?.chain,
-    certificate?.key,
-    proxy?.href,
-  ]
+  const made = [server.href, serverName, insecure, authority, certificate?.chain, certificate?.key, proxy?.href]
   return { ...parts, connectionId: createHash('sha256').update(JSON.stringify(made)).digest('hex') }
 }
 

@@ -68,11 +68,7 @@ async function findSource(options: AccessOptions): Promise<SettingsSource> {
 }
 
 function noContext(context: string): KubeconfigError {
-  return new KubeconfigError(
-    '',
-    '',
-    `context "${context}" needs a kubeconfig; the pod's service account has none`,
-  )
+  return new KubeconfigError('', '', `context "${context}" needs a kubeconfig; the pod's service account has none`)
 }
 
 /** `variable`: the list came from there, and files that it names may be absent as long as one is there. */

@@ -22,10 +22,7 @@ export interface ConnectOptions {
  * function, which is called until it succeeds: an agent may start before its kubeconfig is there, and every request
  * rejects with ConnectionError 'credentials' meanwhile. Call `close` in the end: open connections keep a process alive.
  */
-export function connect(
-  access: ClusterAccess | (() => Promise<ClusterAccess>),
-  options: ConnectOptions,
-): ApiClient {
+export function connect(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions): ApiClient {
   return new Connection(access, options)
 }
 
@@ -80,28 +77,15 @@ class Connection implements ApiClient {
     return this.#renewal.wait(signal)
   }
 
-  async get(
-    path: string,
-    query: Readonly<Record<string, string>>,
-    options: RequestOptions,
-  ): Promise<ApiResponse> {
+  async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
     return this.#whole('GET', path, query, undefined, options)
   }
 
-  async send(
-    method: 'POST' | 'PATCH',
-    path: string,
-    body: unknown,
-    options: RequestOptions,
-  ): Promise<ApiResponse> {
+  async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
     return this.#whole(method, path, {}, JSON.stringify(body), options)
   }
 
-  async stream(
-    path: string,
-    query: Readonly<Record<string, string>>,
-    options: RequestOptions,
-  ): Promise<ApiStream> {
+  async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
     const what = `GET ${path}`
     const deadline = new Deadline(what, options.timeout, options.signal)
     const { signal } = deadline
@@ -177,10 +161,7 @@ class Connection implements ApiClient {
     const lease = await this.#pool.lease(access, call.signal)
     try {
       const request = this.#request(access, call)
-      return refuseEncoding(
-        await lease.transport.request(request, lease.release),
-        `${call.method} ${call.path}`,
-      )
+      return refuseEncoding(await lease.transport.request(request, lease.release), `${call.method} ${call.path}`)
     } catch (error) {
       lease.release()
       // A slow answer may mean that nobody is there any more: find out before the next request does.

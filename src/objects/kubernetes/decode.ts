@@ -90,9 +90,7 @@ function addAll(data: Data, field: string, map: unknown, decode: (value: string)
 
 function checkKey(key: string, field: string): void {
   if (key.length > maximumKeyLength) {
-    throw new InvalidObjectError(
-      `${field} has a key of ${key.length} characters: ${maximumKeyLength} are allowed`,
-    )
+    throw new InvalidObjectError(`${field} has a key of ${key.length} characters: ${maximumKeyLength} are allowed`)
   }
   // '..' and what begins with it would be taken for the links of an atomic volume, or climb out.
   if (key === '.' || key.startsWith('..') || !/^[-._a-zA-Z0-9]+$/.test(key)) {

@@ -30,8 +30,7 @@ export interface EventClock {
 
 const realClock: EventClock = {
   now: () => ({ monotonic: performance.now(), wall: new Date() }),
-  sleep: (milliseconds, signal) =>
-    sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
+  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
 }
 
 export interface EventRecorderOptions {

@@ -16,10 +16,8 @@ export interface ExecCredential {
 export function readExecCredential(output: string, apiVersion: string): ExecCredential {
   const document = mapping(parseJson(output), 'its output')
   if (document['kind'] !== 'ExecCredential') throw new Error('the kind of its output is not ExecCredential')
-  if (document['apiVersion'] !== apiVersion)
-    throw new Error(`the apiVersion of its output is not ${apiVersion}`)
-  if (document['status'] === undefined || document['status'] === null)
-    throw new Error('its output has no status')
+  if (document['apiVersion'] !== apiVersion) throw new Error(`the apiVersion of its output is not ${apiVersion}`)
+  if (document['status'] === undefined || document['status'] === null) throw new Error('its output has no status')
   const status = mapping(document['status'], 'status')
   const token = readToken(text(status, 'token'))
   const certificate = readCertificate(text(status, 'clientCertificateData'), text(status, 'clientKeyData'))

@@ -1,10 +1,5 @@
 /** What can go wrong with a request for an object, and what that says of the object: never that it is absent. */
-import {
-  describeReference,
-  type ObjectReference,
-  type Observation,
-  type WatchRestartReason,
-} from '../types.js'
+import { describeReference, type ObjectReference, type Observation, type WatchRestartReason } from '../types.js'
 import { ConnectionError } from './client.js'
 import { resourceOf } from './requests.js'
 

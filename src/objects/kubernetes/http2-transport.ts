@@ -13,11 +13,7 @@ const CONNECTION_WINDOW = 4 * 1024 * 1024
  * Makes an HTTP/2 session of a socket on which ALPN agreed on h2; resolves once the server's settings are known.
  * There is no limit on how long a stream is silent: pings tell a dead connection from a quiet watch.
  */
-export async function openHttp2(
-  socket: TLSSocket,
-  server: URL,
-  limits: TransportLimits,
-): Promise<Http2Transport> {
+export async function openHttp2(socket: TLSSocket, server: URL, limits: TransportLimits): Promise<Http2Transport> {
   const http2 = await import('node:http2')
   const fault = faultSince(socket)
   if (fault) throw fault

@@ -64,8 +64,6 @@ function parseUrl(field: Field, text: string): URL {
 }
 
 function execConfig(extensions: Field): unknown {
-  const found = extensions
-    .list()
-    .find((item) => item.get('name').value === 'client.authentication.k8s.io/exec')
+  const found = extensions.list().find((item) => item.get('name').value === 'client.authentication.k8s.io/exec')
   return found?.get('extension').value
 }

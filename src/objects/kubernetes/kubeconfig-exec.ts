@@ -47,9 +47,7 @@ function checkInteractiveMode(field: Field, apiVersion: string): void {
   if (mode === undefined && apiVersion.endsWith('/v1beta1')) return
   if (mode === undefined) throw field.fault('is missing; Never or IfAvailable')
   if (mode === 'Always') {
-    throw field.fault(
-      'is Always, and there is no terminal to ask on; only Never and IfAvailable are supported',
-    )
+    throw field.fault('is Always, and there is no terminal to ask on; only Never and IfAvailable are supported')
   }
   throw field.fault('must be Never or IfAvailable')
 }

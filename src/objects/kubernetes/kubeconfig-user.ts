@@ -59,9 +59,7 @@ function readToken(entry: Field): Material | undefined {
 /** A token goes into a header: no spaces, line breaks or other characters that one cannot hold. */
 export function tokenFault(token: string): string | undefined {
   if (token === '') return 'is empty'
-  return /^[\x21-\x7e]+$/.test(token)
-    ? undefined
-    : 'holds characters that no token has (spaces, line breaks, …)'
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds characters that no token has (spaces, line breaks, …)'
 }
 
 function readBasic(entry: Field): string | undefined {

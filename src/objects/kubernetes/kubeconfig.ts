@@ -15,10 +15,7 @@ export interface ContextSettings {
  * Resolves a context over one or more files. The first file to name a current context, or to define a cluster, user
  * or context of a name, wins (kubectl: client-go/tools/clientcmd/loader.go). Throws KubeconfigError.
  */
-export function resolveContext(
-  files: readonly KubeconfigFile[],
-  wanted: string | undefined,
-): ContextSettings {
+export function resolveContext(files: readonly KubeconfigFile[], wanted: string | undefined): ContextSettings {
   const from = files.map(({ file }) => file).join(':')
   const contexts = files.flatMap((file) => file.contexts)
   const current = files.map((file) => file.currentContext).find((field) => field.present)

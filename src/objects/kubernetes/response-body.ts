@@ -3,12 +3,7 @@ import { connectionFault } from './connection-fault.js'
 import type { Answer } from './transport.js'
 
 /** Reads a whole body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
-export async function readBody(
-  answer: Answer,
-  limit: number,
-  what: string,
-  signal: AbortSignal,
-): Promise<Buffer> {
+export async function readBody(answer: Answer, limit: number, what: string, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   try {

@@ -34,8 +34,7 @@ export class TransportPool {
     for (;;) {
       if (access.connectionId !== this.#inForce) throw new NotProcessed('the credentials have been replaced')
       this.#forgetClosed()
-      const line =
-        this.#lines.find((candidate) => candidate.takes(access, this.#expected)) ?? this.#open(access)
+      const line = this.#lines.find((candidate) => candidate.takes(access, this.#expected)) ?? this.#open(access)
       line.taken += 1
       try {
         const transport = await unlessAborted(line.ready, signal)
@@ -165,13 +164,8 @@ class Line {
 }
 
 /** HTTP/2 where ALPN agrees on it; Node's modules of either protocol are loaded only where they are needed. */
-async function openTransport(
-  access: AccessSnapshot,
-  limits: TransportLimits,
-  signal: AbortSignal,
-): Promise<Transport> {
+async function openTransport(access: AccessSnapshot, limits: TransportLimits, signal: AbortSignal): Promise<Transport> {
   const socket = await dial(access, ['h2', 'http/1.1'], limits.connect, signal)
-  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')
-    return openHttp2(socket, access.server, limits)
+  if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2') return openHttp2(socket, access.server, limits)
   return openHttp1(access, socket, () => dial(access, ['http/1.1'], limits.connect, signal))
 }

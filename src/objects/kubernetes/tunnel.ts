@@ -9,11 +9,7 @@ export function proxyAuthorization(proxy: URL): string | undefined {
 }
 
 /** Asks the proxy at the other end of the socket to connect it to the target (RFC 9110, CONNECT). */
-export async function openTunnel(
-  socket: Socket,
-  proxy: URL,
-  target: { host: string; port: number },
-): Promise<Socket> {
+export async function openTunnel(socket: Socket, proxy: URL, target: { host: string; port: number }): Promise<Socket> {
   const authority = `${isIPv6(target.host) ? `[${target.host}]` : target.host}:${target.port}`
   const authorization = proxyAuthorization(proxy)
   const lines = [
@@ -26,10 +22,7 @@ export async function openTunnel(
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1]
   if (status === '200') return socket
   const advice = status === '407' ? '; the user name and password in the proxy URL are missing or wrong' : ''
-  throw tunnelFault(
-    proxy,
-    `refused to connect to ${authority} (HTTP status ${status ?? 'unreadable'}${advice})`,
-  )
+  throw tunnelFault(proxy, `refused to connect to ${authority} (HTTP status ${status ?? 'unreadable'}${advice})`)
 }
 
 /** A proxy's answer has few headers. */

@@ -77,10 +77,7 @@ export class ObjectWatch {
     this.#answered()
     if (this.stored.offer(sighting) === 'stale') this.stored.confirm(await this.#readFresh())
     if (resourceVersion === undefined)
-      throw new WatchFailure(
-        'protocol',
-        `${describeReference(this.stored.reference)}: the list has no resourceVersion`,
-      )
+      throw new WatchFailure('protocol', `${describeReference(this.stored.reference)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
   }
 
@@ -90,8 +87,7 @@ export class ObjectWatch {
     const { reference } = this.stored
     const [shortest, longest] = timing.watchSeconds
     const seconds = Math.round(shortest + random() * (longest - shortest))
-    const query =
-      from === undefined ? streamingListQuery(reference, seconds) : watchQuery(reference, from, seconds)
+    const query = from === undefined ? streamingListQuery(reference, seconds) : watchQuery(reference, from, seconds)
     const attempt = this.#newAttempt()
     const stream = await client.stream(collectionPath(reference), query, this.#request(attempt))
     if (from === undefined && (stream.status === 400 || stream.status === 422)) {
@@ -123,21 +119,13 @@ export class ObjectWatch {
     // Timers and clocks differ by a little; ten seconds less than five minutes is not little.
     if (lasted < seconds * 0.95 - 1) {
       const lived = `${lasted.toFixed(1)} s of ${seconds} s`
-      throw new WatchFailure(
-        'connection',
-        `${describeReference(reference)}: the server ended the watch after ${lived}`,
-      )
+      throw new WatchFailure('connection', `${describeReference(reference)}: the server ended the watch after ${lived}`)
     }
     listener.watchRestarted('timeout', reference)
     return session.resumeFrom
   }
 
-  async #follow(
-    stream: ApiStream,
-    session: WatchSession,
-    attempt: AbortController,
-    seconds: number,
-  ): Promise<void> {
+  async #follow(stream: ApiStream, session: WatchSession, attempt: AbortController, seconds: number): Promise<void> {
     const { timing } = this.context
     const overrun = setTimeout(() => attempt.abort(overran), seconds * 1000 + timing.overrun)
     const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(unanswered))
@@ -173,10 +161,7 @@ export class ObjectWatch {
     // What has expired needs a list, and no patience; unless that does not help.
     if (failure.restart === 'expired' && !again) delay = 0
     if (retryAfter !== undefined) {
-      delay = Math.max(
-        delay,
-        Math.min(retryAfter, context.timing.longestRetryAfter) * (1 + 0.1 * context.random()),
-      )
+      delay = Math.max(delay, Math.min(retryAfter, context.timing.longestRetryAfter) * (1 + 0.1 * context.random()))
     }
     const { signal } = this.#newAttempt()
     if (failure.details.status === 401) await this.#awaitCredentials(delay, signal)

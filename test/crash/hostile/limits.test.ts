@@ -3,15 +3,7 @@
  * What needs a mount or chattr needs root: CI runs it.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { contents, kept, scratch } from '../../durable/scratch.js'
@@ -80,11 +72,7 @@ await t.test('a full disk', { skip }, async (t) => {
   await refuses(t, at, large, 'ENOSPC', 'NoSpace')
   await t.rejects(replaceFile(join(at, 'pod.yaml'), large['tls.key']), { code: 'ENOSPC', published: false })
   t.notOk(existsSync(join(at, 'pod.yaml')))
-  t.equal(
-    (await replaceDirectory(target, { files: { a: 'small' } })).outcome,
-    'replaced',
-    'what fits is published',
-  )
+  t.equal((await replaceDirectory(target, { files: { a: 'small' } })).outcome, 'replaced', 'what fits is published')
 })
 
 await t.test('a disk without a single free byte', { skip }, async (t) => {
@@ -144,14 +132,9 @@ await t.test('an immutable parent, target or file', { skip }, async (t) => {
   immutable(t, join(target, 'tls.key'))
   const outcome = await replaceDirectory(target, { files: { a: 'new' } }).catch((error: unknown) => error)
   t.same(contents(target), { a: 'new' }, 'the new content is visible')
-  if (outcome instanceof Error)
-    t.match(outcome, { code: 'EPERM', published: true }, 'and that is what it says')
+  if (outcome instanceof Error) t.match(outcome, { code: 'EPERM', published: true }, 'and that is what it says')
   t.equal(kept(parent).filter((kind) => kind === 'staging').length, 1, 'the old content is still beside it')
-  t.equal(
-    (await replaceDirectory(target, { files: { a: 'newer' } })).outcome,
-    'replaced',
-    'which hinders nobody',
-  )
+  t.equal((await replaceDirectory(target, { files: { a: 'newer' } })).outcome, 'replaced', 'which hinders nobody')
   execFileSync('chattr', ['-R', '-i', parent])
   await replaceDirectory(target, { files: { a: 'newest' } })
   t.same(kept(parent), ['lock', 'record'], 'and goes when it can')
@@ -184,18 +167,13 @@ await t.test('100 files of 1 MiB', async (t) => {
   const mebibyte = 2 ** 20
   const contentOf = (round: number): Record<string, Uint8Array> =>
     Object.fromEntries(
-      Array.from({ length: 100 }, (_, index) => [
-        `file-${index}`,
-        Buffer.alloc(mebibyte, `${round} ${index} `),
-      ]),
+      Array.from({ length: 100 }, (_, index) => [`file-${index}`, Buffer.alloc(mebibyte, `${round} ${index} `)]),
     )
   for (const round of [1, 2]) {
     const files = contentOf(round)
     const { outcome } = await replaceDirectory(target, { files })
     t.equal(outcome, round === 1 ? 'created' : 'replaced')
-    const wrong = Object.entries(files).filter(
-      ([name, bytes]) => !readFileSync(join(target, name)).equals(bytes),
-    )
+    const wrong = Object.entries(files).filter(([name, bytes]) => !readFileSync(join(target, name)).equals(bytes))
     t.same(
       wrong.map(([name]) => name),
       [],

@@ -104,10 +104,8 @@ for (const [kind, put] of Object.entries(make)) {
       t.equal(code, 1)
       t.match(error, { published: false, reason: 'TargetForeign' })
       const stats = lstatSync(target)
-      if (kind === 'directory')
-        t.same(contents(target), { theirs: 'theirs' }, 'what they put there is left alone')
-      else if (kind === 'file')
-        t.equal(readFileSync(target, 'utf8'), 'theirs', 'what they put there is left alone')
+      if (kind === 'directory') t.same(contents(target), { theirs: 'theirs' }, 'what they put there is left alone')
+      else if (kind === 'file') t.equal(readFileSync(target, 'utf8'), 'theirs', 'what they put there is left alone')
       else t.ok(stats.isSymbolicLink(), 'their link is left alone')
       if (old) t.same(contents(join(parent, 'moved-away')), { file: 'old' })
       t.notOk(kept(parent).includes('staging'), 'what was staged is gone')
@@ -127,21 +125,17 @@ await t.test('a file’s target becomes a directory meanwhile', { skip }, async 
   t.notOk(kept(parent).includes('staging'))
 })
 
-await t.test(
-  'a file’s target becomes a link meanwhile: it is replaced, not followed',
-  { skip },
-  async (t) => {
-    const { root, target, publish } = stage(t, 'write')
-    const { code } = await publish(() => {
-      rmSync(target)
-      symlinkSync('../victim/precious', target)
-    })
-    t.equal(code, 0)
-    t.equal(readFileSync(target, 'utf8'), 'new')
-    t.ok(lstatSync(target).isFile())
-    t.equal(readFileSync(join(root, 'victim/precious'), 'utf8'), 'precious')
-  },
-)
+await t.test('a file’s target becomes a link meanwhile: it is replaced, not followed', { skip }, async (t) => {
+  const { root, target, publish } = stage(t, 'write')
+  const { code } = await publish(() => {
+    rmSync(target)
+    symlinkSync('../victim/precious', target)
+  })
+  t.equal(code, 0)
+  t.equal(readFileSync(target, 'utf8'), 'new')
+  t.ok(lstatSync(target).isFile())
+  t.equal(readFileSync(join(root, 'victim/precious'), 'utf8'), 'precious')
+})
 
 for (const form of ['replace', 'write'] as const) {
   await t.test(`${form}: the target vanishes meanwhile`, { skip }, async (t) => {

@@ -36,9 +36,7 @@ for (const form of ['directory', 'file'] as const) {
         writeFileSync(victim, 'precious')
         const target = join(parent, 'target')
         const publish = (text: string) =>
-          form === 'directory'
-            ? replaceDirectory(target, { files: { a: text, b: text } })
-            : replaceFile(target, text)
+          form === 'directory' ? replaceDirectory(target, { files: { a: text, b: text } }) : replaceFile(target, text)
         const read = () => (form === 'directory' ? contents(target) : { file: readFileSync(target, 'utf8') })
         const is = (text: string) => (form === 'directory' ? { a: text, b: text } : { file: text })
         await publish('old')

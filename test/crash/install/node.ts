@@ -34,8 +34,7 @@ export class CrashNode {
   constructor(readonly alone = false) {}
 
   clear(): void {
-    for (const directory of [this.resources, this.manifests])
-      rmSync(directory, { recursive: true, force: true })
+    for (const directory of [this.resources, this.manifests]) rmSync(directory, { recursive: true, force: true })
   }
 
   remove(): void {
@@ -118,18 +117,13 @@ export class CrashNode {
         if (readIfThere(join(directory, key)) !== `${key} of ${live}`)
           faults.push(`${key} of revision ${live} is not whole`)
       }
-      if (readIfThere(join(directory, 'web-pod.yaml')) === undefined)
-        faults.push('the copy of the manifest is missing')
+      if (readIfThere(join(directory, 'web-pod.yaml')) === undefined) faults.push('the copy of the manifest is missing')
     }
     for (const name of certificates) {
-      const [crt, key] = ['crt', 'key'].map((kind) =>
-        readIfThere(join(this.resources, 'certs', name, `tls.${kind}`)),
-      )
+      const [crt, key] = ['crt', 'key'].map((kind) => readIfThere(join(this.resources, 'certs', name, `tls.${kind}`)))
       if (crt?.replace('crt', '') !== key?.replace('key', '')) faults.push(`${name} is mixed: ${crt}, ${key}`)
     }
-    const strangers = namesIn(this.manifests).filter(
-      (name) => !name.startsWith('.') && !name.endsWith('-pod.yaml'),
-    )
+    const strangers = namesIn(this.manifests).filter((name) => !name.startsWith('.') && !name.endsWith('-pod.yaml'))
     if (strangers.length > 0) faults.push(`kubelet would read ${strangers.join()}`)
     return faults
   }
@@ -138,9 +132,7 @@ export class CrashNode {
     const text = readIfThere(join(this.manifests, name))
     if (text === undefined) return undefined
     try {
-      return Number(
-        (JSON.parse(text) as { metadata: { labels: { revision: string } } }).metadata.labels.revision,
-      )
+      return Number((JSON.parse(text) as { metadata: { labels: { revision: string } } }).metadata.labels.revision)
     } catch {
       faults.push(`${name} is torn`)
       return undefined

@@ -43,15 +43,7 @@ const situations: readonly Situation[] = [
 const revision = 2
 
 /** Calls without which this would not be what is tested. */
-const essential = [
-  'renameat2 ',
-  'flock ',
-  'io_submit ',
-  'io_getevents ',
-  'sync_file_range ',
-  'mkdir ',
-  'write ',
-]
+const essential = ['renameat2 ', 'flock ', 'io_submit ', 'io_getevents ', 'sync_file_range ', 'mkdir ', 'write ']
 
 /** One node's disk and what installs on it, for one run at a time. */
 class Lane {
@@ -110,14 +102,9 @@ class Lane {
     const child = spawn('env', plainNode([this.program.executable, ...this.args]), {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
-    const [said, [code]] = await Promise.all([
-      text(child.stderr),
-      once(child, 'exit') as Promise<[number | null]>,
-    ])
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
     if (code !== 0) return [`the next run ends with ${code}: ${said}`]
-    return [...this.node.faults([revision]), ...this.node.leftovers()].map(
-      (what) => `after the next run: ${what}`,
-    )
+    return [...this.node.faults([revision]), ...this.node.leftovers()].map((what) => `after the next run: ${what}`)
   }
 }
 
@@ -152,9 +139,7 @@ for (const situation of situations) {
       }),
     )
     const tried = Math.min(runs, writing.length)
-    t.comment(
-      `killed at ${tried - missed.length} of ${writing.length} calls; ${missed.length} were not met again`,
-    )
+    t.comment(`killed at ${tried - missed.length} of ${writing.length} calls; ${missed.length} were not met again`)
     t.same(wrong, [])
     t.ok(missed.length <= tried / 10, `missed: ${missed.join('; ')}`)
   })

@@ -1,8 +1,4 @@
-import type {
-  DirectoryRequest,
-  PublicationOptions,
-  ReplaceDirectoryOptions,
-} from '../../../src/durable/types.js'
+import type { DirectoryRequest, PublicationOptions, ReplaceDirectoryOptions } from '../../../src/durable/types.js'
 import type { Inode } from './inode.js'
 import { type ModelDisk, rootInode } from './model-disk.js'
 
@@ -77,8 +73,7 @@ export function textOf(disk: ModelDisk, { type, now }: Inode): string {
 /** Whether anything on the disk is this, whatever its name. */
 export function holds(disk: ModelDisk, text: string): boolean {
   const below = (inode: Inode): boolean =>
-    textOf(disk, inode) === text ||
-    [...inode.now.entries.values()].some((number) => below(disk.inode(number)))
+    textOf(disk, inode) === text || [...inode.now.entries.values()].some((number) => below(disk.inode(number)))
   return below(disk.inode(rootInode))
 }
 
@@ -134,9 +129,7 @@ export function canonical(disk: ModelDisk): string {
     if (again !== undefined) return `#${again}`
     seen.set(inode.number, seen.size)
     const { attributes, entries } = inode.now
-    const children = [...entries.keys()]
-      .sort()
-      .map((name) => `${name}=${walk(disk.inode(entries.get(name) ?? 0))}`)
+    const children = [...entries.keys()].sort().map((name) => `${name}=${walk(disk.inode(entries.get(name) ?? 0))}`)
     return `d ${attributes.mode} ${attributes.uid} ${attributes.gid} ${attributes.label} {${children.join()}}`
   }
   return walk(disk.inode(rootInode))

@@ -26,9 +26,7 @@ export async function exploreDrift(explorer: Explorer, effort: Effort): Promise<
         const disk = position.disk.fork()
         const run = await explorer.play({ ...position, disk }, successor, 'next run', { record: true })
         // Where no whole publication is on record, what was edited may be somebody else's: it is left alone.
-        const refused = run.outcomes.some(
-          (one) => one && 'error' in one && one.error.reason === 'TargetForeign',
-        )
+        const refused = run.outcomes.some((one) => one && 'error' in one && one.error.reason === 'TargetForeign')
         if (!refused) await afterSuccess(explorer, run, successor, effort, random.below(4) === 0)
         for (const next of run.instants) explorer.cut(at(position, next, successor), effort.fewer)
       }

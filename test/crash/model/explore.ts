@@ -22,9 +22,7 @@ export async function prepared(explorer: Explorer): Promise<Position> {
   const { scenario } = explorer
   const disk = initialDisk(scenario)
   for (const catalogue of explorer.catalogues) if (scenario.foreign) catalogue.learn('foreign', disk)
-  const ledgers = explorer.catalogues.map((catalogue) =>
-    settledLedger(catalogue.visible(disk).name ?? missing),
-  )
+  const ledgers = explorer.catalogues.map((catalogue) => settledLedger(catalogue.visible(disk).name ?? missing))
   let position: Position = { disk, ledgers, trail: [scenario.name] }
   for (const step of scenario.before) {
     const played = await explorer.play(position, step, 'before:')
@@ -56,9 +54,7 @@ export async function afterSuccess(
   explorer.cut(played, effort.fewer)
   if (!again) return
   const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
-  if (
-    repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')
-  ) {
+  if (repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
     explorer.report('the same again is not told as unchanged', repeated.trail)
   }
   const survivors: Position[] = []
@@ -67,9 +63,7 @@ export async function afterSuccess(
   if (survivors.length === 0 || explorer.scenario.targets.some(({ form }) => form === 'symlink')) return
   const survivor = explorer.random.pick(survivors)
   const rebooted = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, step, 'again')
-  if (
-    rebooted.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')
-  ) {
+  if (rebooted.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
     explorer.report('the same after a reboot is not told as unchanged', rebooted.trail)
   }
 }

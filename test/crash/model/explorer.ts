@@ -59,24 +59,14 @@ export class Explorer {
   }
 
   /** One call; its answers are judged, and after a success what it left and what a power cut would leave. */
-  async play(
-    position: Position,
-    step: Step,
-    what: string,
-    options?: PlayOptions,
-  ): Promise<Played & Position> {
+  async play(position: Position, step: Step, what: string, options?: PlayOptions): Promise<Played & Position> {
     const played = await this.attempt(position, step, what, options)
     for (const fault of played.faults) this.report(fault, played.trail)
     return played
   }
 
   /** One call whose answers cannot be judged by themselves, since another process is at work. */
-  async attempt(
-    position: Position,
-    step: Step,
-    what: string,
-    options?: PlayOptions,
-  ): Promise<Played & Position> {
+  async attempt(position: Position, step: Step, what: string, options?: PlayOptions): Promise<Played & Position> {
     this.counts.plays += 1
     const { disk } = position
     const played = await play(disk, this.catalogues, position.ledgers, step, options)

@@ -24,9 +24,7 @@ export async function exploreFaults(explorer: Explorer, effort: Effort): Promise
       record: true,
       prepare: fault.prepare,
     })
-    const untouched = failed.outcomes.every(
-      (one) => one === undefined || ('error' in one && !one.error.published),
-    )
+    const untouched = failed.outcomes.every((one) => one === undefined || ('error' in one && !one.error.published))
     if (untouched && !failed.disk.aborted) explorer.tidy(failed, scenario.step)
     explorer.cut(failed, effort.fewer)
     for (const instant of failed.instants) {
@@ -89,10 +87,7 @@ async function faultsOf(explorer: Explorer, start: Position): Promise<Fault[]> {
  * A file's failed pages are dropped, or stay dirty. A directory's failed blocks are the journal's: it is aborted (ext4
  * errors=, xfs shutdown, btrfs transaction abort), or the call failed before it came to that.
  */
-function waysToFail(
-  call: 'sync' | 'startWriteOut',
-  isDirectory: boolean,
-): readonly ('drop' | 'keep' | 'abort')[] {
+function waysToFail(call: 'sync' | 'startWriteOut', isDirectory: boolean): readonly ('drop' | 'keep' | 'abort')[] {
   if (call === 'startWriteOut') return ['drop']
   return isDirectory ? ['abort', 'keep'] : ['drop', 'keep', 'abort']
 }

@@ -24,13 +24,7 @@ export async function exploreInterleavings(explorer: Explorer, effort: Effort): 
   for (let call = 0; call < calls; call++) await meet(explorer, start, second, call, effort)
 }
 
-async function meet(
-  explorer: Explorer,
-  start: Position,
-  second: Step,
-  call: number,
-  effort: Effort,
-): Promise<void> {
+async function meet(explorer: Explorer, start: Position, second: Step, call: number, effort: Effort): Promise<void> {
   const { scenario } = explorer
   const disk = start.disk.fork()
   let other: (Played & Position) | undefined
@@ -38,8 +32,7 @@ async function meet(
   const first = await explorer.attempt({ ...start, disk }, scenario.step, 'the first', {
     prepare: (process: ModelProcess) => {
       process.before = async () => {
-        if (count++ === call)
-          other = await explorer.attempt({ ...start, disk }, second, `the second, at call ${call},`)
+        if (count++ === call) other = await explorer.attempt({ ...start, disk }, second, `the second, at call ${call},`)
       }
     },
   })
@@ -55,17 +48,10 @@ async function meet(
     const [one, two] = [first, other].map(({ outcomes }) => outcomes[index])
     const wins = [one, two].map((outcome) => outcome !== undefined && !('error' in outcome))
     const visible = found.ledgers[index]?.visible
-    const expected = wins[0]
-      ? [scenario.step[index]]
-      : wins[1]
-        ? [second[index]]
-        : [start.ledgers[index]?.visible]
+    const expected = wins[0] ? [scenario.step[index]] : wins[1] ? [second[index]] : [start.ledgers[index]?.visible]
     // Where the second came before the lock and ended well, the first comes after it.
     if (visible !== undefined && !expected.includes(visible)) {
-      explorer.report(
-        `${catalogue.target.path} holds ${visible}, not ${expected.join(' or ')}: two processes`,
-        trail,
-      )
+      explorer.report(`${catalogue.target.path} holds ${visible}, not ${expected.join(' or ')}: two processes`, trail)
     }
   }
   explorer.cut(found, effort.fewer)

@@ -54,9 +54,7 @@ export class Catalogue {
   visible(disk: ModelDisk): { name: string; fault?: undefined } | { name?: undefined; fault: string } {
     const { content } = viewOf(disk, this.target)
     const name = this.#byView.get(content)
-    return name === undefined
-      ? { fault: `${this.target.path} is torn or mixed: ${content.slice(0, 300)}` }
-      : { name }
+    return name === undefined ? { fault: `${this.target.path} is torn or mixed: ${content.slice(0, 300)}` } : { name }
   }
 }
 
@@ -107,19 +105,12 @@ function faultOfAncestors(disk: ModelDisk, path: string): string | undefined {
 }
 
 /** After a success each name has its link and no other; else those that all the contents in question share. */
-function faultOfLinks(
-  catalogue: Catalogue,
-  ledger: Ledger,
-  disk: ModelDisk,
-  name: string,
-): string | undefined {
+function faultOfLinks(catalogue: Catalogue, ledger: Ledger, disk: ModelDisk, name: string): string | undefined {
   const { target } = catalogue
   const { links } = viewOf(disk, target)
   const wanted = catalogue.links(name)
   const contents = [...ledger.linked].filter((content) => content !== missing)
-  const required = [...wanted].filter((link) =>
-    contents.every((content) => catalogue.links(content).has(link)),
-  )
+  const required = [...wanted].filter((link) => contents.every((content) => catalogue.links(content).has(link)))
   const lost = required.filter((link) => !links.has(link))
   if (lost.length > 0) return `${target.path} holds ${name}, but the link ${lost.join(', ')} is lost`
   if (ledger.possible.size > 1 || contents.length > 1) return undefined

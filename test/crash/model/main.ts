@@ -87,7 +87,5 @@ try {
   wrong.push(error.message)
 }
 for (const fault of wrong) console.error(fault)
-console.log(
-  JSON.stringify({ ...total, wrong: wrong.length, seconds: Math.round(performance.now() - began) / 1000 }),
-)
+console.log(JSON.stringify({ ...total, wrong: wrong.length, seconds: Math.round(performance.now() - began) / 1000 }))
 process.exitCode = wrong.length > 0 ? 1 : 0

@@ -18,9 +18,7 @@ function outcomes(disk: ModelDisk, path: string): string[] {
   return [...found].sort()
 }
 
-async function written(
-  data = 'ab',
-): Promise<{ disk: ModelDisk; process: ModelProcess; root: number; file: number }> {
+async function written(data = 'ab'): Promise<{ disk: ModelDisk; process: ModelProcess; root: number; file: number }> {
   const disk = new ModelDisk()
   const process = new ModelProcess(disk)
   const root = await process.openPath('/')
@@ -61,10 +59,7 @@ await t.test('what is appended is torn at sectors; what was synced before it is 
   await process.write(file, Buffer.from('b'.repeat(1000)))
   const left = outcomes(disk, '/f').map((state) => state.slice(4))
   t.ok(left.every((data) => data.startsWith('a'.repeat(600))))
-  t.ok(
-    left.includes(`${'a'.repeat(600)}${'b'.repeat(424)}${'\0'.repeat(576)}`),
-    'one sector came, the others not',
-  )
+  t.ok(left.includes(`${'a'.repeat(600)}${'b'.repeat(424)}${'\0'.repeat(576)}`), 'one sector came, the others not')
 })
 
 await t.test(

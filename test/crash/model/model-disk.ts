@@ -111,9 +111,7 @@ export class ModelDisk {
 
   /** Files that have something to write. */
   dirtyFiles(): Inode[] {
-    return [...this.#inodes.values()].filter(
-      ({ type, now, disk, lost }) => type === 'file' && now !== disk && !lost,
-    )
+    return [...this.#inodes.values()].filter(({ type, now, disk, lost }) => type === 'file' && now !== disk && !lost)
   }
 
   /** Everything to stable storage, as sync(2). */

@@ -202,8 +202,7 @@ export class ModelProcess implements FileSystem {
     this.disk.writable('renameat2', to)
     const source = this.#open.child(fromParent, from, 'renameat2')
     const target = this.disk.child(this.#open.of(toParent).inode, to)
-    if (mode === 'exchange' && target === undefined)
-      throw this.#open.error('ENOENT', 'renameat2', toParent, to)
+    if (mode === 'exchange' && target === undefined) throw this.#open.error('ENOENT', 'renameat2', toParent, to)
     if (mode === 'noreplace' && target) throw this.#open.error('EEXIST', 'renameat2', toParent, to)
     if (mode === 'replace' && target) this.#open.refuseReplacing(source, target, toParent, to)
     const left = mode === 'exchange' ? target?.number : undefined

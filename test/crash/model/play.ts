@@ -89,8 +89,7 @@ export async function play(
     const { published, code, message } = outcome.error
     if (code === 'ENOTRECOVERABLE') faults.push(`a defect of the program: ${message}`)
     const expected = published ? wanted : ledger.visible
-    if (seen.name !== expected)
-      faults.push(`${path}: says published: ${published}, and holds ${seen.name ?? '?'}`)
+    if (seen.name !== expected) faults.push(`${path}: says published: ${published}, and holds ${seen.name ?? '?'}`)
     if (!published) return { ...ledger, linked: new Set([...ledger.linked, wanted]) }
     return { ...attemptLedger(ledger, wanted), visible: wanted }
   })

@@ -73,25 +73,14 @@ export function makeEntry(
 ): number {
   const parent = find(disk, dirname(path))
   if (!parent) throw new Error(`${dirname(path)} is not there`)
-  return disk.create(
-    parent.number,
-    path.slice(path.lastIndexOf('/') + 1),
-    type,
-    { mode, ...root, label },
-    data,
-  ).number
+  return disk.create(parent.number, path.slice(path.lastIndexOf('/') + 1), type, { mode, ...root, label }, data).number
 }
 
 /**
  * What is lost of what belongs to others, or has become of it; and what a finished call should not have left. `theirs`: what
  * may stay under a name that says so, as one text.
  */
-export function faultBeside(
-  scenario: Scenario,
-  disk: ModelDisk,
-  finished?: Step,
-  theirs?: string,
-): string | undefined {
+export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step, theirs?: string): string | undefined {
   const parents = new Map<string, Target[]>()
   for (const target of scenario.targets) {
     const parent = dirname(target.path)
@@ -125,9 +114,7 @@ export function faultBeside(
       const fault = target.form === 'symlink' ? strayInside(disk, target.path) : undefined
       if (fault !== undefined) return fault
     }
-    const strange = [...parent.now.entries.keys()].filter(
-      (name) => !own.has(name) && !name.startsWith('.holdfast-'),
-    )
+    const strange = [...parent.now.entries.keys()].filter((name) => !own.has(name) && !name.startsWith('.holdfast-'))
     if (strange.some((name) => !others.has(name))) return `left in ${path}: ${strange.join(', ')}`
   }
   return undefined

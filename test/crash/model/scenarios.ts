@@ -59,12 +59,7 @@ function scenario(
   }
 }
 
-function made(
-  name: string,
-  entries: Scenario['foreign'],
-  step: string,
-  contents: readonly Content[],
-): Scenario {
+function made(name: string, entries: Scenario['foreign'], step: string, contents: readonly Content[]): Scenario {
   return {
     ...scenario(name, { ...certs, adopt: true }, [], step, [step, 'third']),
     contents,
@@ -76,34 +71,24 @@ const label = 'system_u:object_r:cert_t:s0'
 const labelled: Content = {
   ...next,
   labels: Object.fromEntries(
-    ['', 'tls.crt', 'tls.key', 'sub', 'sub/a', 'sub/deep', 'sub/deep/b', 'added'].map((path) => [
-      path,
-      label,
-    ]),
+    ['', 'tls.crt', 'tls.key', 'sub', 'sub/a', 'sub/deep', 'sub/deep/b', 'added'].map((path) => [path, label]),
   ),
 }
 
 /** Those with the fewest instants first: what they show is found sooner. */
 export const scenarios: readonly Scenario[] = [
   scenario('first publication', certs, [], 'small', ['small', 'third']),
-  scenario(
-    'first publication with new ancestors',
-    { path: '/etc/a/b/c/certs', form: 'exchange' },
-    [],
+  scenario('first publication with new ancestors', { path: '/etc/a/b/c/certs', form: 'exchange' }, [], 'small', [
     'small',
-    ['small', 'third'],
-  ),
+    'third',
+  ]),
   scenario('the same content again', certs, ['old'], 'old', ['old', 'new']),
   scenario('symlink form, the same names', links, ['old'], 'old', ['old', 'third']),
   scenario('a file, first', manifest, [], 'old', ['old', 'third']),
   scenario('a file, replaced', manifest, ['old'], 'new', ['new', 'old', 'third']),
   scenario('symlink form, first', links, [], 'small', ['small', 'third']),
   scenario('replacement', certs, ['old'], 'new', ['new', 'old', 'third']),
-  scenario('replacement of the second publication', certs, ['third', 'small'], 'third', [
-    'third',
-    'small',
-    'new',
-  ]),
+  scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(
     'replacement of a foreign directory with labels',

@@ -44,27 +44,22 @@ async function intrude(
   const disk = start.disk.fork()
   const instants: Instant[] = []
   const name = path.slice(path.lastIndexOf('/') + 1)
-  const run = await explorer.attempt(
-    { ...start, disk },
-    explorer.scenario.step,
-    'a foreign program comes first;',
-    {
-      prepare: (process) => {
-        process.before = (call, to) => {
-          if (instants.length > 0 || call !== 'rename' || to !== name) return
-          moveAway(disk, path)
-          put(disk, path)
-          disk.syncAll()
-          explorer.catalogues[0]?.learn(theirs, disk)
-          const inode = find(disk, path)
-          explorer.theirs = inode && textOf(disk, inode)
-          const keep = (what: string): unknown => instants.push({ what, disk: disk.fork() })
-          keep('the foreign content is there')
-          disk.changed = keep
-        }
-      },
+  const run = await explorer.attempt({ ...start, disk }, explorer.scenario.step, 'a foreign program comes first;', {
+    prepare: (process) => {
+      process.before = (call, to) => {
+        if (instants.length > 0 || call !== 'rename' || to !== name) return
+        moveAway(disk, path)
+        put(disk, path)
+        disk.syncAll()
+        explorer.catalogues[0]?.learn(theirs, disk)
+        const inode = find(disk, path)
+        explorer.theirs = inode && textOf(disk, inode)
+        const keep = (what: string): unknown => instants.push({ what, disk: disk.fork() })
+        keep('the foreign content is there')
+        disk.changed = keep
+      }
     },
-  )
+  })
   if (instants.length === 0) return undefined
   const ledgers = start.ledgers.map((ledger, index) => (index === 0 ? settledLedger(theirs) : ledger))
   return { disk, ledgers, trail: run.trail, instants, before: start }

@@ -43,9 +43,7 @@ async function changePlaces(
 ): Promise<void> {
   if (!a || !b) throw new Error('two targets change places')
   const mark = (event: 'begun' | 'acknowledged'): void =>
-    [a, b].forEach(({ path }, index) =>
-      appendMark(log, { event, paths: [path], generation: generations[index] ?? 0 }),
-    )
+    [a, b].forEach(({ path }, index) => appendMark(log, { event, paths: [path], generation: generations[index] ?? 0 }))
   mark('begun')
   await exchange(mountPoint, [a, b])
   mark('acknowledged')

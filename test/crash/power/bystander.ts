@@ -9,11 +9,7 @@ import { exchanged, heldActor, release } from './held-actor.js'
 import type { LoggedDisk } from './logged-disk.js'
 
 /** Publishes the order's one target. Throws if the fault could not be brought about. */
-export async function publishBesideFailingFsync(
-  disk: LoggedDisk,
-  order: Order,
-  times: number,
-): Promise<Answer> {
+export async function publishBesideFailingFsync(disk: LoggedDisk, order: Order, times: number): Promise<Answer> {
   const [target] = order.targets
   const actor = heldActor()
   let file: FileHandle | undefined

@@ -39,8 +39,7 @@ const amounts: Record<Depth, { random: number; torn: number; allSubsetsUpTo: num
   exhaustive: { random: 48, torn: 12, allSubsetsUpTo: 7 },
 }
 
-const changes = (record: LogRecord | undefined): boolean =>
-  record?.kind === 'write' || record?.kind === 'discard'
+const changes = (record: LogRecord | undefined): boolean => record?.kind === 'write' || record?.kind === 'discard'
 
 /** In the order of the log, each once. */
 export function* crashStates(
@@ -75,8 +74,7 @@ function* cutsOf(records: readonly LogRecord[], last: number): Generator<Cut> {
     const counts = index >= last && expectations.all.length > 0
     if (kind === 'mark') {
       const said = expectations.apply(JSON.parse(data.toString()) as Mark)
-      if (said && index >= last)
-        yield { cut: index + 1, certain, expected: expectations.all, beforeFlush: false }
+      if (said && index >= last) yield { cut: index + 1, certain, expected: expectations.all, beforeFlush: false }
     }
     if (index < last) continue
     if (kind === 'flush-begun') begun.set(number, index)
@@ -120,13 +118,10 @@ function* choices(
   }
 }
 
-const prefix = (all: readonly number[], random: Random): number[] =>
-  all.slice(0, 1 + random.below(all.length))
+const prefix = (all: readonly number[], random: Random): number[] => all.slice(0, 1 + random.below(all.length))
 
 function holdsSuperblock(record: LogRecord | undefined): boolean {
-  return (
-    record !== undefined && record.offset < superblock.end && record.offset + record.length > superblock.start
-  )
+  return record !== undefined && record.offset < superblock.end && record.offset + record.length > superblock.start
 }
 
 /** Different kinds of luck, since each finds other faults: about half, a prefix, all but one, one alone. */

@@ -33,10 +33,7 @@ export interface ExamineOptions {
   readonly most: number
 }
 
-export async function examine(
-  recording: Recording,
-  { directory, most }: ExamineOptions,
-): Promise<Examination> {
+export async function examine(recording: Recording, { directory, most }: ExamineOptions): Promise<Examination> {
   const { fileSystem, size, seed, scenario } = recording
   const file = join(directory, 'image')
   const mountPoint = join(directory, 'state')
@@ -126,8 +123,7 @@ async function examineState(
           return `the second run after it says ${result.outcome} of ${target.path}`
         }
         const wrong = difference(mountPoint, target, newest) ?? linkDifference(mountPoint, target, newest)
-        if (wrong !== undefined)
-          return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
+        if (wrong !== undefined) return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
         return undefined
       })
       if (problem !== undefined) return problem

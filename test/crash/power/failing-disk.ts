@@ -179,9 +179,7 @@ export class FailingDisk {
       return undefined
     }
     const found = difference(mountPoint, target, visible)
-    return found === undefined
-      ? undefined
-      : `the program said ${JSON.stringify(result)}, but of ${visible}: ${found}`
+    return found === undefined ? undefined : `the program said ${JSON.stringify(result)}, but of ${visible}: ${found}`
   }
 
   async #restart({ target, from }: Case): Promise<string | undefined> {

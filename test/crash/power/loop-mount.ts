@@ -10,10 +10,7 @@ const libc = koffi.load(null)
 const mount = libc.func(
   'int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *options)',
 ) as (source: string, target: string, type: string, flags: number, options: string) => number
-const umount2 = libc.func('int umount2(const char *target, int flags)') as (
-  target: string,
-  flags: number,
-) => number
+const umount2 = libc.func('int umount2(const char *target, int flags)') as (target: string, flags: number) => number
 const ioctl = libc.func('int ioctl(int descriptor, unsigned long request, unsigned long argument)') as (
   descriptor: number,
   request: number,

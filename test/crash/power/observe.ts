@@ -17,11 +17,7 @@ export function difference(mountPoint: string, target: Target, generation: numbe
   return treeDifference(join(path, readlinkSync(join(path, '..data'))), target, wanted)
 }
 
-function treeDifference(
-  root: string,
-  target: Target,
-  wanted: ReturnType<typeof filesOf>,
-): string | undefined {
+function treeDifference(root: string, target: Target, wanted: ReturnType<typeof filesOf>): string | undefined {
   const missing = new Set(wanted.keys())
   const directories = new Set<string>()
   for (const name of wanted.keys()) {
@@ -87,11 +83,7 @@ export function linkDifference(mountPoint: string, target: Target, generation: n
 }
 
 /** Names that both generations have must lead to content at every instant. */
-export function brokenLink(
-  mountPoint: string,
-  target: Target,
-  generations: readonly number[],
-): string | undefined {
+export function brokenLink(mountPoint: string, target: Target, generations: readonly number[]): string | undefined {
   if (target.kind !== 'symlink' || generations.includes(0)) return undefined
   const [first = new Set<string>(), ...rest] = generations.map(
     (generation) => new Set(filesOf(target, generation).keys()),

@@ -58,16 +58,14 @@ export class Pipeline {
   }
 
   async run(): Promise<void> {
-    if (!canHold())
-      this.report({ skipped: 'without strace nothing can happen between exchange and barrier 2' })
+    if (!canHold()) this.report({ skipped: 'without strace nothing can happen between exchange and barrier 2' })
     for (const scenario of scenarios) {
       if (!this.#isWanted(scenario.name)) continue
       await this.#row(scenario.name, async (examine) => {
         await examine(await record(scenario, this.#circumstances))
       })
     }
-    if (this.#isWanted(failingDiskName))
-      await this.#row(failingDiskName, (examine) => this.#failingDisk(examine))
+    if (this.#isWanted(failingDiskName)) await this.#row(failingDiskName, (examine) => this.#failingDisk(examine))
     await this.#examiner.end()
   }
 

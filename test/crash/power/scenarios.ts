@@ -61,12 +61,7 @@ export const scenarios: readonly Scenario[] = [
   inTurn('replacement', [{ ...directory('certs/target'), owner }], 4),
   inTurn(
     'batch of 4 in 3 parents',
-    [
-      directory('one/a', 'few'),
-      directory('one/b', 'few'),
-      directory('two/c'),
-      directory('new/three/d', 'few'),
-    ],
+    [directory('one/a', 'few'), directory('one/b', 'few'), directory('two/c'), directory('new/three/d', 'few')],
     3,
   ),
   inTurn('replaceFile', [{ path: 'manifests/pod.yaml', kind: 'file', content: 'few', owner }], 4),

@@ -29,12 +29,10 @@ export const wholeFile = ''
 /** What the target holds in a generation; generation 0 is a target that does not exist. */
 export function filesOf(target: Target, generation: number): Map<string, WantedFile> {
   const whose = target.twin === undefined ? target.path : [target.path, target.twin].sort().join()
-  const file = (
-    name: string,
-    bytes: number,
-    mode = 0o600,
-    of: number | string = generation,
-  ): [string, WantedFile] => [name, { content: fill(`${whose} ${name} ${of}`, bytes), mode }]
+  const file = (name: string, bytes: number, mode = 0o600, of: number | string = generation): [string, WantedFile] => [
+    name,
+    { content: fill(`${whose} ${name} ${of}`, bytes), mode },
+  ]
   if (generation === 0) return new Map()
   if (target.kind === 'file') return new Map([file(wholeFile, 3000 + 500 * (generation % 3))])
   const pair = [file('tls.crt', 1700), file('tls.key', 300)]

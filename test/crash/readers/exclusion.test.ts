@@ -45,62 +45,54 @@ function hasLockOpen({ pid }: ChildProcess): boolean {
 
 const forms = ['replace', 'write'] as const
 for (const form of forms) {
-  await t.test(
-    `${form}: 75 while another holds the lock`,
-    { skip: hasStrace ? false : 'needs strace' },
-    async (t) => {
-      const root = scratch(t)
-      const parent = join(root, 'parent')
-      const target = join(parent, 'target')
-      mkdirSync(parent)
-      const sources = ['first', 'second', 'third'].map((name) => {
-        mkdirSync(join(root, name))
-        writeFileSync(join(root, name, 'file'), name)
-        return join(root, name)
-      })
-      const command = (source: string, ...more: string[]): string[] => {
-        const holdfast = [process.execPath, executable(root)]
-        return form === 'replace'
-          ? [...holdfast, 'replace', target, '--from', source, ...more]
-          : [
-              'sh',
-              '-c',
-              'input=$1; shift; exec "$@" < "$input/file"',
-              'sh',
-              source,
-              ...holdfast,
-              'write',
-              target,
-              ...more,
-            ]
-      }
-      const read = (): string => readFileSync(form === 'replace' ? join(target, 'file') : target, 'utf8')
-      const [first = '', second = '', third = ''] = sources
-      t.equal((await run(command(first))).code, 0)
+  await t.test(`${form}: 75 while another holds the lock`, { skip: hasStrace ? false : 'needs strace' }, async (t) => {
+    const root = scratch(t)
+    const parent = join(root, 'parent')
+    const target = join(parent, 'target')
+    mkdirSync(parent)
+    const sources = ['first', 'second', 'third'].map((name) => {
+      mkdirSync(join(root, name))
+      writeFileSync(join(root, name, 'file'), name)
+      return join(root, name)
+    })
+    const command = (source: string, ...more: string[]): string[] => {
+      const holdfast = [process.execPath, executable(root)]
+      return form === 'replace'
+        ? [...holdfast, 'replace', target, '--from', source, ...more]
+        : [
+            'sh',
+            '-c',
+            'input=$1; shift; exec "$@" < "$input/file"',
+            'sh',
+            source,
+            ...holdfast,
+            'write',
+            target,
+            ...more,
+          ]
+    }
+    const read = (): string => readFileSync(form === 'replace' ? join(target, 'file') : target, 'utf8')
+    const [first = '', second = '', third = ''] = sources
+    t.equal((await run(command(first))).code, 0)
 
-      const log = join(root, 'strace.log')
-      const holder = start(stoppedAt('renameat2', command(second), log))
-      t.teardown(() => goOn(holder.child.pid))
-      await until('the first process is stopped', () => isStopped(log))
-      const before = [lstatSync(target).ino, ...kept(parent)]
-      const refused = await run([...command(third), '-o', 'json'])
-      t.equal(refused.code, 75)
-      const { error } = JSON.parse(refused.stdout) as { error: { reason: string; published: boolean } }
-      t.match(error, { reason: 'Busy', published: false, code: 'EAGAIN', syscall: 'flock' })
-      t.same(
-        [lstatSync(target).ino, ...kept(parent)],
-        before,
-        'the refused one has changed and removed nothing',
-      )
+    const log = join(root, 'strace.log')
+    const holder = start(stoppedAt('renameat2', command(second), log))
+    t.teardown(() => goOn(holder.child.pid))
+    await until('the first process is stopped', () => isStopped(log))
+    const before = [lstatSync(target).ino, ...kept(parent)]
+    const refused = await run([...command(third), '-o', 'json'])
+    t.equal(refused.code, 75)
+    const { error } = JSON.parse(refused.stdout) as { error: { reason: string; published: boolean } }
+    t.match(error, { reason: 'Busy', published: false, code: 'EAGAIN', syscall: 'flock' })
+    t.same([lstatSync(target).ino, ...kept(parent)], before, 'the refused one has changed and removed nothing')
 
-      const waiter = start([...command(third), '--lock-timeout', '120s'])
-      await until('the other one waits', () => hasLockOpen(waiter.child))
-      goOn(holder.child.pid)
-      const waits = await waiter.ended
-      t.equal((await holder.ended).code, 0, 'the one that held the lock has published')
-      t.equal(waits.code, 0, waits.stderr)
-      t.equal(read(), 'third', 'and the one that waited came after it')
-      t.same(kept(parent), ['lock', 'record'])
-    },
-  )
+    const waiter = start([...command(third), '--lock-timeout', '120s'])
+    await until('the other one waits', () => hasLockOpen(waiter.child))
+    goOn(holder.child.pid)
+    const waits = await waiter.ended
+    t.equal((await holder.ended).code, 0, 'the one that held the lock has published')
+    t.equal(waits.code, 0, waits.stderr)
+    t.equal(read(), 'third', 'and the one that waited came after it')
+    t.same(kept(parent), ['lock', 'record'])
+  })
 }

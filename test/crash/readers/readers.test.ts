@@ -14,9 +14,7 @@ import { Cast, type Seen } from './processes.js'
 t.setTimeout(0)
 t.jobs = 1
 
-const swaps = Number(
-  process.env['HOLDFAST_SWAPS'] ?? (process.env['HOLDFAST_SWEEP'] === 'cheap' ? 200 : 1200),
-)
+const swaps = Number(process.env['HOLDFAST_SWAPS'] ?? (process.env['HOLDFAST_SWEEP'] === 'cheap' ? 200 : 1200))
 const isRoot = process.geteuid?.() === 0
 
 const random = randomFrom(seed)
@@ -103,12 +101,7 @@ await t.test(`two targets in one parent, one writer killed again and again, seed
 })
 
 /** Two writers, each by a path of its own to one target. */
-async function rivals(
-  t: Test,
-  paths: readonly [string, string],
-  within: readonly string[],
-  cast: Cast,
-): Promise<void> {
+async function rivals(t: Test, paths: readonly [string, string], within: readonly string[], cast: Cast): Promise<void> {
   const target = paths[0]
   await cast.written(cast.writer(target, 1))
   const end = await cast.reader('descriptor', target)

@@ -24,8 +24,7 @@ await t.test('through one descriptor of the directory: one set, or ENOENT', asyn
   const target = join(scratch(t), 'certs')
   await replaceDirectory(target, version('old'))
   const open = (): number => openSync(target, constants.O_RDONLY | constants.O_DIRECTORY)
-  const read = (directory: number, name: string): string =>
-    readFileSync(`/proc/self/fd/${directory}/${name}`, 'utf8')
+  const read = (directory: number, name: string): string => readFileSync(`/proc/self/fd/${directory}/${name}`, 'utf8')
   let directory = open()
   t.equal(read(directory, 'tls.crt'), 'old')
   await replaceDirectory(target, version('new'))

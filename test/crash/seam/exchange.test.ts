@@ -34,11 +34,7 @@ function watch(t: Test, inject: readonly string[] = []): Watched {
   writeFileSync(a, 'a')
   writeFileSync(b, 'b')
   const log = join(root, 'strace.log')
-  const watched = [
-    '-e',
-    'trace=fsync,renameat2,unlink',
-    ...inject.flatMap((fault) => ['-e', `inject=${fault}`]),
-  ]
+  const watched = ['-e', 'trace=fsync,renameat2,unlink', ...inject.flatMap((fault) => ['-e', `inject=${fault}`])]
   const strace = ['-f', '-y', '-o', log, ...watched]
   const program = [process.execPath, '--input-type=module', '--eval', script, '--', a, b]
   const run = spawnSync('strace', [...strace, ...program], {

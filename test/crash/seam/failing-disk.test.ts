@@ -44,10 +44,6 @@ for (const sync of [syncAll, syncOnThreads]) {
     writeSync(device, block, 0, block.length, 0)
     const [hinted] = await startWriteOutAll([device])
     t.match(hinted, { code: 'EIO', syscall: 'sync_file_range' }, 'the hint is told, if it comes first')
-    t.equal(
-      (await sync([device]))[0],
-      undefined,
-      'and takes the error with it: so it counts as a failed fsync',
-    )
+    t.equal((await sync([device]))[0], undefined, 'and takes the error with it: so it counts as a failed fsync')
   })
 }

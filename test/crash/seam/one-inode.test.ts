@@ -33,8 +33,7 @@ await t.test('nothing is touched, and that is said', async (t) => {
           code: 'EUCLEAN',
           reason: 'TargetUnfit',
           published: false,
-          message:
-            /are one directory: the file system is damaged; nothing was changed; unmount it and run fsck/,
+          message: /are one directory: the file system is damaged; nothing was changed; unmount it and run fsck/,
         },
       },
     ])

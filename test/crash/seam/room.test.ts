@@ -22,8 +22,7 @@ await t.test('every file is synced once, by whichever barrier', async (t) => {
   let [synced, writtenOut] = [0, 0]
   const { fs, open } = intercepted((call, args) => {
     if (call === 'createFile' && open.size >= most) throw failure('EMFILE', 'open')
-    if (call === 'sync')
-      synced += (args[0] as number[]).filter((descriptor) => created.has(descriptor)).length
+    if (call === 'sync') synced += (args[0] as number[]).filter((descriptor) => created.has(descriptor)).length
     if (call === 'startWriteOut') writtenOut += (args[0] as number[]).length
   })
   const watched = Object.create(fs, {

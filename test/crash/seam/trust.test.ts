@@ -16,11 +16,7 @@ const isRoot = process.geteuid?.() === 0
 for (const [whose, give, skip] of [
   ['that anybody may write', (path: string) => chmodSync(path, 0o666), false],
   ['that the group may write', (path: string) => chmodSync(path, 0o620), false],
-  [
-    "of another user's",
-    (path: string) => chownSync(path, nobody, nobody),
-    isRoot ? false : 'needs root (chown)',
-  ],
+  ["of another user's", (path: string) => chownSync(path, nobody, nobody), isRoot ? false : 'needs root (chown)'],
 ] as const) {
   await t.test(`a record ${whose} is no proof of anything`, { skip }, async (t) => {
     const target = join(scratch(t), 'certs')
@@ -35,23 +31,16 @@ for (const [whose, give, skip] of [
   })
 }
 
-await t.test(
-  'a record name that somebody else has taken raises no sequence beyond what a name can hold',
-  async (t) => {
-    const target = join(scratch(t), 'certs')
-    await replaceDirectory(target, { files })
-    const taken = join(target, '..', names.record(999_999_999_999_999))
-    mkdirSync(taken)
-    t.match(await replaceDirectory(target, { files: { a: 'another' } }), { outcome: 'replaced' })
-    t.match(
-      await replaceDirectory(target, { files: { a: 'another' } }),
-      { outcome: 'unchanged' },
-      'its record is found',
-    )
-    t.ok(readFileSync(join(target, '..', names.record(2))).length > 0)
-    t.same(readdirSync(taken), [], 'and theirs is left alone')
-  },
-)
+await t.test('a record name that somebody else has taken raises no sequence beyond what a name can hold', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { files })
+  const taken = join(target, '..', names.record(999_999_999_999_999))
+  mkdirSync(taken)
+  t.match(await replaceDirectory(target, { files: { a: 'another' } }), { outcome: 'replaced' })
+  t.match(await replaceDirectory(target, { files: { a: 'another' } }), { outcome: 'unchanged' }, 'its record is found')
+  t.ok(readFileSync(join(target, '..', names.record(2))).length > 0)
+  t.same(readdirSync(taken), [], 'and theirs is left alone')
+})
 
 await t.test('a record of which one digit is another is no record', async (t) => {
   const target = join(scratch(t), 'certs')

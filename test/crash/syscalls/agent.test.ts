@@ -19,13 +19,7 @@ const skip = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 await t.test('killed between barrier 2 and the hook', { skip }, async (t) => {
   const root = scratch(t)
   const hooked = join(root, 'hooked')
-  const exec = [
-    '/bin/sh',
-    '-c',
-    'cat "$0/certificate" >> "$1" && echo >> "$1"',
-    join(root, 'parent/certs'),
-    hooked,
-  ]
+  const exec = ['/bin/sh', '-c', 'cat "$0/certificate" >> "$1" && echo >> "$1"', join(root, 'parent/certs'), hooked]
   const node = new Node(root, executable(root), { afterPublish: [{ exec }] })
   t.teardown(() => node.end())
   const ran = (): string[] => (existsSync(hooked) ? readFileSync(hooked, 'utf8').trim().split('\n') : [])
@@ -76,8 +70,7 @@ await t.test('no descriptor is lost under errors', { skip }, async (t) => {
   node.put('v0')
   const { child, ended, log } = await node.agent()
   await until('the first version', () => node.version() === 'v0')
-  const descriptors = (): string[] =>
-    readdirSync(`/proc/${child.pid ?? 0}/fd`).sort((a, b) => Number(a) - Number(b))
+  const descriptors = (): string[] => readdirSync(`/proc/${child.pid ?? 0}/fd`).sort((a, b) => Number(a) - Number(b))
   // One more, so that everything that is opened once has been.
   node.put('v1')
   await until('the second version', () => node.version() === 'v1' && kept(node.parent).length === 2)

@@ -60,8 +60,7 @@ export class Node {
       return undefined
     }
     const [version] = contents
-    if (contents.size !== 1 || names.join() !== ['certificate', 'key', `only-${version ?? ''}`].join())
-      return undefined
+    if (contents.size !== 1 || names.join() !== ['certificate', 'key', `only-${version ?? ''}`].join()) return undefined
     return version
   }
 
@@ -94,10 +93,7 @@ export class Node {
     child.once('close', () => this.#children.delete(child))
     let said = ''
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
-    await until(
-      'strace has attached',
-      () => said.split('attached').length > threads.length || child.exitCode !== null,
-    )
+    await until('strace has attached', () => said.split('attached').length > threads.length || child.exitCode !== null)
     if (child.exitCode !== null) throw new Error(`strace: ${said}`)
     return child
   }

@@ -70,9 +70,7 @@ const calls = (log: string, call: string): number => log.split(`${call}(`).lengt
 function whole(t: Test, { parent }: Watched, round: number, files = 2): void {
   const names = readdirSync(join(parent, 'certs'))
   t.equal(names.length, files)
-  const wrong = names.filter(
-    (name) => readFileSync(join(parent, 'certs', name), 'utf8') !== `${name} of ${round}`,
-  )
+  const wrong = names.filter((name) => readFileSync(join(parent, 'certs', name), 'utf8') !== `${name} of ${round}`)
   t.same(wrong, [], `all of round ${round}`)
   t.same(kept(parent), ['lock', 'record'])
 }
@@ -91,11 +89,7 @@ for (const code of ['ENOSYS', 'EPERM', 'EAGAIN']) {
     for (const name of everything(2)) t.ok(watched.synced.includes(name), `${name || 'the parent'} is synced`)
     const { log } = watched.run
     t.ok(calls(log, 'fsync') >= 6, 'by threads')
-    t.equal(
-      calls(log, 'io_setup') > 1,
-      code === 'EAGAIN',
-      'a full table may empty, the rest is not asked again',
-    )
+    t.equal(calls(log, 'io_setup') > 1, code === 'EAGAIN', 'a full table may empty, the rest is not asked again')
   })
 }
 
@@ -123,11 +117,7 @@ await t.test(
   { skip: strace },
   async (t) => {
     const watched = await publish(t, { rounds: 3, inject: ['io_getevents:error=EIO:when=3'] })
-    t.match(watched.results, [
-      { outcome: 'created' },
-      { code: 'EIO', published: false },
-      { outcome: 'replaced' },
-    ])
+    t.match(watched.results, [{ outcome: 'created' }, { code: 'EIO', published: false }, { outcome: 'replaced' }])
     whole(t, watched, 3)
     const contexts = [...watched.run.log.matchAll(/io_submit\((0x[0-9a-f]+)/g)].map(([, context]) => context)
     t.equal(calls(watched.run.log, 'io_setup'), 2, 'a context of its own for what came after')
@@ -135,19 +125,11 @@ await t.test(
   },
 )
 
-await t.test(
-  'completions lost after the exchange: visible, durability unknown',
-  { skip: strace },
-  async (t) => {
-    const watched = await publish(t, { rounds: 3, inject: ['io_getevents:error=EIO:when=4'] })
-    t.match(watched.results, [
-      { outcome: 'created' },
-      { code: 'EIO', published: true },
-      { outcome: 'replaced' },
-    ])
-    whole(t, watched, 3)
-  },
-)
+await t.test('completions lost after the exchange: visible, durability unknown', { skip: strace }, async (t) => {
+  const watched = await publish(t, { rounds: 3, inject: ['io_getevents:error=EIO:when=4'] })
+  t.match(watched.results, [{ outcome: 'created' }, { code: 'EIO', published: true }, { outcome: 'replaced' }])
+  whole(t, watched, 3)
+})
 
 const many = 1000
 await t.test(`${many} files`, { skip: strace }, async (t) => {
@@ -213,14 +195,7 @@ await t.test('a bad descriptor among good ones', async (t) => {
   closeSync(closed)
   const codes = async (descriptors: number[]): Promise<(string | undefined)[]> =>
     (await context.sync(descriptors)).map((outcome) => outcome?.code)
-  t.same(await codes([a, b, closed, c, closed, d]), [
-    undefined,
-    undefined,
-    'EBADF',
-    undefined,
-    'EBADF',
-    undefined,
-  ])
+  t.same(await codes([a, b, closed, c, closed, d]), [undefined, undefined, 'EBADF', undefined, 'EBADF', undefined])
   t.same(await codes([closed, a]), ['EBADF', undefined], 'at the beginning')
   t.same(await codes([a, closed]), [undefined, 'EBADF'], 'at the end')
   t.same(await codes([d, c, b, a]), [undefined, undefined, undefined, undefined], 'nothing stale is left')

@@ -47,12 +47,7 @@ export const environment: Record<string, string> = {
  * children takes longer to load than the program, and has handlers of its own for signals.
  */
 export function plainNode(args: readonly string[], variables: NodeJS.ProcessEnv = environment): string[] {
-  return [
-    '-i',
-    ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
-    process.execPath,
-    ...args,
-  ]
+  return ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), process.execPath, ...args]
 }
 
 /** A module of these tests as a program that plain Node can start, without a loader. */

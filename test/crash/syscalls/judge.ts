@@ -35,15 +35,7 @@ export function states(scenario: Scenario, root: string): (string | undefined)[]
 }
 
 /** Calls whose failure may not be overlooked: content, attributes and durability of what is published depend on them. */
-const essential = new Set([
-  'write',
-  'fchmod',
-  'fchown',
-  'sync_file_range',
-  'fsync',
-  'io_submit',
-  'io_getevents',
-])
+const essential = new Set(['write', 'fchmod', 'fchown', 'sync_file_range', 'fsync', 'io_submit', 'io_getevents'])
 
 /** Where in the run a call lies. */
 function phase(sites: readonly Site[], site: Site): 'staging' | 'unsettled' | 'settled' {
@@ -78,12 +70,9 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
     wrong.push(...truth(run, fault, isOld, isNew))
     const told = run.code !== 0
     const must = fault !== 'EINTR' && single && (essential.has(site.call) || when === 'unsettled')
-    if (must && site.writes && when === 'staging' && run.code !== 1)
-      wrong.push(`exit ${run.code} instead of 1`)
-    if (must && site.writes && when === 'unsettled' && run.code !== 3)
-      wrong.push(`exit ${run.code} instead of 3`)
-    if (when === 'settled' && single && told && site.writes)
-      wrong.push(`exit ${run.code} once all was durable`)
+    if (must && site.writes && when === 'staging' && run.code !== 1) wrong.push(`exit ${run.code} instead of 1`)
+    if (must && site.writes && when === 'unsettled' && run.code !== 3) wrong.push(`exit ${run.code} instead of 3`)
+    if (when === 'settled' && single && told && site.writes) wrong.push(`exit ${run.code} once all was durable`)
     if (fault !== 'EINTR' && site.call === 'fsync') wrong.push(...syncedAgain(run.log))
   }
   wrong.push(...(await converges(job, run, root, executable, isNew)))
@@ -93,8 +82,7 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
 /** Exit code and message, against what is there. */
 function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: readonly boolean[]): string[] {
   const wrong: string[] = []
-  if (run.code === null || ![0, 1, 3].includes(run.code))
-    return [`exit ${run.code ?? run.signal}: ${run.stderr}`]
+  if (run.code === null || ![0, 1, 3].includes(run.code)) return [`exit ${run.code ?? run.signal}: ${run.stderr}`]
   const answers = answersOf(run.stdout)
   if (answers === undefined) return [`exit ${run.code} without an answer: ${run.stdout}${run.stderr}`]
   answers.forEach((answer, index) => {
@@ -110,9 +98,7 @@ function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: read
     if (failed && unknown && !/not known to survive/.test(message)) wrong.push(`does not say: ${message}`)
     if (failed && !message.includes(fault)) wrong.push(`does not name ${fault}: ${message}`)
   })
-  const unknown = answers.some(
-    ({ published, reason }) => published === true || reason === 'DurabilityUnknown',
-  )
+  const unknown = answers.some(({ published, reason }) => published === true || reason === 'DurabilityUnknown')
   const failed = answers.some(({ outcome }) => outcome === undefined || outcome === 'failed')
   const code = unknown ? 3 : failed ? 1 : 0
   if (run.code !== code) wrong.push(`exit ${run.code}, and tells of ${code}`)
@@ -155,8 +141,7 @@ async function converges(
     return [`the next run fails: ${String(error)}`]
   }
   const after = states(scenario, root)
-  if (after.some((state, index) => state !== prepared.new[index]))
-    wrong.push('the next run does not complete it')
+  if (after.some((state, index) => state !== prepared.new[index])) wrong.push('the next run does not complete it')
   wrong.push(...leftovers(placeOf(root)).map((name) => `the next run leaves a ${name}`))
   // Visible, but perhaps not durable: equal content on the disk is no reason to be content.
   const unknown = fault === 'SIGKILL' ? phase(prepared.sites, site) === 'unsettled' : run.code === 3

@@ -54,8 +54,7 @@ for (const { code, call, step } of drizzles) {
     let before = 0
     results.forEach((result, index) => {
       const expected = result.published === false ? before : index + 1
-      if (result.held !== expected)
-        wrong.push(`round ${index + 1}: ${JSON.stringify(result)}, not ${expected}`)
+      if (result.held !== expected) wrong.push(`round ${index + 1}: ${JSON.stringify(result)}, not ${expected}`)
       before = result.held ?? before
     })
     t.same(wrong, [], 'each answer is true')

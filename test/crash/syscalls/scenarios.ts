@@ -60,17 +60,7 @@ function replace(
     },
     args: (root) => {
       const place = join(placeOf(root), target)
-      return [
-        'replace',
-        place,
-        '--from',
-        join(root, 'from'),
-        '--file-mode',
-        '0640',
-        ...ownerArgs,
-        '-o',
-        'json',
-      ]
+      return ['replace', place, '--from', join(root, 'from'), '--file-mode', '0640', ...ownerArgs, '-o', 'json']
     },
     async again(root) {
       const { replaceDirectory } = await library()
@@ -162,13 +152,7 @@ function sync(): Scenario {
     },
     args: (root) => ['sync', '--config', configuration(root), '-o', 'json'],
     again: run,
-    before: [
-      'flock LOCK',
-      'io_submit ',
-      'io_getevents ',
-      'sync_file_range RECORD',
-      'sync_file_range deep/RECORD',
-    ],
+    before: ['flock LOCK', 'io_submit ', 'io_getevents ', 'sync_file_range RECORD', 'sync_file_range deep/RECORD'],
     after: ['io_submit ', 'io_getevents ', 'write RECORD', 'write deep/RECORD'],
   }
 }
@@ -183,22 +167,8 @@ const written = staged.flatMap((path) => [
 
 export const scenarios: readonly Scenario[] = [
   replace('replace', 'certs', {
-    before: [
-      'flock LOCK',
-      ...written,
-      'write RECORD',
-      'sync_file_range RECORD',
-      'io_submit ',
-      'io_getevents ',
-    ],
-    after: [
-      'io_submit ',
-      'io_getevents ',
-      'unlink tls.key',
-      'write RECORD',
-      'rmdir STAGING',
-      'unlink RECORD',
-    ],
+    before: ['flock LOCK', ...written, 'write RECORD', 'sync_file_range RECORD', 'io_submit ', 'io_getevents '],
+    after: ['io_submit ', 'io_getevents ', 'unlink tls.key', 'write RECORD', 'rmdir STAGING', 'unlink RECORD'],
   }),
   replace('replace, without AIO', 'certs', {
     threads: true,
@@ -220,14 +190,7 @@ export const scenarios: readonly Scenario[] = [
   }),
   write('write', {
     before: ['flock LOCK', 'write STAGING', 'fchmod STAGING', 'sync_file_range STAGING', 'io_submit '],
-    after: [
-      'io_submit ',
-      'io_getevents ',
-      'openat STAGING',
-      'unlink STAGING',
-      'write RECORD',
-      'unlink RECORD',
-    ],
+    after: ['io_submit ', 'io_getevents ', 'openat STAGING', 'unlink STAGING', 'write RECORD', 'unlink RECORD'],
   }),
   write('write, first, without AIO', {
     first: true,

@@ -37,8 +37,7 @@ export async function sitesOf(
   const sites: Site[] = []
   for (const line of run.log.split('\n')) {
     const [, id = '', call = '', rest = ''] = /^(\d+)\s+(\w+)\((.*)$/.exec(line) ?? []
-    const thread =
-      Number(id) === run.threads.worker ? 'worker' : Number(id) === run.threads.main ? 'main' : undefined
+    const thread = Number(id) === run.threads.worker ? 'worker' : Number(id) === run.threads.main ? 'main' : undefined
     if (thread === undefined) continue
     const subject = subjectOf(call, rest, root)
     // The thread also writes to the event loop's eventfd, more often or less: only by file are its writes countable.

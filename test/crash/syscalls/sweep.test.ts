@@ -26,42 +26,36 @@ const width = 2
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
-await t.test(
-  `faults at system calls, seed ${seed}`,
-  { skip: hasStrace ? false : 'needs strace' },
-  async (t) => {
-    const directory = scratch(t)
-    const hold = await program(new URL('hold.ts', import.meta.url), directory)
-    const held = { hold, executable: executable(directory), scratch: directory }
-    const prepared = []
-    for (const scenario of scenarios) {
-      const { prepared: ready, missing } = await prepare(scenario, held)
-      t.same(missing, [], `${scenario.name}: every step is there`)
-      if (missing.length > 0 && (extent === 'cheap' || extent === 'steps')) return
-      prepared.push(ready)
-    }
-    if (extent === 'steps') return
-    const jobs = jobsOf(prepared, faults, extent === 'all', seed).filter((job) =>
-      describe(job).includes(only),
-    )
-    t.ok(jobs.length > 0, `there is something to inject${only && `: ${only}`}`)
-    const began = performance.now()
-    const verdicts = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
-    const failed = verdicts.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
-    const missed = verdicts.filter(({ wrong }) => wrong === undefined)
-    for (const line of tableOf(verdicts)) t.comment(line)
-    const seconds = ((performance.now() - began) / 1000).toFixed(0)
-    t.comment(
-      `${verdicts.length - missed.length} of ${jobs.length} faults injected in ${seconds} s, ${failed.length} broke something; ` +
-        `${missed.length} met no such call; replay with HOLDFAST_SWEEP=${extent} HOLDFAST_SEED=${seed}`,
-    )
-    t.same(
-      failed.map(({ job, wrong = [] }) => `${describe(job)}: ${wrong.join('; ')}`),
-      [],
-    )
-    t.ok(
-      missed.length <= verdicts.length / 20,
-      `${missed.length} missed: ${missed.map(({ job }) => describe(job)).join('; ')}`,
-    )
-  },
-)
+await t.test(`faults at system calls, seed ${seed}`, { skip: hasStrace ? false : 'needs strace' }, async (t) => {
+  const directory = scratch(t)
+  const hold = await program(new URL('hold.ts', import.meta.url), directory)
+  const held = { hold, executable: executable(directory), scratch: directory }
+  const prepared = []
+  for (const scenario of scenarios) {
+    const { prepared: ready, missing } = await prepare(scenario, held)
+    t.same(missing, [], `${scenario.name}: every step is there`)
+    if (missing.length > 0 && (extent === 'cheap' || extent === 'steps')) return
+    prepared.push(ready)
+  }
+  if (extent === 'steps') return
+  const jobs = jobsOf(prepared, faults, extent === 'all', seed).filter((job) => describe(job).includes(only))
+  t.ok(jobs.length > 0, `there is something to inject${only && `: ${only}`}`)
+  const began = performance.now()
+  const verdicts = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
+  const failed = verdicts.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
+  const missed = verdicts.filter(({ wrong }) => wrong === undefined)
+  for (const line of tableOf(verdicts)) t.comment(line)
+  const seconds = ((performance.now() - began) / 1000).toFixed(0)
+  t.comment(
+    `${verdicts.length - missed.length} of ${jobs.length} faults injected in ${seconds} s, ${failed.length} broke something; ` +
+      `${missed.length} met no such call; replay with HOLDFAST_SWEEP=${extent} HOLDFAST_SEED=${seed}`,
+  )
+  t.same(
+    failed.map(({ job, wrong = [] }) => `${describe(job)}: ${wrong.join('; ')}`),
+    [],
+  )
+  t.ok(
+    missed.length <= verdicts.length / 20,
+    `${missed.length} missed: ${missed.map(({ job }) => describe(job)).join('; ')}`,
+  )
+})

@@ -45,12 +45,7 @@ export async function prepare(
 }
 
 /** Every fault at every writing call, in an order in which each kind comes before the second of its kind. */
-export function jobsOf(
-  all: readonly Prepared[],
-  faults: readonly Fault[],
-  reading: boolean,
-  seed: number,
-): Job[] {
+export function jobsOf(all: readonly Prepared[], faults: readonly Fault[], reading: boolean, seed: number): Job[] {
   const random = randomFrom(seed)
   const jobs = all.flatMap((prepared) =>
     prepared.sites

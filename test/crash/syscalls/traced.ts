@@ -42,11 +42,7 @@ export interface Program {
 let runs = 0
 
 /** Runs `holdfast ARGS` to its end, watched from its first call of its own. */
-export async function traced(
-  program: Program,
-  args: readonly string[],
-  options: TraceOptions,
-): Promise<Traced> {
+export async function traced(program: Program, args: readonly string[], options: TraceOptions): Promise<Traced> {
   const variables = { ...environment, UV_THREADPOOL_SIZE: '1', ...options.env }
   const command = plainNode(['--import', program.hold, program.executable, ...args], variables)
   const child = spawn('env', command, {

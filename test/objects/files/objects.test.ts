@@ -13,9 +13,7 @@ async function read(name: string, text: string): Promise<Record<string, Record<s
   return Object.fromEntries(
     objects.map(({ object, place }) => [
       `${describeReference(object.reference)} at ${place}`,
-      Object.fromEntries(
-        [...object.data].map(([key, bytes]) => [key, Buffer.from(bytes).toString('latin1')]),
-      ),
+      Object.fromEntries([...object.data].map(([key, bytes]) => [key, Buffer.from(bytes).toString('latin1')])),
     ]),
   )
 }
@@ -85,11 +83,7 @@ void t.test('what is wrong, with its place, and without a value', async (t) => {
     ['a.json', '{\n "a": 1,\n "canary"\n}', /^a\.json:[34]: not valid JSON$/],
     ['a.json', '{\n "a": "canary', /^a\.json:2: not valid JSON$/],
     ['a.json', '[]', 'a.json:1: the document must be a map, not a list'],
-    [
-      'a.yaml',
-      `${head}data: { a: 17 }`,
-      'a.yaml:1: Secret kube-system/one: data["a"] must be a string, not a number',
-    ],
+    ['a.yaml', `${head}data: { a: 17 }`, 'a.yaml:1: Secret kube-system/one: data["a"] must be a string, not a number'],
     [
       'a.yaml',
       `${head}data: { a: !!binary Y2FuYXJ5 }`,
@@ -103,11 +97,7 @@ void t.test('what is wrong, with its place, and without a value', async (t) => {
     ['a.yaml', `${head}data: { ../a: Y2FuYXJ5 }`, /data has the key "\.\.\/a"/],
     ['a.yaml', `${head}? [canary]\n: x`, 'a.yaml:4: not valid YAML (NON_STRING_KEY)'],
     ['a.yaml', `${head}data: "canary`, /^a\.yaml:4: not valid YAML \(MISSING_CHAR\)$/],
-    [
-      'a.yaml',
-      'apiVersion: v1\nkind: Secret\nmetadata: { name: [] }',
-      'a.yaml:1: metadata.name must be a string',
-    ],
+    ['a.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: { name: [] }', 'a.yaml:1: metadata.name must be a string'],
     ['a.yaml', 'apiVersion: v1\nkind: Secret', 'a.yaml:1: metadata must be a map, not missing'],
     [
       'a.yaml',

@@ -19,11 +19,7 @@ void t.test('a look that took long proves nothing about the time after it began'
   t.equal(settling.state('a', stamp('1', 999_990), at(0), 1_000), 'changing')
   // The next one begins 20 ms after that, and is as slow.
   t.equal(settling.state('a', stamp('1', 5_000_000), at(1_020), 2_000), 'changing')
-  t.equal(
-    settling.state('a', stamp('1', 5_000_000), at(1_051), 2_100),
-    'settled',
-    'since the end of the first',
-  )
+  t.equal(settling.state('a', stamp('1', 5_000_000), at(1_051), 2_100), 'settled', 'since the end of the first')
   t.end()
 })
 

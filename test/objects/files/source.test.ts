@@ -83,28 +83,25 @@ void t.test('of two objects in a file, the one that was not changed keeps its ve
   t.equal(versionIn(source, other), second)
 })
 
-void t.test(
-  'a file that a disk could not read once is read again, though nobody has written it',
-  async (t) => {
-    const directory = new Directory(t)
-    directory.write('a.yaml', secret('serving-cert', 'one'))
-    const { open } = promises
-    t.teardown(() => {
-      promises.open = open
-      syncBuiltinESMExports()
-    })
-    promises.open = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
-    syncBuiltinESMExports()
-    const source = directory.source({ rescan: 100 })
-    source.follow([{ reference: cert }])
-    await directory.recorder.untilState(cert, 'unknown')
-    await directory.recorder.until('looked at again', () => directory.logged.length >= 3)
-    t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; what was read from it before stays'])
+void t.test('a file that a disk could not read once is read again, though nobody has written it', async (t) => {
+  const directory = new Directory(t)
+  directory.write('a.yaml', secret('serving-cert', 'one'))
+  const { open } = promises
+  t.teardown(() => {
     promises.open = open
     syncBuiltinESMExports()
-    await directory.recorder.untilState(cert, 'present', 'one')
-  },
-)
+  })
+  promises.open = () => Promise.reject(Object.assign(new Error('EIO: i/o error'), { code: 'EIO' }))
+  syncBuiltinESMExports()
+  const source = directory.source({ rescan: 100 })
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'unknown')
+  await directory.recorder.until('looked at again', () => directory.logged.length >= 3)
+  t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; what was read from it before stays'])
+  promises.open = open
+  syncBuiltinESMExports()
+  await directory.recorder.untilState(cert, 'present', 'one')
+})
 
 void t.test('a file that is written in pieces is read when it is whole', async (t) => {
   const directory = new Directory(t)
@@ -134,10 +131,7 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
   await recorder.untilState(cert, 'present', 'one')
   await recorder.untilState(other, 'present', 'two')
   const bad: [string, RegExp][] = [
-    [
-      `${secret('serving-cert', 'new')}---\nkind: [canary\nx: canary\n`,
-      /a\.yaml:9: not valid YAML \(BAD_INDENT\)/,
-    ],
+    [`${secret('serving-cert', 'new')}---\nkind: [canary\nx: canary\n`, /a\.yaml:9: not valid YAML \(BAD_INDENT\)/],
     [
       secret('serving-cert', 'new').replace('data:', 'data: canary\nx:'),
       /a\.yaml:1: .*data must be a map, not a string/,
@@ -150,10 +144,7 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
     ['# canary\n', /a\.yaml: it holds no object any more/],
     ['a: *canary', /a\.yaml:1: not valid YAML/],
     ['canary', /a\.yaml:1: the document must be a map, not a string/],
-    [
-      secret('serving-cert', 'new').replace('kind: Secret\n', ''),
-      /a\.yaml:1: apiVersion and kind are needed/,
-    ],
+    [secret('serving-cert', 'new').replace('kind: Secret\n', ''), /a\.yaml:1: apiVersion and kind are needed/],
     [secret('../canary', 'new'), /a\.yaml:1: metadata\.name ".*" is not a name/],
     [`${secret('serving-cert', 'new')}  a: again\n`, /a\.yaml:7: not valid YAML \(DUPLICATE_KEY\)/],
   ]
@@ -359,25 +350,22 @@ void t.test('a file that never comes to rest holds up the others only for a whil
   await directory.recorder.untilState(other, 'present', 'rest')
 })
 
-void t.test(
-  'pipes, directories, links to nowhere and other names are passed over; large files refused',
-  async (t) => {
-    const directory = new Directory(t)
-    mkdirSync(join(directory.path, 'directory.yaml'))
-    symlinkSync('nowhere', join(directory.path, 'link.yaml'))
-    directory.write('.a.yaml.swp', 'canary: [')
-    directory.write('.hidden.yaml', 'canary: [')
-    directory.write('notes.txt', 'canary: [')
-    const source = directory.source()
-    source.follow([{ reference: cert }])
-    await directory.recorder.untilState(cert, 'absent')
-    t.strictSame(directory.warnings, [])
-    directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
-    await directory.recorder.until('a warning', () => directory.warnings.length > 0)
-    t.match(directory.warnings[0], /large\.yaml: \d+ bytes: 16777216 are allowed/)
-    t.equal(source.latest(cert)?.state, 'absent')
-  },
-)
+void t.test('pipes, directories, links to nowhere and other names are passed over; large files refused', async (t) => {
+  const directory = new Directory(t)
+  mkdirSync(join(directory.path, 'directory.yaml'))
+  symlinkSync('nowhere', join(directory.path, 'link.yaml'))
+  directory.write('.a.yaml.swp', 'canary: [')
+  directory.write('.hidden.yaml', 'canary: [')
+  directory.write('notes.txt', 'canary: [')
+  const source = directory.source()
+  source.follow([{ reference: cert }])
+  await directory.recorder.untilState(cert, 'absent')
+  t.strictSame(directory.warnings, [])
+  directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
+  await directory.recorder.until('a warning', () => directory.warnings.length > 0)
+  t.match(directory.warnings[0], /large\.yaml: \d+ bytes: 16777216 are allowed/)
+  t.equal(source.latest(cert)?.state, 'absent')
+})
 
 void t.test('one pass waits for the first answers', async (t) => {
   const directory = new Directory(t)
@@ -390,11 +378,7 @@ void t.test('one pass waits for the first answers', async (t) => {
   rmSync(missing.path, { recursive: true })
   const away = missing.source()
   away.follow([{ reference: cert }])
-  t.strictSame(
-    await firstAnswers(away, [cert], { timeout: 50 }),
-    [cert],
-    'what cannot be reached may still come',
-  )
+  t.strictSame(await firstAnswers(away, [cert], { timeout: 50 }), [cert], 'what cannot be reached may still come')
   const abort = new AbortController()
   const waiting = firstAnswers(away, [cert], { timeout: 10_000, signal: abort.signal })
   abort.abort(new Error('enough'))

@@ -1,9 +1,4 @@
-import {
-  createServer as createPlain,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -60,8 +55,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   let accepted = 0
   const listener = (request: IncomingMessage | Http2ServerRequest, reply: Reply): void => {
     // An h2 request hides its socket behind a proxy; the client's certificate is as readable.
-    const socket = ('stream' in request ? request.stream.session?.socket : request.socket) as
-      TLSSocket | undefined
+    const socket = ('stream' in request ? request.stream.session?.socket : request.socket) as TLSSocket | undefined
     const peer = clientAuthority === undefined ? undefined : socket?.getPeerCertificate()
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -90,11 +84,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   let server: Server | Http2SecureServer
   if (protocol === 'http') server = createPlain(listener)
   else if (protocol === 'https') server = createHttps(tls, listener)
-  else
-    server = createSecureServer(
-      { ...tls, settings: maxConcurrentStreams ? { maxConcurrentStreams } : {} },
-      listener,
-    )
+  else server = createSecureServer({ ...tls, settings: maxConcurrentStreams ? { maxConcurrentStreams } : {} }, listener)
   server.on('connection', (socket: Socket) => {
     accepted += 1
     sockets.add(socket)
@@ -124,12 +114,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   }
 }
 
-export function json(
-  reply: Reply,
-  status: number,
-  body: unknown,
-  headers: Record<string, string> = {},
-): void {
+export function json(reply: Reply, status: number, body: unknown, headers: Record<string, string> = {}): void {
   // The two classes differ in types alone.
   const response = reply as ServerResponse
   response.writeHead(status, { 'content-type': 'application/json', ...headers })

@@ -271,12 +271,9 @@ void t.test('what is wrong with the TLS of the server is said', async (t) => {
     }
   }
   const trusted = { 'certificate-authority-data': base64(authority.certificate) }
-  t.match(
-    await failure(attempt({ server: running.url, 'certificate-authority-data': base64(other.certificate) })),
-    {
-      message: /not signed by the authority that the kubeconfig names/,
-    },
-  )
+  t.match(await failure(attempt({ server: running.url, 'certificate-authority-data': base64(other.certificate) })), {
+    message: /not signed by the authority that the kubeconfig names/,
+  })
   t.match(await failure(attempt({ server: running.url, ...trusted, 'tls-server-name': 'wrong.example' })), {
     message: /wrong\.example.*ERR_TLS_CERT_ALTNAME_INVALID/,
   })

@@ -90,9 +90,7 @@ void t.test('the path of the server URL goes before every path', async (t) => {
 
 void t.test('100 streams share a connection; the next ones get another', async (t) => {
   const { api, running } = await start(t, { handler: (_, reply) => beginWatch(reply, { n: 1 }) })
-  const watches = await Promise.all(
-    Array.from({ length: 250 }, (_, i) => api.stream(`/watch/${i}`, {}, once)),
-  )
+  const watches = await Promise.all(Array.from({ length: 250 }, (_, i) => api.stream(`/watch/${i}`, {}, once)))
   t.equal(watches.length, 250)
   t.equal(api.connections, 3)
   t.equal(running.sessions.size, 3)

@@ -47,11 +47,7 @@ void t.test('what is wrong is told with its key and without its value', (t) => {
     ['Secret', { data: ['canary'] }, 'data must be a map, not a list'],
     ['ConfigMap', { data: { a: true } }, 'data["a"] must be a string, not a boolean'],
     ['ConfigMap', { binaryData: { a: 'canary' } }, 'binaryData["a"] is not valid base64'],
-    [
-      'ConfigMap',
-      { data: { a: 'canary' }, binaryData: { a: 'YQ==' } },
-      'key "a" is in both data and binaryData',
-    ],
+    ['ConfigMap', { data: { a: 'canary' }, binaryData: { a: 'YQ==' } }, 'key "a" is in both data and binaryData'],
     ['Secret', { data: { [long]: '' } }, 'data has a key of 254 characters: 253 are allowed'],
     ['Secret', { data: { a: 'A'.repeat(1_400_000) } }, 'it holds 1050000 bytes: Kubernetes allows 1048576'],
     ...['', '.', '..', '..data', 'a/b', '../x', 'a\0b', 'ä', 'a b'].map(
@@ -95,18 +91,13 @@ void t.test('an object: its version, and whether it is being deleted; nothing el
   })
   t.strictSame(Object.keys(object).sort(), ['data', 'reference', 'resourceVersion', 'terminating', 'uid'])
   t.match(object, { uid: 'u', resourceVersion: '7', terminating: false })
-  t.ok(
-    decodeObject(cert, { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }).terminating,
-  )
+  t.ok(decodeObject(cert, { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }).terminating)
   for (const [body, message] of [
     [undefined, 'the object must be a map, not missing'],
     [null, 'the object must be a map, not null'],
     [{}, 'metadata must be a map, not missing'],
     [{ metadata: { ...metadata, uid: '' } }, 'metadata.uid must be a string that is not empty'],
-    [
-      { metadata: { ...metadata, resourceVersion: 7 } },
-      'metadata.resourceVersion must be a string that is not empty',
-    ],
+    [{ metadata: { ...metadata, resourceVersion: 7 } }, 'metadata.resourceVersion must be a string that is not empty'],
   ] as const) {
     t.throws(() => decodeObject(cert, body), { name: 'InvalidObjectError', message })
   }

@@ -4,11 +4,7 @@ import t from 'tap'
 import type { Log } from '../../../src/log.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../../../src/objects/kubernetes/client.js'
 import { eventName, shortened, type EventDraft } from '../../../src/objects/kubernetes/event-body.js'
-import {
-  EventRecorder,
-  longestQueue,
-  type EventClock,
-} from '../../../src/objects/kubernetes/event-recorder.js'
+import { EventRecorder, longestQueue, type EventClock } from '../../../src/objects/kubernetes/event-recorder.js'
 import { burst, refill, seriesWindow } from '../../../src/objects/kubernetes/event-series.js'
 
 const minute = 60_000
@@ -247,9 +243,7 @@ await t.test('a denial is told once, and asked about seldom', async (t) => {
   t.strictSame(scene.lines, [], 'a server that has just started denies everybody')
   await scene.clock.advance(minute)
   t.equal(scene.sent.length, 2)
-  t.match(scene.lines, [
-    { level: 'warn', fields: { namespace: 'ns' }, message: /namespace ns .*holdfast rbac/ },
-  ])
+  t.match(scene.lines, [{ level: 'warn', fields: { namespace: 'ns' }, message: /namespace ns .*holdfast rbac/ }])
   await scene.record(draft('2'), draft('3'))
   t.equal(scene.sent.length, 2, 'no request at all')
   await scene.clock.advance(10 * minute)

@@ -25,8 +25,7 @@ function plugin(script: string) {
   chmodSync(path, 0o755)
   return {
     path,
-    runs: () =>
-      existsSync(`${path}.runs`) ? readFileSync(`${path}.runs`, 'utf8').trim().split('\n').length : 0,
+    runs: () => (existsSync(`${path}.runs`) ? readFileSync(`${path}.runs`, 'utf8').trim().split('\n').length : 0),
   }
 }
 
@@ -169,10 +168,7 @@ void t.test('what goes wrong is said without a word of its output', async (t) =>
     [`echo ${CANARY}`, /its output is not JSON/],
     [`echo '["${CANARY}"]'`, /its output is not a JSON object/],
     [`echo '{"kind":"${CANARY}"}'`, /the kind of its output is not ExecCredential/],
-    [
-      print({ token: CANARY }, 'x/v1'),
-      /the apiVersion of its output is not client\.authentication\.k8s\.io\/v1/,
-    ],
+    [print({ token: CANARY }, 'x/v1'), /the apiVersion of its output is not client\.authentication\.k8s\.io\/v1/],
     [`echo '{"kind":"ExecCredential","apiVersion":"${v1}"}'`, /its output has no status/],
     [print({}), /neither token nor/],
     [print({ token: [CANARY] }), /status\.token is not a string/],
@@ -187,10 +183,7 @@ void t.test('what goes wrong is said without a word of its output', async (t) =>
       print({ clientCertificateData: CANARY, clientKeyData: pair.key }),
       /status\.clientCertificateData: holds no certificate in PEM form/,
     ],
-    [
-      print({ clientCertificateData: pair.certificate, clientKeyData: other.key }),
-      /clientKeyData does not match/,
-    ],
+    [print({ clientCertificateData: pair.certificate, clientKeyData: other.key }), /clientKeyData does not match/],
     [`echo ${CANARY}; echo ${CANARY} >&2; exit 3`, /exited with 3; run it by hand to see why/],
     [`echo ${CANARY}; kill -9 $$`, /was ended by SIGKILL/],
     [`yes ${CANARY}`, /printed more than 1048576 bytes/],
@@ -203,11 +196,7 @@ void t.test('what goes wrong is said without a word of its output', async (t) =>
     await api.close()
     t.equal(error.reason, 'credentials')
     t.match(error.message, message)
-    t.ok(
-      error.message.startsWith(
-        `${directory.path}/kubeconfig: users[0].user.exec: credential plugin ${path}: `,
-      ),
-    )
+    t.ok(error.message.startsWith(`${directory.path}/kubeconfig: users[0].user.exec: credential plugin ${path}: `))
     for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
       t.notMatch(`${cause.stack ?? ''} ${JSON.stringify(cause)}`, CANARY)
     }

@@ -68,10 +68,7 @@ void t.test('what is published while it runs is a floor, too', async (t) => {
   t.ok(rewound, 'below it only with the word of a fresh read')
   source.published(cert, { uid: 'uid-1', resourceVersion: '1500' })
   cluster.put('serving-cert', 'three')
-  t.notOk(
-    (await recorder.untilState(cert, 'present', 'three')).rewound,
-    'the lost history raises no floor again',
-  )
+  t.notOk((await recorder.untilState(cert, 'present', 'three')).rewound, 'the lost history raises no floor again')
   t.equal(cluster.requests.filter(({ verb }) => verb === 'get').length, 1)
 })
 
@@ -122,35 +119,32 @@ void t.test('another history that has reached the same version with other conten
   t.match(observation, { object: { resourceVersion: '1002' } })
 })
 
-void t.test(
-  'a restore that breaks no connection is found out by the silence of the resumed watch',
-  async (t) => {
-    // Of one second: whenever the server ends such a watch, its time is over.
-    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
-      c.obeysTimeouts = false
-    })
-    cluster.put('serving-cert', 'backed up')
-    const backup = cluster.revision
-    cluster.put('serving-cert', 'lost')
-    source.follow([{ reference: cert }])
-    await recorder.untilState(cert, 'present', 'lost')
-    cluster.restore(backup, { cut: false })
-    cluster.endWatches('serving-cert')
-    await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
-    t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
-    cluster.endWatches('serving-cert')
-    const { rewound } = await recorder.untilState(cert, 'present', 'backed up')
-    t.ok(rewound)
-    t.strictSame(
-      cluster.requests.slice(2).map(({ verb, query }) => [verb, query.get('sendInitialEvents')]),
-      [
-        ['watch', 'true'],
-        ['get', null],
-      ],
-      'after two watches',
-    )
-  },
-)
+void t.test('a restore that breaks no connection is found out by the silence of the resumed watch', async (t) => {
+  // Of one second: whenever the server ends such a watch, its time is over.
+  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+    c.obeysTimeouts = false
+  })
+  cluster.put('serving-cert', 'backed up')
+  const backup = cluster.revision
+  cluster.put('serving-cert', 'lost')
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'lost')
+  cluster.restore(backup, { cut: false })
+  cluster.endWatches('serving-cert')
+  await recorder.until('resumed', () => cluster.requests.length === 2 && cluster.watching === 1)
+  t.equal(cluster.requests[1]?.query.get('resourceVersion'), '1002')
+  cluster.endWatches('serving-cert')
+  const { rewound } = await recorder.untilState(cert, 'present', 'backed up')
+  t.ok(rewound)
+  t.strictSame(
+    cluster.requests.slice(2).map(({ verb, query }) => [verb, query.get('sendInitialEvents')]),
+    [
+      ['watch', 'true'],
+      ['get', null],
+    ],
+    'after two watches',
+  )
+})
 
 void t.test('a resumed watch that breaks begins again with a consistent read', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {

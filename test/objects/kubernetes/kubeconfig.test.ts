@@ -51,11 +51,7 @@ const malformed: [string, string, string][] = [
   ['a duplicate key', `kind: Config\nkind: ${CANARY}\n`, ':2:1: not valid YAML (DUPLICATE_KEY)'],
   ['two documents', 'kind: Config\n---\nkind: Config\n', ':2:1: not valid YAML (MULTIPLE_DOCS)'],
   ['broken JSON', `{"users": ${CANARY}`, ': not valid JSON'],
-  [
-    'an undefined alias',
-    'users: *nobody\n',
-    ': not valid YAML (an alias is undefined, or there are too many)',
-  ],
+  ['an undefined alias', 'users: *nobody\n', ': not valid YAML (an alias is undefined, or there are too many)'],
   [
     'an alias bomb',
     `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n`,
@@ -70,16 +66,8 @@ const malformed: [string, string, string][] = [
     `users: [{name: a, user: ${CANARY}}]\n`,
     ': users[0].user: must be a mapping, not a string',
   ],
-  [
-    'two of a name',
-    'contexts: [{name: a}, {name: a}]\n',
-    ': contexts[1].name: contexts[0] has the same name',
-  ],
-  [
-    'no current context',
-    'contexts: [{name: a}, {name: b}]\n',
-    ': current-context: is not set; contexts: a, b',
-  ],
+  ['two of a name', 'contexts: [{name: a}, {name: a}]\n', ': contexts[1].name: contexts[0] has the same name'],
+  ['no current context', 'contexts: [{name: a}, {name: b}]\n', ': current-context: is not set; contexts: a, b'],
   ['no contexts', 'kind: Config\n', ': current-context: is not set; the file has no contexts'],
   [
     'a current context that is not there',
@@ -340,10 +328,7 @@ void t.test('where a kubeconfig comes from', async (t) => {
   t.match(await from(home), { server: 'https://home/' })
   t.match(await from(all, { search: 'service-account' }), { server: 'https://[fd00::1]/' })
 
-  t.match(
-    await fault(from(home, { search: 'service-account' })),
-    /^no kubeconfig is given, and this is not a pod/,
-  )
+  t.match(await fault(from(home, { search: 'service-account' })), /^no kubeconfig is given, and this is not a pod/)
   t.match(await fault(from({ HOME: at('nobody') })), /^no kubeconfig found: .*there is no .*; name one with/)
   t.equal(
     await fault(from({ KUBECONFIG: `${at('x')}:${at('y')}` })),
@@ -353,8 +338,5 @@ void t.test('where a kubeconfig comes from', async (t) => {
     await fault(from(pod, { serviceAccount: at('no-pod') })),
     `service account: cannot read ${at('no-pod')}/ca.crt (ENOENT)`,
   )
-  t.match(
-    await fault(from(pod, { search: 'service-account', context: 'x' })),
-    /context "x" needs a kubeconfig/,
-  )
+  t.match(await fault(from(pod, { search: 'service-account', context: 'x' })), /context "x" needs a kubeconfig/)
 })

@@ -29,9 +29,7 @@ async function startProxy(t: { teardown(work: () => unknown): void }, secure: bo
       answer.pipe(reply)
     }).end()
   }
-  const server = secure
-    ? createSecure({ key: serving.key, cert: serving.certificate }, forward)
-    : createServer(forward)
+  const server = secure ? createSecure({ key: serving.key, cert: serving.certificate }, forward) : createServer(forward)
   server.on('connect', (request: IncomingMessage, client: Socket, head: Buffer) => {
     seen.push(`CONNECT ${request.url}`)
     if (request.headers['proxy-authorization'] !== wanted) {

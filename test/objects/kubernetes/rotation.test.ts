@@ -111,31 +111,28 @@ void t.test('a file that seems unchanged is read again after a while', async (t)
   t.equal(authorization(running), `Bearer ${CANARY}-9`)
 })
 
-void t.test(
-  'a client certificate that is replaced: a new connection; the old one goes on for a while',
-  async (t) => {
-    const { api, running, put, warnings } = await setUp(t, {
-      user: { 'client-certificate': 'crt', 'client-key': 'key' },
-      limits: { drain: 600_000 },
-      server: {
-        clientAuthority: authority.certificate,
-        handler: (seen, reply) => (seen.path === '/watch' ? beginWatch(reply, 1) : json(reply, 200, {})),
-      },
-    })
-    await api.stream('/watch', {}, once)
-    const before = api.clientCertificateNotAfter()?.getTime() ?? 0
-    put('crt', second.certificate)
-    await api.get('/half', {}, once)
-    t.equal(running.requests.at(-1)?.client, 'first', 'between certificate and key, the old pair')
-    t.match(warnings[0], /client-key: does not match the client certificate/)
-    t.equal(running.accepted(), 1)
-    put('key', second.key)
-    await api.get('/whole', {}, once)
-    t.equal(running.requests.at(-1)?.client, 'second')
-    t.equal(api.connections, 2, 'the watch is still there')
-    t.ok((api.clientCertificateNotAfter()?.getTime() ?? 0) > before)
-  },
-)
+void t.test('a client certificate that is replaced: a new connection; the old one goes on for a while', async (t) => {
+  const { api, running, put, warnings } = await setUp(t, {
+    user: { 'client-certificate': 'crt', 'client-key': 'key' },
+    limits: { drain: 600_000 },
+    server: {
+      clientAuthority: authority.certificate,
+      handler: (seen, reply) => (seen.path === '/watch' ? beginWatch(reply, 1) : json(reply, 200, {})),
+    },
+  })
+  await api.stream('/watch', {}, once)
+  const before = api.clientCertificateNotAfter()?.getTime() ?? 0
+  put('crt', second.certificate)
+  await api.get('/half', {}, once)
+  t.equal(running.requests.at(-1)?.client, 'first', 'between certificate and key, the old pair')
+  t.match(warnings[0], /client-key: does not match the client certificate/)
+  t.equal(running.accepted(), 1)
+  put('key', second.key)
+  await api.get('/whole', {}, once)
+  t.equal(running.requests.at(-1)?.client, 'second')
+  t.equal(api.connections, 2, 'the watch is still there')
+  t.ok((api.clientCertificateNotAfter()?.getTime() ?? 0) > before)
+})
 
 for (const protocol of ['h2', 'https'] as const) {
   void t.test(`an idle ${protocol} connection is closed at once when the authority changes`, async (t) => {

@@ -208,33 +208,28 @@ void t.test(
   },
 )
 
-void t.test(
-  'malformed objects are told as such, with their place, and mended by the next version',
-  async (t) => {
-    const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => {
-      c.putRaw('serving-cert', { data: { 'tls.key': 'canary-value!' } })
-    })
-    source.follow([{ reference: cert }])
-    const { observation } = await recorder.untilState(cert, 'unknown')
-    t.match(observation, {
-      reason: 'ObjectInvalid',
-      message: 'Secret kube-system/serving-cert: data["tls.key"] is not valid base64',
-    })
-    cluster.put('serving-cert', 'good')
-    await recorder.untilState(cert, 'present', 'good')
-    cluster.putRaw('serving-cert', { data: ['canary'] })
-    await recorder.untilState(cert, 'unknown')
-    cluster.cut()
-    await recorder.until('back', () => recorder.restarts.length > 0 && cluster.watching === 1)
-    t.match(source.latest(cert), { reason: 'ObjectInvalid' }, 'that the server was away does not hide it')
-    t.notMatch(JSON.stringify([recorder.told.map(({ observation }) => observation), logged]), 'canary')
-  },
-)
+void t.test('malformed objects are told as such, with their place, and mended by the next version', async (t) => {
+  const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => {
+    c.putRaw('serving-cert', { data: { 'tls.key': 'canary-value!' } })
+  })
+  source.follow([{ reference: cert }])
+  const { observation } = await recorder.untilState(cert, 'unknown')
+  t.match(observation, {
+    reason: 'ObjectInvalid',
+    message: 'Secret kube-system/serving-cert: data["tls.key"] is not valid base64',
+  })
+  cluster.put('serving-cert', 'good')
+  await recorder.untilState(cert, 'present', 'good')
+  cluster.putRaw('serving-cert', { data: ['canary'] })
+  await recorder.untilState(cert, 'unknown')
+  cluster.cut()
+  await recorder.until('back', () => recorder.restarts.length > 0 && cluster.watching === 1)
+  t.match(source.latest(cert), { reason: 'ObjectInvalid' }, 'that the server was away does not hide it')
+  t.notMatch(JSON.stringify([recorder.told.map(({ observation }) => observation), logged]), 'canary')
+})
 
 void t.test('what is no event breaks nothing', async (t) => {
-  const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) =>
-    c.put('serving-cert', 'one'),
-  )
+  const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
   cluster.sendLine('serving-cert', JSON.stringify({ type: 'LATER', object: {} }))

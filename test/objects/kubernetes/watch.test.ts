@@ -106,46 +106,39 @@ void t.test('a server that does not know of initial events is found out by their
   await recorder.untilState(cert, 'present', 'one')
 })
 
-void t.test(
-  'what a watch says is confirmed by bookmarks, and a watch whose time is over is resumed',
-  async (t) => {
-    // Of one second: whenever the server ends such a watch, its time is over.
-    const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
-      c.put('serving-cert', 'one')
-      c.obeysTimeouts = false
-    })
-    source.follow([{ reference: cert }])
-    await recorder.untilState(cert, 'present', 'one')
-    const confirmed = recorder.confirmations.length
-    cluster.revision = 2000
-    cluster.bookmark()
-    await recorder.until('confirmed', () => recorder.confirmations.length > confirmed)
-    for (const count of [2, 3]) {
-      cluster.endWatches('serving-cert')
-      await recorder.until('the next', () => cluster.requests.length === count && cluster.watching === 1)
-    }
-    t.strictSame(recorder.restarts, ['timeout', 'timeout'])
-    t.strictSame(
-      cluster.requests.map(({ query }) => [query.get('resourceVersion'), query.get('sendInitialEvents')]),
-      [
-        [null, 'true'],
-        ['2000', null],
-        [null, 'true'],
-      ],
-      'from the bookmark; and one that was silent all its life is not resumed',
-    )
-    t.equal(recorder.told.length, 1, 'nothing new was told')
-  },
-)
+void t.test('what a watch says is confirmed by bookmarks, and a watch whose time is over is resumed', async (t) => {
+  // Of one second: whenever the server ends such a watch, its time is over.
+  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1] }, (c) => {
+    c.put('serving-cert', 'one')
+    c.obeysTimeouts = false
+  })
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  const confirmed = recorder.confirmations.length
+  cluster.revision = 2000
+  cluster.bookmark()
+  await recorder.until('confirmed', () => recorder.confirmations.length > confirmed)
+  for (const count of [2, 3]) {
+    cluster.endWatches('serving-cert')
+    await recorder.until('the next', () => cluster.requests.length === count && cluster.watching === 1)
+  }
+  t.strictSame(recorder.restarts, ['timeout', 'timeout'])
+  t.strictSame(
+    cluster.requests.map(({ query }) => [query.get('resourceVersion'), query.get('sendInitialEvents')]),
+    [
+      [null, 'true'],
+      ['2000', null],
+      [null, 'true'],
+    ],
+    'from the bookmark; and one that was silent all its life is not resumed',
+  )
+  t.equal(recorder.told.length, 1, 'nothing new was told')
+})
 
 void t.test('a watch that outlives its time is cut', async (t) => {
-  const { cluster, recorder, source } = await startWatching(
-    t,
-    { watchSeconds: [1, 1], overrun: 100 },
-    (c) => {
-      c.obeysTimeouts = false
-    },
-  )
+  const { cluster, recorder, source } = await startWatching(t, { watchSeconds: [1, 1], overrun: 100 }, (c) => {
+    c.obeysTimeouts = false
+  })
   source.follow([{ reference: cert }])
   await recorder.until('cut', () => recorder.restarts.includes('timeout'))
   await recorder.until('begun again', () => cluster.requests.length >= 2)
@@ -193,8 +186,6 @@ void t.test('two hundred objects at once', async (t) => {
   source.follow(all.map((reference) => ({ reference })))
   await recorder.until('all present', () => all.every((one) => contentOf(source.latest(one)) === one.name))
   for (const { name } of all) cluster.put(name, `${name} again`)
-  await recorder.until('all new', () =>
-    all.every((one) => contentOf(source.latest(one)) === `${one.name} again`),
-  )
+  await recorder.until('all new', () => all.every((one) => contentOf(source.latest(one)) === `${one.name} again`))
   t.equal(cluster.requests.length, 200)
 })
