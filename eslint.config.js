@@ -6,7 +6,7 @@ const rooms = {
   'src/durable': ['native'],
   'src/objects': ['src/durable'],
   'src/directories': ['src/durable'],
-  'src/static-pods': ['src/durable'],
+  'src/static-pods': ['src/objects', 'src/durable'],
   'src/config': [],
   'src/check': ['src/config', 'src/objects', 'src/directories', 'src/durable', 'native'],
   'src/agent': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable'],

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
+import { isAbsent } from '../objects/kubernetes/absence.js'
 import type { ApiClient, ApiResponse } from '../objects/kubernetes/client.js'
 import type { KubernetesObject, ObjectReference } from '../objects/types.js'
 import { messageOf, StaticPodError } from './failure.js'
@@ -30,7 +31,7 @@ export class Cluster {
     private readonly timing: ClusterTiming = clusterTiming,
   ) {}
 
-  /** The object, from a read that accepts no cache; undefined for a 404. */
+  /** The object, from a read that accepts no cache; undefined where the API server says that it does not exist. */
   async read(reference: ObjectReference, signal: AbortSignal): Promise<KubernetesObject | undefined> {
     const { kind, namespace, name } = reference
     const resource = kind === 'Secret' ? 'secrets' : 'configmaps'
@@ -46,7 +47,7 @@ export class Cluster {
   }
 
   /**
-   * GETs a document until there is an answer; undefined for a 404. `tries`: at most so many.
+   * GETs a document until there is an answer; undefined where the API server says that it does not exist. `tries`: at most so many.
    * @throws StaticPodError for any other 4xx; the signal's reason when it aborts, or the last failure with it
    */
   async get(
@@ -60,7 +61,7 @@ export class Cluster {
     for (let tried = 1, pause = first; ; tried++, pause = Math.min(pause * 2, longest)) {
       const { answer, failure } = await this.#ask(what, path, query, signal)
       if (answer?.status === 200) return answer.body
-      if (answer?.status === 404) return undefined
+      if (answer && isAbsent(answer)) return undefined
       const problem = failure ?? this.#refusal(what, answer)
       const final = answer !== undefined && answer.status >= 400 && answer.status < 500 && answer.status !== 429
       if (final || tried >= tries) throw problem
@@ -96,7 +97,9 @@ export class Cluster {
         ? '; "holdfast rbac install" with the same flags prints the Role that is needed'
         : status === 401
           ? '; the API server does not accept the credentials: see the kubeconfig'
-          : ''
+          : status === 404
+            ? '; nothing is served at this path: is it the address of a Kubernetes API server?'
+            : ''
     return new StaticPodError(`${what}: HTTP ${status}${said && ` (${said})`}${advice}`)
   }
 }

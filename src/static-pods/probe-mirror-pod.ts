@@ -1,3 +1,4 @@
+import { isAbsent } from '../objects/kubernetes/absence.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import { messageOf } from './failure.js'
 import { asList, asMap, asText } from './json.js'
@@ -18,8 +19,9 @@ export function mirrorPodProbe(api: ApiClient, nodeName: string, revision: numbe
       const name = `${manifest.name}-${nodeName}`
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
       try {
-        const { status, body } = await api.get(path, {}, { signal, timeout: patience })
-        if (status === 404) return { ready: false, message: `${namespace}/${name} does not exist` }
+        const answer = await api.get(path, {}, { signal, timeout: patience })
+        const { status, body } = answer
+        if (isAbsent(answer)) return { ready: false, message: `${namespace}/${name} does not exist` }
         if (status !== 200) return { ready: false, unknown: true, message: `HTTP ${status}` }
         return verdictOf(body, revision)
       } catch (error) {

@@ -1,8 +1,9 @@
 /** Reads of one object that accept no cache: no resourceVersion is given. */
 import type { Sighting } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
+import { isAbsent } from './absence.js'
 import type { ApiClient, RequestOptions } from './client.js'
-import { field, refusedRequest, WatchFailure } from './failure.js'
+import { refusedRequest, WatchFailure } from './failure.js'
 import { collectionPath, listQuery, objectPath } from './requests.js'
 import { resourceVersionOf, sightList, sightObject } from './sighting.js'
 
@@ -39,10 +40,7 @@ export async function readFresh(
   for (let contradictions = 0; contradictions < maximumContradictions; contradictions++) {
     const answer = await client.get(objectPath(reference), {}, options)
     if (answer.status === 200) return sightObject(reference, answer.body)
-    // Only the API server's own word is absence: a proxy's 404 is not.
-    if (answer.status !== 404 || field(answer.body, 'reason') !== 'NotFound') {
-      throw refusedRequest(reference, 'get', answer)
-    }
+    if (!isAbsent(answer)) throw refusedRequest(reference, 'get', answer)
     // A 404 does not say as of which version it holds: an empty list does.
     const { sighting } = await readList(client, reference, options)
     if (sighting.observation.state === 'absent') return sighting
