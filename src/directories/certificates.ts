@@ -1,6 +1,6 @@
 /** X.509 certificates and private keys as files hold them. Nothing here throws, and nothing answered holds content. */
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
-import { derLength, looksLikeDer, pemBlocks, type PemBlock } from './pem.js'
+import { derLength, looksLikeDer, pemBlocks, type PemBlock } from '../pem.js'
 
 /** A certificate that parsed, or what is wrong with its block. */
 export type CertificateBlock = { readonly line: number } & (

@@ -1,26 +1,13 @@
-import { randomInt } from 'node:crypto'
 import t from 'tap'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
 import { describeReference, type Observation, type ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
+import { randomFrom, replay, seed } from '../seed.js'
 
-/** HOLDFAST_TEST_SEED replays a run. */
-const seed = Number(process.env.HOLDFAST_TEST_SEED ?? randomInt(2 ** 31))
 const rounds = 5000
 const canary = 'canary-5b1f'
-
-/** A small generator with a seed (mulberry32). */
-function randomFrom(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 const random = randomFrom(seed)
 const below = (limit: number) => Math.floor(random() * limit)
@@ -135,13 +122,13 @@ function requiredFault({ directory, latest, kept }: Case, recorded: readonly str
   return undefined
 }
 
-await t.test(`no rendering climbs, conflicts, or tells content (seed ${seed})`, (t) => {
+await t.test(`no rendering climbs, conflicts, or tells content; ${replay}`, (t) => {
   let ready = 0
   for (let round = 0; round < rounds; round++) {
     const one = anyCase()
     const found = fault(one)
     if (found !== undefined) {
-      t.fail(`seed ${seed}, round ${round}: ${found}`, { found: JSON.stringify(one) })
+      t.fail(`round ${round}: ${found}`, { found: JSON.stringify(one) })
       break
     }
     if (render(one.directory, lookup(one.latest), lookup(one.kept)).ready) ready++

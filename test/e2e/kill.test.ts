@@ -7,7 +7,7 @@ import { Cluster } from './cluster.js'
 import { leftovers, readTree } from './disk.js'
 import type { Namespace } from './namespace.js'
 import { Node } from './node.js'
-import { randomNumbers, seed } from './random.js'
+import { randomFrom, replay, seed } from '../seed.js'
 import { until } from './until.js'
 
 t.setTimeout(240_000)
@@ -45,8 +45,8 @@ function versionOf(path: string): number {
   return Number([...versions][0])
 }
 
-await t.test(`killed ${lives} times; replay with HOLDFAST_E2E_SEED=${seed}`, async (t) => {
-  const random = randomNumbers(seed)
+await t.test(`killed ${lives} times; ${replay}`, async (t) => {
+  const random = randomFrom(seed)
   const namespace = await cluster.namespace()
   const node = await Node.create(t, namespace, {
     allowed: { secrets: ['stream'] },

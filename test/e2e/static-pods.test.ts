@@ -11,6 +11,7 @@ import { tell } from '../../src/static-pods/events.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
 import { settle, settleTiming } from '../../src/static-pods/settle.js'
 import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
+import { randomFrom, replay, seed } from '../seed.js'
 import { begin, ended, run, type Ended } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
 import { Cluster } from './cluster.js'
@@ -420,10 +421,8 @@ await t.test('another process holds the manifest lock: exit 75 at the deadline, 
 
 await t.test('ended at random instants by SIGKILL: the manifest is whole, and so is what it names', async (t) => {
   const site = await Site.create(1)
-  const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 100_000)
-  t.comment(`HOLDFAST_SEED=${seed}`)
-  let state = seed
-  const random = () => (state = (state * 48_271 + 11) % 2_147_483_647) / 2_147_483_647
+  const random = randomFrom(seed)
+  t.comment(replay)
   const began = performance.now()
   t.equal((await site.install(1)).code, 0)
   const usual = performance.now() - began

@@ -2,7 +2,7 @@ import t from 'tap'
 import { compareResourceVersions } from '../../src/objects/resource-version.js'
 import { StoredObject, type Sighting } from '../../src/objects/stored-object.js'
 import type { KubernetesObject } from '../../src/objects/types.js'
-import { seededRandom } from './random.js'
+import { randomFrom, replay, seed } from '../seed.js'
 import { Recorder, reference } from './recorder.js'
 
 const cert = reference('serving-cert')
@@ -105,8 +105,8 @@ void t.test('a confirmation that is as new as what is known is no rewind', (t) =
 })
 
 void t.test('any order of sightings, out of any number of lagging caches', (t) => {
-  const { random, seed } = seededRandom()
-  t.comment(`SEED=${seed} replays this`)
+  const random = randomFrom(seed)
+  t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)
   for (let run = 0; run < 300; run++) {
     // One true history: at each revision, the object is there, as last written, or it is not.

@@ -1,24 +1,26 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { pemBlocks, type PemBlock } from '../../pem.js'
 
 /**
  * Checks of PEM text before it goes to TLS, where the same fault would be an OpenSSL code without a place. Each
  * returns what is wrong, in words that quote nothing, or undefined.
  */
 
-const CERTIFICATE = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]*-----END (?:TRUSTED )?CERTIFICATE-----/g
-
 export function certificateFault(pem: string): string | undefined {
-  const blocks = pem.match(CERTIFICATE)
-  if (!blocks) return 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'
+  const blocks = certificatesOf(pem)
+  if (blocks.length === 0) return 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'
   const broken = blocks.findIndex((block) => parse(block) === undefined)
-  return broken === -1 ? undefined : `certificate ${broken + 1} of ${blocks.length} cannot be parsed`
+  const fault = blocks[broken]?.fault
+  if (broken === -1) return undefined
+  return `certificate ${broken + 1} of ${blocks.length} cannot be parsed${fault === undefined ? '' : `: ${fault}`}`
 }
 
 export function privateKeyFault(pem: string): string | undefined {
-  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) {
-    return 'holds no private key in PEM form (-----BEGIN … PRIVATE KEY-----)'
+  const key = pemBlocks(Buffer.from(pem)).find(({ label }) => /^(?:.* )?PRIVATE KEY$/.test(label))
+  if (key === undefined) return 'holds no private key in PEM form (-----BEGIN … PRIVATE KEY-----)'
+  if (key.encrypted || key.label === 'ENCRYPTED PRIVATE KEY') {
+    return 'the private key is encrypted; give it without a passphrase'
   }
-  if (/ENCRYPTED/.test(pem)) return 'the private key is encrypted; give it without a passphrase'
   try {
     createPrivateKey(pem)
     return undefined
@@ -40,13 +42,17 @@ export function notAfter(certificatePem: string): Date | undefined {
 }
 
 function firstCertificate(pem: string): X509Certificate | undefined {
-  const block = pem.match(CERTIFICATE)?.[0]
-  return block === undefined ? undefined : parse(block)
+  const [block] = certificatesOf(pem)
+  return block && parse(block)
 }
 
-function parse(block: string): X509Certificate | undefined {
+function certificatesOf(pem: string): PemBlock[] {
+  return pemBlocks(Buffer.from(pem)).filter(({ label }) => label === 'CERTIFICATE' || label === 'TRUSTED CERTIFICATE')
+}
+
+function parse({ der }: PemBlock): X509Certificate | undefined {
   try {
-    return new X509Certificate(block)
+    return der && new X509Certificate(der)
   } catch {
     return undefined
   }

@@ -9,13 +9,13 @@ import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { Disk } from '../../../src/static-pods/disk.js'
 import { failure, intercepted, Killed } from '../../durable/intercepted.js'
+import { replay, seed } from '../../seed.js'
 import { CrashNode } from './node.js'
 
 const all = process.env.HOLDFAST_CRASH_ALL === '1'
 // Every call takes ten minutes and more where the machine has other work.
 t.setTimeout(all ? 0 : 600_000)
-const seed = Number(process.env.HOLDFAST_SEED ?? Date.now() % 1000)
-t.comment(`HOLDFAST_SEED=${seed}`)
+t.comment(replay)
 
 const node = new CrashNode()
 t.teardown(() => node.remove())

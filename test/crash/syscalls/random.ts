@@ -10,8 +10,7 @@ export function randomFrom(seed: number): (below: number) => number {
   }
 }
 
-/** HOLDFAST_SEED, or a new one: printed by every test that uses it. */
-export const seed = Number(process.env['HOLDFAST_SEED'] ?? Date.now() % 1_000_000)
+export { seed } from '../../seed.js'
 
 /** The same items in another order. */
 export function shuffled<T>(items: readonly T[], random: (below: number) => number): T[] {

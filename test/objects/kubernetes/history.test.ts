@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { seededRandom } from '../random.js'
+import { randomFrom, replay, seed } from '../../seed.js'
 import { contentOf, reference } from '../recorder.js'
 import { json, type Reply } from './api-server.js'
 import { startWatching } from './watching.js'
@@ -218,8 +218,8 @@ void t.test('a fresh read that fails decides nothing', async (t) => {
 })
 
 void t.test('whatever a lagging server shows, what is told never goes backwards', async (t) => {
-  const { random, seed } = seededRandom()
-  t.comment(`SEED=${seed} replays this`)
+  const random = randomFrom(seed)
+  t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)
   const { cluster, recorder, source } = await startWatching(t, {
     firstDelay: 2,

@@ -1,0 +1,122 @@
+/** PEM text taken apart: what is made is read again, what is cut is told, and what passes here passes in OpenSSL. */
+import { X509Certificate } from 'node:crypto'
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { certificateBlocks } from '../src/directories/certificates.js'
+import { looksLikeDer, pemBlocks } from '../src/pem.js'
+import { makeCertificate, makeKey, toDer } from './directories/make-certificates.js'
+import { holds } from './property.js'
+
+const label = fc.constantFrom('CERTIFICATE', 'PRIVATE KEY', 'EC PRIVATE KEY', 'X509 CRL', 'A')
+const block = fc.record({
+  label,
+  der: fc.uint8Array({ minLength: 1, maxLength: 200 }),
+  width: fc.integer({ min: 1, max: 100 }),
+})
+/** A line of what stands around the blocks. */
+const noise = fc
+  .string({ unit: 'binary', maxLength: 30 })
+  .filter((text) => !text.includes('\n') && !text.startsWith('-----BEGIN '))
+const documents = fc.record({
+  parts: fc.array(fc.oneof(block, noise), { maxLength: 6 }),
+  newline: fc.constantFrom('\n', '\r\n'),
+})
+
+type Part = string | { label: string; der: Uint8Array; width: number }
+
+function linesOf(part: Part): string[] {
+  if (typeof part === 'string') return [part]
+  const base64 = Buffer.from(part.der).toString('base64')
+  const body = base64.match(new RegExp(`.{1,${part.width}}`, 'g')) ?? []
+  return [`-----BEGIN ${part.label}-----`, ...body, `-----END ${part.label}-----`]
+}
+
+/** The text, and the blocks that are in it. */
+function written(parts: readonly Part[], newline: string) {
+  const lines: string[] = []
+  const blocks: object[] = []
+  for (const part of parts) {
+    if (typeof part !== 'string') {
+      const der = Buffer.from(part.der)
+      blocks.push({ label: part.label, line: lines.length + 1, encrypted: false, der, fault: undefined })
+    }
+    lines.push(...linesOf(part))
+  }
+  return { text: Buffer.from(lines.map((line) => line + newline).join('')), blocks }
+}
+
+await t.test('blocks between any text, with any line width and line end, are read as they were written', async (t) => {
+  const property = fc.property(documents, ({ parts, newline }) => {
+    const { text, blocks } = written(parts, newline)
+    assert.deepEqual(pemBlocks(text), blocks)
+  })
+  await holds(t, 'round trip', property)
+})
+
+await t.test('a text that is cut anywhere gives its whole blocks, and at most one more, with its fault', async (t) => {
+  const property = fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), ({ parts, newline }, at) => {
+    const { text, blocks } = written(parts, newline)
+    const found = pemBlocks(text.subarray(0, Math.floor(at * text.length)))
+    const sound = found.filter(({ fault }) => fault === undefined)
+    assert.deepEqual(sound, blocks.slice(0, sound.length))
+    assert.ok(found.length - sound.length <= 1)
+    assert.ok(
+      found.slice(0, -1).every(({ fault }) => fault === undefined),
+      'the fault is in the last one',
+    )
+  })
+  await holds(t, 'truncation', property)
+})
+
+await t.test('any text: each block has its bytes or a fault without content, and a line of its own', async (t) => {
+  const canary = 'Q0FOQVJZ'
+  const marks = ['-----BEGIN A-----', '-----END A-----', '-----END B-----', '-----BEGIN A', 'Proc-Type: 4,ENCRYPTED']
+  const bodies = ['', canary, `${canary}=`, `Key: ${canary}`, ` ${canary} `, `${canary}*`]
+  const lines = fc.array(fc.constantFrom(...marks, ...bodies), { maxLength: 12 })
+  const property = fc.property(lines, (lines) => {
+    const found = pemBlocks(Buffer.from(lines.join('\n')))
+    const begun = lines.flatMap((line, index) => (line.startsWith('-----BEGIN ') ? [index + 1] : []))
+    assert.deepEqual(
+      found.map(({ line }) => line),
+      begun,
+      'none is passed over in silence',
+    )
+    for (const { der, fault } of found) {
+      assert.notEqual(der === undefined, fault === undefined)
+      assert.ok(!fault?.includes(canary))
+    }
+  })
+  await holds(t, 'faults', property, { runs: 1000 })
+})
+
+await t.test('a certificate with any byte changed: what passes here, OpenSSL reads as the same', async (t) => {
+  const pem = Buffer.from(makeCertificate(makeKey()))
+  let sound = 0
+  const changed = fc.tuple(fc.nat({ max: pem.length - 1 }), fc.nat({ max: 255 }))
+  const property = fc.property(changed, ([at, byte]) => {
+    const text = Buffer.from(pem)
+    text[at] = byte
+    for (const { certificate } of certificateBlocks(text)) {
+      if (certificate === undefined) continue
+      sound++
+      assert.deepEqual(new X509Certificate(text).raw, certificate.raw)
+    }
+  })
+  await holds(t, 'agreement with OpenSSL', property, { runs: 500 })
+  t.ok(sound > 0, `${sound} were certificates still: the property is about something`)
+})
+
+await t.test('DER is known by the length that its head claims', async (t) => {
+  const der = toDer(makeCertificate(makeKey()))
+  t.ok(looksLikeDer(der))
+  const property = fc.property(
+    fc.integer({ min: 0, max: der.length - 1 }),
+    fc.uint8Array({ minLength: 1 }),
+    (cut, more) => {
+      assert.ok(!looksLikeDer(der.subarray(0, cut)))
+      assert.ok(!looksLikeDer(Buffer.concat([der, more])))
+    },
+  )
+  await holds(t, 'cut or longer, it is not', property)
+})

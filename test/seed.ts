@@ -1,0 +1,27 @@
+/**
+ * The one seed of whatever a test draws: HOLDFAST_SEED, which replays a run, or a new one for each run. A test that draws from it
+ * prints it with `replay`.
+ */
+const given = process.env.HOLDFAST_SEED
+
+if (given !== undefined && !/^\d{1,9}$/.test(given)) {
+  throw new RangeError(`HOLDFAST_SEED must be a whole number of at most nine digits, not ${JSON.stringify(given)}`)
+}
+
+export const replaying = given !== undefined
+
+export const seed = given === undefined ? Math.floor(Math.random() * 1e9) : Number(given)
+
+/** For a test's title or a comment of its output. */
+export const replay = `replay with HOLDFAST_SEED=${seed}`
+
+/** A source of numbers in [0, 1) that the same seed gives again (mulberry32). */
+export function randomFrom(start: number): () => number {
+  let state = start | 0
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
