@@ -90,5 +90,19 @@ export default tseslint.config(
       eqeqeq: 'error',
     },
   },
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'AbortSignal',
+          property: 'timeout',
+          message:
+            'Node 20 loses it at garbage collection once AbortSignal.any has taken it: use Deadline (src/deadline.ts).',
+        },
+      ],
+    },
+  },
   ...importRules,
 )

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { Hook } from '../config/types.js'
+import { Deadline } from '../deadline.js'
 import type { Log } from '../log.js'
 import { failureCode, HookError } from './hook-error.js'
 
@@ -39,13 +40,13 @@ export async function runExec(
   }
   const output = { stdout: count(child.stdout), stderr: count(child.stderr) }
   const ended = ending(child)
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
-  const stopped = stopOnAbort(child, limit)
+  const deadline = new Deadline(timeout, signal)
+  const stopped = stopOnAbort(child, deadline.signal)
   try {
     const result = await ended
     const bytes = { stdoutBytes: output.stdout.bytes, stderrBytes: output.stderr.bytes }
     log.debug({ hook: name, ...bytes, exitCode: result.code, signal: result.signal }, 'hook command ended')
-    if (stopped.happened && !signal.aborted) throw new HookError(name, `not done after ${timeout} ms: ended`)
+    if (deadline.expired && !signal.aborted) throw new HookError(name, `not done after ${timeout} ms: ended`)
     if (result.error !== undefined) throw new HookError(name, `cannot be started: ${result.error}`)
     if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`)
     if (result.code !== 0) {
@@ -54,6 +55,7 @@ export async function runExec(
     }
   } finally {
     stopped.dispose()
+    deadline.dispose()
     child.stdout.destroy()
     child.stderr.destroy()
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { Hook } from '../config/types.js'
+import { Deadline } from '../deadline.js'
 import { failureCode, HookError } from './hook-error.js'
 
 /** Bytes of an answer's body that are read away before the connection is cut. */
@@ -13,15 +14,17 @@ export async function runHttp(
   { name, url, method, timeout }: Extract<Hook, { type: 'http' }>,
   signal: AbortSignal,
 ): Promise<void> {
-  const expired = AbortSignal.timeout(timeout)
-  const limit = AbortSignal.any([signal, expired])
+  const deadline = new Deadline(timeout, signal)
   let status
   try {
-    status = await send(url, { method, signal: limit, agent: false, headers: { 'user-agent': 'holdfast' } })
+    const headers = { 'user-agent': 'holdfast' }
+    status = await send(url, { method, signal: deadline.signal, agent: false, headers })
   } catch (error) {
-    if (expired.aborted) throw new HookError(name, `no answer within ${timeout} ms`)
+    if (deadline.expired) throw new HookError(name, `no answer within ${timeout} ms`)
     // The rest of Node's error names the address and, for TLS, the certificate: its code says enough.
     throw new HookError(name, `no answer: ${failureCode(error)}`)
+  } finally {
+    deadline.dispose()
   }
   if (status >= 200 && status < 300) return
   const redirect = status >= 300 && status < 400 ? ': redirects are not followed' : ''

@@ -2,6 +2,7 @@
  * One revision from the API, as an operator's installer pod does it: settle, read everything, write, tell. The deadline
  * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
  */
+import { Deadline } from '../deadline.js'
 import type { Log } from '../log.js'
 import { Cluster, clusterTiming, type ClusterTiming, type DecodeObject } from './cluster.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
@@ -45,9 +46,9 @@ export interface ApiInstallMeans {
 export async function installFromApi(request: ApiInstallRequest, means: ApiInstallMeans): Promise<InstallResult> {
   const { api, log, timing } = means
   const { namespace, pod, revision } = request.objects
-  const deadline = AbortSignal.timeout(request.timeout)
+  const deadline = new Deadline(request.timeout, means.signal)
   const end = performance.now() + request.timeout
-  const signal = AbortSignal.any([means.signal, deadline])
+  const { signal } = deadline
   const cluster = new Cluster(api, means.decode, log, timing?.cluster ?? clusterTiming)
   const origin = { namespace, pod, instance: means.instance, ownPod: undefined as JsonMap | undefined }
   const say = async (event: InstallEvent): Promise<void> => {
@@ -66,13 +67,15 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
     })
     return result
   } catch (error) {
-    const told = deadline.aborted ? late(error, request.timeout) : error
+    const told = deadline.expired ? late(error, request.timeout) : error
     if (told instanceof Superseded || means.signal.aborted) throw told
     await say({
       ...{ type: 'Warning', reason: 'StaticPodInstallerFailed' },
       note: `Installing revision ${revision}: ${messageOf(told)}`,
     })
     throw told
+  } finally {
+    deadline.dispose()
   }
 }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { Deadline } from '../deadline.js'
 import { InvalidInput, messageOf } from './failure.js'
 import type { Probe, Verdict } from './readiness.js'
 import { codeOf } from './read-file.js'
@@ -23,14 +24,16 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
       } catch (error) {
         return { ready: false, message: `${authority} cannot be read: ${codeOf(error) ?? messageOf(error)}` }
       }
-      const patient = AbortSignal.timeout(patience)
+      const deadline = new Deadline(patience, signal)
       try {
-        const status = await statusOf(url, ca, AbortSignal.any([signal, patient]))
+        const status = await statusOf(url, ca, deadline.signal)
         if (status >= 200 && status < 300) return { ready: true }
         return { ready: false, message: `HTTP ${status}` }
       } catch (error) {
-        if (patient.aborted) return { ready: false, message: `no answer within ${patience / 1000} s` }
+        if (deadline.expired) return { ready: false, message: `no answer within ${patience / 1000} s` }
         return { ready: false, message: codeOf(error) ?? messageOf(error) }
+      } finally {
+        deadline.dispose()
       }
     },
   }

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import type { Hook } from '../../src/config/types.js'
 import { HookError, runHook } from '../../src/directories/hooks.js'
 import { silent, type Log } from '../../src/log.js'
+import { underGarbageCollection } from '../collect-garbage.js'
 import { until } from '../until.js'
 import { makeCertificate, makeKey } from './make-certificates.js'
 
@@ -113,6 +114,11 @@ await t.test('a command that is over its time is ended with all its children', a
     }
     for (const pid of pids) t.ok(await gone(pid))
   }
+})
+
+await t.test('a command that hangs is ended in a process that collects garbage', async (t) => {
+  const hanging = messageOf(exec(['/bin/sleep', '300'], { timeout: 300 }))
+  t.equal(await underGarbageCollection(hanging), 'exec x: not done after 300 ms: ended')
 })
 
 await t.test('a child that holds the output open does not hold the hook', async (t) => {
@@ -296,6 +302,8 @@ await t.test('http', async (t) => {
   t.equal(await messageOf(http(url('reset'))), 'http x: no answer: ECONNRESET')
   t.equal(await messageOf(http(url('silent'), { timeout: 100 })), 'http x: no answer within 100 ms')
   t.equal(await messageOf(http(url('hanging/200'), { timeout: 100 })), 'http x: no answer within 100 ms')
+  const hanging = messageOf(http(url('silent'), { timeout: 300 }))
+  t.equal(await underGarbageCollection(hanging), 'http x: no answer within 300 ms')
   t.equal(await messageOf(http(url('endless/200'))), undefined, 'an endless body is cut')
   const tries = seen.length
   t.equal(await messageOf(http(url('status/500'), { retries: 2 })), 'http x: answered with status 500 (try 3 of 3)')

@@ -20,6 +20,7 @@ import { monitor, type MonitorRequest } from '../../src/static-pods/monitor.js'
 import type { Probe, Verdict } from '../../src/static-pods/readiness.js'
 import { urlProbe } from '../../src/static-pods/probe-url.js'
 import { execProbe } from '../../src/static-pods/probe-exec.js'
+import { underGarbageCollection } from '../collect-garbage.js'
 import { intercepted, Killed } from '../durable/intercepted.js'
 import { begin, ended, run } from './command.js'
 import { modeOf, NodeDisk, podText } from './pods.js'
@@ -261,6 +262,10 @@ await t.test('probes: what a URL and a command say', async (t) => {
   t.same(await execProbe('kill -9 $$', 7).ask(manifest, signal), {
     ready: false,
     message: 'ended by SIGKILL',
+  })
+  t.same(await underGarbageCollection(execProbe('sleep 300', 7, 300).ask(manifest, signal)), {
+    ready: false,
+    message: 'not done after 0.3 s',
   })
 })
 

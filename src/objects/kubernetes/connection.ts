@@ -2,7 +2,7 @@ import { sameAccess, type AccessSnapshot, type ClusterAccess } from './access.js
 import { ConnectionError } from './client.js'
 import type { ApiClient, ApiResponse, ApiStream, RequestOptions } from './client.js'
 import { connectionFault, NotProcessed } from './connection-fault.js'
-import { Deadline, unlessAborted } from './deadline.js'
+import { Deadline, unlessAborted } from '../../deadline.js'
 import { lazyAccess } from './lazy-access.js'
 import { notAfter } from './pem.js'
 import { parseJson, readBody, readLines, refuseEncoding } from './response-body.js'
@@ -87,7 +87,7 @@ class Connection implements ApiClient {
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
     const what = `GET ${path}`
-    const deadline = new Deadline(what, options.timeout, options.signal)
+    const deadline = deadlineOf(what, options)
     const { signal } = deadline
     try {
       const answer = await this.#call({ method: 'GET', path, query, body: undefined, signal })
@@ -121,7 +121,7 @@ class Connection implements ApiClient {
     options: RequestOptions,
   ): Promise<ApiResponse> {
     const what = `${method} ${path}`
-    const deadline = new Deadline(what, options.timeout, options.signal)
+    const deadline = deadlineOf(what, options)
     const { signal } = deadline
     try {
       const answer = await this.#call({ method, path, query, body, signal })
@@ -229,3 +229,7 @@ class Connection implements ApiClient {
 }
 
 async function* noLines(): AsyncGenerator<string> {}
+
+function deadlineOf(what: string, { timeout, signal }: RequestOptions): Deadline {
+  return new Deadline(timeout, signal, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))
+}

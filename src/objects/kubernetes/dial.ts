@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { AccessSnapshot } from './access.js'
 import { ConnectionError } from './client.js'
-import { unlessAborted } from './deadline.js'
+import { unlessAborted } from '../../deadline.js'
 import { addressOf } from './proxy.js'
 import { openTunnel } from './tunnel.js'
 

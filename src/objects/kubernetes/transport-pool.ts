@@ -1,7 +1,7 @@
 import type { AccessSnapshot } from './access.js'
 import { ConnectionError } from './client.js'
 import { connectionFault, NotProcessed } from './connection-fault.js'
-import { unlessAborted } from './deadline.js'
+import { unlessAborted } from '../../deadline.js'
 import { dial } from './dial.js'
 import { openHttp1 } from './http1-transport.js'
 import { openHttp2 } from './http2-transport.js'

@@ -1,29 +1,44 @@
-import { ConnectionError } from './client.js'
+/** The longest time, in milliseconds, that a timer of Node takes; a longer one would fire at once. */
+const longest = 2 ** 31 - 1
 
 /**
- * One signal for a request: it aborts when the caller's signal does, with the caller's reason, or with a
- * ConnectionError 'timeout' after `milliseconds`, unless `met` was called before.
+ * One signal for a piece of work: it aborts when the caller's signal does, with the caller's reason, or with `error()` after
+ * `milliseconds`, unless `met` or `dispose` was called before.
+ *
+ * The timer holds the controller. A signal made by `AbortSignal.any([signal, AbortSignal.timeout(n)])` does not: on Node 20 the
+ * anonymous timeout is lost at the next garbage collection, and the work then hangs for ever.
  */
 export class Deadline {
   readonly #controller = new AbortController()
   readonly #timer: NodeJS.Timeout
   readonly #forward: () => void
+  #expired = false
 
   constructor(
-    what: string,
-    milliseconds: number,
+    readonly milliseconds: number,
     private readonly outer: AbortSignal | undefined,
+    error: () => Error = () => new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
   ) {
     this.#forward = () => this.#controller.abort(outer?.reason)
-    this.#timer = setTimeout(() => {
-      this.#controller.abort(new ConnectionError(`${what}: no answer within ${milliseconds} ms`, 'timeout'))
-    }, milliseconds)
+    this.#timer = setTimeout(
+      () => {
+        if (this.#controller.signal.aborted) return
+        this.#expired = true
+        this.#controller.abort(error())
+      },
+      Math.min(milliseconds, longest),
+    )
     if (outer?.aborted) this.#forward()
     else outer?.addEventListener('abort', this.#forward, { once: true })
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
+  }
+
+  /** The time was over before the caller's signal aborted. */
+  get expired(): boolean {
+    return this.#expired
   }
 
   /** The time limit is kept; the caller's signal still counts. */
