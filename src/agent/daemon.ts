@@ -2,7 +2,7 @@ import { replaceFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
-import { reasonOf } from '../directories/reasons.js'
+import { failureFrom } from '../errors.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
 import { hasRequired } from './directory-state.js'
@@ -48,7 +48,7 @@ export class Daemon {
       write: () => this.#writeStatus(),
       failed: (error) =>
         log.warn(
-          { reason: reasonOf(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed' },
+          { reason: failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed' },
           `the status file cannot be written: ${messageOf(error)}`,
         ),
     })

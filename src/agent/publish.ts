@@ -1,5 +1,5 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import { reasonOf } from '../directories/reasons.js'
+import { failureFrom } from '../errors.js'
 import { DurableWriteError, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
 import type { Rendering } from '../directories/types.js'
@@ -122,7 +122,7 @@ function attemptFrom(
 
 /** What an error makes of an attempt. */
 export function failure(error: unknown): Attempt {
-  const { reason, terminal } = reasonOf(error)
+  const { reason, terminal } = failureFrom(error)
   const published = error instanceof DurableWriteError && error.published
   return { kind: 'failed', reason, terminal, published, error: asError(error) }
 }

@@ -1,6 +1,7 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { advice as adviceFor } from './advice.js'
-import { codeOf, DurableWriteError, isSystemFailure } from '../durable/errors.js'
+import { codeOf, isSystemError } from '../errors.js'
+import { DurableWriteError } from '../durable/errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
 import { lock } from '../durable/lock.js'
 import { namesFor, type TargetNames } from '../durable/names.js'
@@ -49,7 +50,7 @@ export async function checkDirectory(
     return await new DirectoryCheck(configuration, context, scope, place).run()
   } catch (error) {
     const ownership = { path, target: undefined, overridesParent: false }
-    const verdict = isSystemFailure(error) && !(error instanceof DurableWriteError)
+    const verdict = isSystemError(error) && !(error instanceof DurableWriteError)
     return {
       verdicts: [verdict ? fault('path', error.message, adviceFor(error.code)) : faultOf('path', error)],
       ownership,

@@ -1,4 +1,4 @@
-import { codeOf, failureOf, toError } from '../durable/errors.js'
+import { codeOf, failureOf, toError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import type { TargetNames } from '../durable/names.js'
 

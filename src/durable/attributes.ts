@@ -1,5 +1,5 @@
 import { type BigIntStats, constants, lstat } from 'node:fs'
-import { isSystemFailure } from './errors.js'
+import { isSystemError } from '../errors.js'
 import type { Attributes, EntryType } from './file-system.js'
 import { call } from './node-calls.js'
 
@@ -11,7 +11,7 @@ export async function lookAt(
   try {
     return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
   } catch (error) {
-    if (isSystemFailure(error) && error.code === 'ENOENT') return undefined
+    if (isSystemError(error) && error.code === 'ENOENT') return undefined
     throw error
   }
 }

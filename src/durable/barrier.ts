@@ -1,4 +1,4 @@
-import { codeOf, toError } from './errors.js'
+import { codeOf, toError } from '../errors.js'
 import type { Descriptor, FileSystem, Outcomes } from './file-system.js'
 import type { Scope } from './scope.js'
 

@@ -1,5 +1,6 @@
 import { barrier, type StagedFiles } from './barrier.js'
-import { codeOf, failureOf, foreign, unfit } from './errors.js'
+import { codeOf, failureOf } from '../errors.js'
+import { foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
 import { type Current, TargetPublication } from './publication.js'
@@ -68,11 +69,12 @@ export class DirectoryPublication extends TargetPublication {
   /** A target whose consumers go through `..data` would lose them with an exchange. */
   #refuseOtherForm(tree: Tree): void {
     if (!tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink')) return
-    throw unfit(
-      `${this.path} was published with publish: symlink; nothing was changed; changing the form would break those who mount ` +
-        `it: keep publish: symlink, or remove the directory first`,
-      { code: 'EEXIST', syscall: 'lstat', path: this.path },
-    )
+    throw unfit(`${this.path} was published with publish: symlink`, {
+      code: 'EEXIST',
+      syscall: 'lstat',
+      path: this.path,
+      advice: 'changing the form would break those who mount it: keep publish: symlink, or remove the directory first',
+    })
   }
 
   protected async isComplete(): Promise<boolean> {
@@ -119,14 +121,12 @@ export class DirectoryPublication extends TargetPublication {
         this.keep = false
       }
     }
-    throw foreign(
-      this.published
-        ? `another program replaced ${this.path} meanwhile; what it put there is ${name} beside it, ` +
-            `${this.#aside} after the next run, and nothing was deleted`
-        : `another program replaced ${this.path} meanwhile; its content was left alone`,
-      this.path,
-      this.published,
-    )
+    throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
+      published: this.published,
+      state: this.published
+        ? `what it put there is ${name} beside it, ${this.#aside} after the next run, and nothing was deleted`
+        : 'its content was left alone',
+    })
   }
 
   /** What the next run calls what is found under the staging name and is somebody else's. */
@@ -142,12 +142,11 @@ export class DirectoryPublication extends TargetPublication {
     const parent = { descriptor: this.directory, type: 'directory', owners: [this] } as const
     const failure = (await barrier(this.fs, [parent])).get(this)
     if (failure === undefined) return
-    throw foreign(
-      `another program replaced ${this.path} meanwhile; its content was put back, but whether that survives a power cut is not ` +
-        `known (${failure.message}); should the new content be there afterwards, then what was put back is ${name} beside ` +
-        `it, ${this.#aside} after the next run; nothing was deleted`,
-      this.path,
-    )
+    throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
+      state:
+        `its content was put back, but whether that survives a power cut is not known (${failure.message}); should the new ` +
+        `content be there afterwards, then what was put back is ${name} beside it, ${this.#aside} after the next run; nothing was deleted`,
+    })
   }
 
   get swapped(): SharedDirectory {

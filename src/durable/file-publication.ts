@@ -39,7 +39,7 @@ export class FilePublication extends TargetPublication {
     if (type === 'file') return
     const code = type === 'symlink' ? 'ELOOP' : type === 'directory' ? 'EISDIR' : 'EINVAL'
     const what = { symlink: 'a symbolic link', directory: 'a directory', other: 'no regular file' }[type]
-    throw unfit(`${path} is ${what}; nothing was changed; name a file`, { code, syscall: 'lstat', path })
+    throw unfit(`${path} is ${what}`, { code, syscall: 'lstat', path, advice: 'name a file' })
   }
 
   protected async readCurrent(): Promise<Current | undefined> {

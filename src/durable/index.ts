@@ -6,7 +6,8 @@
  */
 import { completeHook as complete, recordObjects as record } from './append-to-record.js'
 import { DirectoryPublication } from './directory-publication.js'
-import { fault, isSystemFailure } from './errors.js'
+import { isSystemError } from '../errors.js'
+import { wrapError } from './errors.js'
 import { FilePublication } from './file-publication.js'
 import type { FileSystem } from './file-system.js'
 import { readPublication as look } from './inspect.js'
@@ -138,6 +139,6 @@ async function told<T>(target: string, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {
-    throw isSystemFailure(error) ? fault(target, error, false, `could not read ${target}`) : error
+    throw isSystemError(error) ? wrapError(target, error, false, `could not read ${target}`) : error
   }
 }

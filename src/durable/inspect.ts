@@ -1,4 +1,4 @@
-import { codeOf } from './errors.js'
+import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
 import type { StoredRecord } from './record.js'

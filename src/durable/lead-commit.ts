@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { toError } from './errors.js'
+import { toError } from '../errors.js'
 import type { Descriptor, Outcomes } from './file-system.js'
 
 /*

@@ -1,4 +1,5 @@
-import { codeOf, DurableWriteError, toError, unfit } from './errors.js'
+import { codeOf, messageOf } from '../errors.js'
+import { DurableWriteError, unfit } from './errors.js'
 import type { Descriptor } from './file-system.js'
 import type { Scope } from './scope.js'
 
@@ -30,10 +31,12 @@ export async function lock(scope: Scope, request: LockRequest): Promise<() => vo
     const file = await scope.keep(open(scope, request))
     const { type, uid } = await scope.fs.attributes(file)
     if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
-      throw unfit(
-        `the lock ${request.name} beside ${request.target} is not a file of root or of this user; nothing was changed; remove it`,
-        { code: 'EPERM', syscall: 'fstat', path: request.target },
-      )
+      throw unfit(`the lock ${request.name} beside ${request.target} is not a file of root or of this user`, {
+        code: 'EPERM',
+        syscall: 'fstat',
+        path: request.target,
+        advice: 'remove it',
+      })
     }
     const deadline = performance.now() + request.timeout
     while (!scope.fs.tryLock(file)) {
@@ -55,18 +58,26 @@ async function open({ fs }: Scope, { parent, name, target }: LockRequest): Promi
   } catch (error) {
     const owned = codeOf(error) === 'EACCES' && (await fs.look(parent, name).catch(() => undefined))
     if (!owned) throw error
-    throw new DurableWriteError(
-      `could not lock ${target}: ${toError(error).message}; ${target} is unchanged; the lock file belongs to user ${owned.uid}: publish here as that user, or remove it while nobody publishes here`,
-      { code: 'EACCES', syscall: 'open', path: target, cause: error },
-    )
+    throw new DurableWriteError(`could not lock ${target}: ${messageOf(error)}`, {
+      code: 'EACCES',
+      syscall: 'open',
+      path: target,
+      state: `${target} is unchanged`,
+      advice: `the lock file belongs to user ${owned.uid}: publish here as that user, or remove it while nobody publishes here`,
+      cause: error,
+    })
   }
 }
 
 function busy(target: string): DurableWriteError {
-  return new DurableWriteError(
-    `another process is publishing ${target} and holds its lock; nothing was changed; try again when it is done`,
-    { code: 'EAGAIN', syscall: 'flock', path: target, published: false, reason: 'Busy' },
-  )
+  return new DurableWriteError(`another process is publishing ${target} and holds its lock`, {
+    code: 'EAGAIN',
+    syscall: 'flock',
+    path: target,
+    reason: 'Busy',
+    state: 'nothing was changed',
+    advice: 'try again when it is done',
+  })
 }
 
 async function enqueue(identity: string): Promise<() => void> {

@@ -1,5 +1,5 @@
 import * as native from '../../native/index.js'
-import { isSystemFailure, toError } from './errors.js'
+import { isSystemError, toError } from '../errors.js'
 
 /*
  * node:fs's calls on libuv's threads, by their callbacks: `fs.promises` costs half as much again for each call, and a batch
@@ -39,7 +39,7 @@ export async function told<T>(path: () => string, calling: Promise<T>): Promise<
 
 /** A failure with the path that a person knows. */
 export function tell(path: string, error: unknown): Error {
-  if (!isSystemFailure(error)) return toError(error)
+  if (!isSystemError(error)) return toError(error)
   // libuv has no name for EDQUOT, EUCLEAN and some more.
   const { errno } = error as NodeJS.ErrnoException
   if (error.code.startsWith('Unknown') && errno !== undefined) error.code = native.errnoName(Math.abs(errno))

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { constants } from 'node:fs'
 import * as native from '../../native/index.js'
 import { lookAt, toAttributes } from './attributes.js'
-import { isSystemFailure } from './errors.js'
+import { isSystemError } from '../errors.js'
 import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from './file-system.js'
 import { pathInside } from './file-names.js'
 import { behindLeadingCommit } from './lead-commit.js'
@@ -61,7 +61,7 @@ export class NodeFileSystem implements FileSystem {
     try {
       return await this.#open(parent, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
     } catch (error) {
-      if (!isSystemFailure(error) || error.code !== 'ENOENT') throw error
+      if (!isSystemError(error) || error.code !== 'ENOENT') throw error
     }
     return this.#open(parent, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
   }

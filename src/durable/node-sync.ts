@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 import * as native from '../../native/index.js'
-import { isSystemFailure, toError } from './errors.js'
+import { isSystemError, toError } from '../errors.js'
 import type { Descriptor, Outcomes } from './file-system.js'
 
 const fsync = promisify(fs.fsync)
@@ -37,7 +37,7 @@ export async function syncAll(descriptors: readonly Descriptor[]): Promise<Outco
 async function retryInvalid(descriptors: readonly Descriptor[], outcomes: Outcomes): Promise<Outcomes> {
   return Promise.all(
     outcomes.map(async (outcome, index) => {
-      const invalid = isSystemFailure(outcome) && outcome.syscall === 'io_submit' && outcome.code === 'EINVAL'
+      const invalid = isSystemError(outcome) && outcome.syscall === 'io_submit' && outcome.code === 'EINVAL'
       if (!invalid) return outcome
       const [again] = await syncOnThreads([descriptors[index] ?? -1])
       return again
@@ -67,7 +67,7 @@ async function outcomesOf(calls: Promise<void>[]): Promise<Outcomes> {
     if (outcome.status === 'fulfilled') return undefined
     const error = toError(outcome.reason)
     // A file system without write-out (ESPIPE, ENOSYS under seccomp) has refused the hint, not failed to write.
-    const harmless = isSystemFailure(error) && error.syscall === 'sync_file_range' && hintless.has(error.code)
+    const harmless = isSystemError(error) && error.syscall === 'sync_file_range' && hintless.has(error.code)
     return harmless ? undefined : error
   })
 }

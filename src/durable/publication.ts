@@ -1,7 +1,7 @@
 import { silent, type Log } from '../log.js'
 import { attempt } from './attempt.js'
 import type { StagedFiles } from './barrier.js'
-import { type DurableWriteError, fault, foreign } from './errors.js'
+import { type DurableWriteError, wrapError, foreign } from './errors.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
@@ -255,7 +255,7 @@ export abstract class TargetPublication {
   }
 
   fault(error: unknown, doing: string): DurableWriteError {
-    return fault(this.path, error, this.published, `${doing} ${this.path}`)
+    return wrapError(this.path, error, this.published, `${doing} ${this.path}`)
   }
 
   /**
@@ -270,7 +270,9 @@ export abstract class TargetPublication {
     this.published = visible
     if (visible) return tookOut
     if (failure !== undefined) throw renameFault(this.path, this.site.mount, mode, failure)
-    throw foreign(`another program replaced ${this.path} in the same instant; its content was left alone`, this.path)
+    throw foreign(`another program replaced ${this.path} in the same instant`, this.path, {
+      state: 'its content was left alone',
+    })
   }
 
   protected readonly blind = (error: unknown): void => {

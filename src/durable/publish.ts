@@ -1,5 +1,5 @@
 import { barrier, closeSynced, StagedFiles } from './barrier.js'
-import { DurableWriteError, toError } from './errors.js'
+import { DurableWriteError, internalError } from './errors.js'
 import { inParallel } from './parallel.js'
 import { Parents } from './parents.js'
 import type { TargetPublication } from './publication.js'
@@ -142,7 +142,8 @@ function refuseSame(inOrder: readonly TargetPublication[]): void {
 }
 
 function abandoned(path: string): DurableWriteError {
-  return new DurableWriteError(`publishing ${path} was given up on request; it is unchanged`, {
+  return new DurableWriteError(`publishing ${path} was given up on request`, {
+    state: 'it is unchanged',
     code: 'ECANCELED',
     syscall: 'renameat2',
     path,
@@ -154,14 +155,7 @@ function faultOf(publication: TargetPublication, error: unknown, doing: string):
   try {
     return publication.fault(error, doing)
   } catch (defect) {
-    const { path, published } = publication
-    return new DurableWriteError(`${doing} ${path}: a fault of holdfast: ${toError(defect).message}`, {
-      code: 'ENOTRECOVERABLE',
-      syscall: 'none',
-      path,
-      published,
-      cause: defect,
-    })
+    return internalError(publication.path, defect, publication.published, doing)
   }
 }
 

@@ -1,4 +1,4 @@
-import { codeOf } from './errors.js'
+import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration } from './generation.js'
 import { readWhole } from './read-whole.js'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { codeOf } from './errors.js'
+import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { recordPattern, type TargetNames } from './names.js'
 import { readWhole } from './read-whole.js'

@@ -141,11 +141,12 @@ async function refuseOneInode(request: RecoveryRequest, staging: readonly string
   for (const random of staging) {
     const entry = await fs.look(parent, names.staging(random))
     if (target?.type === 'directory' && entry?.inode === target.inode && entry.device === target.device) {
-      throw unfit(
-        `${path} and ${names.staging(random)} beside it are one directory: the file system is damaged; nothing was ` +
-          `changed; unmount it and run fsck`,
-        { code: 'EUCLEAN', syscall: 'lstat', path },
-      )
+      throw unfit(`${path} and ${names.staging(random)} beside it are one directory: the file system is damaged`, {
+        code: 'EUCLEAN',
+        syscall: 'lstat',
+        path,
+        advice: 'unmount it and run fsck',
+      })
     }
   }
 }

@@ -11,14 +11,17 @@ import type { Tree } from './tree.js'
 /** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
 export function refuseOtherThanDirectory(path: string, found: Attributes): void {
   if (found.type === 'symlink') {
-    throw unfit(
-      `${path} is a symbolic link, which would be replaced itself; nothing was changed; name the directory that it leads to`,
-      { code: 'ELOOP', syscall: 'lstat', path },
-    )
+    throw unfit(`${path} is a symbolic link, which would be replaced itself`, {
+      code: 'ELOOP',
+      syscall: 'lstat',
+      path,
+      advice: 'name the directory that it leads to',
+    })
   }
   if (found.type !== 'directory') {
-    throw unfit(`${path} is not a directory; nothing was changed; name a directory, or remove what is there`, {
+    throw unfit(`${path} is not a directory`, {
       code: 'ENOTDIR',
+      advice: 'name a directory, or remove what is there',
       syscall: 'lstat',
       path,
     })
@@ -34,27 +37,32 @@ export async function refuseOtherMount(
   parentDevice: number,
 ): Promise<void> {
   if ((await fs.mount(opened)).id !== parentMount) {
-    throw unfit(
-      `${path} is a mount point; nothing was changed; name a directory inside it, or mount its parent instead`,
-      { code: 'EBUSY', syscall: 'lstat', path },
-    )
+    throw unfit(`${path} is a mount point`, {
+      code: 'EBUSY',
+      syscall: 'lstat',
+      path,
+      advice: 'name a directory inside it, or mount its parent instead',
+    })
   }
   if ((await fs.attributes(opened)).device !== parentDevice) {
-    throw unfit(
-      `${path} is on another device than its parent (a btrfs subvolume); nothing was changed; name a directory inside it`,
-      { code: 'EXDEV', syscall: 'lstat', path },
-    )
+    throw unfit(`${path} is on another device than its parent (a btrfs subvolume)`, {
+      code: 'EXDEV',
+      syscall: 'lstat',
+      path,
+      advice: 'name a directory inside it',
+    })
   }
 }
 
 /** A target that was published in another form than is asked for now. */
 export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Recovery): void {
   if (newest === undefined || newest.kind === kind || !exists) return
-  throw unfit(
-    `${path} was published in the form "${newest.kind}", and "${kind}" is asked for; nothing was changed; another ` +
-      `form would break those who read it: keep the form, or remove ${path} first`,
-    { code: 'EEXIST', syscall: 'lstat', path },
-  )
+  throw unfit(`${path} was published in the form "${newest.kind}", and "${kind}" is asked for`, {
+    code: 'EEXIST',
+    syscall: 'lstat',
+    path,
+    advice: `another form would break those who read it: keep the form, or remove ${path} first`,
+  })
 }
 
 /** A non-empty directory that this program did not publish is somebody's: it is replaced only by more of the same. */
@@ -64,9 +72,8 @@ export function refuseForeign(path: string, wanted: Tree, { tree, recorded }: Re
   const strangers = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
   if (strangers.length === 0) return
   const some = strangers.slice(0, 3).join(', ') + (strangers.length > 3 ? ', …' : '')
-  throw foreign(
-    `${path} was not published by holdfast and holds what the new content does not (${some}); it was left alone; ` +
-      `set adopt: true to replace it, or move it away`,
-    path,
-  )
+  throw foreign(`${path} was not published by holdfast and holds what the new content does not (${some})`, path, {
+    state: 'it was left alone',
+    advice: 'set adopt: true to replace it, or move it away',
+  })
 }

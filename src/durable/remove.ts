@@ -1,4 +1,4 @@
-import { codeOf, failureOf } from './errors.js'
+import { codeOf, failureOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 
 /** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */

@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path'
-import { codeOf, unfit } from './errors.js'
+import { codeOf } from '../errors.js'
+import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { Scope } from './scope.js'
 
@@ -45,10 +46,12 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
       return { ...(await resolve(scope, `${await followTrusted(fs, asked, target)}/${name}`)), target }
     }
     if (opened.code !== 'ENOENT') {
-      throw unfit(`${path} is not a directory; ${target} is unchanged; name a target below directories only`, {
+      throw unfit(`${path} is not a directory`, {
         code: opened.code,
         syscall: 'openat2',
         path,
+        state: `${target} is unchanged`,
+        advice: 'name a target below directories only',
       })
     }
     missing.unshift(basename(path))
@@ -56,10 +59,13 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
 }
 
 function changed(target: string, path: string): Error {
-  return unfit(
-    `${path} became a symbolic link while it was resolved; ${target} is unchanged; somebody else changes these directories`,
-    { code: 'ELOOP', syscall: 'openat2', path },
-  )
+  return unfit(`${path} became a symbolic link while it was resolved`, {
+    code: 'ELOOP',
+    syscall: 'openat2',
+    path,
+    state: `${target} is unchanged`,
+    advice: 'somebody else changes these directories',
+  })
 }
 
 async function tryOpen(
@@ -99,8 +105,14 @@ async function followTrusted(fs: FileSystem, path: string, target: string): Prom
     if (links > maximumLinks || holder === undefined || !isTrusted(fs, entry, holder)) {
       throw unfit(
         `${next} is a symbolic link that is not followed: link and directory must belong to root (or to this user), ` +
-          `and the directory must not be writable by the world; ${target} is unchanged; name the real path`,
-        { code: 'ELOOP', syscall: 'openat2', path: next },
+          `and the directory must not be writable by the world`,
+        {
+          code: 'ELOOP',
+          syscall: 'openat2',
+          path: next,
+          state: `${target} is unchanged`,
+          advice: 'name the real path',
+        },
       )
     }
     const text = await fs.readLinkPath(next)
@@ -136,9 +148,8 @@ export async function openParent(scope: Scope, place: Place): Promise<Parent> {
   const attributes = await fs.attributes(directory)
   if ((attributes.mode & 0o1002) === 0o002) {
     throw unfit(
-      `${place.realParent} is writable by everybody and not sticky, so that anybody could replace ${place.target}; ` +
-        `nothing was changed; chmod o-w ${place.realParent}`,
-      { code: 'EPERM', syscall: 'fstat', path: place.realParent },
+      `${place.realParent} is writable by everybody and not sticky, so that anybody could replace ${place.target}`,
+      { code: 'EPERM', syscall: 'fstat', path: place.realParent, advice: `chmod o-w ${place.realParent}` },
     )
   }
   return { directory, attributes }

@@ -46,8 +46,13 @@ export class Site {
     if (requireProven && !this.#mount.proven) {
       throw unfit(
         `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs, btrfs, ` +
-          `with barriers on); nothing was changed; choose another file system, or do without requireProven`,
-        { code: 'ENOTSUP', syscall: 'fstatfs', path: this.path },
+          `with barriers on)`,
+        {
+          code: 'ENOTSUP',
+          syscall: 'fstatfs',
+          path: this.path,
+          advice: 'choose another file system, or do without requireProven',
+        },
       )
     }
     this.#parent = await openParent(this.scope, this.place)

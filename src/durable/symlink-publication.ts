@@ -1,5 +1,6 @@
 import type { StagedFiles } from './barrier.js'
-import { failureOf, foreign, unfit } from './errors.js'
+import { failureOf } from '../errors.js'
+import { foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
   currentGeneration,
@@ -67,11 +68,13 @@ export class SymlinkPublication extends TargetPublication {
     const generation = await currentGeneration(this.fs, this.#target)
     const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
     if (generation === undefined && other && !(await this.#isRecorded())) {
-      throw unfit(
-        `${this.path} exists and was not published with publish: symlink; nothing was changed; changing the form would ` +
-          `break those who read it: keep publish: exchange, or remove the directory first`,
-        { code: 'EEXIST', syscall: 'lstat', path: this.path },
-      )
+      throw unfit(`${this.path} exists and was not published with publish: symlink`, {
+        code: 'EEXIST',
+        syscall: 'lstat',
+        path: this.path,
+        advice:
+          'changing the form would break those who read it: keep publish: exchange, or remove the directory first',
+      })
     }
     const labels = (await this.fs.label(this.#target)) !== undefined
     return { attributes: found, tree: await readGeneration(this.fs, this.#target, labels) }
@@ -133,7 +136,10 @@ export class SymlinkPublication extends TargetPublication {
     const links = await keyLinks(this.fs, target)
     for (const name of this.#names) {
       if (links.has(name) || (await this.fs.look(target, name)) === undefined) continue
-      throw foreign(`${this.path}/${name} is not a link that holdfast made; it was left alone; move it away`, this.path)
+      throw foreign(`${this.path}/${name} is not a link that holdfast made`, this.path, {
+        state: 'it was left alone',
+        advice: 'move it away',
+      })
     }
   }
 
@@ -157,7 +163,9 @@ export class SymlinkPublication extends TargetPublication {
     )
     if (this.published) return
     if (failure !== undefined) throw failure
-    throw foreign(`another program replaced ${this.path}/${dataLink} meanwhile; it was left alone`, this.path)
+    throw foreign(`another program replaced ${this.path}/${dataLink} meanwhile`, this.path, {
+      state: 'it was left alone',
+    })
   }
 
   get swapped(): SharedDirectory {

@@ -1,5 +1,5 @@
 import { basename, dirname, resolve as resolvePath } from 'node:path'
-import { DurableWriteError, fault } from './errors.js'
+import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { namesFor } from './names.js'
 import { NodeFileSystem } from './node-file-system.js'
@@ -19,7 +19,7 @@ export async function syncPath(path: string): Promise<void> {
     const [failure] = await system.sync([opened])
     if (failure) throw failure
   } catch (error) {
-    throw fault(path, error, false, `could not sync ${path}`)
+    throw wrapError(path, error, false, `could not sync ${path}`)
   } finally {
     await scope.closeAll()
   }
@@ -39,8 +39,9 @@ async function place(scope: Scope, path: string): Promise<{ anchor: Descriptor; 
 }
 
 function missing(path: string, syscall = 'openat2'): DurableWriteError {
-  return new DurableWriteError(`${path} does not exist; nothing was changed`, {
+  return new DurableWriteError(`${path} does not exist`, {
     code: 'ENOENT',
+    state: 'nothing was changed',
     syscall,
     path,
   })
@@ -65,7 +66,7 @@ export async function exchange(a: string, b: string): Promise<void> {
     if (failure) throw failure
     await probeJournal(system, second.anchor, namesFor(second.name))
   } catch (error) {
-    throw fault(a, error, published, `could not exchange ${a} and ${b}`)
+    throw wrapError(a, error, published, `could not exchange ${a} and ${b}`)
   } finally {
     await scope.closeAll()
   }
@@ -91,7 +92,7 @@ export async function syncParents(targets: readonly string[]): Promise<void> {
     const [failure] = (await system.sync(parents)).filter((outcome) => outcome !== undefined)
     if (failure) throw failure
   } catch (error) {
-    throw fault(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
+    throw wrapError(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
   } finally {
     await scope.closeAll()
   }

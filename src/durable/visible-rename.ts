@@ -1,4 +1,4 @@
-import { failureOf } from './errors.js'
+import { failureOf } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 
 /** A rename inside one directory that is to make a staged entry visible. */

@@ -3,7 +3,8 @@
  * installation at each of its calls. Failures are DurableWriteErrors, as the durable core has them.
  */
 import { basename, dirname, join } from 'node:path'
-import { DurableWriteError, fault, isSystemFailure } from '../durable/errors.js'
+import { isSystemError } from '../errors.js'
+import { DurableWriteError, wrapError } from '../durable/errors.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import {
   directoryPublication,
@@ -141,8 +142,13 @@ export class Disk {
       }
       const found = await this.fs.look(parent, name)
       if (found !== undefined && found.type !== 'symlink' && found.type !== 'file') {
-        throw new DurableWriteError(`${path} is no symbolic link; it was left alone; move it away`, {
-          ...{ code: 'EEXIST', syscall: 'lstat', path, reason: 'TargetForeign' },
+        throw new DurableWriteError(`${path} is no symbolic link`, {
+          code: 'EEXIST',
+          syscall: 'lstat',
+          path,
+          reason: 'TargetForeign',
+          state: 'it was left alone',
+          advice: 'move it away',
         })
       }
       await this.fs.createLink(parent, staging, text)
@@ -266,5 +272,5 @@ export class Disk {
 }
 
 function told(path: string, error: unknown, published: boolean, doing: string): unknown {
-  return isSystemFailure(error) ? fault(path, error, published, `${doing} ${path}`) : error
+  return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
 }

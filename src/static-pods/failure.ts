@@ -23,10 +23,17 @@ export function messageOf(error: unknown): string {
 /** The same failure, told with what else is to be known of the disk: sentences without their full stops. */
 export function withState(error: unknown, state: readonly string[]): unknown {
   if (state.length === 0) return error
-  const message = [messageOf(error), ...state].join('; ')
-  if (!(error instanceof DurableWriteError)) return new StaticPodError(message, { cause: error })
-  const { code, syscall, path, published, reason, cause } = error
-  return new DurableWriteError(message, { code, syscall, path, published, reason, cause })
+  if (!(error instanceof DurableWriteError)) {
+    return new StaticPodError([messageOf(error), ...state].join('; '), { cause: error })
+  }
+  const { problem, code, syscall, path, published, reason, advice, cause } = error
+  // Last: what is known of the disk ends with what to do about it.
+  const extra = state.join('; ')
+  const parts =
+    advice === undefined
+      ? { state: [error.state, extra].filter(Boolean).join('; ') }
+      : { state: error.state, advice: `${advice}; ${extra}` }
+  return new DurableWriteError(problem, { code, syscall, path, published, reason, cause, ...parts })
 }
 
 /** The first few paths, and how many more. */

@@ -1,4 +1,5 @@
-import { DurableWriteError, fault, isSystemFailure } from '../durable/errors.js'
+import { isSystemError } from '../errors.js'
+import { DurableWriteError, wrapError } from '../durable/errors.js'
 import type { FileSystem } from '../durable/file-system.js'
 import { lock } from '../durable/lock.js'
 import { checkTarget } from '../durable/request.js'
@@ -44,18 +45,25 @@ export async function lockFile(
   } catch (error) {
     await scope.closeAll()
     if (error instanceof DurableWriteError && error.reason === 'Busy') {
-      throw new DurableWriteError(`another process holds the lock ${path}; ${state}; try again when it is done`, {
+      throw new DurableWriteError(`another process holds the lock ${path}`, {
+        state,
+        advice: 'try again when it is done',
         code: error.code,
         syscall: error.syscall,
         path,
         reason: 'Busy',
       })
     }
-    if (isSystemFailure(error) && error.code === 'EISDIR') {
-      throw new DurableWriteError(`the lock ${path} is a directory; ${state}; name a file`, {
-        ...{ code: error.code, syscall: error.syscall, path, cause: error },
+    if (isSystemError(error) && error.code === 'EISDIR') {
+      throw new DurableWriteError(`the lock ${path} is a directory`, {
+        code: error.code,
+        syscall: error.syscall,
+        path,
+        state,
+        advice: 'name a file',
+        cause: error,
       })
     }
-    throw isSystemFailure(error) ? fault(path, error, false, `could not lock ${path}`) : error
+    throw isSystemError(error) ? wrapError(path, error, false, `could not lock ${path}`) : error
   }
 }

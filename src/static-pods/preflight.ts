@@ -111,8 +111,12 @@ async function checkWritable(
     }
     const advice =
       code === 'EROFS' ? 'mount it read-write' : 'run this as a user who may write there, as root on most nodes'
-    throw new DurableWriteError(`${what}; nothing was changed; ${advice}`, {
-      ...{ code, syscall: 'access', path: place },
+    throw new DurableWriteError(what, {
+      code,
+      syscall: 'access',
+      path: place,
+      state: 'nothing was changed',
+      advice,
     })
   }
 }

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import type { Log } from '../log.js'
-import { fault } from '../durable/errors.js'
+import { wrapError } from '../durable/errors.js'
 import type { Descriptor, FileSystem } from '../durable/file-system.js'
 import { namesFor, type TargetNames } from '../durable/names.js'
 import { readAllRecords } from '../durable/record.js'
@@ -115,7 +115,7 @@ async function removeAll(
       await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'noreplace')
       gone.set(staging, line)
     } catch (error) {
-      failures.set(line, fault(line.path, error, false, `could not remove a revision from ${resourceDirectory}`))
+      failures.set(line, wrapError(line.path, error, false, `could not remove a revision from ${resourceDirectory}`))
     }
   }
   // What a predecessor left is removed even where nothing goes now.

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { fault } from '../../src/durable/errors.js'
+import { wrapError } from '../../src/durable/errors.js'
 
 await t.test('which right is missing depends on what was denied', (t) => {
   const say = (syscall: string, path: string) => {
     const error = Object.assign(new Error('denied'), { code: 'EACCES', syscall, path })
-    return fault('/srv/target', error, false, 'could not publish').message
+    return wrapError('/srv/target', error, false, 'could not publish').message
   }
   t.match(say('open', '/srv/.holdfast-0123456789abcdef.lock'), /the right to write here$/)
   t.match(say('open', '/srv/target/tls.key'), /the right to read what is there$/)

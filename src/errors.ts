@@ -1,0 +1,153 @@
+import { reasons, type Reason } from './reasons.js'
+
+/*
+ * What every room knows of an error: its errno, its sentence, and what an errno means for a publication. How each kind of error is
+ * made stays with the room that throws it.
+ */
+
+/** What the errors of Node's fs and of native/ have in common. */
+export interface SystemError {
+  /** errno name: 'ENOSPC', 'EIO', … */
+  code: string
+  syscall: string
+  path?: string
+}
+
+/** Whether a system call failed (Node's fs, or native's SystemError). */
+export function isSystemError(error: unknown): error is SystemError & Error {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+}
+
+/** The errno name of a failed system call; undefined for anything else. */
+export function codeOf(error: unknown): string | undefined {
+  return isSystemError(error) ? error.code : undefined
+}
+
+/** The sentence of whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+/** Whatever was thrown, as an Error. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+/** The error that a call rejects with; undefined where it succeeds. */
+export async function failureOf(call: Promise<unknown>): Promise<Error | undefined> {
+  try {
+    await call
+    return undefined
+  } catch (error) {
+    return toError(error)
+  }
+}
+
+/** The reasons that a publication can fail for, and whether one is terminal: a retry changes nothing, somebody has to act. */
+const terminal = {
+  DurabilityUnknown: false,
+  TargetForeign: true,
+  TargetUnfit: true,
+  NoSpace: false,
+  Busy: false,
+  PublishFailed: false,
+} as const satisfies Partial<Record<Reason, boolean>>
+
+export type FailureReason = keyof typeof terminal
+
+interface ErrnoRule {
+  readonly reason: FailureReason
+  /** What to do, where the call was to write. */
+  readonly advice?: string
+  /** What to do, where the call was to read. */
+  readonly adviceToRead?: string
+}
+
+/**
+ * What each errno means. Terminal are those that the target or its file system answers each time. Whatever ends without a change of
+ * the configuration (a full disk, a file system that is mounted read-write again) is tried again.
+ */
+const byErrno: Readonly<Record<string, ErrnoRule>> = {
+  ENOSPC: { reason: 'NoSpace', advice: 'free space or inodes on this file system' },
+  EDQUOT: { reason: 'NoSpace', advice: 'raise the quota or free space' },
+  EROFS: {
+    reason: 'PublishFailed',
+    advice: 'the file system is read-only: look into the kernel log for an error of the disk, or mount it read-write',
+  },
+  EIO: { reason: 'PublishFailed', advice: 'the disk failed: look into the kernel log' },
+  EACCES: {
+    reason: 'PublishFailed',
+    advice: 'give this user the right to write here',
+    adviceToRead: 'give this user the right to read what is there',
+  },
+  EPERM: {
+    reason: 'PublishFailed',
+    advice: 'check for an immutable flag (lsattr), a missing capability (CHOWN, FOWNER) or a security module',
+  },
+  ENOENT: {
+    reason: 'PublishFailed',
+    advice: 'the directory has gone meanwhile, or its file system takes no new files',
+  },
+  EMFILE: { reason: 'PublishFailed', advice: 'raise the limit of open files (ulimit -n)' },
+  ENFILE: { reason: 'PublishFailed', advice: 'the system is out of file handles: raise fs.file-max' },
+  EXDEV: {
+    reason: 'TargetUnfit',
+    advice:
+      'staging and target must be on one mount, btrfs subvolume and project quota: mount the parent of the target, not the target',
+  },
+  ELOOP: {
+    reason: 'TargetUnfit',
+    advice: 'name the real path: no symbolic link may be part of it, except one that root owns in a directory of root',
+  },
+  EBUSY: { reason: 'TargetUnfit', advice: 'it is a mount point: choose a path below it, or mount its parent' },
+  ENAMETOOLONG: { reason: 'TargetUnfit', advice: 'choose a shorter name' },
+  ENOTDIR: { reason: 'TargetUnfit', advice: 'name a path below directories only' },
+  EISDIR: { reason: 'TargetUnfit', advice: 'remove the directory that has this name, or choose another name' },
+  ENOTEMPTY: { reason: 'TargetForeign', advice: 'another program writes there: stop it, or move its files away' },
+  ENOTSUP: { reason: 'TargetUnfit', advice: 'put the target on ext4, xfs or btrfs' },
+  EOPNOTSUPP: { reason: 'TargetUnfit', advice: 'put the target on ext4, xfs or btrfs' },
+  ENOSYS: {
+    reason: 'TargetUnfit',
+    advice: 'allow this system call in the seccomp profile, or run a kernel that has it',
+  },
+}
+
+function ruleOf(code: string | undefined): ErrnoRule | undefined {
+  return code !== undefined && Object.hasOwn(byErrno, code) ? byErrno[code] : undefined
+}
+
+/** What to do about a system call that failed with this errno; undefined where nothing is known. */
+export function adviceFor(code: string, access: 'read' | 'write' = 'write'): string | undefined {
+  const rule = ruleOf(code)
+  return access === 'read' ? (rule?.adviceToRead ?? rule?.advice) : rule?.advice
+}
+
+/** The reason of a publication that failed with this errno, before anything was visible. */
+export function reasonForErrno(code: string | undefined): FailureReason {
+  return ruleOf(code)?.reason ?? 'PublishFailed'
+}
+
+/** What went wrong with a publication, as conditions and events name it. */
+export interface Failure {
+  readonly reason: FailureReason
+  /** A retry changes nothing: somebody has to act, or to change the configuration. */
+  readonly terminal: boolean
+}
+
+/** The failure that stands behind whatever a publication threw: DurableWriteError, the error of a system call, or anything else. */
+export function failureFrom(error: unknown): Failure {
+  const reason = reasonFrom(error)
+  return { reason, terminal: terminal[reason] }
+}
+
+function reasonFrom(error: unknown): FailureReason {
+  if (!(error instanceof Error)) return 'PublishFailed'
+  const { syscall, published, reason } = error as Error & Partial<Record<'syscall' | 'published' | 'reason', unknown>>
+  // First of all: whoever holds the content visible must not read that nothing happened.
+  if (published === true) return reason === 'TargetForeign' ? reason : 'DurabilityUnknown'
+  const given = reasons.find((known) => known === reason)
+  if (given !== undefined && given in terminal) return given as FailureReason
+  const code = codeOf(error)
+  if (syscall === 'flock' && (code === 'EAGAIN' || code === 'EWOULDBLOCK' || code === 'ETIMEDOUT')) return 'Busy'
+  return reasonForErrno(code)
+}

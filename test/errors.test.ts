@@ -1,0 +1,86 @@
+import t from 'tap'
+import { DurableWriteError, wrapError } from '../src/durable/errors.js'
+import { adviceFor, codeOf, failureFrom, failureOf, messageOf, toError } from '../src/errors.js'
+import { reasons } from '../src/reasons.js'
+
+await t.test('the reason for each failure', (t) => {
+  const failure = (fields: object) =>
+    Object.assign(new Error('x'), { syscall: 'renameat2', published: false, ...fields })
+  const cases: [unknown, string, boolean][] = [
+    [failure({ code: 'ENOSPC' }), 'NoSpace', false],
+    [failure({ code: 'EDQUOT' }), 'NoSpace', false],
+    [failure({ code: 'EAGAIN', syscall: 'flock' }), 'Busy', false],
+    [failure({ code: 'EAGAIN', syscall: 'read' }), 'PublishFailed', false],
+    [failure({ code: 'EXDEV' }), 'TargetUnfit', true],
+    [failure({ code: 'EBUSY' }), 'TargetUnfit', true],
+    [failure({ code: 'EROFS' }), 'PublishFailed', false],
+    [failure({ code: 'EISDIR' }), 'TargetUnfit', true],
+    [failure({ code: 'ENAMETOOLONG' }), 'TargetUnfit', true],
+    [failure({ code: 'ELOOP' }), 'TargetUnfit', true],
+    [failure({ code: 'ENOTDIR' }), 'TargetUnfit', true],
+    [failure({ code: 'ENOTSUP' }), 'TargetUnfit', true],
+    [failure({ code: 'EOPNOTSUPP' }), 'TargetUnfit', true],
+    [failure({ code: 'ENOSYS' }), 'TargetUnfit', true],
+    [failure({ code: 'ENOTEMPTY' }), 'TargetForeign', true],
+    [failure({ code: 'EEXIST', reason: 'TargetForeign' }), 'TargetForeign', true],
+    [failure({ code: 'EINVAL', reason: 'TargetUnfit' }), 'TargetUnfit', true],
+    [failure({ code: 'EIO', syscall: 'fsync' }), 'PublishFailed', false],
+    [failure({ code: 'EIO', syscall: 'fsync', published: true }), 'DurabilityUnknown', false],
+    [failure({ code: 'ENOSPC', published: true, reason: 'NoSpace' }), 'DurabilityUnknown', false],
+    [failure({ code: 'toString' }), 'PublishFailed', false],
+    [failure({ code: 'EIO', reason: 'NoReason' }), 'PublishFailed', false],
+    [failure({ code: 'EIO', reason: 'Published' }), 'PublishFailed', false],
+    [new TypeError('x'), 'PublishFailed', false],
+    [undefined, 'PublishFailed', false],
+  ]
+  for (const [error, reason, terminal] of cases) {
+    const found = failureFrom(error)
+    t.match(found, { reason, terminal }, JSON.stringify(error))
+    t.ok(reasons.includes(found.reason))
+  }
+  for (const [error, reason] of cases) {
+    const { code, published, reason: given } = (error ?? {}) as { code?: string; published?: boolean; reason?: string }
+    if (code === undefined || code === 'EAGAIN' || given !== undefined) continue
+    const thrown = new DurableWriteError('x', { code, syscall: 'rename', path: '/x', published })
+    t.equal(thrown.reason, reason, `${code}: the error of the core names the same reason`)
+  }
+  const real = new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x', published: true })
+  t.equal(failureFrom(real).reason, 'DurabilityUnknown')
+  t.end()
+})
+
+await t.test('the code, the sentence and the error of whatever was thrown', async (t) => {
+  const failed = Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' })
+  t.equal(codeOf(failed), 'ENOSPC')
+  t.equal(codeOf(new Error('x')), undefined)
+  t.equal(codeOf({ code: 'ENOSPC' }), undefined, 'only errors have one')
+  t.equal(messageOf(failed), 'no room')
+  t.equal(messageOf('no room'), 'no room')
+  t.equal(toError(failed), failed)
+  t.equal(toError(7).message, '7')
+  t.equal(await failureOf(Promise.reject(failed)), failed)
+  t.equal(await failureOf(Promise.resolve(1)), undefined)
+})
+
+await t.test('what to do about an errno', (t) => {
+  t.match(adviceFor('EACCES'), /right to write/)
+  t.match(adviceFor('EACCES', 'read'), /right to read/)
+  t.equal(adviceFor('ENOSPC', 'read'), adviceFor('ENOSPC'))
+  t.equal(adviceFor('toString'), undefined)
+  t.end()
+})
+
+await t.test('the message of a durable write error is made of its fields', (t) => {
+  const cause = Object.assign(new Error('x'), { code: 'ENOSPC', syscall: 'write', path: '/srv/.staging/tls.crt' })
+  const error = wrapError('/srv/certs', cause, false, 'could not stage /srv/certs')
+  t.match(error, {
+    problem: 'could not stage /srv/certs: write /srv/.staging/tls.crt: ENOSPC',
+    state: '/srv/certs is unchanged',
+    advice: 'free space or inodes on this file system',
+    reason: 'NoSpace',
+    published: false,
+  })
+  t.equal(error.message, [error.problem, error.state, error.advice].join('; '))
+  t.equal(new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x' }).message, 'x')
+  t.end()
+})
