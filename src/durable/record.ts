@@ -84,6 +84,8 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   let { objects } = body
   const done = new Set<string>()
   for (const line of rest as Partial<{ settled: true; hook: string; objects: RecordedObject[] }>[]) {
+    // A record again, by whatever mishap: its objects are older than what has been appended to it.
+    if (isBody(line)) continue
     if (line.settled) settled = true
     if (line.hook !== undefined) done.add(line.hook)
     if (line.objects !== undefined) objects = newer(objects, line.objects)
@@ -110,14 +112,26 @@ function newer(objects: readonly RecordedObject[], updates: readonly RecordedObj
   return [...merged.values()]
 }
 
-function wholeLines(text: string): unknown[] {
-  const values: unknown[] = []
+function wholeLines(text: string): object[] {
+  const values: object[] = []
   for (const line of text.split('\n').slice(0, -1)) {
     const json = line.slice(65)
     if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break
-    values.push(JSON.parse(json))
+    const value = parseLine(json)
+    if (value === undefined) break
+    values.push(value)
   }
   return values
+}
+
+/** undefined for what is no JSON object: no line of ours, whatever its checksum. */
+function parseLine(json: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** What is kept beside a target. */
