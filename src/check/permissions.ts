@@ -1,5 +1,5 @@
 import type { ApiClient } from '../objects/kubernetes/client.js'
-import { field, statusMessage } from '../objects/kubernetes/failure.js'
+import { field, statusMessage } from '../objects/kubernetes/api-error.js'
 import type { Permission } from '../objects/permissions.js'
 import type { ApiOptions } from './api.js'
 import { fault, listed, ok, warn, type Verdict } from './findings.js'

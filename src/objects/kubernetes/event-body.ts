@@ -5,7 +5,9 @@ import { nodeEventsNamespace } from '../permissions.js'
 
 /** What an event is about. */
 export interface EventSubject {
-  readonly kind: 'Secret' | 'ConfigMap' | 'Node'
+  /** Default `v1`. */
+  readonly apiVersion?: string
+  readonly kind: string
   /** The empty string for a Node, which is in none. */
   readonly namespace: string
   readonly name: string
@@ -13,17 +15,27 @@ export interface EventSubject {
   readonly uid: string | undefined
 }
 
-/** Something to tell the cluster. Never holds content. */
-export interface EventDraft {
+/** One event, before it has a name and a time. Never holds content. */
+export interface EventDraft<EventReason extends string = Reason> {
   readonly subject: EventSubject
   readonly type: 'Normal' | 'Warning'
-  readonly reason: Reason
+  readonly reason: EventReason
   /** What was tried: `Publish`. */
   readonly action: string
   readonly note: string
 }
 
-export const reportingController = 'holdfast.dev/agent'
+/** Who reports. */
+export interface EventReporter {
+  readonly controller: string
+  /** The node, the host or the pod. */
+  readonly instance: string
+}
+
+/** Where the API server takes events of this namespace. */
+export function eventsPath(namespace: string): string {
+  return `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/events`
+}
 
 /** Bytes. */
 const longestNote = 1024
@@ -35,8 +47,8 @@ export function namespaceOf({ namespace }: EventSubject): string {
   return namespace === '' ? nodeEventsNamespace : namespace
 }
 
-/** A name that no other event has: the subject's, and a random number. */
-export function eventName({ name }: EventSubject): string {
+/** A name that no other event has: that of what the event is about, and a random number. */
+export function eventName(name: string): string {
   const suffix = randomBytes(8).toString('hex')
   return `${name.slice(0, longestName - suffix.length - 1).replace(/[-.]+$/, '')}.${suffix}`
 }
@@ -57,10 +69,10 @@ export function seriesBody({ count, lastAt }: Series): object {
 
 /** `series`: undefined for what has happened once. */
 export function eventBody(
-  { subject, type, reason, action, note }: EventDraft,
+  { subject, type, reason, action, note }: EventDraft<string>,
   name: string,
   firstAt: Date,
-  instance: string,
+  { controller, instance }: EventReporter,
   series: Series | undefined,
 ): object {
   return {
@@ -68,10 +80,16 @@ export function eventBody(
     kind: 'Event',
     metadata: { namespace: namespaceOf(subject), name },
     eventTime: microTime(firstAt),
-    ...{ type, reason, action, note: shortened(note, longestNote) },
-    ...{ reportingController, reportingInstance: shortened(instance, longestInstance) },
+    type,
+    reason,
+    action,
+    note: shortened(note, longestNote),
+    reportingController: controller,
+    reportingInstance: shortened(instance, longestInstance),
     regarding: {
-      ...{ apiVersion: 'v1', kind: subject.kind, name: subject.name },
+      apiVersion: subject.apiVersion ?? 'v1',
+      kind: subject.kind,
+      name: subject.name,
       ...(subject.namespace !== '' && { namespace: subject.namespace }),
       ...(subject.uid !== undefined && { uid: subject.uid }),
     },

@@ -7,12 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.js'
 import { Backoff } from './backoff.js'
 import type { ApiClient, ApiResponse } from './client.js'
-import { eventBody, namespaceOf, seriesBody, type EventDraft } from './event-body.js'
+import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft } from './event-body.js'
 import { EventSeries, type EventRecord, type Instant } from './event-series.js'
-import { statusMessage } from './failure.js'
+import { statusMessage } from './api-error.js'
 
 /** Events that wait at most; of more, the oldest are given up. */
 export const longestQueue = 100
+
+const controller = 'holdfast.dev/agent'
 
 /** Milliseconds. */
 const requestTimeout = 10_000
@@ -167,14 +169,14 @@ export class EventRecorder {
 
   #request(record: EventRecord, namespace: string): Promise<ApiResponse> {
     const { draft, name, firstAt, lastAt, count, told } = record
-    const path = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/events`
+    const path = eventsPath(namespace)
     const options = { timeout: requestTimeout, signal: this.#abort.signal }
     const series = count > 1 ? { count, lastAt } : undefined
     if (told > 0 && series) {
       const body = { series: seriesBody(series) }
       return this.api.send('PATCH', `${path}/${encodeURIComponent(name)}`, body, options)
     }
-    const body = eventBody(draft, name, firstAt, this.options.instance, series)
+    const body = eventBody(draft, name, firstAt, { controller, instance: this.options.instance }, series)
     return this.api.send('POST', path, body, options)
   }
 

@@ -83,7 +83,7 @@ export class EventSeries {
 }
 
 function newRecord(draft: EventDraft, wall: Date): EventRecord {
-  const name = eventName(draft.subject)
+  const name = eventName(draft.subject.name)
   return { draft, name, firstAt: wall, lastAt: wall, count: 0, told: 0, queued: false }
 }
 

@@ -1,7 +1,7 @@
 import type { Log } from '../../log.js'
 import type { StoredObject } from '../stored-object.js'
 import { describeReference } from '../types.js'
-import type { WatchFailure } from './failure.js'
+import type { ApiError } from './api-error.js'
 import type { Recovery } from './recovery.js'
 import type { WatchTiming } from './timing.js'
 
@@ -28,14 +28,14 @@ export class FailureReport {
   }
 
   /** @param first whether it is the first of its kind in a row */
-  tell(failure: WatchFailure, first: boolean): void {
+  tell(failure: ApiError, first: boolean): void {
     const { log, recovery } = this.context
-    const fields = { object: describeReference(this.stored.reference), restart: failure.restart }
+    const fields = { object: describeReference(this.stored.reference), restart: failure.reason }
     const lasting = this.#isLastingDenial(failure)
     // Of a server that is away, one watch speaks for all.
     const news = failure.serverAway ? recovery.failed() : first
     if (this.#isKnown() && !lasting) {
-      const expected = failure.restart === 'expired'
+      const expected = failure.reason === 'expired'
       log[news && !expected ? 'warn' : 'debug'](fields, `${failure.message}; what is known of it stays`)
       return
     }
@@ -52,7 +52,7 @@ export class FailureReport {
     return latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
   }
 
-  #isLastingDenial(failure: WatchFailure): boolean {
+  #isLastingDenial(failure: ApiError): boolean {
     if (!failure.denied) this.#deniedSince = undefined
     else this.#deniedSince ??= performance.now()
     const { denialGrace } = this.context.timing

@@ -2,17 +2,17 @@
 import type { Sighting } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
-import { field, WatchFailure } from './failure.js'
+import { field, ApiError } from './api-error.js'
 
 /**
  * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
- * @throws WatchFailure if it is another object than the one that was asked for
+ * @throws ApiError if it is another object than the one that was asked for
  */
 export function sightObject(reference: ObjectReference, json: unknown): Sighting {
   const metadata = field(json, 'metadata')
   const [name, namespace] = [field(metadata, 'name'), field(metadata, 'namespace')]
   if (name !== reference.name || namespace !== reference.namespace) {
-    throw new WatchFailure(
+    throw new ApiError(
       'protocol',
       `${describeReference(reference)}: the API server answered with another object: does a proxy drop the fieldSelector?`,
     )
@@ -43,13 +43,13 @@ export function sightAbsence(resourceVersion: string | undefined): Sighting {
 
 /**
  * What a list of this one object says.
- * @throws WatchFailure if it is no list
+ * @throws ApiError if it is no list
  */
 export function sightList(reference: ObjectReference, json: unknown): Sighting {
   const items = field(json, 'items')
   // Go prints an empty list as null.
   if (items !== null && !Array.isArray(items)) {
-    throw new WatchFailure('protocol', `${describeReference(reference)}: the API server's answer is no list`)
+    throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is no list`)
   }
   const [item, ...others] = (items ?? []) as unknown[]
   if (item === undefined) return sightAbsence(resourceVersionOf(json))

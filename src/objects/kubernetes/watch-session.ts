@@ -2,7 +2,8 @@
 import { compareResourceVersions } from '../resource-version.js'
 import type { Sighting, StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
-import { field, refusedRequest, statusMessage, WatchFailure } from './failure.js'
+import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
+import { objectTarget } from './requests.js'
 import { resourceVersionOf, sightAbsence, sightObject } from './sighting.js'
 
 /** The annotation of the bookmark that ends the initial events (KEP-3157). */
@@ -40,7 +41,7 @@ export class WatchSession {
     return this.#heard ? this.#position : undefined
   }
 
-  /** @throws WatchFailure for an ERROR event, and for what is no event */
+  /** @throws ApiError for an ERROR event, and for what is no event */
   async take(line: string): Promise<void> {
     const event = parse(line, this.stored.reference)
     const [type, object] = [field(event, 'type'), field(event, 'object')]
@@ -73,7 +74,7 @@ export class WatchSession {
     const version = resourceVersionOf(object)
     if (this.#position !== undefined) {
       if (version !== undefined && isBelow(version, this.#position)) {
-        throw new WatchFailure(
+        throw new ApiError(
           'expired',
           `${describeReference(this.stored.reference)}: the watch went backwards, from ${this.#position} to ${version}`,
         )
@@ -116,22 +117,22 @@ function parse(line: string, reference: ObjectReference): unknown {
   } catch {
     // The parser's own message quotes the line, which holds the object.
     const what = `a line of the watch (${line.length} characters) is not JSON`
-    throw new WatchFailure('protocol', `${describeReference(reference)}: ${what}`)
+    throw new ApiError('protocol', `${describeReference(reference)}: ${what}`)
   }
 }
 
 /** An ERROR event carries a metav1.Status, with the code that an HTTP answer would have had. */
-function errorEvent({ reference }: StoredObject, status: unknown): WatchFailure {
+function errorEvent({ reference }: StoredObject, status: unknown): ApiError {
   const code = field(status, 'code')
   const seconds = field(field(status, 'details'), 'retryAfterSeconds')
   if (typeof code !== 'number') {
     const said = statusMessage(status)
-    return new WatchFailure(
+    return new ApiError(
       'protocol',
       `${describeReference(reference)}: the watch ended in an error${said && `: ${said}`}`,
     )
   }
-  return refusedRequest(reference, 'watch', {
+  return refusedRequest(objectTarget(reference), 'watch', {
     status: code,
     retryAfter: typeof seconds === 'number' ? seconds * 1000 : undefined,
     body: status,

@@ -10,11 +10,11 @@ import type { StoredObject } from '../stored-object.js'
 import { describeReference, type SourceListener } from '../types.js'
 import { Backoff } from './backoff.js'
 import type { ApiClient, ApiStream, RequestOptions } from './client.js'
-import { brokenRequest, refusedRequest, WatchFailure } from './failure.js'
+import { brokenRequest, refusedRequest, ApiError } from './api-error.js'
 import { FailureReport } from './failure-report.js'
 import { readFresh, readList } from './reads.js'
 import type { Recovery } from './recovery.js'
-import { collectionPath, streamingListQuery, watchQuery } from './requests.js'
+import { collectionPath, objectTarget, streamingListQuery, watchQuery } from './requests.js'
 import type { WatchTiming } from './timing.js'
 import { WatchSession } from './watch-session.js'
 
@@ -53,7 +53,7 @@ export class ObjectWatch {
       } catch (error) {
         if (this.#isStopped()) return
         from = undefined
-        await this.#recover(brokenRequest(this.stored.reference, error))
+        await this.#recover(brokenRequest(objectTarget(this.stored.reference), error))
       }
     }
   }
@@ -77,7 +77,7 @@ export class ObjectWatch {
     this.#answered()
     if (this.stored.offer(sighting) === 'stale') this.stored.confirm(await this.#readFresh())
     if (resourceVersion === undefined)
-      throw new WatchFailure('protocol', `${describeReference(this.stored.reference)}: the list has no resourceVersion`)
+      throw new ApiError('protocol', `${describeReference(this.stored.reference)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
   }
 
@@ -94,7 +94,7 @@ export class ObjectWatch {
       this.#listSeparately(`HTTP ${stream.status}`)
       return
     }
-    if (stream.status !== 200) throw refusedRequest(reference, 'watch', stream)
+    if (stream.status !== 200) throw refusedRequest(objectTarget(reference), 'watch', stream)
     this.#answered()
 
     const session = new WatchSession(this.stored, from, () => this.#readFresh(attempt))
@@ -119,7 +119,7 @@ export class ObjectWatch {
     // Timers and clocks differ by a little; ten seconds less than five minutes is not little.
     if (lasted < seconds * 0.95 - 1) {
       const lived = `${lasted.toFixed(1)} s of ${seconds} s`
-      throw new WatchFailure('connection', `${describeReference(reference)}: the server ended the watch after ${lived}`)
+      throw new ApiError('connection', `${describeReference(reference)}: the server ended the watch after ${lived}`)
     }
     listener.watchRestarted('timeout', reference)
     return session.resumeFrom
@@ -151,15 +151,15 @@ export class ObjectWatch {
     return undefined
   }
 
-  async #recover(failure: WatchFailure): Promise<void> {
+  async #recover(failure: ApiError): Promise<void> {
     const { context } = this
-    this.#report.tell(failure, this.#backoff.failures(failure.restart) === 0)
-    context.listener.watchRestarted(failure.restart, this.stored.reference)
+    this.#report.tell(failure, this.#backoff.failures(failure.reason) === 0)
+    context.listener.watchRestarted(failure.reason, this.stored.reference)
     const { retryAfter } = failure.details
-    const again = this.#backoff.failures(failure.restart) > 0
-    let delay = this.#backoff.next(failure.restart)
+    const again = this.#backoff.failures(failure.reason) > 0
+    let delay = this.#backoff.next(failure.reason)
     // What has expired needs a list, and no patience; unless that does not help.
-    if (failure.restart === 'expired' && !again) delay = 0
+    if (failure.reason === 'expired' && !again) delay = 0
     if (retryAfter !== undefined) {
       delay = Math.max(delay, Math.min(retryAfter, context.timing.longestRetryAfter) * (1 + 0.1 * context.random()))
     }
