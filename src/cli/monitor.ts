@@ -32,8 +32,8 @@ ready in time: the manifest of the last known good revision takes its place, or 
 with annotations that say why. Then the monitor removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
 at any instant and started again; the time runs on.
 
-Ready is what --ready-url, --ready-exec and, with --kubeconfig, the mirror pod say: all that are given, but an API server that
-does not answer says nothing.`,
+Ready is what --ready-url, --ready-exec and, with --kubeconfig, the mirror pod say: all that are given. What cannot be asked (no
+right, no program) says nothing; where nothing else is known in time, the revision stays, and the exit code is 1.`,
     )
     .addOption(new Option('--revision <number>', 'the revision to watch').argParser(parseRevisionFlag))
     .addOption(new Option('--target-name <name>', 'kube-apiserver: the pod is NAME-pod').argParser(parseName))
@@ -81,7 +81,7 @@ Examples:
   holdfast monitor --revision 3 --target-name web --resource-dir /var/lib/web --manifests-dir /etc/kubernetes/manifests \\
     --ready-exec '/usr/local/bin/web-check'
 
-Exit codes: 0 ready and recorded, 1 fell back, or nothing to fall back to, 2 wrong usage, 3 written but not known to be durable.`,
+Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness could not be asked, 2 wrong usage, 3 written but not known to be durable.`,
     )
     .action(async (options: MonitorOptions) => {
       const { runMonitor } = await import('./run-monitor.js')

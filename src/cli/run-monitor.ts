@@ -3,9 +3,8 @@ import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import { Disk } from '../static-pods/disk.js'
 import { monitor, type MonitorOutcome, type MonitorRequest } from '../static-pods/monitor.js'
-import { execProbe } from '../static-pods/probe-exec.js'
-import { mirrorPodProbe } from '../static-pods/probe-mirror-pod.js'
-import { checkAuthority, urlProbe } from '../static-pods/probe-url.js'
+import { checkAuthority } from '../static-pods/probe-url.js'
+import { openProbe } from '../static-pods/probes.js'
 import type { Probe } from '../static-pods/readiness.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { interruptible } from './interruptible.js'
@@ -54,8 +53,8 @@ async function openProbes(
 ): Promise<{ probes: Probe[]; api: ApiClient | undefined }> {
   const { readyUrl = [], readyCa, readyExec = [], kubeconfig } = options
   const probes: Probe[] = [
-    ...readyUrl.map((url) => urlProbe(url, readyCa && resolve(readyCa))),
-    ...readyExec.map((command) => execProbe(command, revision)),
+    ...readyUrl.map((url) => openProbe({ kind: 'url', url, authority: readyCa && resolve(readyCa) })),
+    ...readyExec.map((command) => openProbe({ kind: 'exec', command, revision })),
   ]
   if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
     throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
@@ -69,7 +68,8 @@ async function openProbes(
   requireFlags({ '--node-name (or NODE_NAME)': nodeName })
   const { api } = await openApi(options, log)
   const namespace = options.namespace ?? api.defaultNamespace ?? 'default'
-  return { probes: [...probes, mirrorPodProbe(api, nodeName ?? '', revision, namespace)], api }
+  const mirrorPod = openProbe({ kind: 'mirror-pod', api, nodeName: nodeName ?? '', revision, namespace })
+  return { probes: [...probes, mirrorPod], api }
 }
 
 function sentence(outcome: MonitorOutcome): string {
@@ -83,6 +83,8 @@ function sentence(outcome: MonitorOutcome): string {
       return `revision ${revision} did not become ready, and there is none to fall back to (${outcome.message})`
     case 'not-installed':
       return `revision ${revision} is not installed (${outcome.message})`
+    case 'unknown':
+      return `whether revision ${revision} is ready could not be asked, and it stays (${outcome.message})`
     case 'not-recorded':
       return `revision ${revision} is not recorded (${outcome.message})`
   }

@@ -22,7 +22,7 @@ import {
 import { parseManifest, type Manifest } from './manifest.js'
 import { readSmallFile } from './read-file.js'
 import { askAll, type Probe } from './readiness.js'
-import { endWatch, uptime, watchStart } from './watch-start.js'
+import { WatchStart } from './watch-start.js'
 
 /** Milliseconds; tests make them smaller. */
 export interface MonitorTiming {
@@ -55,8 +55,11 @@ export type MonitorOutcome =
       readonly message: string
     }
   | {
-      /** `not-installed`: the manifest is of another revision. `not-recorded`: ready, but its copy on the disk is not whole. */
-      readonly outcome: 'nothing-to-fall-back-to' | 'not-installed' | 'not-recorded'
+      /**
+       * `not-installed`: the manifest is of another revision. `not-recorded`: ready, but its copy on the disk is not intact.
+       * `unknown`: no probe could ask in time; the revision stays.
+       */
+      readonly outcome: 'nothing-to-fall-back-to' | 'not-installed' | 'not-recorded' | 'unknown'
       readonly revision: number
       readonly message: string
     }
@@ -87,11 +90,14 @@ class Watch {
   #inARow = 0
   #said = ''
   readonly #began = performance.now()
+  readonly #start: WatchStart
 
   constructor(
     private readonly request: MonitorRequest,
     private readonly means: Means,
-  ) {}
+  ) {
+    this.#start = new WatchStart(request, request.revision, means.log)
+  }
 
   /** One look, under the manifest lock: undefined while nothing is decided. */
   async look(): Promise<MonitorOutcome | undefined> {
@@ -122,18 +128,21 @@ class Watch {
     // Killed after it was recorded: nothing is left but to go.
     if ((await lastKnownGood(request)) === revision) return this.#ready()
     // The time runs from when this revision became live, however often the monitor is started.
-    const start = await watchStart(request, revision)
-    const verdict = await askAll(request.probes, live, this.means.signal)
+    await this.#start.elapsed()
+    const readiness = await askAll(request.probes, live, this.means.signal)
     this.means.signal.throwIfAborted()
-    if (verdict.ready) {
+    if (readiness.state === 'ready') {
       this.#inARow += 1
       this.#say('ready')
       return this.#inARow >= successes ? this.#ready() : undefined
     }
+    const { state, message } = readiness
     this.#inARow = 0
-    this.#say(verdict.message)
-    const overdue = ((await uptime()) - start) * 1000 >= request.timeout
-    return overdue ? this.#fallBack(verdict.message) : undefined
+    this.#say(message)
+    if ((await this.#start.elapsed()) < request.timeout) return undefined
+    if (state === 'not-ready') return this.#fallBack(message)
+    this.means.log.error({ revision, message }, 'whether it is ready could not be asked in time: the revision stays')
+    return { outcome: 'unknown', revision, message }
   }
 
   /** Another installation is not ours to undo, and one that is to come is not late yet. */
@@ -141,7 +150,7 @@ class Watch {
     const { revision, timeout } = this.request
     this.#inARow = 0
     this.#say(message)
-    await endWatch(this.request)
+    await this.#start.end()
     return performance.now() - this.#began < timeout ? undefined : { outcome: 'not-installed', revision, message }
   }
 
@@ -195,7 +204,7 @@ class Watch {
   }
 
   async #leave(): Promise<void> {
-    await endWatch(this.request)
+    await this.#start.end()
     await this.means.disk.tidy(lastKnownGoodPath(this.request))
     await this.means.disk.tidy(liveManifestPath(this.request))
     if (this.request.keepOwnManifest) return

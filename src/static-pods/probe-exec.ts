@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Deadline } from '../deadline.js'
 import { messageOf } from './failure.js'
-import type { Probe, Verdict } from './readiness.js'
+import type { Probe, ProbeResult } from './readiness.js'
 
 /** Milliseconds for the command; then its whole process group is ended. */
 const defaultTimeout = 10_000
@@ -9,16 +9,19 @@ const defaultTimeout = 10_000
 /** Nothing of our own environment: it may hold tokens. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/' }
 
-/** Runs a command with /bin/sh; exit code 0 is ready. REVISION is in its environment. Its output is not read: it may hold secrets. */
+/**
+ * Runs a command with /bin/sh; exit code 0 is ready, and with 126 or 127 the shell says that it cannot run it (POSIX, Shell Command
+ * Language, 2.8.2). REVISION is in its environment. Its output is not read: it may hold secrets.
+ */
 export function execProbe(command: string, revision: number, timeout = defaultTimeout): Probe {
   return {
     name: 'command',
-    async ask(_, signal): Promise<Verdict> {
+    async ask(_, signal): Promise<ProbeResult> {
       const deadline = new Deadline(timeout, signal)
       try {
         return await run(command, revision, deadline)
       } catch (error) {
-        return { ready: false, message: messageOf(error) }
+        return { state: 'unknown', message: messageOf(error) }
       } finally {
         deadline.dispose()
       }
@@ -26,7 +29,7 @@ export function execProbe(command: string, revision: number, timeout = defaultTi
   }
 }
 
-function run(command: string, revision: number, { signal: limit, milliseconds }: Deadline): Promise<Verdict> {
+function run(command: string, revision: number, { signal: limit, milliseconds }: Deadline): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', command], {
       ...{ cwd: '/', detached: true, stdio: 'ignore' },
@@ -47,9 +50,11 @@ function run(command: string, revision: number, { signal: limit, milliseconds }:
     })
     child.once('exit', (code, signal) => {
       limit.removeEventListener('abort', stop)
-      if (code === 0) resolve({ ready: true })
-      else if (limit.aborted) resolve({ ready: false, message: `not done after ${milliseconds / 1000} s` })
-      else resolve({ ready: false, message: code === null ? `ended by ${signal}` : `exit code ${code}` })
+      if (code === 0) resolve({ state: 'ready' })
+      else if (limit.aborted) resolve({ state: 'not-ready', message: `not done after ${milliseconds / 1000} s` })
+      else if (code === 126 || code === 127)
+        resolve({ state: 'unknown', message: `exit code ${code}: the command cannot be run` })
+      else resolve({ state: 'not-ready', message: code === null ? `ended by ${signal}` : `exit code ${code}` })
     })
   })
 }

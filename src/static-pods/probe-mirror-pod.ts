@@ -1,42 +1,51 @@
 import { isAbsent } from '../objects/kubernetes/absence.js'
-import type { ApiClient } from '../objects/kubernetes/client.js'
+import { ConnectionError, type ApiClient, type ApiResponse } from '../objects/kubernetes/client.js'
 import { messageOf } from './failure.js'
 import { asList, asMap, asText } from './json.js'
-import type { Probe, Verdict } from './readiness.js'
+import type { Probe, ProbeResult } from './readiness.js'
 
 /** Milliseconds. */
 const patience = 5_000
 
 /**
- * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision and Ready. Where the API
- * server does not answer, or does not allow the question, that says nothing: the pod may be the API server itself.
+ * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision and Ready. An API server that cannot
+ * be reached gives no answer: the pod may be that server. One that refuses the question says nothing.
  */
 export function mirrorPodProbe(api: ApiClient, nodeName: string, revision: number, defaultNamespace: string): Probe {
   return {
     name: 'mirror pod',
-    async ask(manifest, signal): Promise<Verdict> {
+    async ask(manifest, signal): Promise<ProbeResult> {
       const namespace = manifest.namespace ?? defaultNamespace
       const name = `${manifest.name}-${nodeName}`
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
       try {
         const answer = await api.get(path, {}, { signal, timeout: patience })
-        const { status, body } = answer
-        if (isAbsent(answer)) return { ready: false, message: `${namespace}/${name} does not exist` }
-        if (status !== 200) return { ready: false, unknown: true, message: `HTTP ${status}` }
-        return verdictOf(body, revision)
+        if (answer.status === 200) return resultOf(answer.body, revision)
+        if (isAbsent(answer)) return { state: 'not-ready', message: `${namespace}/${name} does not exist` }
+        return { state: 'unknown', message: refusal(answer, namespace, name) }
       } catch (error) {
-        return { ready: false, unknown: true, message: messageOf(error) }
+        const unasked = error instanceof ConnectionError && error.reason === 'credentials'
+        return { state: unasked ? 'unknown' : 'no-answer', message: messageOf(error) }
       }
     },
   }
 }
 
-function verdictOf(pod: unknown, revision: number): Verdict {
+function refusal({ status }: ApiResponse, namespace: string, name: string): string {
+  if (status === 401) return 'HTTP 401: the API server does not accept the credentials of the kubeconfig'
+  if (status === 403) {
+    return `HTTP 403: it needs the verb get on the resource pods in namespace ${namespace}, with resourceNames: [${name}]`
+  }
+  return `HTTP ${status}`
+}
+
+function resultOf(pod: unknown, revision: number): ProbeResult {
   const label = asText(asMap(asMap(asMap(pod)?.metadata)?.labels)?.revision)
-  if (label !== String(revision)) return { ready: false, message: `it is of revision ${label ?? 'unknown'} still` }
+  if (label !== String(revision))
+    return { state: 'not-ready', message: `it is of revision ${label ?? 'unknown'} still` }
   const ready = asList(asMap(asMap(pod)?.status)?.conditions)
     .map(asMap)
     .find((condition) => condition?.type === 'Ready')
-  if (ready?.status === 'True') return { ready: true }
-  return { ready: false, message: `not Ready${ready ? ` (${asText(ready.reason) ?? 'no reason'})` : ''}` }
+  if (ready?.status === 'True') return { state: 'ready' }
+  return { state: 'not-ready', message: `not Ready${ready ? ` (${asText(ready.reason) ?? 'no reason'})` : ''}` }
 }

@@ -4,34 +4,37 @@ import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Deadline } from '../deadline.js'
 import { InvalidInput, messageOf } from './failure.js'
-import type { Probe, Verdict } from './readiness.js'
+import type { Probe, ProbeResult } from './readiness.js'
 import { codeOf } from './read-file.js'
 
 /** Milliseconds. */
 const patience = 5_000
 
+/** The monitor may not ask: that says nothing of the pod. */
+const refusals = new Set([401, 403])
+
 /**
- * GETs a URL; 200 to 299 is ready. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the public
+ * GETs a URL; 200 to 299 is ready, 401 and 403 are unknown. `authority`: a PEM file, read at each try, since it may be renewed; undefined: the public
  * authorities that Node knows. Redirects are not followed, and what the server says is not read.
  */
 export function urlProbe(url: URL, authority: string | undefined): Probe {
   return {
     name: `${url.origin}${url.pathname}`,
-    async ask(_, signal): Promise<Verdict> {
+    async ask(_, signal): Promise<ProbeResult> {
       let ca: Buffer | undefined
       try {
         ca = authority === undefined ? undefined : await readFile(authority)
       } catch (error) {
-        return { ready: false, message: `${authority} cannot be read: ${codeOf(error) ?? messageOf(error)}` }
+        return { state: 'unknown', message: `${authority} cannot be read: ${codeOf(error) ?? messageOf(error)}` }
       }
       const deadline = new Deadline(patience, signal)
       try {
         const status = await statusOf(url, ca, deadline.signal)
-        if (status >= 200 && status < 300) return { ready: true }
-        return { ready: false, message: `HTTP ${status}` }
+        if (status >= 200 && status < 300) return { state: 'ready' }
+        return { state: refusals.has(status) ? 'unknown' : 'not-ready', message: `HTTP ${status}` }
       } catch (error) {
-        if (deadline.expired) return { ready: false, message: `no answer within ${patience / 1000} s` }
-        return { ready: false, message: codeOf(error) ?? messageOf(error) }
+        if (deadline.expired) return { state: 'not-ready', message: `no answer within ${patience / 1000} s` }
+        return { state: 'not-ready', message: codeOf(error) ?? messageOf(error) }
       } finally {
         deadline.dispose()
       }

@@ -1,25 +1,35 @@
 import type { Manifest } from './manifest.js'
 
-/** What one probe says. `unknown`: it could not ask, and leaves the verdict to the others. */
-export type Verdict =
-  { readonly ready: true } | { readonly ready: false; readonly message: string; readonly unknown?: true }
+/**
+ * What one probe answers. `no-answer`: nobody is there who could say; where no other probe is ready, the pod is not. `unknown`: the
+ * question cannot be asked, or was refused, which says nothing of the pod.
+ */
+export type ProbeResult =
+  { readonly state: 'ready' } | { readonly state: 'not-ready' | 'no-answer' | 'unknown'; readonly message: string }
+
+/** What all probes answer together. */
+export type Readiness =
+  { readonly state: 'ready' } | { readonly state: 'not-ready' | 'unknown'; readonly message: string }
 
 export interface Probe {
   /** For people: `https://localhost:6443/readyz`. */
   readonly name: string
   /** Never throws. */
-  ask(manifest: Manifest, signal: AbortSignal): Promise<Verdict>
+  ask(manifest: Manifest, signal: AbortSignal): Promise<ProbeResult>
 }
 
-/** Ready only where at least one probe says so, and none denies it. */
-export async function askAll(probes: readonly Probe[], manifest: Manifest, signal: AbortSignal): Promise<Verdict> {
-  const verdicts = await Promise.all(
-    probes.map(async (probe) => ({ probe, verdict: await probe.ask(manifest, signal) })),
+/**
+ * Ready: at least one probe says so, and none denies it. Unknown: no probe could ask. A revision must not be taken back because the
+ * monitor itself lacks a right.
+ */
+export async function askAll(probes: readonly Probe[], manifest: Manifest, signal: AbortSignal): Promise<Readiness> {
+  const results = await Promise.all(
+    probes.map(async (probe) => ({ name: probe.name, result: await probe.ask(manifest, signal) })),
   )
-  const messages = verdicts.flatMap(({ probe, verdict }) =>
-    verdict.ready ? [] : [{ text: `${probe.name}: ${verdict.message}`, unknown: verdict.unknown === true }],
-  )
-  const denied = messages.filter(({ unknown }) => !unknown)
-  if (denied.length === 0 && messages.length < probes.length) return { ready: true }
-  return { ready: false, message: messages.map(({ text }) => text).join('; ') }
+  const states = new Set(results.map(({ result }) => result.state))
+  if (states.has('ready') && !states.has('not-ready')) return { state: 'ready' }
+  const message = results
+    .flatMap(({ name, result }) => (result.state === 'ready' ? [] : [`${name}: ${result.message}`]))
+    .join('; ')
+  return { state: states.has('not-ready') || states.has('no-answer') ? 'not-ready' : 'unknown', message }
 }

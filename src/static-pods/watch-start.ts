@@ -1,12 +1,15 @@
 /*
  * Since when a revision is being watched, kept across restarts of the monitor: one that is killed again and again would
  * otherwise never come to its timeout. The time is the kernel's, since boot, so that a clock that is set does not count; after
- * a reboot the pod starts anew, and so does the watch. No sync: what a power cut takes is of another boot anyway.
+ * a reboot the pod starts again, and so does the watch. No sync: what a power cut takes is of another boot anyway.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Log } from '../log.js'
+import { messageOf } from './failure.js'
 import type { StaticPodPlaces } from './last-known-good.js'
+import { codeOf } from './read-file.js'
 
 interface Mark {
   readonly revision: number
@@ -15,36 +18,62 @@ interface Mark {
   readonly since: number
 }
 
-function markPath({ resourceDirectory, target }: StaticPodPlaces): string {
-  const id = createHash('sha256').update(`${target} monitor`).digest('hex').slice(0, 16)
-  return join(resourceDirectory, `.holdfast-${id}.watch`)
+export class WatchStart {
+  readonly #path: string
+  /** Seconds since boot. Kept here too: where the file cannot be written, the time of this process still counts. */
+  #since: number | undefined
+  #hasWarned = false
+
+  constructor(
+    { resourceDirectory, target }: StaticPodPlaces,
+    private readonly revision: number,
+    private readonly log: Log,
+  ) {
+    const id = createHash('sha256').update(`${target} monitor`).digest('hex').slice(0, 16)
+    this.#path = join(resourceDirectory, `.holdfast-${id}.watch`)
+  }
+
+  /** Milliseconds since the watch began; it begins with the first call. */
+  async elapsed(): Promise<number> {
+    const now = await uptime()
+    this.#since ??= await this.#begin(now)
+    return (now - this.#since) * 1000
+  }
+
+  /** The watch is over; the next call of `elapsed` begins another one. */
+  async end(): Promise<void> {
+    this.#since = undefined
+    await rm(this.#path, { force: true }).catch(() => undefined)
+  }
+
+  async #begin(now: number): Promise<number> {
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+    const known = await readMark(this.#path)
+    if (known?.revision === this.revision && known.boot === boot && known.since <= now) return known.since
+    const mark: Mark = { revision: this.revision, boot, since: now }
+    try {
+      await writeFile(`${this.#path}.new`, JSON.stringify(mark), { mode: 0o600 })
+      await rename(`${this.#path}.new`, this.#path)
+    } catch (error) {
+      this.#warn(error)
+    }
+    return now
+  }
+
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    const code = codeOf(error)
+    this.log.warn(
+      { path: this.#path, code },
+      `${this.#path} cannot be written (${code ?? messageOf(error)}): the time to become ready starts over when the monitor is started again`,
+    )
+  }
 }
 
 /** Seconds since boot, as the kernel counts them. */
-export async function uptime(): Promise<number> {
+async function uptime(): Promise<number> {
   return Number((await readFile('/proc/uptime', 'latin1')).split(' ', 1)[0])
-}
-
-/** Seconds since boot at which the watch of this revision began: now, where nothing else is known. */
-export async function watchStart(places: StaticPodPlaces, revision: number): Promise<number> {
-  const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
-  const now = await uptime()
-  const known = await readMark(markPath(places))
-  if (known?.revision === revision && known.boot === boot && known.since <= now) return known.since
-  const path = markPath(places)
-  const mark: Mark = { revision, boot, since: now }
-  try {
-    await writeFile(`${path}.new`, JSON.stringify(mark), { mode: 0o600 })
-    await rename(`${path}.new`, path)
-  } catch {
-    // Without the mark, the watch begins with each start of the monitor.
-  }
-  return now
-}
-
-/** The watch is over. */
-export async function endWatch(places: StaticPodPlaces): Promise<void> {
-  await rm(markPath(places), { force: true }).catch(() => undefined)
 }
 
 async function readMark(path: string): Promise<Mark | undefined> {

@@ -498,12 +498,12 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const manifest = { name: 'web', namespace: undefined } as Parameters<typeof probe.ask>[0]
   const { signal } = new AbortController()
   await ready('True')
-  t.same(await probe.ask(manifest, signal), { ready: false, message: 'it is of revision 6 still' })
+  t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'it is of revision 6 still' })
   await patch('', { metadata: { labels: { revision: '7' } } })
   await ready('False', 'ContainersNotReady')
-  t.same(await probe.ask(manifest, signal), { ready: false, message: 'not Ready (ContainersNotReady)' })
+  t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'not Ready (ContainersNotReady)' })
   await ready('True')
-  t.same(await probe.ask(manifest, signal), { ready: true })
+  t.same(await probe.ask(manifest, signal), { state: 'ready' })
 
   // What may not be asked says nothing, and then there must be another probe.
   await cluster.api.admin.demand('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
@@ -512,8 +512,9 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const nobody = site.namespace.kubeconfig({ token: await site.namespace.token('monitor') })
   writeFileSync(live, installed)
   const refused = await run([...flags(nobody), '--fallback-timeout-duration=1ms'])
-  t.match(JSON.parse(refused.stdout), { outcome: 'fell-back', message: /^mirror pod: HTTP 403/ })
-  writeFileSync(live, installed)
+  t.equal(refused.code, 1, refused.stderr)
+  t.match(JSON.parse(refused.stdout), { outcome: 'unknown', message: /^mirror pod: HTTP 403.*get.*pods/ })
+  t.equal(site.live().metadata.labels.revision, '7', 'it stays')
   const other = await run([...flags(nobody), '--ready-exec=true', '--keep-own-manifest'])
   t.equal(other.code, 0, other.stderr)
   const good = await run(flags(cluster.adminKubeconfig))

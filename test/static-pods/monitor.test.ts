@@ -17,7 +17,7 @@ import { silent } from '../../src/log.js'
 import { Disk } from '../../src/static-pods/disk.js'
 import { fallbackForRevision } from '../../src/static-pods/fall-back.js'
 import { monitor, type MonitorRequest } from '../../src/static-pods/monitor.js'
-import type { Probe, Verdict } from '../../src/static-pods/readiness.js'
+import type { Probe, ProbeResult } from '../../src/static-pods/readiness.js'
 import { urlProbe } from '../../src/static-pods/probe-url.js'
 import { execProbe } from '../../src/static-pods/probe-exec.js'
 import { underGarbageCollection } from '../collect-garbage.js'
@@ -42,7 +42,7 @@ function installed(t: Test, older: readonly number[] = [5, 6]): NodeDisk {
 function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorRequest> = {}): MonitorRequest {
   const probe: Probe = {
     name: 'probe',
-    ask: () => Promise.resolve<Verdict>(answer() ? { ready: true } : { ready: false, message: 'not yet' }),
+    ask: () => Promise.resolve<ProbeResult>(answer() ? { state: 'ready' } : { state: 'not-ready', message: 'not yet' }),
   }
   return {
     target: 'web',
@@ -243,24 +243,24 @@ await t.test('probes: what a URL and a command say', async (t) => {
   const { port } = server.address() as AddressInfo
   const manifest = {} as never
   const url = (path: string) => urlProbe(new URL(`http://127.0.0.1:${port}${path}`), undefined).ask(manifest, signal)
-  t.same(await url('/ok'), { ready: true })
-  t.same(await url('/moved'), { ready: false, message: 'HTTP 302' })
-  t.same(await url('/'), { ready: false, message: 'HTTP 503' })
+  t.same(await url('/ok'), { state: 'ready' })
+  t.same(await url('/moved'), { state: 'not-ready', message: 'HTTP 302' })
+  t.same(await url('/'), { state: 'not-ready', message: 'HTTP 503' })
   t.match(await urlProbe(new URL('http://127.0.0.1:1'), undefined).ask(manifest, signal), {
-    ready: false,
+    state: 'not-ready',
     message: 'ECONNREFUSED',
   })
   t.match(await urlProbe(new URL('https://127.0.0.1:1'), '/none').ask(manifest, signal), {
-    ready: false,
+    state: 'unknown',
     message: 'ENOENT',
   })
-  t.same(await execProbe('test "$REVISION" = 7', 7).ask(manifest, signal), { ready: true })
+  t.same(await execProbe('test "$REVISION" = 7', 7).ask(manifest, signal), { state: 'ready' })
   t.same(await execProbe('echo CANARY; exit 3', 7).ask(manifest, signal), {
-    ready: false,
+    state: 'not-ready',
     message: 'exit code 3',
   })
   t.same(await execProbe('kill -9 $$', 7).ask(manifest, signal), {
-    ready: false,
+    state: 'not-ready',
     message: 'ended by SIGKILL',
   })
   t.same(await underGarbageCollection(execProbe('sleep 300', 7, 300).ask(manifest, signal)), {

@@ -41,33 +41,33 @@ const port = await serve(pair, '127.0.0.1')
 await t.test('a server is believed by its authority and its name alone', async (t) => {
   const ask = (url: string, ca: string | undefined) => urlProbe(new URL(url), ca).ask(manifest, signal)
   const good = authority.certificate
-  t.same(await ask(`https://127.0.0.1:${port}/readyz`, good), { ready: true })
-  t.same(await ask(`https://localhost:${port}/readyz`, good), { ready: true })
-  t.same(await ask(`https://127.0.0.1:${port}/`, good), { ready: false, message: 'HTTP 500' })
+  t.same(await ask(`https://127.0.0.1:${port}/readyz`, good), { state: 'ready' })
+  t.same(await ask(`https://localhost:${port}/readyz`, good), { state: 'ready' })
+  t.same(await ask(`https://127.0.0.1:${port}/`, good), { state: 'not-ready', message: 'HTTP 500' })
   const refused = /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER|SELF_SIGNED_CERT|CERT_SIGNATURE_FAILURE/
   for (const wrong of [other.certificate, undefined]) {
-    t.match(await ask(`https://127.0.0.1:${port}/readyz`, wrong), { ready: false, message: refused })
+    t.match(await ask(`https://127.0.0.1:${port}/readyz`, wrong), { state: 'not-ready', message: refused })
   }
   const elsewhere = await serve(pair, '127.0.0.2')
   t.same(
     await ask(`https://127.0.0.2:${elsewhere}/readyz`, good),
-    { ready: false, message: 'ERR_TLS_CERT_ALTNAME_INVALID' },
+    { state: 'not-ready', message: 'ERR_TLS_CERT_ALTNAME_INVALID' },
     'a certificate for another name',
   )
   const client = await serve(await authority.client('nobody', 'x'), '127.0.0.1')
-  t.match(await ask(`https://127.0.0.1:${client}/readyz`, good), { ready: false }, "a client's certificate")
+  t.match(await ask(`https://127.0.0.1:${client}/readyz`, good), { state: 'not-ready' }, "a client's certificate")
 })
 
 await t.test('the authority is read at each try', async (t) => {
   const file = join(directory, 'ca.crt')
   const probe = urlProbe(new URL(`https://127.0.0.1:${port}/readyz`), file)
-  t.same(await probe.ask(manifest, signal), { ready: false, message: `${file} cannot be read: ENOENT` })
+  t.same(await probe.ask(manifest, signal), { state: 'unknown', message: `${file} cannot be read: ENOENT` })
   writeFileSync(file, readFileSync(other.certificate))
-  t.match(await probe.ask(manifest, signal), { ready: false })
+  t.match(await probe.ask(manifest, signal), { state: 'not-ready' })
   writeFileSync(file, 'no certificate')
-  t.match(await probe.ask(manifest, signal), { ready: false })
+  t.match(await probe.ask(manifest, signal), { state: 'not-ready' })
   writeFileSync(file, Buffer.concat([other.certificate, authority.certificate].map((one) => readFileSync(one))))
-  t.same(await probe.ask(manifest, signal), { ready: true }, 'one of several')
+  t.same(await probe.ask(manifest, signal), { state: 'ready' }, 'one of several')
 })
 
 await t.test('the command: the right authority records, a wrong one falls back', async (t) => {
