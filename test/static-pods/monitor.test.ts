@@ -264,7 +264,7 @@ await t.test('probes: what a URL and a command say', async (t) => {
     message: 'ended by SIGKILL',
   })
   t.same(await underGarbageCollection(execProbe('sleep 300', 7, 300).ask(manifest, signal)), {
-    ready: false,
+    state: 'not-ready',
     message: 'not done after 0.3 s',
   })
 })
