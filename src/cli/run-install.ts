@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Log } from '../log.js'
-import { Disk } from '../static-pods/disk.js'
+import { Disk } from '../durable/index.js'
 import type { InstallLine, InstallResult } from '../static-pods/install.js'
 import { installFromApi } from '../static-pods/install-from-api.js'
 import { installFromFiles } from '../static-pods/install-from-files.js'

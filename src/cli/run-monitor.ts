@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
-import { Disk } from '../static-pods/disk.js'
+import { Disk } from '../durable/index.js'
 import { monitor, type MonitorOutcome, type MonitorRequest } from '../static-pods/monitor.js'
 import { checkAuthority } from '../static-pods/probe-url.js'
 import { openProbe } from '../static-pods/probes.js'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { Disk } from '../static-pods/disk.js'
+import { Disk } from '../durable/index.js'
 import { manifestDirectoryOf } from '../static-pods/manifest-directory.js'
 import { prune, type PruneLine } from '../static-pods/prune.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'

@@ -108,3 +108,21 @@ export function foreign(
     ...details,
   })
 }
+
+/** The same error with more that is known of the disk, and what follows from that: sentences without their full stops. */
+export function extendError(error: DurableWriteError, more: readonly string[]): DurableWriteError {
+  if (more.length === 0) return error
+  const { problem, code, syscall, path, published, reason, state, advice, cause } = error
+  const last = more.join('; ')
+  const parts =
+    advice === undefined
+      ? { state: [state, last].filter((part) => part !== undefined).join('; ') }
+      : { state, advice: `${advice}; ${last}` }
+  return new DurableWriteError(problem, { code, syscall, path, published, reason, cause, ...parts })
+}
+
+/** The first few paths, and how many more. */
+export function listed(paths: readonly string[]): string {
+  const more = paths.length - 3
+  return paths.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

@@ -1,7 +1,9 @@
-import { codeOf, messageOf } from '../errors.js'
-import { DurableWriteError, unfit } from './errors.js'
-import type { Descriptor } from './file-system.js'
-import type { Scope } from './scope.js'
+import { codeOf, isSystemError, messageOf } from '../errors.js'
+import { DurableWriteError, unfit, wrapError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { checkTarget } from './request.js'
+import { openParent, resolve } from './resolve.js'
+import { Scope } from './scope.js'
 
 /** Callers in this process wait for one another in order; only then does flock tell about other processes. */
 const queues = new Map<string, Promise<void>>()
@@ -96,4 +98,72 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   let resolve!: () => void
   const promise = new Promise<void>((settle) => (resolve = settle))
   return { promise, resolve }
+}
+
+export interface HeldLock {
+  release(): Promise<void>
+}
+
+/**
+ * Takes an advisory lock (flock) on a file, which is created, 0600, where it is missing, and stays. Waits up to `timeout`
+ * milliseconds for another process. It ends with `release`, or with this process. `state`: what is true of the disk before
+ * it is taken, for the message.
+ * @throws DurableWriteError, with reason Busy where another process holds it
+ */
+export async function lockFile(
+  fs: FileSystem,
+  path: string,
+  timeout: number,
+  signal: AbortSignal | undefined,
+  state: string,
+): Promise<HeldLock> {
+  const scope = new Scope(fs)
+  try {
+    const place = await resolve(scope, checkTarget(path))
+    const parent = await openParent(scope, place)
+    const { device, inode } = parent.attributes
+    const leave = await lock(scope, {
+      parent: parent.directory,
+      name: place.name,
+      identity: `${device}:${inode}:lock ${place.name}`,
+      target: path,
+      timeout,
+      signal,
+    })
+    return {
+      release: async () => {
+        await scope.closeAll()
+        leave()
+      },
+    }
+  } catch (error) {
+    await scope.closeAll()
+    throw lockError(path, error, state)
+  }
+}
+
+function lockError(path: string, error: unknown, state: string): unknown {
+  if (error instanceof DurableWriteError && error.reason === 'Busy') {
+    const { code, syscall, reason } = error
+    const advice = 'try again when it is done'
+    return new DurableWriteError(`another process holds the lock ${path}`, {
+      code,
+      syscall,
+      path,
+      reason,
+      state,
+      advice,
+    })
+  }
+  if (!isSystemError(error)) return error
+  if (error.code !== 'EISDIR') return wrapError(path, error, false, `could not lock ${path}`)
+  const { code, syscall } = error
+  return new DurableWriteError(`the lock ${path} is a directory`, {
+    code,
+    syscall,
+    path,
+    state,
+    advice: 'name a file',
+    cause: error,
+  })
 }

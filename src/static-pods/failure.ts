@@ -1,4 +1,4 @@
-import { DurableWriteError } from '../durable/errors.js'
+import { DurableWriteError, extendError } from '../durable/index.js'
 
 /** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
 export class StaticPodError extends Error {
@@ -26,20 +26,7 @@ export function withState(error: unknown, state: readonly string[]): unknown {
   if (!(error instanceof DurableWriteError)) {
     return new StaticPodError([messageOf(error), ...state].join('; '), { cause: error })
   }
-  const { problem, code, syscall, path, published, reason, advice, cause } = error
-  // Last: what is known of the disk ends with what to do about it.
-  const extra = state.join('; ')
-  const parts =
-    advice === undefined
-      ? { state: [error.state, extra].filter(Boolean).join('; ') }
-      : { state: error.state, advice: `${advice}; ${extra}` }
-  return new DurableWriteError(problem, { code, syscall, path, published, reason, cause, ...parts })
-}
-
-/** The first few paths, and how many more. */
-export function listed(paths: readonly string[]): string {
-  const more = paths.length - 3
-  return paths.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '')
+  return extendError(error, state)
 }
 
 /** What the deadline cut short, said so; what is known of the disk stays as it was told. */

@@ -1,5 +1,5 @@
 import type { Log } from '../log.js'
-import type { Disk } from './disk.js'
+import type { Disk } from '../durable/index.js'
 import {
   lastKnownGood,
   liveManifestPath,

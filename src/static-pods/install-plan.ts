@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { RecordedObject } from '../durable/types.js'
-import type { DirectoryPublicationRequest } from './disk.js'
+import type { DirectoryPublicationRequest } from '../durable/index.js'
 import type { FetchedObject } from './fetch-objects.js'
 import { revisionFamily, revisionName } from './names.js'
 import { objectDirectory, objectFiles, type PlannedFile } from './object-files.js'

@@ -6,9 +6,8 @@
  */
 import { dirname, join } from 'node:path'
 import type { Log } from '../log.js'
-import type { DirectoryChange } from '../durable/index.js'
-import type { Disk, DirectoryPublicationRequest } from './disk.js'
-import { listed, messageOf, StaticPodError, withState } from './failure.js'
+import { listed, type Disk, type DirectoryChange, type DirectoryPublicationRequest } from '../durable/index.js'
+import { messageOf, StaticPodError, withState } from './failure.js'
 import type { InstallPlan } from './install-plan.js'
 import { operationLockName } from './names.js'
 import { revisionsOfManifests } from './named-revisions.js'

@@ -5,7 +5,7 @@
 import { readlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Log } from '../log.js'
-import type { Disk } from './disk.js'
+import type { Disk } from '../durable/index.js'
 import { messageOf, StaticPodError } from './failure.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { entriesOf } from './named-revisions.js'

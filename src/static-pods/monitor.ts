@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
 import { DurableWriteError } from '../durable/errors.js'
-import type { Disk, Held } from './disk.js'
+import type { Disk, HeldLock } from '../durable/index.js'
 import { messageOf } from './failure.js'
 import { fallBack, fallbackForRevision } from './fall-back.js'
 import {
@@ -102,7 +102,7 @@ class Watch {
   /** One look, under the manifest lock: undefined while nothing is decided. */
   async look(): Promise<MonitorOutcome | undefined> {
     const { manifestLock } = this.request
-    let held: Held | undefined
+    let held: HeldLock | undefined
     try {
       if (manifestLock !== undefined) held = await this.means.disk.lock(manifestLock, 0, undefined)
       return await this.#decide()

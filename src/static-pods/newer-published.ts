@@ -1,6 +1,6 @@
 import type { Log } from '../log.js'
 import type { RecordedObject } from '../durable/types.js'
-import type { Disk, DirectoryPublicationRequest } from './disk.js'
+import type { Disk, DirectoryPublicationRequest } from '../durable/index.js'
 import type { InstallPlan } from './install-plan.js'
 
 /**

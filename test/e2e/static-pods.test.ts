@@ -408,7 +408,7 @@ await t.test('a server that is away is waited for; SIGTERM and the deadline end 
 
 await t.test('another process holds the manifest lock: exit 75 at the deadline, the manifest as it was', async (t) => {
   const site = await Site.create()
-  const { Disk } = await import('../../src/static-pods/disk.js')
+  const { Disk } = await import('../../src/durable/index.js')
   mkdirSync(site.manifests)
   const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
   const { code, stderr } = await site.install(6, ['--timeout-duration=4s'])

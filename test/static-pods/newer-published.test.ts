@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Log } from '../../src/log.js'
-import { Disk, type DirectoryPublicationRequest } from '../../src/static-pods/disk.js'
+import { Disk, type DirectoryPublicationRequest } from '../../src/durable/index.js'
 import { currentLasting } from '../../src/static-pods/newer-published.js'
 import { scratch } from './pods.js'
 

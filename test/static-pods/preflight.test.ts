@@ -4,8 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
-import { Disk } from '../../src/static-pods/disk.js'
-import { wholeBatch } from '../../src/static-pods/whole-batch.js'
+import { Disk } from '../../src/durable/index.js'
+import { resultsOf } from '../../src/durable/index.js'
 import { begin, ended, run, type Ended } from './command.js'
 import { NodeDisk, podText } from './pods.js'
 
@@ -160,9 +160,9 @@ await t.test('of a batch, the gravest failure is told, with what became of the r
   const error = (path: string, published: boolean) => ({
     error: new DurableWriteError(`${path} failed`, { code: 'EIO', syscall: 'fsync', path, published }),
   })
-  t.same(wholeBatch([done('/a', 'created')]), [done('/a', 'created')])
+  t.same(resultsOf([done('/a', 'created')]), [done('/a', 'created')])
   const outcomes = [error('/a', false), error('/b', true), done('/c', 'created'), done('/d', 'unchanged')]
-  t.throws(() => wholeBatch(outcomes), {
+  t.throws(() => resultsOf(outcomes), {
     name: 'DurableWriteError',
     message: '/b failed; failed too: /a; published all the same: /c',
     code: 'EIO',
@@ -171,7 +171,7 @@ await t.test('of a batch, the gravest failure is told, with what became of the r
     reason: 'DurabilityUnknown',
   })
   const many = Array.from({ length: 9 }, (_, n) => done(`/${n}`, 'created'))
-  t.throws(() => wholeBatch([error('/a', false), ...many]), {
+  t.throws(() => resultsOf([error('/a', false), ...many]), {
     message: /all the same: \/0, \/1, \/2 and 6 more$/,
   })
   t.end()

@@ -7,7 +7,7 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
-import { Disk } from '../../../src/static-pods/disk.js'
+import { Disk } from '../../../src/durable/index.js'
 import { failure, intercepted, Killed } from '../../durable/intercepted.js'
 import { replay, seed } from '../../seed.js'
 import { CrashNode } from './node.js'

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Disk as InstallDisk } from '../../../src/static-pods/disk.js'
+import type { Disk as InstallDisk } from '../../../src/durable/index.js'
 import type * as Install from '../../../src/static-pods/install.js'
 import type { InstallPlan } from '../../../src/static-pods/install-plan.js'
 
@@ -17,7 +17,7 @@ type Settings = Pick<
 const load = async (module: string): Promise<unknown> =>
   import(pathToFileURL(join(process.env['HOLDFAST_BUILT'] ?? '', module)).href)
 
-const { Disk } = (await load('src/static-pods/disk.js')) as { Disk: new () => InstallDisk }
+const { Disk } = (await load('src/durable/index.js')) as { Disk: new () => InstallDisk }
 const { install } = (await load('src/static-pods/install.js')) as typeof Install
 const nothing = (): void => undefined
 const { plan, settings } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'), bytesBack) as {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silent } from '../../../src/log.js'
-import type { Disk } from '../../../src/static-pods/disk.js'
+import type { Disk } from '../../../src/durable/index.js'
 import { install, type InstallResult } from '../../../src/static-pods/install.js'
 import type { InstallPlan } from '../../../src/static-pods/install-plan.js'
 import { planFromFiles } from '../../../src/static-pods/plan-from-files.js'

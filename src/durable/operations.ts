@@ -1,34 +1,31 @@
 /*
- * The room's door to the disk. Everything that it writes goes through the file system seam, so that a test can stop an
- * installation at each of its calls. Failures are DurableWriteErrors, as the durable core has them.
+ * What is done to a disk beside publishing one target: batches that fail as one, links, removals, locks, trees. All of it goes
+ * through the FileSystem interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
  */
 import { basename, dirname, join } from 'node:path'
 import { isSystemError } from '../errors.js'
-import { DurableWriteError, wrapError } from '../durable/errors.js'
-import type { Descriptor, FileSystem } from '../durable/file-system.js'
-import {
-  directoryPublication,
-  filePublication,
-  type DirectoryChange,
-  type DirectoryRequest,
-  type Outcome,
-  type PublicationOptions,
-  type RecordedObject,
-  type ReplaceFileOptions,
-  type ReplaceResult,
-} from '../durable/index.js'
-import { compare, readPublication } from '../durable/inspect.js'
-import { namesFor } from '../durable/names.js'
-import { NodeFileSystem } from '../durable/node-file-system.js'
-import { probeJournal } from '../durable/probe-journal.js'
-import { publish } from '../durable/publish.js'
-import { remove } from '../durable/remove.js'
-import { lockFile, type Held } from './lock-file.js'
-import { openAll } from './open-all.js'
-import { wholeBatch } from './whole-batch.js'
-import { checkTarget } from '../durable/request.js'
-import { openParent, resolve } from '../durable/resolve.js'
-import { Scope } from '../durable/scope.js'
+import { DurableWriteError, extendError, listed, wrapError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { compare, readPublication } from './inspect.js'
+import { type HeldLock, lockFile } from './lock.js'
+import { namesFor } from './names.js'
+import { NodeFileSystem } from './node-file-system.js'
+import type { DirectoryChange } from './plan.js'
+import { probeJournal } from './probe-journal.js'
+import { publish, type PublishOutcome } from './publish.js'
+import { remove } from './remove.js'
+import { directoryPublication, filePublication } from './replace.js'
+import { checkTarget } from './request.js'
+import { openParent, resolve } from './resolve.js'
+import { Scope } from './scope.js'
+import type {
+  DirectoryRequest,
+  Outcome,
+  PublicationOptions,
+  RecordedObject,
+  ReplaceFileOptions,
+  ReplaceResult,
+} from './types.js'
 
 export type DirectoryPublicationRequest = DirectoryRequest & PublicationOptions
 
@@ -46,8 +43,6 @@ export interface Difference {
   readonly digest: string
 }
 
-export type { Held }
-
 export class Disk {
   constructor(readonly fs: FileSystem = new NodeFileSystem()) {}
 
@@ -59,7 +54,7 @@ export class Disk {
     requests: readonly DirectoryPublicationRequest[],
     signal: AbortSignal | undefined,
   ): Promise<ReplaceResult[]> {
-    return wholeBatch(
+    return resultsOf(
       await publish(
         requests.map((request) => directoryPublication(this.fs, request)),
         signal,
@@ -69,7 +64,7 @@ export class Disk {
 
   /** The same for files. */
   async publishFiles(requests: readonly FileRequest[], signal: AbortSignal | undefined): Promise<ReplaceResult[]> {
-    return wholeBatch(
+    return resultsOf(
       await publish(
         requests.map(({ path, content, options }) => filePublication(this.fs, path, content, options)),
         signal,
@@ -123,13 +118,13 @@ export class Disk {
     return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
   }
 
-  /** Takes an advisory lock on a file: see lock-file.ts. `state`: what is to be told of the disk where it is busy. */
+  /** Takes an advisory lock on a file: see lock.ts. `state`: what is true of the disk before it is taken, for the message. */
   async lock(
     path: string,
     timeout: number,
     signal: AbortSignal | undefined,
     state = 'nothing was changed',
-  ): Promise<Held> {
+  ): Promise<HeldLock> {
     return lockFile(this.fs, path, timeout, signal, state)
   }
 
@@ -200,7 +195,7 @@ export class Disk {
       const all = await openAll(scope, place.anchor, place.name)
       await this.#sync(...all)
     } catch (error) {
-      throw told(path, error, true, 'could not sync')
+      throw readable(path, error, true, 'could not sync')
     } finally {
       await scope.closeAll()
     }
@@ -217,7 +212,7 @@ export class Disk {
       if (place.missing.length > 0) return undefined
       return await use(place.anchor)
     } catch (error) {
-      throw told(path, error, false, 'could not work in')
+      throw readable(path, error, false, 'could not work in')
     } finally {
       await scope.closeAll()
     }
@@ -227,7 +222,7 @@ export class Disk {
     try {
       return await look
     } catch (error) {
-      throw told(path, error, false, 'could not read')
+      throw readable(path, error, false, 'could not read')
     }
   }
 
@@ -243,7 +238,7 @@ export class Disk {
       const { directory } = await openParent(scope, place)
       await work(directory, basename(path), () => (published = true))
     } catch (error) {
-      throw told(path, error, published, doing)
+      throw readable(path, error, published, doing)
     } finally {
       await scope.closeAll()
     }
@@ -271,6 +266,38 @@ export class Disk {
   }
 }
 
-function told(path: string, error: unknown, published: boolean, doing: string): unknown {
+function readable(path: string, error: unknown, published: boolean, doing: string): unknown {
   return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
+}
+
+/**
+ * The results of a batch in which nothing failed.
+ * @throws DurableWriteError of the gravest failure, unknown durability before all others, with what became of the rest
+ */
+export function resultsOf(outcomes: readonly PublishOutcome[]): ReplaceResult[] {
+  const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
+  const done = outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
+  const gravest = errors.find(({ published }) => published) ?? errors[0]
+  if (gravest === undefined) return done
+  const others = errors.filter((error) => error !== gravest).map(({ path }) => path)
+  const changed = done.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
+  throw extendError(gravest, [
+    ...(others.length > 0 ? [`failed too: ${listed(others)}`] : []),
+    ...(changed.length > 0 ? [`published all the same: ${listed(changed)}`] : []),
+  ])
+}
+
+/** Opens a directory with all that is in it, and what holds it. */
+async function openAll(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor[]> {
+  const all: Descriptor[] = [parent]
+  const walk = async (directory: Descriptor): Promise<void> => {
+    all.push(directory)
+    for (const entry of await scope.fs.list(directory)) {
+      const type = (await scope.fs.look(directory, entry))?.type
+      if (type === 'file') all.push(await scope.keep(scope.fs.openFile(directory, entry)))
+      if (type === 'directory') await walk(await scope.keep(scope.fs.openDirectory(directory, entry)))
+    }
+  }
+  await walk(await scope.keep(scope.fs.openDirectory(parent, name)))
+  return all
 }

@@ -1,0 +1,89 @@
+import { DirectoryPublication } from './directory-publication.js'
+import type { DurableWriteError } from './errors.js'
+import { FilePublication } from './file-publication.js'
+import type { FileSystem } from './file-system.js'
+import { NodeFileSystem } from './node-file-system.js'
+import { type DirectoryPlanResult, plan } from './plan.js'
+import type { TargetPublication } from './publication.js'
+import { publish } from './publish.js'
+import { checkMode, checkOwner, checkTarget, planFor, toBytes } from './request.js'
+import { SymlinkPublication } from './symlink-publication.js'
+import type {
+  DirectoryRequest,
+  FileContent,
+  PublicationOptions,
+  ReplaceDirectoryOptions,
+  ReplaceFileOptions,
+  ReplaceResult,
+} from './types.js'
+
+const system: FileSystem = new NodeFileSystem()
+
+/** Replaces a directory as a whole. See the head of index.ts for what it promises. */
+export async function replaceDirectory(
+  target: string,
+  options: ReplaceDirectoryOptions & PublicationOptions,
+): Promise<ReplaceResult> {
+  return only(await replaceDirectories([{ ...options, target }], options))
+}
+
+/** Replaces many directories with one barrier before the exchanges and one after. */
+export async function replaceDirectories(
+  requests: readonly (DirectoryRequest & PublicationOptions)[],
+  options: Pick<PublicationOptions, 'signal'> = {},
+): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
+  return publish(
+    requests.map((request) => directoryPublication(system, request)),
+    options.signal,
+  )
+}
+
+/** The publication of one directory on the given file system, for publish(). */
+export function directoryPublication(
+  fs: FileSystem,
+  request: DirectoryRequest & PublicationOptions,
+): TargetPublication {
+  const plan = planFor(request.target, request)
+  return request.publish === 'symlink'
+    ? new SymlinkPublication(fs, plan, request)
+    : new DirectoryPublication(fs, plan, request)
+}
+
+/** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
+export async function planDirectory(request: DirectoryRequest & PublicationOptions): Promise<DirectoryPlanResult> {
+  return plan(directoryPublication(system, request))
+}
+
+/** Replaces one file: a temporary with a leading dot beside it, renamed over. */
+export async function replaceFile(
+  path: string,
+  content: FileContent,
+  options: ReplaceFileOptions & PublicationOptions = {},
+): Promise<ReplaceResult> {
+  return only(await publish([filePublication(system, path, content, options)], options.signal))
+}
+
+/** The publication of one file on the given file system, for publish(). */
+export function filePublication(
+  fs: FileSystem,
+  path: string,
+  content: FileContent,
+  options: ReplaceFileOptions & PublicationOptions,
+): TargetPublication {
+  const target = checkTarget(path)
+  if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
+  const plan = {
+    target,
+    bytes: toBytes(path, content),
+    mode: checkMode('mode', options.mode ?? 0o600),
+    owner: options.owner === undefined ? undefined : checkOwner(options.owner),
+  }
+  return new FilePublication(fs, plan, options)
+}
+
+function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult {
+  const [outcome] = outcomes
+  if (outcome === undefined) throw new Error('publish() returned nothing')
+  if ('error' in outcome) throw outcome.error
+  return outcome
+}
