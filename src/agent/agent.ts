@@ -8,22 +8,20 @@ import {
   type SourceListener,
   type WatchRestartReason,
 } from '../objects/types.js'
-import type { Attempt } from './attempt.js'
-import { begin } from './begin.js'
-import type { DirectoryState } from './directory-state.js'
-import { openEvents, unheard, type AgentEvents } from './events.js'
-import { Confirmations, now } from './confirmations.js'
+import { configurationChange } from './configuration-change.js'
+import { desiredObjects } from './desired-content.js'
+import { startDirectory } from './detect-drift.js'
+import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { freshness, lossGrace } from './freshness.js'
+import { Heartbeats, now } from './heartbeats.js'
 import { runHookBatch } from './hook-runner.js'
-import type { Metrics } from './metrics.js'
-import { causes, hooksOperation, publishOperation } from './operations.js'
-import { publishBatch } from './publisher.js'
+import type { Outcome } from './outcome.js'
+import { PendingRemovals } from './pending-removals.js'
+import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
-import { Queue } from './queue.js'
-import { configurationChange } from './reload.js'
-import { Retired } from './retired.js'
-import { StateRegistry } from './state-registry.js'
-import { wantedObjects } from './wanted.js'
+import { noEvents, openEvents, type AgentEvents } from './report-events.js'
+import type { Metrics } from './report-metrics.js'
+import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
 
@@ -33,38 +31,41 @@ export interface AgentOptions {
   readonly openSource: OpenSource
   /** This node's name in the cluster, for events; the empty string where nobody says. */
   readonly node: string
-  /** Something that the status shows has changed. */
+  /** Called when something that the status shows has changed. */
   readonly changed: () => void
 }
 
 /**
- * Keeps directories as a source says. It is begun once, told of new configurations, and stopped once; what it knows of each
- * directory is in `states`.
+ * Keeps directories as a source says. It starts once, takes new configurations, and stops once; what it knows of each directory is
+ * in `states`.
  */
 export class Agent {
-  readonly states = new StateRegistry()
+  readonly states = new DirectoryStates()
   readonly #options: AgentOptions
-  readonly #publications: Queue
-  readonly #hooks: Queue
+  readonly #publications: Workqueue
+  readonly #hooks: Workqueue
   readonly #abort = new AbortController()
-  readonly #confirmations = new Confirmations()
-  readonly #retired: Retired
+  readonly #heartbeats = new Heartbeats()
+  readonly #removals: PendingRemovals
   #configuration: AgentConfiguration
   #source: Source | undefined
-  #events = unheard
+  #events = noEvents
   #driftTimer: NodeJS.Timeout | undefined
   #lossTimer: NodeJS.Timeout | undefined
 
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
     this.#options = options
-    this.#retired = new Retired(options.log)
+    this.#removals = new PendingRemovals(options.log)
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      options.log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, `a fault of holdfast: ${message}`)
+      options.log.error(
+        { reason: 'PublishFailed', operations: [...batch.keys()] },
+        `an internal error of holdfast: ${message}`,
+      )
     }
-    this.#publications = new Queue({ runs: 'batch', failed, run: (batch) => this.#publish(batch) })
-    this.#hooks = new Queue({
+    this.#publications = new Workqueue({ runs: 'batch', failed, run: (batch) => this.#reconcile(batch) })
+    this.#hooks = new Workqueue({
       runs: 'key',
       failed,
       run: (batch) => {
@@ -86,7 +87,7 @@ export class Agent {
 
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
-    for (const state of this.states) await this.#begin(state)
+    for (const state of this.states) await this.#startDirectory(state)
     const { source, events } = await this.#open(this.#configuration.source)
     this.#source = source
     this.#events = events
@@ -95,7 +96,7 @@ export class Agent {
     this.#compareRegularly()
   }
 
-  /** Opens a source and what tells its cluster, both or neither. */
+  /** Opens a source and what reports to its cluster, both or neither. */
   async #open(configuration: SourceConfiguration): Promise<{ source: Source; events: AgentEvents }> {
     const source = await this.#options.openSource(configuration, this.#listener())
     try {
@@ -111,11 +112,11 @@ export class Agent {
     this.#driftTimer = setInterval(() => this.compareAll(), this.#configuration.driftInterval)
   }
 
-  /** Compares every directory with the disk, and repairs what differs; what waits for a change is tried again. */
+  /** Compares every directory with the disk, and repairs what differs; what waits for a change runs again. */
   compareAll(): void {
     for (const state of this.states) {
       this.#due(state, causes.driftCheck)
-      if (state.whole) this.#dueHooks(state)
+      if (state.intact) this.#dueHooks(state)
     }
   }
 
@@ -126,7 +127,10 @@ export class Agent {
     const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
-    for (const path of change.dropped) this.#drop(path)
+    for (const path of change.dropped) {
+      const state = this.states.byPath(path)
+      if (state) this.#drop(state)
+    }
     for (const directory of change.changed) {
       const state = this.states.byPath(directory.path)
       if (state === undefined) continue
@@ -136,18 +140,18 @@ export class Agent {
         directory.afterPublish.map(({ name }) => name),
       )
       this.#due(state, causes.configuration)
-      if (state.whole) this.#dueHooks(state)
+      if (state.intact) this.#dueHooks(state)
     }
     // What is on the disk is as it was, but it may be good enough no more, or now.
     if (configuration.requireProven !== requireProven) {
       for (const state of this.states) this.#due(state, causes.configuration)
     }
-    for (const directory of change.added) await this.#begin(this.states.add(directory))
+    for (const directory of change.added) await this.#startDirectory(this.states.add(directory))
     if (next) {
       const before = { source: this.#source, events: this.#events }
       this.#source = next.source
       this.#events = next.events
-      this.#confirmations.clear()
+      this.#heartbeats.clear()
       await before.events.close()
       await before.source?.close()
     }
@@ -160,12 +164,12 @@ export class Agent {
     this.#options.changed()
   }
 
-  /** Tells that a configuration was not put in force. */
+  /** Reports that a configuration was not put in force. */
   configurationRefused(message: string): void {
     this.#events.configurationInvalid(message)
   }
 
-  /** Finishes or gives up what is in flight, at a point where every target is whole. */
+  /** Finishes or aborts what is in flight, at a point where every target is whole. */
   async stop(): Promise<void> {
     clearInterval(this.#driftTimer)
     clearTimeout(this.#lossTimer)
@@ -174,32 +178,33 @@ export class Agent {
     await this.#events.close()
     await this.#source?.close()
     for (const state of this.states) await recordHeldBack(state, this.#options.log, { urgent: true })
-    await this.#retired.sync()
+    await this.#removals.sync()
   }
 
-  async #begin(state: DirectoryState): Promise<void> {
-    await begin(state, this.#options)
-    if (state.whole) this.#dueHooks(state)
+  async #startDirectory(state: DirectoryState): Promise<void> {
+    await startDirectory(state, this.#options)
+    if (state.intact) this.#dueHooks(state)
   }
 
-  #drop(path: string): void {
-    this.#publications.forget(publishOperation(path))
-    this.#hooks.forget(hooksOperation(path))
+  #drop(state: DirectoryState): void {
+    const { path } = state
+    this.#publications.forget(state.publishOperation)
+    this.#hooks.forget(state.hooksOperation)
     this.states.remove(path)
     this.#options.metrics.forget(path)
     this.#options.log.info({ directory: path }, `${path} is not configured any more: it stays on the disk as it is`)
   }
 
   #due(state: DirectoryState, cause: string): void {
-    this.#publications.add(publishOperation(state.path), cause)
+    this.#publications.add(state.publishOperation, cause)
   }
 
   #dueHooks(state: DirectoryState): void {
-    if (state.pendingHooks.length > 0) this.#hooks.add(hooksOperation(state.path), state.digest ?? '')
+    if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
   }
 
   #follow(): void {
-    this.#source?.follow(wantedObjects(this.states))
+    this.#source?.follow(desiredObjects(this.states))
   }
 
   #listener(): SourceListener {
@@ -217,22 +222,22 @@ export class Agent {
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
       this.#events.rewound(reference, observation, message)
     }
-    if (observation.state !== 'unknown') this.#confirmations.confirmed(reference, now())
+    if (observation.state !== 'unknown') this.#heartbeats.confirmed(reference, now())
     for (const state of this.states.needing(reference)) this.#due(state, name)
   }
 
   #confirmed(reference: ObjectReference): void {
-    this.#confirmations.confirmed(reference, now())
+    this.#heartbeats.confirmed(reference, now())
     for (const state of this.states.needing(reference)) {
-      // What is about to be published tells how fresh it is afterwards.
-      if (!this.#publications.pending(publishOperation(state.path))) this.refresh(state)
+      // A pass that is due says afterwards how fresh the directory is.
+      if (!this.#publications.pending(state.publishOperation)) this.refresh(state)
     }
   }
 
   #restarted(reason: WatchRestartReason, reference: ObjectReference | undefined): void {
     this.#options.metrics.watchRestarted(reason)
     if (reference === undefined) return
-    this.#confirmations.restarted(reference, reason, now())
+    this.#heartbeats.restarted(reference, reason, now())
     // One look for all that were lost together, after the time that they have to come back.
     this.#lossTimer ??= setTimeout(() => {
       this.#lossTimer = undefined
@@ -244,52 +249,50 @@ export class Agent {
   refresh(state: DirectoryState): void {
     const source = this.#source
     if (source === undefined) return
-    const { verdict, confirmedAt } = freshness(
+    const { condition, confirmedAt } = freshness(
       state,
       (reference) => source.latest(reference),
       now(),
-      this.#confirmations,
+      this.#heartbeats,
     )
     if (confirmedAt) {
       state.confirmedAt = confirmedAt
       this.#options.metrics.confirmed(state.path, confirmedAt)
     }
-    if (state.setFresh(verdict, new Date())) this.#options.changed()
+    if (state.setFresh(condition, new Date())) this.#options.changed()
   }
 
-  async #publish(batch: Parameters<typeof publishBatch>[0]): ReturnType<typeof publishBatch> {
+  async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {
     const source = this.#source
     if (source === undefined) return new Map()
-    this.#retired.busy()
+    this.#removals.busy()
     try {
-      return await publishBatch(batch, {
+      return await reconcile(batch, {
         log: this.#options.log,
         metrics: this.#options.metrics,
         events: this.#events,
         signal: this.#abort.signal,
         lockTimeout: 0,
         requireProven: () => this.#configuration.requireProven,
-        source: () => source,
+        source,
         state: (operation) => this.states.byOperation(operation),
-        settled: (state, attempt) => this.#settled(state, attempt),
+        applied: (state, outcome) => this.#applied(state, outcome),
       })
     } finally {
       // A comparison may have found the publication of another process, with hooks that nobody has run.
       for (const operation of batch.keys()) {
         const state = this.states.byOperation(operation)
-        if (state?.whole && !this.#hooks.expects(hooksOperation(state.path))) this.#dueHooks(state)
+        if (state?.intact && !this.#hooks.expects(state.hooksOperation)) this.#dueHooks(state)
       }
-      if (!this.#abort.signal.aborted) this.#retired.idle()
+      if (!this.#abort.signal.aborted) this.#removals.idle()
     }
   }
 
-  #settled(state: DirectoryState, attempt: Attempt): void {
-    if (attempt.kind === 'published') {
-      // One that has failed waits for its next try, however often the same content is confirmed meanwhile.
-      if (attempt.outcome !== 'unchanged') {
-        this.#retired.add(state.path)
-        this.#dueHooks(state)
-      }
+  #applied(state: DirectoryState, outcome: Outcome): void {
+    // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
+    if (outcome.kind === 'published' && outcome.change !== 'unchanged') {
+      this.#removals.add(state.path)
+      this.#dueHooks(state)
     }
     this.refresh(state)
     this.#options.changed()

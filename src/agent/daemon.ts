@@ -2,16 +2,15 @@ import { replaceFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
-import { failureFrom } from '../errors.js'
+import { codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
 import { hasRequired } from './directory-state.js'
 import { serveHealth, type HealthServer } from './http-server.js'
-import { uncounted } from './metrics.js'
 import type { PrometheusMetrics } from './prometheus.js'
 import { readiness, type Readiness } from './readiness.js'
-import { directoryStatus, type StatusDocument } from './status-document.js'
-import { readStatusFile, statusFileIn } from './status-file.js'
+import { noMetrics } from './report-metrics.js'
+import { directoryStatus, readStatusFile, statusFileIn, type StatusDocument } from './status-file.js'
 import { StatusWriter } from './status-writer.js'
 
 /** Milliseconds to wait for another agent that writes its status in this instant. */
@@ -36,8 +35,8 @@ export class Daemon {
   readonly #startedAt = new Date()
   #server: HealthServer | undefined
   #stoppedAt: Date | undefined
-  #otherTold = false
-  #configurationFault: string | undefined
+  #otherReported = false
+  #configurationError: string | undefined
   #reloading: Promise<void> = Promise.resolve()
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
@@ -56,7 +55,7 @@ export class Daemon {
       log,
       openSource,
       node,
-      metrics: metrics ?? uncounted,
+      metrics: metrics ?? noMetrics,
       changed: () => this.#status.changed(),
     })
   }
@@ -95,10 +94,10 @@ export class Daemon {
 
   get readiness(): Readiness {
     return readiness(
-      [...this.#agent.states].map(({ path, configuration, whole, published, compared }) => ({
+      [...this.#agent.states].map(({ path, configuration, intact, published, compared }) => ({
         path,
         required: hasRequired(configuration),
-        whole,
+        intact,
         reason: published && published.status !== 'True' ? published.reason : 'PublishFailed',
         message: compared ? (published?.message ?? '') : 'not yet compared with its record',
       })),
@@ -136,10 +135,10 @@ export class Daemon {
         throw error
       }
       if (moved) await this.#serveBy(moved.server)
-      this.#configurationFault = undefined
+      this.#configurationError = undefined
       log.info({ configuration: after.file }, `${after.file} is in force`)
     } catch (error) {
-      this.#configurationFault = messageOf(error)
+      this.#configurationError = messageOf(error)
       if (error instanceof ConfigurationError) logProblems(log, error)
       const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
       const message = `${about}; the configuration that was read before stays in force`
@@ -196,7 +195,7 @@ export class Daemon {
   async #writeStatus(): Promise<void> {
     const { stateDirectory } = this.#agent.configuration
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    await this.#noticeOthers()
+    await this.#reportOthers()
     await replaceFile(statusFileIn(stateDirectory), `${JSON.stringify(this.#document(), undefined, 2)}\n`, {
       mode: 0o600,
       lockTimeout: statusLockTimeout,
@@ -205,16 +204,16 @@ export class Daemon {
   }
 
   /** Two agents do no harm, since each target has its lock; but they do everything twice, and nobody wants that. */
-  async #noticeOthers(): Promise<void> {
+  async #reportOthers(): Promise<void> {
     const { log } = this.#options
     const { stateDirectory } = this.#agent.configuration
     const other = (await readStatusFile(stateDirectory).catch(() => undefined))?.agent ?? undefined
     const startedAt = this.#startedAt.toISOString()
-    if (other === undefined || other.stoppedAt !== undefined || this.#otherTold) return
+    if (other === undefined || other.stoppedAt !== undefined || this.#otherReported) return
     if (other.pid === process.pid && other.startedAt === startedAt) return
-    // What an agent that was killed has left was written before this one began.
+    // What an agent that was killed has left was written before this one started.
     if (!(other.writtenAt > startedAt)) return
-    this.#otherTold = true
+    this.#otherReported = true
     log.warn(
       { reason: 'Busy', pid: other.pid },
       `another agent, process ${other.pid}, keeps its state in ${stateDirectory}, too: stop one of them`,
@@ -230,19 +229,15 @@ export class Daemon {
         startedAt: this.#startedAt.toISOString(),
         writtenAt: new Date().toISOString(),
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
-        ...(this.#configurationFault === undefined ? {} : { configurationInvalid: this.#configurationFault }),
+        ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
       },
       directories: [...this.#agent.states].map(directoryStatus),
     }
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 function adviceFor(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   if (code === 'EADDRINUSE')
     return 'another program, perhaps another agent, has this address: stop it, or choose another port'
   if (code === 'EACCES') return 'ports below 1024 take CAP_NET_BIND_SERVICE: choose another one'

@@ -1,8 +1,9 @@
+import { referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Publication } from '../durable/types.js'
-import type { DirectoryStatus } from './status-document.js'
-import { transition, type Condition, type Verdict } from './conditions.js'
+import { describeReference, type ObjectReference } from '../objects/types.js'
+import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
 export interface PublishedObject {
@@ -14,7 +15,42 @@ export interface PublishedObject {
 }
 
 /**
- * What the agent remembers of one configured directory. Never content: what is on the disk is read from there, what is wanted
+ * What the agent says of a directory, in the shape of Kubernetes' own conditions. `Published`: the disk holds the newest objects that
+ * the source has reported (`Unknown`: they are visible, but may not survive a power cut). `Fresh`: the source has confirmed that they
+ * are the newest.
+ */
+export interface Condition {
+  readonly type: 'Published' | 'Fresh'
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: Reason
+  readonly message: string
+  /** RFC 3339; when `status` last changed. */
+  readonly lastTransitionTime: string
+}
+
+/** A condition without its history. */
+export type ConditionState = Pick<Condition, 'status' | 'reason' | 'message'>
+
+/** The condition in a new state: its transition time changes with its status only, as everywhere in Kubernetes. */
+export function transition(
+  type: Condition['type'],
+  previous: Condition | undefined,
+  { status, reason, message }: ConditionState,
+  now: Date,
+): Condition {
+  if (previous?.status !== status) return { type, status, reason, message, lastTransitionTime: now.toISOString() }
+  if (previous.reason === reason && previous.message === message) return previous
+  return { type, status, reason, message, lastTransitionTime: previous.lastTransitionTime }
+}
+
+/** What an earlier run has left in its status. */
+export interface EarlierStatus {
+  readonly conditions: readonly Condition[]
+  readonly confirmedAt: string | null
+}
+
+/**
+ * What the agent remembers of one configured directory. Never content: what is on the disk is read from there, what it must hold
  * comes from the source.
  */
 export class DirectoryState {
@@ -22,7 +58,7 @@ export class DirectoryState {
   /** The disk has been compared with the record since the start. */
   compared = false
   /** The disk holds what the record says, known to be durable. */
-  whole = false
+  intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */
   drift: string | undefined
   digest: string | undefined
@@ -32,7 +68,7 @@ export class DirectoryState {
   recordedObjects: readonly PublishedObject[] = []
   /** When `recordedObjects` were last brought up by themselves, by performance.now(). */
   recordedAt = -Infinity
-  /** Grows with each publication: what was begun for an earlier one knows by it that it is out of date. */
+  /** Grows with each publication: work that started for an earlier one knows by it that it is out of date. */
   generation = 0
   /** Keys of hooks that are still to run for `digest`. */
   pendingHooks: readonly string[] = []
@@ -50,6 +86,15 @@ export class DirectoryState {
     return this.configuration.path
   }
 
+  /** Names of its operations: keys of the work queues, and the same in logs. */
+  get publishOperation(): string {
+    return publishOperationOf(this.path)
+  }
+
+  get hooksOperation(): string {
+    return `afterPublish ${this.path}`
+  }
+
   /** What a record and the disk say, after a comparison; undefined: there is no record. */
   adopt(publication: Publication | undefined): void {
     const recorded = (publication?.objects ?? []).map(withoutPaths)
@@ -57,32 +102,71 @@ export class DirectoryState {
     if (!this.compared || this.digest !== publication?.digest) this.objects = recorded
     this.recordedObjects = recorded
     this.compared = true
-    this.whole = publication !== undefined && publication.settled && publication.differences.length === 0
+    this.intact = publication !== undefined && publication.settled && publication.differences.length === 0
     this.digest = publication?.digest
     this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
   }
 
-  /** What the last run told: where it still holds, conditions keep their transition times. */
-  restore({ conditions, confirmedAt }: Pick<DirectoryStatus, 'conditions' | 'confirmedAt'>): void {
+  /** What the last run said: where it still holds, conditions keep their transition times. */
+  restore({ conditions, confirmedAt }: EarlierStatus): void {
     this.published = conditions.find(({ type }) => type === 'Published')
     this.fresh = conditions.find(({ type }) => type === 'Fresh')
     const date = new Date(confirmedAt ?? NaN)
     this.confirmedAt = Number.isNaN(date.getTime()) ? undefined : date
   }
 
-  /** Tells whether the condition is another one than before. */
-  setPublished(verdict: Verdict, now: Date): boolean {
+  /** Answers whether the condition is another one than before. */
+  setPublished(state: ConditionState, now: Date): boolean {
     const previous = this.published
-    this.published = transition('Published', previous, verdict, now)
+    this.published = transition('Published', previous, state, now)
     return previous !== this.published
   }
 
-  setFresh(verdict: Verdict, now: Date): boolean {
+  setFresh(state: ConditionState, now: Date): boolean {
     const previous = this.fresh
-    this.fresh = transition('Fresh', previous, verdict, now)
+    this.fresh = transition('Fresh', previous, state, now)
     return previous !== this.fresh
   }
+}
+
+/** The directories that the agent keeps, found by path, by operation, and by the objects that they need. */
+export class DirectoryStates {
+  readonly #byOperation = new Map<string, DirectoryState>();
+
+  [Symbol.iterator](): IterableIterator<DirectoryState> {
+    return this.#byOperation.values()
+  }
+
+  add(configuration: DirectoryConfiguration): DirectoryState {
+    const state = new DirectoryState(configuration)
+    this.#byOperation.set(state.publishOperation, state)
+    return state
+  }
+
+  byPath(path: string): DirectoryState | undefined {
+    return this.byOperation(publishOperationOf(path))
+  }
+
+  byOperation(operation: string): DirectoryState | undefined {
+    return this.#byOperation.get(operation)
+  }
+
+  remove(path: string): void {
+    this.#byOperation.delete(publishOperationOf(path))
+  }
+
+  /** The directories that need this object. */
+  needing(reference: ObjectReference): DirectoryState[] {
+    const name = describeReference(reference)
+    return [...this].filter(({ configuration }) =>
+      referencesOf(configuration).some((needed) => describeReference(needed) === name),
+    )
+  }
+}
+
+function publishOperationOf(path: string): string {
+  return `publish ${path}`
 }
 
 /** Only what status and logs show: a record's list of files would be held in memory for nothing. */

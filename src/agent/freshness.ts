@@ -1,20 +1,19 @@
-import { describeReference, type Observation, type ObjectReference } from '../objects/types.js'
-import type { Verdict } from './conditions.js'
-import type { Confirmations, Moment } from './confirmations.js'
 import { referencesOf } from '../config/references.js'
-import type { DirectoryState } from './directory-state.js'
+import { describeReference, type Observation, type ObjectReference } from '../objects/types.js'
+import type { ConditionState, DirectoryState } from './directory-state.js'
+import type { Heartbeats, Moment } from './heartbeats.js'
 
 /**
- * Milliseconds without a confirmation after which a directory is not called fresh any more, although no fault was told. An API
- * server sends a bookmark each minute, and a watch is begun anew after ten minutes at most.
+ * Milliseconds without a confirmation after which a directory is not called fresh any more, although no error was reported. An API
+ * server sends a bookmark each minute, and a watch starts again after ten minutes at most.
  */
 const longestSilence = 15 * 60_000
 
-/** Milliseconds that a lost watch has to come back before anybody is told: most do within a second. */
+/** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. */
 export const lossGrace = 3_000
 
 export interface Freshness {
-  readonly verdict: Verdict
+  readonly condition: ConditionState
   /** When all of what is published was last confirmed as the newest; undefined: not since the start. */
   readonly confirmedAt: Date | undefined
 }
@@ -27,10 +26,10 @@ export function freshness(
   state: DirectoryState,
   latest: (reference: ObjectReference) => Observation | undefined,
   moment: Moment,
-  confirmations: Pick<Confirmations, 'lastOf' | 'lossOf'>,
+  heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
 ): Freshness {
-  const unconfirmed = (reason: Verdict['reason'], message: string): Freshness => ({
-    verdict: { status: 'False', reason, message },
+  const unconfirmed = (reason: ConditionState['reason'], message: string): Freshness => ({
+    condition: { status: 'False', reason, message },
     confirmedAt: undefined,
   })
   let oldest: Moment | undefined
@@ -38,14 +37,14 @@ export function freshness(
     const name = describeReference(reference)
     const observation = latest(reference)
     if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)
-    const confirmation = confirmations.lastOf(reference)
-    const loss = confirmations.lossOf(reference)
+    const confirmation = heartbeats.lastConfirmed(reference)
+    const loss = heartbeats.lossOf(reference)
     if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
       const since = loss.since.wall.toISOString()
       return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not come back`)
     }
     if (observation === undefined || confirmation === undefined) {
-      return unconfirmed('SourceUnavailable', `the source has not told of ${name} yet`)
+      return unconfirmed('SourceUnavailable', `the source has not reported ${name} yet`)
     }
     if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
   }
@@ -55,10 +54,10 @@ export function freshness(
   if (oldest === undefined) return unconfirmed('SourceUnavailable', 'nothing was confirmed yet')
   if (moment.monotonic - oldest.monotonic > longestSilence) {
     const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
-    return { verdict: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }
+    return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }
   }
   return {
-    verdict: {
+    condition: {
       status: 'True',
       reason: 'Published',
       message: 'the source has confirmed that nothing is newer',

@@ -1,11 +1,11 @@
 import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
+import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
-import type { AgentEvents } from './events.js'
-import type { Metrics } from './metrics.js'
-import { hooksOperation } from './operations.js'
-import type { Batch, Verdict } from './queue.js'
+import type { AgentEvents } from './report-events.js'
+import type { Metrics } from './report-metrics.js'
+import type { Batch, QueueResult } from './workqueue.js'
 
 export interface HookRunnerOptions {
   readonly log: Log
@@ -22,13 +22,13 @@ export async function runHookBatch(
   batch: Batch,
   states: Iterable<DirectoryState>,
   options: HookRunnerOptions,
-): Promise<Map<string, Verdict>> {
-  const verdicts = new Map<string, Verdict>()
+): Promise<Map<string, QueueResult>> {
+  const results = new Map<string, QueueResult>()
   for (const state of states) {
-    const operation = hooksOperation(state.path)
-    if (batch.has(operation)) verdicts.set(operation, await runPendingHooks(state, options))
+    const operation = state.hooksOperation
+    if (batch.has(operation)) results.set(operation, await runPendingHooks(state, options))
   }
-  return verdicts
+  return results
 }
 
 /**
@@ -36,12 +36,11 @@ export async function runHookBatch(
  * that fails does not hold the others up; it is `retry`. A publication that is made meanwhile has hooks of its own, so the rest of
  * these are left to the next run. A comparison that falls into a run changes nothing about it.
  */
-export async function runPendingHooks(state: DirectoryState, options: HookRunnerOptions): Promise<Verdict> {
+export async function runPendingHooks(state: DirectoryState, options: HookRunnerOptions): Promise<QueueResult> {
   const { log, metrics, signal, events } = options
-  const { digest, path, generation } = state
+  const { digest, path, generation, hooksOperation: operation } = state
   if (digest === undefined) return 'done'
-  const operation = hooksOperation(path)
-  let verdict: Verdict = 'done'
+  let result: QueueResult = 'done'
   for (const key of inOrder(state)) {
     if (signal.aborted) return 'wait'
     // Another process that publishes here may have run it.
@@ -52,29 +51,28 @@ export async function runPendingHooks(state: DirectoryState, options: HookRunner
       log.info(fields, `${path}: a pending hook is not configured any more, and is dropped`)
     } else {
       const { name, place } = hook
-      const began = performance.now()
+      const startedAt = performance.now()
       try {
         await runHook(hook, { signal, log })
       } catch (error) {
         if (options.signal.aborted) return 'wait'
         metrics.hook(path, name, 'failure')
-        const message = error instanceof Error ? error.message : String(error)
         const details = { reason: 'HookFailed', ...fields, hook: name, place }
-        const sentence = `${path}: a hook (${place}) failed and is tried again: ${message}`
-        log.warn(details, sentence)
-        events.hookFailed(sentence)
-        verdict = 'retry'
+        const message = `${path}: a hook (${place}) failed, and the agent retries it: ${messageOf(error)}`
+        log.warn(details, message)
+        events.hookFailed(message)
+        result = 'retry'
         continue
       }
       metrics.hook(path, name, 'success')
-      const milliseconds = Math.round(performance.now() - began)
+      const milliseconds = Math.round(performance.now() - startedAt)
       log.info({ ...fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
     }
     if (state.digest !== digest || state.generation !== generation) return 'retry'
     await complete(state, digest, key, log)
     options.changed()
   }
-  return state.pendingHooks.length > 0 ? 'retry' : verdict
+  return state.pendingHooks.length > 0 ? 'retry' : result
 }
 
 /** Where it cannot be recorded that a hook has run, it runs again after a restart: at least once is what was promised. */
@@ -83,11 +81,8 @@ async function complete(state: DirectoryState, digest: string, key: string, log:
   try {
     await completeHook(path, digest, key)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    log.warn(
-      { directory: path, digest },
-      `${path}: that a hook has run could not be recorded, so it will run again after a restart: ${message}`,
-    )
+    const message = `${path}: a hook has run, which could not be recorded: it runs again after a restart: ${messageOf(error)}`
+    log.warn({ directory: path, digest }, message)
   }
   state.pendingHooks = state.pendingHooks.filter((pending) => pending !== key)
 }

@@ -1,20 +1,18 @@
 import type { AgentConfiguration } from '../config/types.js'
 import { planDirectory, type DirectoryChange } from '../durable/index.js'
-import type { Outcome } from '../durable/types.js'
+import type { ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { ObjectReference, SourceListener } from '../objects/types.js'
-import type { Attempt } from './attempt.js'
-import type { DirectoryState } from './directory-state.js'
-import { unheard } from './events.js'
+import { desiredObjects, renderFrom, requestFor, unreported } from './desired-content.js'
+import { detectDrift } from './detect-drift.js'
+import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
-import { uncounted } from './metrics.js'
-import { publishOperation } from './operations.js'
-import { renderFrom, requestFor, untold } from './prepare.js'
-import { failure } from './publish.js'
-import { notice, publishBatch } from './publisher.js'
-import { StateRegistry } from './state-registry.js'
-import { wantedObjects } from './wanted.js'
+import type { Outcome } from './outcome.js'
+import { failedOutcome } from './publish.js'
+import { reconcile } from './reconcile.js'
+import { noEvents } from './report-events.js'
+import { noMetrics } from './report-metrics.js'
 
 export interface OnePassOptions {
   readonly log: Log
@@ -25,18 +23,18 @@ export interface OnePassOptions {
   readonly lockTimeout: number
   readonly requireProven: boolean
   openSource(listener: SourceListener): Promise<ObservableSource>
-  /** Told how many objects are asked for, before the wait. */
+  /** Called with the objects that are asked for, before the wait. */
   waiting(references: readonly ObjectReference[], source: ObservableSource): void
 }
 
-/** What became of one directory. `attempt` is undefined only where the pass never came to it. */
+/** What became of one directory. `outcome` is undefined only where the pass never came to it. */
 export interface Passed {
   readonly state: DirectoryState
-  readonly attempt: Attempt | undefined
+  readonly outcome: Outcome | undefined
 }
 
 interface Pass {
-  readonly states: StateRegistry
+  readonly states: DirectoryStates
   readonly source: ObservableSource
 }
 
@@ -47,29 +45,29 @@ export async function onePass(
 ): Promise<Passed[]> {
   const { log, signal } = options
   return withSource(configuration, options, async ({ states, source }) => {
-    const attempts = new Map<DirectoryState, Attempt>()
+    const outcomes = new Map<DirectoryState, Outcome>()
     const batch = new Map(
-      [...states].map(({ path }) => [publishOperation(path), { causes: ['sync'], since: performance.now() }]),
+      [...states].map(({ publishOperation }) => [publishOperation, { causes: ['sync'], since: performance.now() }]),
     )
-    await publishBatch(batch, {
+    await reconcile(batch, {
       log,
       signal,
-      metrics: uncounted,
-      events: unheard,
+      metrics: noMetrics,
+      events: noEvents,
       lockTimeout: options.lockTimeout,
       requireProven: () => options.requireProven,
-      source: () => source,
+      source,
       state: (operation) => states.byOperation(operation),
-      settled: (state, attempt) => attempts.set(state, attempt),
+      applied: (state, outcome) => outcomes.set(state, outcome),
     })
     if (options.hooks) {
       for (const state of states) {
-        // Only what is known to be durable is told to others.
-        if (attempts.get(state)?.kind !== 'published') continue
-        await runPendingHooks(state, { log, signal, metrics: uncounted, events: unheard, changed: () => {} })
+        // Only what is known to be durable is announced to others.
+        if (outcomes.get(state)?.kind !== 'published') continue
+        await runPendingHooks(state, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
       }
     }
-    return [...states].map((state) => ({ state, attempt: attempts.get(state) }))
+    return [...states].map((state) => ({ state, outcome: outcomes.get(state) }))
   })
 }
 
@@ -77,11 +75,15 @@ export async function onePass(
 export interface Planned {
   readonly state: DirectoryState
   readonly plan:
-    | { readonly outcome: Outcome; readonly digest: string; readonly changes: readonly DirectoryChange[] }
-    | { readonly attempt: Attempt }
+    | {
+        readonly outcome: ReplaceResult['outcome']
+        readonly digest: string
+        readonly changes: readonly DirectoryChange[]
+      }
+    | { readonly notPlanned: Outcome }
 }
 
-/** Tells what a pass would do; writes nothing. */
+/** Plans what a pass would do; writes nothing. */
 export async function dryPass(configuration: AgentConfiguration, options: OnePassOptions): Promise<Planned[]> {
   return withSource(configuration, options, async ({ states, source }) => {
     const planned: Planned[] = []
@@ -96,15 +98,15 @@ async function plan(
   requireProven: boolean,
 ): Promise<Planned['plan']> {
   const latest = (reference: ObjectReference) => source.latest(reference)
-  if (untold(configuration, latest).length > 0) {
-    return { attempt: { kind: 'waiting', message: 'the source has not told of all objects in time' } }
+  if (unreported(configuration, latest).length > 0) {
+    return { notPlanned: { kind: 'waiting', message: 'the source has not reported all objects in time' } }
   }
   const rendering = await renderFrom(configuration, latest)
-  if (!rendering.ready) return { attempt: { kind: 'incomplete', findings: rendering.findings } }
+  if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
   try {
     return await planDirectory({ ...requestFor(configuration, rendering), requireProven })
   } catch (error) {
-    return { attempt: failure(error) }
+    return { notPlanned: failedOutcome(error) }
   }
 }
 
@@ -113,16 +115,16 @@ async function withSource<T>(
   options: OnePassOptions,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
-  const states = new StateRegistry()
+  const states = new DirectoryStates()
   for (const directory of configuration.directories) {
     const state = states.add(directory)
-    await notice(state, publishOperation(state.path), { log: options.log, metrics: uncounted })
+    await detectDrift(state, { log: options.log, metrics: noMetrics })
   }
   const source = await options.openSource({ observed() {}, confirmed() {}, watchRestarted() {} })
   try {
-    const wanted = wantedObjects(states)
-    source.follow(wanted)
-    const references = wanted.map(({ reference }) => reference)
+    const desired = desiredObjects(states)
+    source.follow(desired)
+    const references = desired.map(({ reference }) => reference)
     options.waiting(references, source)
     await firstAnswers(source, references, { timeout: options.timeout, signal: options.signal })
     return await use({ states, source })

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { watchRestartReasons } from '../objects/types.js'
-import { hookResults, publishResults, type Metrics } from './metrics.js'
+import { publishResults } from './outcome.js'
+import { hookResults, type Metrics } from './report-metrics.js'
 
 export interface PrometheusMetrics extends Metrics {
   /** The text exposition format, and its content type. */

@@ -1,22 +1,22 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import { failureFrom } from '../errors.js'
 import { DurableWriteError, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
+import { failureFrom, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
 import type { Log } from '../log.js'
-import { describeReference } from '../objects/types.js'
-import type { Attempt } from './attempt.js'
-import { renderFrom, requestFor, untold, type Latest, type Request } from './prepare.js'
+import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
+import { renderFrom, requestFor, unreported, type Request } from './desired-content.js'
+import type { Outcome } from './outcome.js'
 
 export interface PublishOptions {
-  readonly latest: Latest
+  readonly source: Pick<Source, 'latest'>
   readonly requireProven: boolean
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
-  /** Gives up before anything becomes visible, never after. */
+  /** Stops the pass before anything becomes visible, never after. */
   readonly signal: AbortSignal
   readonly log: Log
-  /** Told how long the barriers and what lies between them took, in seconds. */
+  /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
 }
 
@@ -29,50 +29,54 @@ type Ready = Extract<Rendering, { ready: true }>
 export async function publish(
   configurations: readonly DirectoryConfiguration[],
   options: PublishOptions,
-): Promise<Map<string, Attempt>> {
-  const attempts = new Map<string, Attempt>()
+): Promise<Map<string, Outcome>> {
+  const outcomes = new Map<string, Outcome>()
   const ready: { configuration: DirectoryConfiguration; rendering: Ready; request: Request }[] = []
   for (const configuration of configurations) {
-    const rendering = await prepare(configuration, options.latest)
-    if ('kind' in rendering) attempts.set(configuration.path, rendering)
-    else if (!rendering.ready) attempts.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
+    const rendering = await renderFor(configuration, options.source)
+    if ('kind' in rendering) outcomes.set(configuration.path, rendering)
+    else if (!rendering.ready) outcomes.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
     else
       ready.push({
         configuration,
         rendering,
-        request: complete(requestFor(configuration, rendering), options),
+        request: withOptions(requestFor(configuration, rendering), options),
       })
   }
-  if (ready.length === 0) return attempts
-  const began = performance.now()
+  if (ready.length === 0) return outcomes
+  const startedAt = performance.now()
   const results = await replaceAll(
     ready.map(({ request }) => request),
     options,
   )
-  options.barrier((performance.now() - began) / 1000)
+  options.barrier((performance.now() - startedAt) / 1000)
   ready.forEach(({ configuration, rendering }, index) => {
     const result = results[index]
-    if (result) attempts.set(configuration.path, attemptFrom(result, rendering, configuration, options.signal))
+    if (result) outcomes.set(configuration.path, outcomeFrom(result, rendering, configuration, options.signal))
   })
-  return attempts
+  return outcomes
 }
 
-async function prepare(configuration: DirectoryConfiguration, latest: Latest): Promise<Rendering | Attempt> {
-  const missing = untold(configuration, latest)
+async function renderFor(
+  configuration: DirectoryConfiguration,
+  source: PublishOptions['source'],
+): Promise<Rendering | Outcome> {
+  const latest = (reference: ObjectReference) => source.latest(reference)
+  const missing = unreported(configuration, latest)
   if (missing.length > 0) {
     return {
       kind: 'waiting',
-      message: `the source has not told of ${missing.map(describeReference).join(', ')} yet`,
+      message: `the source has not reported ${missing.map(describeReference).join(', ')} yet`,
     }
   }
   try {
     return await renderFrom(configuration, latest)
   } catch (error) {
-    return failure(error)
+    return failedOutcome(error)
   }
 }
 
-function complete(request: Request, { requireProven, lockTimeout, log }: PublishOptions): Request {
+function withOptions(request: Request, { requireProven, lockTimeout, log }: PublishOptions): Request {
   return { ...request, requireProven, lockTimeout, log }
 }
 
@@ -86,31 +90,31 @@ async function replaceAll(requests: Request[], { signal }: PublishOptions): Prom
   try {
     return await replaceDirectories(requests, { signal })
   } catch (error) {
-    if (requests.length === 1) return [{ error: asError(error) }]
+    if (requests.length === 1) return [{ error: toError(error) }]
     const results: Result[] = []
     for (const request of requests) {
       const [result] = await replaceDirectories([request], { signal }).catch((reason: unknown): Result[] => [
-        { error: asError(reason) },
+        { error: toError(reason) },
       ])
-      results.push(result ?? { error: asError(error) })
+      results.push(result ?? { error: toError(error) })
     }
     return results
   }
 }
 
-function attemptFrom(
+function outcomeFrom(
   result: Result,
   rendering: Ready,
   configuration: DirectoryConfiguration,
   signal: AbortSignal,
-): Attempt {
+): Outcome {
   if ('error' in result) {
-    const attempt = failure(result.error)
-    return signal.aborted && attempt.kind === 'failed' && !attempt.published ? { kind: 'abandoned' } : attempt
+    const outcome = failedOutcome(result.error)
+    return signal.aborted && !outcome.published ? { kind: 'aborted' } : outcome
   }
   return {
     kind: 'published',
-    outcome: result.outcome,
+    change: result.outcome,
     digest: result.digest,
     objects: rendering.objects,
     warnings: rendering.warnings,
@@ -120,13 +124,8 @@ function attemptFrom(
   }
 }
 
-/** What an error makes of an attempt. */
-export function failure(error: unknown): Attempt {
+export function failedOutcome(error: unknown): Extract<Outcome, { kind: 'failed' }> {
   const { reason, terminal } = failureFrom(error)
   const published = error instanceof DurableWriteError && error.published
-  return { kind: 'failed', reason, terminal, published, error: asError(error) }
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
+  return { kind: 'failed', reason, terminal, published, error: toError(error) }
 }

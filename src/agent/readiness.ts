@@ -4,8 +4,8 @@ export interface ReadinessFacts {
   /** It holds at least one object that is not optional. */
   readonly required: boolean
   /** The disk holds what its record says, durably: published now or before a restart. */
-  readonly whole: boolean
-  /** Why it is not whole. Never holds content. */
+  readonly intact: boolean
+  /** Why it is not intact. Never holds content. */
   readonly reason: string
   readonly message: string
 }
@@ -17,15 +17,15 @@ export interface Readiness {
 }
 
 /**
- * Ready is who has every required directory whole on the disk. Whether the source can be reached does not matter, and neither does
- * a hook: what is whole on the disk can be used.
+ * Ready is who has every required directory intact on the disk. Whether the source can be reached does not matter, and neither does
+ * a hook: what is intact on the disk can be used.
  */
 export function readiness(directories: Iterable<ReadinessFacts>): Readiness {
   const counting = [...directories].filter(({ required }) => required)
   return {
-    ready: counting.every(({ whole }) => whole),
-    lines: counting.map(({ path, whole, reason, message }) =>
-      whole ? `[+]${path} ok` : `[-]${path} ${reason}: ${message}`,
+    ready: counting.every(({ intact }) => intact),
+    lines: counting.map(({ path, intact, reason, message }) =>
+      intact ? `[+]${path} ok` : `[-]${path} ${reason}: ${message}`,
     ),
   }
 }

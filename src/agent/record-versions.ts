@@ -1,5 +1,6 @@
 import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
+import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 
@@ -33,8 +34,8 @@ export async function recordVersions(
     state.recordedObjects = [...others, ...newer.map(withoutPaths)]
     state.recordedAt = now
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    log.warn({ directory: path }, `${path}: the newest versions of its objects could not be recorded: ${message}`)
+    const message = `${path}: the newest versions of its objects could not be recorded: ${messageOf(error)}`
+    log.warn({ directory: path }, message)
   }
 }
 

@@ -1,16 +1,16 @@
 import type { AgentConfiguration } from '../config/types.js'
 import { silent } from '../log.js'
-import { begin } from './begin.js'
+import { startDirectory } from './detect-drift.js'
 import { DirectoryState } from './directory-state.js'
-import { uncounted } from './metrics.js'
-import { directoryStatus, type StatusDocument } from './status-document.js'
+import { noMetrics } from './report-metrics.js'
+import { directoryStatus, type StatusDocument } from './status-file.js'
 
-/** What can be told where no agent has reported: each directory by its record, compared with the disk. */
+/** The status where no agent has reported: each directory by its record, compared with the disk. */
 export async function statusFromDisk(configuration: AgentConfiguration): Promise<StatusDocument> {
   const directories = []
   for (const directory of configuration.directories) {
     const state = new DirectoryState(directory)
-    await begin(state, { log: silent, metrics: uncounted })
+    await startDirectory(state, { log: silent, metrics: noMetrics })
     const now = new Date()
     if (state.published?.status === 'True') {
       state.setPublished({ ...state.published, message: 'the disk holds what was published last' }, now)

@@ -127,7 +127,7 @@ function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined 
 async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
   const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
   if (unproven === undefined) return
-  const { warnUnproven } = await import('../agent/unproven.js')
+  const { warnUnproven } = await import('../agent/report-log.js')
   warnUnproven(log, unproven.path)
 }
 

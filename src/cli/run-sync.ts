@@ -1,7 +1,7 @@
-import { isSourceAway, type Attempt } from '../agent/attempt.js'
 import type { DirectoryState } from '../agent/directory-state.js'
-import { pendingHookNames } from '../agent/status-document.js'
 import { dryPass, onePass, type OnePassOptions } from '../agent/one-pass.js'
+import { isSourceAway, type Outcome } from '../agent/outcome.js'
+import { pendingHookNames } from '../agent/status-file.js'
 import { openSource } from '../agent/open-source.js'
 import { disableCoreDumps, type DirectoryChange } from '../durable/index.js'
 import { Exit, exitCodeOfAll, exitCodes } from './exit-codes.js'
@@ -51,15 +51,17 @@ export async function runSync(options: SyncOptions): Promise<void> {
       if (options.dryRun) {
         const planned = await dryPass(configuration, pass)
         return planned.map(({ state, plan }) =>
-          'attempt' in plan ? lineOf(state, plan.attempt, stale) : { path: state.path, ...plan, error: undefined },
+          'notPlanned' in plan
+            ? lineOf(state, plan.notPlanned, stale)
+            : { path: state.path, ...plan, error: undefined },
         )
       }
       const hooks = options.hooks === true
       const passed = await onePass(configuration, { ...pass, hooks })
-      const lines = passed.map(({ state, attempt }) => lineOf(state, attempt, stale, hooks))
+      const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
       // What was ended early is told by the signal's number; what has been published, even so, by what became of it.
       const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
-      if (!unknown && passed.some(({ attempt }) => isGivenUp(attempt))) signal.throwIfAborted()
+      if (!unknown && passed.some(({ outcome }) => isAborted(outcome))) signal.throwIfAborted()
       return lines
     } finally {
       progress.end()
@@ -79,49 +81,49 @@ function errorsOf(lines: readonly Line[]): unknown[] {
   return lines.map(({ error }) => error).filter((error) => error !== undefined)
 }
 
-function isGivenUp(attempt: Attempt | undefined): boolean {
-  return attempt === undefined || attempt.kind === 'abandoned'
+function isAborted(outcome: Outcome | undefined): boolean {
+  return outcome === undefined || outcome.kind === 'aborted'
 }
 
-function lineOf(state: DirectoryState, attempt: Attempt | undefined, allowStale: boolean, hooks = false): Line {
+function lineOf(state: DirectoryState, outcome: Outcome | undefined, allowStale: boolean, hooks = false): Line {
   const { path, published } = state
-  if (attempt?.kind === 'published') {
-    const { outcome, digest } = attempt
-    const line = { path, outcome, digest, ...(attempt.unproven ? { unproven: true as const } : {}) }
+  if (outcome?.kind === 'published') {
+    const { change, digest } = outcome
+    const line = { path, outcome: change, digest, ...(outcome.unproven ? { unproven: true as const } : {}) }
     const pendingHooks = hooks ? pendingHookNames(state) : []
     if (pendingHooks.length === 0) return { ...line, error: undefined }
     return { ...line, pendingHooks, error: new Error(`${path}: hooks have failed`) }
   }
   const digest = state.digest ?? null
-  const message = explanation(attempt) ?? published?.message ?? ''
+  const message = explanation(outcome) ?? published?.message ?? ''
   const reason =
-    attempt?.kind === 'incomplete'
-      ? attempt.findings[0]?.reason
-      : attempt?.kind === 'failed'
-        ? attempt.reason
+    outcome?.kind === 'incomplete'
+      ? outcome.findings[0]?.reason
+      : outcome?.kind === 'failed'
+        ? outcome.reason
         : 'SourceUnavailable'
   const details = { path, digest, message, ...(reason ? { reason } : {}) }
-  if (attempt && isSourceAway(attempt) && state.whole && allowStale) {
+  if (outcome && isSourceAway(outcome) && state.intact && allowStale) {
     return { ...details, outcome: 'stale', error: undefined }
   }
   return {
     ...details,
     outcome: 'failed',
-    error: attempt?.kind === 'failed' ? attempt.error : new Error(message),
+    error: outcome?.kind === 'failed' ? outcome.error : new Error(message),
   }
 }
 
-function explanation(attempt: Attempt | undefined): string | undefined {
-  if (attempt === undefined) return undefined
-  switch (attempt.kind) {
+function explanation(outcome: Outcome | undefined): string | undefined {
+  if (outcome === undefined) return undefined
+  switch (outcome.kind) {
     case 'incomplete':
-      return attempt.findings.map(({ message }) => message).join('; ')
+      return outcome.findings.map(({ message }) => message).join('; ')
     case 'failed':
-      return attempt.error.message
+      return outcome.error.message
     case 'waiting':
-      return attempt.message
+      return outcome.message
     case 'published':
-    case 'abandoned':
+    case 'aborted':
       return undefined
   }
 }

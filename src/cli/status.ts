@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import type { Condition } from '../agent/conditions.js'
-import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-document.js'
+import type { Condition } from '../agent/directory-state.js'
+import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import { configOption, logLevelOption, outputOption, type OutputOptions } from './common-options.js'
 import { loadForLooking } from './load.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Confirmations, type Moment } from '../../src/agent/confirmations.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import { freshness, lossGrace } from '../../src/agent/freshness.js'
+import { Heartbeats, type Moment } from '../../src/agent/heartbeats.js'
 import { parseConfiguration } from '../../src/config/parse.js'
 import type { ObjectReference, Observation } from '../../src/objects/types.js'
 
@@ -28,53 +28,58 @@ async function stateOf(published: 'True' | 'False') {
 }
 
 await t.test('fresh is what is published, all of it confirmed; the oldest confirmation counts', async (t) => {
-  const confirmations = new Confirmations()
-  confirmations.confirmed(secret, at(5000))
-  confirmations.confirmed(configMap, at(2000))
-  const found = freshness(await stateOf('True'), () => absent, at(6000), confirmations)
-  t.match(found.verdict, { status: 'True', reason: 'Published' })
+  const heartbeats = new Heartbeats()
+  heartbeats.confirmed(secret, at(5000))
+  heartbeats.confirmed(configMap, at(2000))
+  const found = freshness(await stateOf('True'), () => absent, at(6000), heartbeats)
+  t.match(found.condition, { status: 'True', reason: 'Published' })
   t.strictSame(found.confirmedAt, at(2000).wall)
-  const unpublished = freshness(await stateOf('False'), () => absent, at(6000), confirmations)
-  t.match(unpublished, { verdict: { status: 'False' }, confirmedAt: undefined })
+  const reversed = new Heartbeats()
+  reversed.confirmed(secret, at(2000))
+  reversed.confirmed(configMap, at(5000))
+  const early = freshness(await stateOf('True'), () => absent, at(6000), reversed)
+  t.strictSame(early.confirmedAt, at(2000).wall, 'wherever the oldest stands in the configuration')
+  const unpublished = freshness(await stateOf('False'), () => absent, at(6000), heartbeats)
+  t.match(unpublished, { condition: { status: 'False' }, confirmedAt: undefined })
 })
 
-await t.test('one object that nobody has told of, or that cannot be read, is enough', async (t) => {
-  const confirmations = new Confirmations()
-  confirmations.confirmed(secret, at(1000))
+await t.test('one object that the source has not reported, or that cannot be read, is enough', async (t) => {
+  const heartbeats = new Heartbeats()
+  heartbeats.confirmed(secret, at(1000))
   const state = await stateOf('True')
-  const unconfirmed = freshness(state, () => absent, at(1000), confirmations)
-  t.match(unconfirmed.verdict, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
-  confirmations.confirmed(configMap, at(1000))
+  const unconfirmed = freshness(state, () => absent, at(1000), heartbeats)
+  t.match(unconfirmed.condition, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
+  heartbeats.confirmed(configMap, at(1000))
   const denied: Observation = { state: 'unknown', reason: 'AccessDenied', message: '403' }
-  const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), confirmations)
-  t.match(found.verdict, { status: 'False', reason: 'AccessDenied', message: '403' })
+  const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), heartbeats)
+  t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
 })
 
-await t.test('a lost watch is told after a while, unless it comes back', async (t) => {
+await t.test('a lost watch is reported after a while, unless it comes back', async (t) => {
   const state = await stateOf('True')
-  const confirmations = new Confirmations()
-  for (const reference of [secret, configMap]) confirmations.confirmed(reference, at(0))
-  const verdictAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), confirmations).verdict
-  confirmations.restarted(secret, 'timeout', at(1000))
-  t.match(verdictAt(1000 + lossGrace), { status: 'True' }, 'a watch that ended in order is not lost')
-  confirmations.restarted(secret, 'connection', at(2000))
-  confirmations.restarted(secret, 'unauthorized', at(3000))
-  t.match(verdictAt(2000 + lossGrace - 1), { status: 'True' })
-  t.match(verdictAt(2000 + lossGrace), {
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
+  const conditionAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), heartbeats).condition
+  heartbeats.restarted(secret, 'timeout', at(1000))
+  t.match(conditionAt(1000 + lossGrace), { status: 'True' }, 'a watch that ended in order is not lost')
+  heartbeats.restarted(secret, 'connection', at(2000))
+  heartbeats.restarted(secret, 'unauthorized', at(3000))
+  t.match(conditionAt(2000 + lossGrace - 1), { status: 'True' })
+  t.match(conditionAt(2000 + lossGrace), {
     status: 'False',
     reason: 'SourceUnavailable',
     message: /Secret n\/a/,
   })
-  confirmations.confirmed(secret, at(9000))
-  t.match(verdictAt(9000), { status: 'True' })
-  confirmations.restarted(secret, 'denied', at(9000))
-  t.match(verdictAt(99_000), { status: 'False', reason: 'AccessDenied' })
+  heartbeats.confirmed(secret, at(9000))
+  t.match(conditionAt(9000), { status: 'True' })
+  heartbeats.restarted(secret, 'denied', at(9000))
+  t.match(conditionAt(99_000), { status: 'False', reason: 'AccessDenied' })
 })
 
 await t.test('silence is no freshness', async (t) => {
   const state = await stateOf('True')
-  const confirmations = new Confirmations()
-  for (const reference of [secret, configMap]) confirmations.confirmed(reference, at(0))
-  const found = freshness(state, () => absent, at(3_600_000), confirmations)
-  t.match(found.verdict, { status: 'False', reason: 'SourceUnavailable' })
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
+  const found = freshness(state, () => absent, at(3_600_000), heartbeats)
+  t.match(found.condition, { status: 'False', reason: 'SourceUnavailable' })
 })

@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { compare } from '../../src/agent/compare.js'
+import { applyOutcome } from '../../src/agent/apply-outcome.js'
+import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
-import { unheard } from '../../src/agent/events.js'
 import { runPendingHooks } from '../../src/agent/hook-runner.js'
-import { uncounted } from '../../src/agent/metrics.js'
-import { settle } from '../../src/agent/settle.js'
+import { noEvents } from '../../src/agent/report-events.js'
+import { noMetrics } from '../../src/agent/report-metrics.js'
 import type { Hook } from '../../src/config/types.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
@@ -35,15 +35,15 @@ class Scene {
 
   async publish(content: string): Promise<void> {
     const hooks = this.state.configuration.afterPublish.map(({ key }) => key)
-    const { outcome, digest } = await replaceDirectory(this.target, { files: { a: content }, hooks })
-    const attempt = { kind: 'published' as const, outcome, digest, objects: [], hooks }
-    await settle(this.state, { ...attempt, warnings: [], certificates: [], unproven: false }, silent)
+    const { outcome: change, digest } = await replaceDirectory(this.target, { files: { a: content }, hooks })
+    const outcome = { kind: 'published' as const, change, digest, objects: [], hooks }
+    await applyOutcome(this.state, { ...outcome, warnings: [], certificates: [], unproven: false }, silent)
   }
 
   run(): ReturnType<typeof runPendingHooks> {
     const { signal } = new AbortController()
     return runPendingHooks(this.state, {
-      ...{ log: silent, metrics: uncounted, events: unheard },
+      ...{ log: silent, metrics: noMetrics, events: noEvents },
       ...{ signal, changed() {} },
     })
   }
@@ -70,7 +70,7 @@ await t.test('a comparison that falls into a run loses no hook', async (t) => {
   await scene.publish('1')
   const running = scene.run()
   await scene.began('one')
-  await compare(scene.state)
+  await compareWithRecord(scene.state)
   scene.release('one')
   scene.release('two')
   t.equal(await running, 'done')

@@ -3,19 +3,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Attempt } from '../../src/agent/attempt.js'
-import { compare } from '../../src/agent/compare.js'
+import { applyOutcome } from '../../src/agent/apply-outcome.js'
+import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
-import { unheard } from '../../src/agent/events.js'
-import { uncounted } from '../../src/agent/metrics.js'
-import { publishBatch } from '../../src/agent/publisher.js'
+import type { Outcome } from '../../src/agent/outcome.js'
 import { recordHeldBack } from '../../src/agent/record-versions.js'
-import { settle } from '../../src/agent/settle.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import type { RecordedObject } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
-import type { ObjectReference } from '../../src/objects/types.js'
-import { directoryOf, present, secret, whole } from '../directories/objects.js'
+import { directoryOf } from '../directories/objects.js'
 
 function directory(t: Test): string {
   const root = mkdtempSync(join(tmpdir(), 'holdfast-record-versions-'))
@@ -47,10 +43,10 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   const path = join(root, 'target')
   const state = new DirectoryState(directoryOf([], { path }))
   const publish = async (given: RecordedObject[]) => {
-    const { outcome, digest } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
-    const attempt: Attempt = {
+    const { outcome: change, digest } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
+    const outcome: Outcome = {
       kind: 'published',
-      outcome,
+      change,
       digest,
       objects: given,
       warnings: [],
@@ -58,7 +54,7 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
       hooks: [],
       unproven: false,
     }
-    await settle(state, attempt, silent)
+    await applyOutcome(state, outcome, silent)
   }
   await publish(objects(1, 1, 1))
   await publish(objects(1, 2, 1))
@@ -71,7 +67,7 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   for (let version = 3; version < 100; version++) await publish(objects(version, version, 1))
   t.equal(recordIn(root).length, size, 'nothing is appended so soon')
   t.strictSame(await versionsOf(path), [1, 2, 1])
-  await compare(state)
+  await compareWithRecord(state)
   const known = () => state.objects.map(({ resourceVersion }) => Number(resourceVersion))
   t.strictSame(known(), [99, 99, 1], 'a comparison does not forget what is known')
   await recordHeldBack(state, silent)
@@ -87,54 +83,20 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   t.equal(recordIn(root), last)
 })
 
-await t.test('a fault of one directory does not keep the others of the batch from being told', async (t) => {
-  const root = directory(t)
-  const states = ['one', 'two'].map(
-    (name) => new DirectoryState(directoryOf([whole(secret(name))], { path: join(root, name) })),
-  )
-  const [one, two] = states
-  const latest = ({ name }: ObjectReference) => present(secret(name), { key: name })[1]
-  const told: string[] = []
-  const batch = new Map(['one', 'two'].map((name) => [name, { causes: [name], since: 0 }]))
-  const verdicts = await publishBatch(batch, {
-    log: silent,
-    metrics: uncounted,
-    events: unheard,
-    signal: new AbortController().signal,
-    lockTimeout: 0,
-    requireProven: () => false,
-    source: () => ({ latest, published() {} }),
-    state: (operation) => (operation === 'one' ? one : two),
-    settled: ({ path }) => {
-      if (path.endsWith('one')) throw new Error('EIO')
-      told.push(path)
-    },
-  })
-  t.strictSame(
-    [...verdicts],
-    [
-      ['one', 'retry'],
-      ['two', 'done'],
-    ],
-  )
-  t.strictSame(told, [join(root, 'two')])
-  t.equal(two?.whole, true)
-})
-
-await t.test('a record that cannot be appended to is told, and no more', async (t) => {
+await t.test('a record that cannot be appended to is reported, and no more', async (t) => {
   const root = directory(t)
   const parent = join(root, 'parent')
   const path = join(parent, 'target')
   const { digest } = await replaceDirectory(path, { files: { a: '1' }, objects: objects(1) })
   const state = new DirectoryState(directoryOf([], { path }))
-  await compare(state)
+  await compareWithRecord(state)
   rmSync(parent, { recursive: true })
   writeFileSync(parent, '')
   const warnings: string[] = []
   const log = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
-  const attempt = { kind: 'published' as const, outcome: 'unchanged' as const, digest, objects: objects(2) }
-  await settle(state, { ...attempt, warnings: [], certificates: [], hooks: [], unproven: false }, log)
+  const outcome = { kind: 'published' as const, change: 'unchanged' as const, digest, objects: objects(2) }
+  await applyOutcome(state, { ...outcome, warnings: [], certificates: [], hooks: [], unproven: false }, log)
   t.match(warnings, [/target: the newest versions of its objects could not be recorded: .*is not a directory/])
   t.equal(warnings.length, 1)
-  t.equal(state.whole, true)
+  t.equal(state.intact, true)
 })

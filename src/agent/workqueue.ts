@@ -1,12 +1,10 @@
-import { retryDelay } from './backoff.js'
-
 /**
  * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
  * one further run; what fails is tried again after a delay of its own; what waits runs again only when something is added for it.
  */
 
 /** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
-export type Verdict = 'done' | 'retry' | 'wait'
+export type QueueResult = 'done' | 'retry' | 'wait'
 
 export interface Due {
   /** Why: at least one cause, in the order in which they came. */
@@ -18,15 +16,15 @@ export interface Due {
 /** The keys that are due. */
 export type Batch = ReadonlyMap<string, Due>
 
-export interface QueueOptions {
+export interface WorkqueueOptions {
   /**
-   * `batch`: all keys that are due go into one run, and no other begins before it has ended. `key`: each key is a run of its own,
+   * `batch`: all keys that are due go into one run, and no other starts before it has ended. `key`: each key is a run of its own,
    * several at once.
    */
   readonly runs: 'batch' | 'key'
   /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
-  run(batch: Batch): Promise<ReadonlyMap<string, Verdict>>
-  /** Called with what `run` rejected with, which is a fault of the program. */
+  run(batch: Batch): Promise<ReadonlyMap<string, QueueResult>>
+  /** Called with what `run` rejected with, which is an error of the program. */
   failed(error: unknown, batch: Batch): void
   /** Milliseconds until the next try after so many failures in a row. */
   readonly delay?: (failures: number) => number
@@ -41,14 +39,14 @@ interface Entry {
   timer: NodeJS.Timeout | undefined
 }
 
-export class Queue {
-  readonly #options: QueueOptions
+export class Workqueue {
+  readonly #options: WorkqueueOptions
   readonly #entries = new Map<string, Entry>()
   readonly #runs = new Set<Promise<void>>()
   #turn: NodeJS.Immediate | undefined
   #closed = false
 
-  constructor(options: QueueOptions) {
+  constructor(options: WorkqueueOptions) {
     this.#options = options
   }
 
@@ -86,7 +84,7 @@ export class Queue {
     return this.pending(key) || this.#entries.get(key)?.timer !== undefined
   }
 
-  /** Begins nothing any more; resolves when what runs has ended. */
+  /** Starts nothing any more; resolves when what runs has ended. */
   async close(): Promise<void> {
     this.#closed = true
     clearImmediate(this.#turn)
@@ -115,11 +113,11 @@ export class Queue {
   #schedule(): void {
     this.#turn ??= setImmediate(() => {
       this.#turn = undefined
-      this.#begin()
+      this.#start()
     })
   }
 
-  #begin(): void {
+  #start(): void {
     if (this.#closed || (this.#options.runs === 'batch' && this.#runs.size > 0)) return
     const due = this.#due()
     if (due.length === 0) return
@@ -139,23 +137,39 @@ export class Queue {
       entry.causes = new Set()
       entry.running = true
     }
-    let verdicts: ReadonlyMap<string, Verdict>
+    let results: ReadonlyMap<string, QueueResult>
     try {
-      verdicts = await this.#options.run(batch)
+      results = await this.#options.run(batch)
     } catch (error) {
       this.#options.failed(error, batch)
-      verdicts = new Map([...batch.keys()].map((key) => [key, 'retry']))
+      results = new Map([...batch.keys()].map((key) => [key, 'retry']))
     }
-    for (const [key, entry] of group) this.#settle(key, entry, verdicts.get(key) ?? 'done')
+    for (const [key, entry] of group) this.#finish(key, entry, results.get(key) ?? 'done')
   }
 
-  #settle(key: string, entry: Entry, verdict: Verdict): void {
+  #finish(key: string, entry: Entry, result: QueueResult): void {
     entry.running = false
-    entry.failures = verdict === 'retry' ? entry.failures + 1 : 0
+    entry.failures = result === 'retry' ? entry.failures + 1 : 0
     if (entry.forgotten) this.#entries.delete(key)
     // What was added meanwhile makes it due at once.
-    if (verdict !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
+    if (result !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
     const delay = (this.#options.delay ?? retryDelay)(entry.failures)
     entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
   }
+}
+
+/** The first delay after a failure, in milliseconds; each further one doubles it. */
+const firstDelay = 500
+
+/** No delay is longer, in milliseconds: what was mended by hand is picked up within two minutes. */
+export const longestDelay = 120_000
+
+/**
+ * Milliseconds to wait after `failures` failures in a row (at least 1): 0.5 s, 1 s, 2 s … 2 min, each within a fifth of that, so
+ * that the nodes of a cluster do not come back in step. `random` is in [0, 1).
+ */
+export function retryDelay(failures: number, random: () => number = Math.random): number {
+  // 2^30 is far beyond the longest delay: the exponent is bounded so that it can never overflow.
+  const nominal = Math.min(firstDelay * 2 ** Math.min(failures - 1, 30), longestDelay)
+  return Math.min(Math.round(nominal * (0.8 + 0.4 * random())), longestDelay)
 }

@@ -1,8 +1,7 @@
 /** Which events tell of what: on the Node, on the object, and not at all. */
 import t from 'tap'
-import type { Attempt } from '../../src/agent/attempt.js'
-import { eventsOf, type Reporter } from '../../src/agent/event-drafts.js'
-import type { Circumstances } from '../../src/agent/tell.js'
+import { meaningOf, type Context, type Outcome } from '../../src/agent/outcome.js'
+import { draftsOf, type Reporter } from '../../src/agent/report-events.js'
 import type { EventDraft } from '../../src/objects/kubernetes/event-body.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 import { reasons } from '../../src/reasons.js'
@@ -12,19 +11,20 @@ const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
 const reporter: Reporter = { node: 'n1', place: 'node n1', uid: () => 'uid-a' }
 const nameless: Reporter = { ...reporter, node: '', place: 'host h' }
 
-const circumstances: Circumstances = {
+const context: Context = {
   operation: 'publish /srv/a',
   directory: '/srv/a',
   causes: ['start'],
   milliseconds: 1,
   drift: undefined,
-  removed: [],
-  changed: [],
+  intact: true,
+  removedObjects: [],
+  changedObjects: [],
 }
 
-const published: Extract<Attempt, { kind: 'published' }> = {
+const published: Extract<Outcome, { kind: 'published' }> = {
   kind: 'published',
-  outcome: 'replaced',
+  change: 'replaced',
   digest: 'sha256:0',
   objects: [{ ...known, paths: ['tls.crt'] }],
   warnings: [],
@@ -33,18 +33,21 @@ const published: Extract<Attempt, { kind: 'published' }> = {
   unproven: false,
 }
 
-const failed = (reason: (typeof reasons)[number], message: string): Attempt => ({
+const failed = (reason: (typeof reasons)[number], message: string): Outcome => ({
   ...{ kind: 'failed', reason, terminal: false, published: false },
   error: new Error(message),
 })
+
+const eventsOf = (outcome: Outcome, context: Context, reporter: Reporter) =>
+  draftsOf(meaningOf(outcome, context), reporter)
 
 /** `Warning NoSpace Node n1: note` */
 function lines(drafts: readonly EventDraft[]): string[] {
   return drafts.map(({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`)
 }
 
-await t.test('a publication is told on the Node, and on each object in another version', (t) => {
-  const drafts = eventsOf(published, { ...circumstances, changed: [known] }, reporter)
+await t.test('a publication is reported on the Node, and on each object in another version', (t) => {
+  const drafts = eventsOf(published, { ...context, changedObjects: [known] }, reporter)
   t.strictSame(lines(drafts), [
     'Normal Published Node n1: /srv/a is replaced, whole and durable',
     'Normal Published Secret a: resourceVersion 7 is published to /srv/a on node n1',
@@ -55,27 +58,27 @@ await t.test('a publication is told on the Node, and on each object in another v
   t.end()
 })
 
-await t.test('what is repaired is told on the Node alone', (t) => {
-  const drafts = eventsOf(published, { ...circumstances, drift: 'tls.crt has other content' }, reporter)
+await t.test('what is repaired is reported on the Node alone', (t) => {
+  const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
   t.strictSame(lines(drafts), [
     'Normal DriftRepaired Node n1: /srv/a is repaired: what differed on the disk: tls.crt has other content',
   ])
   t.end()
 })
 
-await t.test('what is unchanged, waits, or was given up is not told', (t) => {
-  const attempts: Attempt[] = [
-    { ...published, outcome: 'unchanged' },
+await t.test('what is unchanged, waits, or was aborted is not reported', (t) => {
+  const outcomes: Outcome[] = [
+    { ...published, change: 'unchanged' },
     { kind: 'waiting', message: 'x' },
-    { kind: 'abandoned' },
+    { kind: 'aborted' },
     failed('Busy', 'another process'),
   ]
-  for (const attempt of attempts) t.strictSame(eventsOf(attempt, circumstances, reporter), [])
+  for (const outcome of outcomes) t.strictSame(eventsOf(outcome, context, reporter), [])
   t.end()
 })
 
-await t.test('what is published no more is told on both', (t) => {
-  const drafts = eventsOf(published, { ...circumstances, removed: [known] }, reporter)
+await t.test('what is published no more is reported on both', (t) => {
+  const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
   t.match(lines(drafts).slice(1), [
     'Normal Removed Secret a: it is published no more in /srv/a on node n1',
     'Normal Removed Node n1: /srv/a: Secret ns/a is published no more',
@@ -83,19 +86,19 @@ await t.test('what is published no more is told on both', (t) => {
   t.end()
 })
 
-await t.test('a failure is told on the Node, in the same words at each try', (t) => {
+await t.test('a failure is reported on the Node, in the same words at each try', (t) => {
   const message = (random: string, sequence: number) =>
     `/srv/a: write /srv/.holdfast-0123456789abcdef-${random}/f: ENOSPC; see /srv/.holdfast-0123456789abcdef.${sequence} and ..${sequence}-${random}`
-  const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), circumstances, reporter)
-  const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), circumstances, reporter)
+  const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), context, reporter)
+  const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), context, reporter)
   t.strictSame(first, second)
   t.match(lines(first), ['Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC'])
   t.end()
 })
 
-await t.test('an object at fault is told on itself, and on the Node once for the directory', (t) => {
+await t.test('an object at fault is reported on itself, and on the Node once for the directory', (t) => {
   const other: ObjectReference = { kind: 'ConfigMap', namespace: 'ns', name: 'b' }
-  const attempt: Attempt = {
+  const outcome: Outcome = {
     kind: 'incomplete',
     findings: [
       { reason: 'CertificateInvalid', message: 'Secret ns/a: tls.key is wrong', reference: secret },
@@ -104,7 +107,7 @@ await t.test('an object at fault is told on itself, and on the Node once for the
     ],
   }
   const absent = { ...reporter, uid: ({ name }: ObjectReference) => (name === 'a' ? 'uid-a' : undefined) }
-  const drafts = eventsOf(attempt, circumstances, absent)
+  const drafts = eventsOf(outcome, context, absent)
   t.strictSame(lines(drafts), [
     'Warning CertificateInvalid Node n1: /srv/a: Secret ns/a: tls.key is wrong; ConfigMap ns/b does not exist; ca.crt (contents[1]): certificate 1 of 1',
     'Warning CertificateInvalid Secret a: Secret ns/a: tls.key is wrong (/srv/a on node n1)',
@@ -116,16 +119,16 @@ await t.test('an object at fault is told on itself, and on the Node once for the
 
 await t.test('a source that is away is nothing about its objects', (t) => {
   const findings = [{ reason: 'SourceUnavailable', message: 'refused', reference: secret }] as const
-  const drafts = eventsOf({ kind: 'incomplete', findings }, circumstances, reporter)
+  const drafts = eventsOf({ kind: 'incomplete', findings }, context, reporter)
   t.strictSame(lines(drafts), ['Warning SourceUnavailable Node n1: /srv/a: refused'])
   t.end()
 })
 
-await t.test('an expired certificate is told on the Node, and on the object that it came from', (t) => {
+await t.test('an expired certificate is reported on the Node, and on the object that it came from', (t) => {
   const past = new Date(Date.UTC(2000, 0, 1))
-  const attempt: Attempt = {
+  const outcome: Outcome = {
     ...published,
-    outcome: 'unchanged',
+    change: 'unchanged',
     objects: [
       { ...known, paths: ['tls.crt'] },
       { ...known, name: 'b', paths: ['other'] },
@@ -133,17 +136,17 @@ await t.test('an expired certificate is told on the Node, and on the object that
     warnings: [{ reason: 'CertificateExpired', message: 'tls.crt: a certificate expired' }],
     certificates: [{ file: 'tls.crt', notBefore: past, notAfter: past }],
   }
-  t.match(lines(eventsOf(attempt, circumstances, reporter)), [
+  t.match(lines(eventsOf(outcome, context, reporter)), [
     'Warning CertificateExpired Node n1: /srv/a: tls.crt: a certificate expired',
     /^Warning CertificateExpired Secret a: tls.crt: a certificate expired at 2000-01-01.* on node n1/,
   ])
-  t.equal(eventsOf(attempt, circumstances, reporter).length, 2)
+  t.equal(eventsOf(outcome, context, reporter).length, 2)
   t.end()
 })
 
 await t.test('a node that nobody names has no events of its own', (t) => {
-  t.strictSame(eventsOf(failed('NoSpace', 'x'), circumstances, nameless), [])
-  t.match(lines(eventsOf(published, { ...circumstances, changed: [known] }, nameless)), [
+  t.strictSame(eventsOf(failed('NoSpace', 'x'), context, nameless), [])
+  t.match(lines(eventsOf(published, { ...context, changedObjects: [known] }, nameless)), [
     /^Normal Published Secret a: .* on host h$/,
   ])
   t.end()
@@ -151,7 +154,7 @@ await t.test('a node that nobody names has no events of its own', (t) => {
 
 await t.test('every reason of a failure has a type, and an action that the API takes', (t) => {
   for (const reason of reasons) {
-    const [draft] = eventsOf(failed(reason, 'x'), circumstances, reporter)
+    const [draft] = eventsOf(failed(reason, 'x'), context, reporter)
     const never = reason === 'Unchanged' || reason === 'Busy'
     t.equal(draft === undefined, never, reason)
     if (draft === undefined) continue

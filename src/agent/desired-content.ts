@@ -1,18 +1,26 @@
+import { referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { KeptObject, Rendering } from '../directories/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
 import type { DirectoryRequest, PublicationOptions, RecordedObject } from '../durable/types.js'
-import { describeReference, type Observation, type ObjectReference } from '../objects/types.js'
-import { referencesOf } from '../config/references.js'
+import { codeOf } from '../errors.js'
+import {
+  describeReference,
+  type Observation,
+  type ObjectReference,
+  type ObjectVersion,
+  type WantedObject,
+} from '../objects/types.js'
+import type { DirectoryState } from './directory-state.js'
 
-export type Latest = (reference: ObjectReference) => Observation | undefined
+type Latest = (reference: ObjectReference) => Observation | undefined
 
 /** What is to be written for a directory. */
 export type Request = DirectoryRequest & PublicationOptions
 
-/** The objects that the source has not told of yet. */
-export function untold(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
+/** The objects that the source has not reported yet. */
+export function unreported(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
   return referencesOf(configuration).filter((reference) => latest(reference) === undefined)
 }
 
@@ -67,7 +75,7 @@ async function readKeptFiles(target: string, paths: readonly string[]): Promise<
 
 /** What was published is not there any more, or something else stands in its place. */
 function isGone(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
@@ -91,4 +99,30 @@ export function requestFor(
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),
   }
+}
+
+/** All objects that these directories need, each once, with the newest version of it that any of them has published. */
+export function desiredObjects(states: Iterable<DirectoryState>): WantedObject[] {
+  const desired = new Map<string, WantedObject>()
+  for (const state of states) {
+    for (const reference of referencesOf(state.configuration)) {
+      const { kind, namespace, name } = reference
+      const published = state.objects.find(
+        (object) => object.kind === kind && object.namespace === namespace && object.name === name,
+      )
+      const key = describeReference(reference)
+      const known = desired.get(key)?.published
+      const newest = newer(known, published && { uid: published.uid, resourceVersion: published.resourceVersion })
+      desired.set(key, newest ? { reference, published: newest } : { reference })
+    }
+  }
+  return [...desired.values()]
+}
+
+/** Versions of one object of an API server compare as numbers; of anything else, the first one stands. */
+function newer(a: ObjectVersion | undefined, b: ObjectVersion | undefined): ObjectVersion | undefined {
+  if (a === undefined || b === undefined) return a ?? b
+  const decimal = /^\d+$/
+  if (!decimal.test(a.resourceVersion) || !decimal.test(b.resourceVersion)) return a
+  return BigInt(b.resourceVersion) > BigInt(a.resourceVersion) ? b : a
 }

@@ -1,27 +1,30 @@
 import t from 'tap'
-import type { Attempt } from '../../src/agent/attempt.js'
-import { tell } from '../../src/agent/tell.js'
-import { silent } from '../../src/log.js'
+import { meaningOf, type Context, type Outcome } from '../../src/agent/outcome.js'
+import { reportLog } from '../../src/agent/report-log.js'
+import { silent, type Log } from '../../src/log.js'
 
-const circumstances = {
+const context: Context = {
   operation: 'publish /srv/a',
   directory: '/srv/a',
   causes: ['start'],
   milliseconds: 1,
   drift: undefined,
-  removed: [],
-  changed: [],
+  intact: true,
+  removedObjects: [],
+  changedObjects: [],
 }
+
+const report = (log: Log, outcome: Outcome) => reportLog(log, meaningOf(outcome, context), context)
 
 await t.test('another process that publishes is no error', (t) => {
   const levels: string[] = []
   const log = { ...silent, info: () => levels.push('info'), error: () => levels.push('error') }
   const failed = { kind: 'failed', terminal: false, published: false, error: new Error('x') } as const
-  const attempts: Attempt[] = [
+  const outcomes: Outcome[] = [
     { ...failed, reason: 'Busy' },
     { ...failed, reason: 'NoSpace' },
   ]
-  for (const attempt of attempts) tell(log, attempt, circumstances)
+  for (const outcome of outcomes) report(log, outcome)
   t.strictSame(levels, ['info', 'error'])
   t.end()
 })
@@ -34,14 +37,30 @@ await t.test('durable is said only of what is proven', (t) => {
     hooks: [],
   }
   for (const unproven of [false, true]) {
-    for (const outcome of ['created', 'unchanged'] as const)
-      tell(log, { ...published, outcome, unproven }, circumstances)
+    for (const change of ['created', 'unchanged'] as const) report(log, { ...published, change, unproven })
   }
   t.strictSame(lines, [
     '/srv/a is created, whole and durable',
     '/srv/a holds this already, durably',
     '/srv/a is created, whole for its readers (durability is not proven here)',
     '/srv/a holds this already',
+  ])
+  t.end()
+})
+
+await t.test('every line names the operation, the directory, the causes and the time it took', (t) => {
+  const lines: object[] = []
+  const log = { ...silent, warn: (fields: object) => void lines.push(fields) }
+  const findings = [{ reason: 'ObjectMissing', message: 'x' } as const]
+  reportLog(log, meaningOf({ kind: 'incomplete', findings }, context), { ...context, milliseconds: 12.3456 })
+  t.strictSame(lines, [
+    {
+      reason: 'ObjectMissing',
+      operation: 'publish /srv/a',
+      directory: '/srv/a',
+      causes: ['start'],
+      milliseconds: 12.3,
+    },
   ])
   t.end()
 })

@@ -10,17 +10,17 @@ export interface Moment {
 
 export const now = (): Moment => ({ monotonic: performance.now(), wall: new Date() })
 
-/** The watch of an object was lost, and nothing has been heard of the object since. */
-export interface Loss {
+/** The watch of an object was lost, and the source has said nothing of the object since. */
+interface Loss {
   readonly reason: Reason
   readonly since: Moment
 }
 
-/** These end a watch in the ordinary course: it is begun anew at once, and nothing was missed. */
+/** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
 const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired', 'goaway'])
 
-/** When the source last said that what it told of an object is current, and whether it may have lost sight of it since. */
-export class Confirmations {
+/** When the source last said that what it reported of an object is current, and whether it may have lost sight of it since. */
+export class Heartbeats {
   readonly #confirmed = new Map<string, Moment>()
   readonly #lost = new Map<string, Loss>()
 
@@ -37,7 +37,7 @@ export class Confirmations {
     this.#lost.set(name, { reason: denied ? 'AccessDenied' : 'SourceUnavailable', since })
   }
 
-  lastOf(reference: ObjectReference): Moment | undefined {
+  lastConfirmed(reference: ObjectReference): Moment | undefined {
     return this.#confirmed.get(describeReference(reference))
   }
 

@@ -1,20 +1,27 @@
 import t from 'tap'
-import { Queue, type Batch, type QueueOptions, type Verdict } from '../../src/agent/queue.js'
+import {
+  longestDelay,
+  retryDelay,
+  Workqueue,
+  type Batch,
+  type QueueResult,
+  type WorkqueueOptions,
+} from '../../src/agent/workqueue.js'
 
 interface Run {
   readonly batch: Batch
   readonly keys: string[]
-  end(verdicts?: Record<string, Verdict>): void
+  end(results?: Record<string, QueueResult>): void
   fail(error: Error): void
 }
 
 /** A queue whose runs the test ends by hand. */
-function queueOf(runs: QueueOptions['runs'], delay = 5) {
+function queueOf(runs: WorkqueueOptions['runs'], delay = 5) {
   const begun: Run[] = []
   const waiting: ((run: Run) => void)[] = []
   const faults: unknown[] = []
   const failures: number[] = []
-  const queue = new Queue({
+  const queue = new Workqueue({
     runs,
     delay: (count) => {
       failures.push(count)
@@ -26,7 +33,7 @@ function queueOf(runs: QueueOptions['runs'], delay = 5) {
         const run: Run = {
           batch,
           keys: [...batch.keys()],
-          end: (verdicts = {}) => resolve(new Map(Object.entries(verdicts))),
+          end: (results = {}) => resolve(new Map(Object.entries(results))),
           fail: reject,
         }
         const taker = waiting.shift()
@@ -167,4 +174,31 @@ await t.test('close waits for what runs, and begins nothing', async (t) => {
   await closing
   await turn()
   t.equal(begun.length, 0)
+})
+
+await t.test('half a second, doubling to two minutes', (t) => {
+  const middle = (failures: number) => retryDelay(failures, () => 0.5)
+  t.strictSame(
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(middle),
+    [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 120_000, 120_000],
+  )
+  t.end()
+})
+
+await t.test('jitter stays within a fifth, and never goes beyond the longest', (t) => {
+  t.equal(
+    retryDelay(1, () => 0),
+    400,
+  )
+  t.equal(
+    retryDelay(1, () => 0.999999),
+    600,
+  )
+  t.equal(
+    retryDelay(1000, () => 0.999999),
+    longestDelay,
+  )
+  const seen = new Set(Array.from({ length: 50 }, () => retryDelay(5)))
+  t.ok(seen.size > 5, 'nodes do not come back in step')
+  t.end()
 })

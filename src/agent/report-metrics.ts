@@ -1,21 +1,19 @@
 import type { CertificateDate } from '../directories/types.js'
 import type { WatchRestartReason } from '../objects/types.js'
-
-/** What became of a publication: its outcome, `failed` (the target is what it was), `unknown` (durability), `refused` (nothing was tried). */
-export const publishResults = ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused'] as const
-export type PublishResultLabel = (typeof publishResults)[number]
+import type { DirectoryState } from './directory-state.js'
+import type { Context, Meaning, PublishResult } from './outcome.js'
 
 export const hookResults = ['success', 'failure'] as const
-export type HookResultLabel = (typeof hookResults)[number]
+export type HookResult = (typeof hookResults)[number]
 
-/** What the agent counts. Every label set that can be known beforehand begins at 0. */
+/** What the agent counts. Every label set that is known beforehand starts at 0. */
 export interface Metrics {
-  /** Begins a directory's label sets; again after its configuration has changed. */
+  /** Starts a directory's label sets; again after its configuration has changed. */
   follow(directory: string, hooks: readonly string[]): void
   /** Ends all label sets of a directory. */
   forget(directory: string): void
   /** `seconds`: from the moment it was due until it was durable; undefined where nothing was tried. */
-  publish(directory: string, result: PublishResultLabel, seconds: number | undefined): void
+  publish(directory: string, result: PublishResult, seconds: number | undefined): void
   publishedAt(directory: string, date: Date): void
   ready(directory: string, ready: boolean): void
   drift(directory: string): void
@@ -23,13 +21,13 @@ export interface Metrics {
   barrier(seconds: number): void
   watchRestarted(reason: WatchRestartReason): void
   confirmed(directory: string, date: Date): void
-  hook(directory: string, hook: string, result: HookResultLabel): void
+  hook(directory: string, hook: string, result: HookResult): void
   certificates(directory: string, dates: readonly CertificateDate[]): void
   clientCertificate(notAfter: Date | undefined): void
 }
 
 /** For commands without a server. */
-export const uncounted: Metrics = {
+export const noMetrics: Metrics = {
   follow() {},
   forget() {},
   publish() {},
@@ -42,4 +40,17 @@ export const uncounted: Metrics = {
   hook() {},
   certificates() {},
   clientCertificate() {},
+}
+
+/** Counts one pass over a directory, and shows how the directory stands after it. */
+export function reportMetrics(
+  metrics: Metrics,
+  { result }: Pick<Meaning, 'result'>,
+  { directory, milliseconds, intact }: Pick<Context, 'directory' | 'milliseconds' | 'intact'>,
+  { publishedAt, certificates }: Pick<DirectoryState, 'publishedAt' | 'certificates'>,
+): void {
+  metrics.ready(directory, intact)
+  if (publishedAt) metrics.publishedAt(directory, publishedAt)
+  metrics.certificates(directory, certificates)
+  if (result !== undefined) metrics.publish(directory, result, result === 'refused' ? undefined : milliseconds / 1000)
 }

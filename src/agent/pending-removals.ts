@@ -1,4 +1,5 @@
 import { syncParents } from '../durable/index.js'
+import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 
 /** Milliseconds without a publication after which the removal of what was replaced is made durable, too. */
@@ -8,7 +9,7 @@ const idleTime = 1000
  * The targets whose old content was unlinked since their parents were last synced. Without that sync, a power cut could bring old
  * private keys back, under a staging name, until the next publication.
  */
-export class Retired {
+export class PendingRemovals {
   readonly #targets = new Set<string>()
   #timer: NodeJS.Timeout | undefined
 
@@ -18,7 +19,7 @@ export class Retired {
     this.#targets.add(target)
   }
 
-  /** A publication begins: the disk has better things to do. */
+  /** A publication starts: the disk has better things to do. */
   busy(): void {
     clearTimeout(this.#timer)
   }
@@ -35,8 +36,8 @@ export class Retired {
     this.#targets.clear()
     if (targets.length === 0) return
     await syncParents(targets).catch((error: unknown) => {
-      const message = error instanceof Error ? error.message : String(error)
-      this.log.warn({ targets }, `the removal of what was replaced may not survive a power cut: ${message}`)
+      const message = `the removal of what was replaced may not survive a power cut: ${messageOf(error)}`
+      this.log.warn({ targets }, message)
     })
   }
 }

@@ -1,0 +1,82 @@
+import { describeDifferences } from '../directories/verify.js'
+import { readPublication } from '../durable/index.js'
+import type { Publication } from '../durable/types.js'
+import { messageOf } from '../errors.js'
+import type { Log } from '../log.js'
+import type { DirectoryState } from './directory-state.js'
+import type { Metrics } from './report-metrics.js'
+
+/** More differences than a line can show are only counted. */
+const shown = 5
+
+export interface DriftReports {
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/**
+ * Takes a directory into the agent's care: compares it with its record, and sets the conditions that hold until the source reports.
+ * What an earlier run knew (`state.restore`) stays where it still holds.
+ */
+export async function startDirectory(state: DirectoryState, reports: DriftReports): Promise<void> {
+  const { path, configuration } = state
+  const { metrics } = reports
+  const now = new Date()
+  metrics.follow(
+    path,
+    configuration.afterPublish.map(({ name }) => name),
+  )
+  await detectDrift(state, reports)
+  if (state.publishedAt) metrics.publishedAt(path, state.publishedAt)
+  if (state.confirmedAt) metrics.confirmed(path, state.confirmedAt)
+  if (!state.intact) {
+    const message =
+      state.drift === undefined
+        ? 'nothing is published yet'
+        : `the disk differs from what was published: ${state.drift}`
+    state.setPublished({ status: 'False', reason: 'SourceUnavailable', message }, now)
+  } else if (state.published?.status !== 'True') {
+    const message = 'the disk holds what was published before the agent started'
+    state.setPublished({ status: 'True', reason: 'Published', message }, now)
+  }
+  if (!state.fresh) {
+    const message = 'the source has not reported yet'
+    state.setFresh({ status: 'False', reason: 'SourceUnavailable', message }, now)
+  }
+}
+
+/** Compares a directory with its record, and reports the difference; drift is counted once, however long it takes to repair. */
+export async function detectDrift(state: DirectoryState, { log, metrics }: DriftReports): Promise<void> {
+  const known = state.drift
+  const { path } = state
+  const fields = { operation: state.publishOperation, directory: path }
+  try {
+    state.drift = await compareWithRecord(state)
+  } catch (error) {
+    log.error({ reason: 'PublishFailed', ...fields }, `${path} cannot be compared with its record: ${messageOf(error)}`)
+  }
+  if (state.drift !== undefined && known === undefined) {
+    metrics.drift(path)
+    log.warn(fields, `${path} differs from what was published: ${state.drift}`)
+  }
+  metrics.ready(path, state.intact)
+}
+
+/**
+ * Compares a directory with its record. Answers what differs from what was published, as a person reads it; undefined where the
+ * disk holds just that, or where nothing was published yet. Rejects where it cannot be read; the state then stays
+ * what it was.
+ */
+export async function compareWithRecord(state: DirectoryState): Promise<string | undefined> {
+  const hadRecord = state.digest !== undefined
+  const publication = await readPublication(state.path)
+  state.adopt(publication)
+  if (publication === undefined) return hadRecord ? 'its record is gone' : undefined
+  return publication.differences.length === 0 ? undefined : summary(publication)
+}
+
+function summary(publication: Publication): string {
+  const sentences = describeDifferences(publication)
+  const more = sentences.length - shown
+  return sentences.slice(0, shown).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}

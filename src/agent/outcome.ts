@@ -1,0 +1,273 @@
+import { describeReference, type ObjectKind, type ObjectReference } from '../objects/types.js'
+import type { CertificateDate, Finding } from '../directories/types.js'
+import { dateFindings } from '../directories/validate.js'
+import type { RecordedObject, ReplaceResult } from '../durable/types.js'
+import type { Log } from '../log.js'
+import type { Reason } from '../reasons.js'
+import { withoutPaths, type ConditionState, type PublishedObject } from './directory-state.js'
+import type { QueueResult } from './workqueue.js'
+
+/** What one pass over a directory came to. */
+export type Outcome =
+  /** The source has not reported all of its objects yet. */
+  | { readonly kind: 'waiting'; readonly message: string }
+  /** What it must hold is not known, or must not be published. Nothing was written. */
+  | { readonly kind: 'incomplete'; readonly findings: readonly Finding[] }
+  | {
+      readonly kind: 'published'
+      readonly change: ReplaceResult['outcome']
+      readonly digest: string
+      readonly objects: readonly RecordedObject[]
+      readonly warnings: readonly Finding[]
+      readonly certificates: readonly CertificateDate[]
+      /** Keys of the hooks that were recorded with a new publication. */
+      readonly hooks: readonly string[]
+      readonly unproven: boolean
+    }
+  | {
+      readonly kind: 'failed'
+      readonly reason: Reason
+      /** A retry changes nothing: the configuration or the disk has to change first. */
+      readonly terminal: boolean
+      /** The new content is visible, its durability is unknown. */
+      readonly published: boolean
+      readonly error: Error
+    }
+  /** The process is to end: the pass stopped before anything was visible. */
+  | { readonly kind: 'aborted' }
+
+type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
+type Published = OutcomeOf<'published'>
+
+/** What surrounded a pass. Never content. */
+export interface Context {
+  readonly operation: string
+  readonly directory: string
+  readonly causes: readonly string[]
+  /** Milliseconds from the moment it was due until now. */
+  readonly milliseconds: number
+  /** What differed on the disk from what was published; undefined: nothing was found to. */
+  readonly drift: string | undefined
+  /** After the pass, the disk holds what the record says, known to be durable. */
+  readonly intact: boolean
+  /** Objects that are not published any more. */
+  readonly removedObjects: readonly PublishedObject[]
+  /** Objects that are published in another version than before, or for the first time. */
+  readonly changedObjects: readonly PublishedObject[]
+}
+
+/**
+ * What became of a publication: its change, `failed` (the target is what it was), `unknown` (durability), `refused` (nothing was
+ * tried).
+ */
+export const publishResults = ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused'] as const
+export type PublishResult = (typeof publishResults)[number]
+
+export interface LogLine {
+  readonly level: keyof Log
+  readonly reason?: Reason
+  readonly message: string
+  /** Beside those of every line of the pass. */
+  readonly fields?: object
+}
+
+/** Something for the cluster's events. `place`: the node or the host, as people call it. */
+export type EventNote =
+  | { readonly on: 'node'; readonly reason: Reason; readonly message: string }
+  | {
+      readonly on: ObjectReference
+      /** undefined: that of the object as the source has it now. */
+      readonly uid: string | undefined
+      readonly reason: Reason
+      readonly message: (place: string) => string
+    }
+
+/** What an outcome means, wherever it shows. */
+export interface Meaning {
+  /** The condition Published after it; undefined: it stays what it is. */
+  readonly condition: ConditionState | undefined
+  readonly lines: readonly LogLine[]
+  readonly events: readonly EventNote[]
+  /** The label under which the publication counts; undefined: it does not. */
+  readonly result: PublishResult | undefined
+  /** What waits for the source or for a person runs again when that changes, everything else after a delay. */
+  readonly queue: QueueResult
+}
+
+/** The one place that says what an outcome means: condition, log lines, events, metric, retry. */
+const meanings: {
+  readonly [Kind in Outcome['kind']]: (outcome: OutcomeOf<Kind>, context: Context) => Meaning
+} = {
+  waiting: ({ message }, { directory, intact }) => ({
+    condition: intact ? intactCondition : { status: 'False', reason: 'SourceUnavailable', message },
+    lines: [{ level: 'debug', message: `${directory}: ${message}` }],
+    events: [],
+    result: undefined,
+    queue: 'wait',
+  }),
+  incomplete: (outcome, context) => ({
+    condition: incompleteCondition(outcome, context),
+    lines: incompleteLines(outcome, context),
+    events: incompleteEvents(outcome, context),
+    result: 'refused',
+    queue: 'wait',
+  }),
+  published: (outcome, context) => ({
+    condition: publishedCondition(outcome),
+    lines: publishedLines(outcome, context),
+    events: [...publicationEvents(outcome, context), ...expiryEvents(outcome, context)],
+    result: outcome.change,
+    queue: 'done',
+  }),
+  failed: ({ reason, terminal, published, error: { message }, error }) => ({
+    condition: { status: published ? 'Unknown' : 'False', reason, message },
+    // Somebody else publishes here just now: the agent retries, and nobody has to do anything.
+    lines: [
+      { level: reason === 'Busy' ? 'info' : 'error', reason, message, fields: { published, ...systemFields(error) } },
+    ],
+    events: [{ on: 'node', reason, message }],
+    result: published ? 'unknown' : 'failed',
+    queue: terminal ? 'wait' : 'retry',
+  }),
+  aborted: (_, { operation }) => ({
+    condition: undefined,
+    lines: [{ level: 'info', message: `${operation}: aborted before anything was visible` }],
+    events: [],
+    result: undefined,
+    queue: 'wait',
+  }),
+}
+
+export function meaningOf<Kind extends Outcome['kind']>(outcome: OutcomeOf<Kind>, context: Context): Meaning {
+  const meaning: (outcome: OutcomeOf<Kind>, context: Context) => Meaning = meanings[outcome.kind]
+  return meaning(outcome, context)
+}
+
+/** Reasons that say only that the source cannot be asked now: what is on the disk stays good. */
+const sourceReasons: ReadonlySet<Reason> = new Set(['SourceUnavailable', 'AccessDenied'])
+
+/** The directory is incomplete for no other reason than that its source does not answer. */
+export function isSourceAway(outcome: Outcome): boolean {
+  if (outcome.kind === 'waiting') return true
+  return outcome.kind === 'incomplete' && outcome.findings.every(({ reason }) => sourceReasons.has(reason))
+}
+
+const intactCondition: ConditionState = {
+  status: 'True',
+  reason: 'Published',
+  message: 'the disk holds what was published last',
+}
+
+/** A source that does not answer takes nothing away from what is intact on the disk. */
+function incompleteCondition(outcome: OutcomeOf<'incomplete'>, { intact }: Context): ConditionState | undefined {
+  if (isSourceAway(outcome) && intact) return intactCondition
+  const [first] = outcome.findings
+  return first && { status: 'False', reason: first.reason, message: joined(outcome.findings) }
+}
+
+function incompleteLines(outcome: OutcomeOf<'incomplete'>, { directory }: Context): LogLine[] {
+  const state = isSourceAway(outcome) ? 'what is published stays' : 'nothing was changed'
+  return outcome.findings.map(({ reason, message }) => ({
+    level: 'warn',
+    reason,
+    message: `${directory}: ${message}; ${state}`,
+  }))
+}
+
+function incompleteEvents({ findings }: OutcomeOf<'incomplete'>, { directory }: Context): EventNote[] {
+  const [first] = findings
+  if (first === undefined) return []
+  const objects = findings.flatMap(({ reason, message, reference }) =>
+    // A source that does not answer is nothing about the object, and many nodes may have met it at once.
+    reference === undefined || reason === 'SourceUnavailable'
+      ? []
+      : [onObject(reference, undefined, reason, (place) => `${message} (${directory} on ${place})`)],
+  )
+  return [{ on: 'node', reason: first.reason, message: `${directory}: ${joined(findings)}` }, ...objects]
+}
+
+function publishedCondition({ warnings: [warning] }: Published): ConditionState {
+  return warning ? { status: 'True', reason: warning.reason, message: warning.message } : intactCondition
+}
+
+function publishedLines(outcome: Published, { directory, drift, removedObjects }: Context): LogLine[] {
+  const { change, digest, objects, warnings } = outcome
+  const repaired = change === 'unchanged' ? undefined : drift
+  const reason = change === 'unchanged' ? 'Unchanged' : repaired === undefined ? 'Published' : 'DriftRepaired'
+  const fields = { outcome: change, digest, objects: objects.map(withoutPaths) }
+  return [
+    { level: 'info', reason, message: publishedMessage(directory, outcome, repaired), fields },
+    ...removedObjects.map((object) => ({ level: 'info', ...removal(directory, object) }) as const),
+    ...warnings.map(({ reason, message }) => ({ level: 'warn', reason, message: `${directory}: ${message}` }) as const),
+  ]
+}
+
+/** What a publication came to, for people; `drift`: what it has repaired. Durable is said only of what is proven. */
+function publishedMessage(directory: string, { change, unproven }: Published, drift: string | undefined): string {
+  if (drift !== undefined) return `${directory} is repaired: what differed on the disk: ${drift}`
+  if (change === 'unchanged') return `${directory} holds this already${unproven ? '' : ', durably'}`
+  return `${directory} is ${change}, whole ${unproven ? 'for its readers (durability is not proven here)' : 'and durable'}`
+}
+
+function removal(directory: string, object: PublishedObject) {
+  const message = `${directory}: ${describeReference(referenceOf(object))} is published no more`
+  return { reason: 'Removed', message } as const
+}
+
+function publicationEvents(outcome: Published, context: Context): EventNote[] {
+  if (outcome.change === 'unchanged') return []
+  const { directory, drift, removedObjects, changedObjects } = context
+  return [
+    {
+      on: 'node',
+      reason: drift === undefined ? 'Published' : 'DriftRepaired',
+      message: publishedMessage(directory, outcome, drift),
+    },
+    ...changedObjects.map((object) => {
+      const version = `resourceVersion ${object.resourceVersion} is published to ${directory}`
+      return onObject(referenceOf(object), object.uid, 'Published', (place) => `${version} on ${place}`)
+    }),
+    ...removedObjects.flatMap((object): EventNote[] => {
+      const note = (place: string) => `it is published no more in ${directory} on ${place}`
+      return [onObject(referenceOf(object), object.uid, 'Removed', note), { on: 'node', ...removal(directory, object) }]
+    }),
+  ]
+}
+
+/** Each certificate that has expired: on the Node, and on the object that it came from. */
+function expiryEvents({ warnings, certificates, objects }: Published, { directory }: Context): EventNote[] {
+  if (warnings.length === 0) return []
+  const now = new Date()
+  return [
+    ...warnings.map(({ reason, message }) => ({ on: 'node', reason, message: `${directory}: ${message}` }) as const),
+    ...objects.flatMap((object) => {
+      const { paths, combined = [] } = object
+      const own = certificates.filter(({ file }) => paths.includes(file) || combined.includes(file))
+      return dateFindings(own, now).map(({ reason, message }) =>
+        onObject(referenceOf(object), object.uid, reason, (place) => `${message} (${directory} on ${place})`),
+      )
+    }),
+  ]
+}
+
+function onObject(
+  on: ObjectReference,
+  uid: string | undefined,
+  reason: Reason,
+  message: (place: string) => string,
+): EventNote {
+  return { on, uid, reason, message }
+}
+
+function joined(findings: readonly Finding[]): string {
+  return findings.map(({ message }) => message).join('; ')
+}
+
+function referenceOf({ kind, namespace, name }: PublishedObject): ObjectReference {
+  return { kind: kind as ObjectKind, namespace, name }
+}
+
+function systemFields(error: Error): object {
+  const { code, syscall, path } = error as Partial<Record<'code' | 'syscall' | 'path', unknown>>
+  return { code, syscall, path }
+}

@@ -1,0 +1,23 @@
+import type { Log } from '../log.js'
+import type { Context, Meaning } from './outcome.js'
+
+/** Writes the log's lines about one pass over a directory. */
+export function reportLog(log: Log, { lines }: Pick<Meaning, 'lines'>, context: Context): void {
+  const { operation, directory, causes } = context
+  const milliseconds = Math.round(context.milliseconds * 10) / 10
+  for (const { level, reason, message, fields } of lines) {
+    log[level]({ ...(reason && { reason }), operation, directory, causes, milliseconds, ...fields }, message)
+  }
+}
+
+const warned = new Set<string>()
+
+/** Warns of a target whose file system proves nothing, once for each target in the life of the process. */
+export function warnUnproven(log: Log, path: string): void {
+  if (warned.has(path)) return
+  warned.add(path)
+  log.warn(
+    { path },
+    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs); it is whole for its readers, but a power cut may undo or tear it`,
+  )
+}

@@ -1,0 +1,292 @@
+/** The table from outcome to condition, log lines, events, metric and retry: every member of the union has its rows. */
+import t from 'tap'
+import { isSourceAway, meaningOf, type Context, type EventNote, type Outcome } from '../../src/agent/outcome.js'
+import type { ObjectReference } from '../../src/objects/types.js'
+
+const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
+const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
+
+const context: Context = {
+  operation: 'publish /srv/a',
+  directory: '/srv/a',
+  causes: ['start'],
+  milliseconds: 1,
+  drift: undefined,
+  intact: true,
+  removedObjects: [],
+  changedObjects: [],
+}
+
+type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>
+
+const published: OutcomeOf<'published'> = {
+  kind: 'published',
+  change: 'replaced',
+  digest: 'sha256:1',
+  objects: [{ ...known, paths: ['tls.crt'] }],
+  warnings: [],
+  certificates: [],
+  hooks: [],
+  unproven: false,
+}
+const incomplete = (
+  ...reasons: ('ObjectMissing' | 'SourceUnavailable' | 'AccessDenied')[]
+): OutcomeOf<'incomplete'> => ({
+  kind: 'incomplete',
+  findings: reasons.map((reason) => ({ reason, message: `because of ${reason}`, reference: secret })),
+})
+const failed = (details: Partial<OutcomeOf<'failed'>>): OutcomeOf<'failed'> => ({
+  kind: 'failed',
+  reason: details.published ? 'DurabilityUnknown' : 'NoSpace',
+  terminal: false,
+  published: false,
+  error: Object.assign(new Error('what failed'), { code: 'EIO', syscall: 'fsync', path: '/srv/x' }),
+  ...details,
+})
+
+interface Row<Kind extends Outcome['kind']> {
+  readonly name: string
+  readonly outcome: OutcomeOf<Kind>
+  readonly context?: Partial<Context>
+  /** `True Published: message`; undefined: the condition stays what it is. */
+  readonly condition: string | undefined
+  /** `info Published: message`, each line of the log. */
+  readonly lines: readonly string[]
+  /** `Node Published: message`, each event. */
+  readonly events: readonly string[]
+  readonly result: string | undefined
+  readonly queue: string
+}
+
+const intact = 'True Published: the disk holds what was published last'
+
+/** The compiler asks for the rows of a new kind of outcome. */
+const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
+  waiting: [
+    {
+      name: 'intact',
+      outcome: { kind: 'waiting', message: 'not yet' },
+      condition: intact,
+      lines: ['debug : /srv/a: not yet'],
+      events: [],
+      result: undefined,
+      queue: 'wait',
+    },
+    {
+      name: 'not intact',
+      outcome: { kind: 'waiting', message: 'm' },
+      context: { intact: false },
+      condition: 'False SourceUnavailable: m',
+      lines: ['debug : /srv/a: m'],
+      events: [],
+      result: undefined,
+      queue: 'wait',
+    },
+  ],
+  incomplete: [
+    {
+      name: 'an object is missing',
+      outcome: incomplete('ObjectMissing'),
+      condition: 'False ObjectMissing: because of ObjectMissing',
+      lines: ['warn ObjectMissing: /srv/a: because of ObjectMissing; nothing was changed'],
+      events: [
+        'Node ObjectMissing: /srv/a: because of ObjectMissing',
+        'Secret a latest ObjectMissing: because of ObjectMissing (/srv/a on node n1)',
+      ],
+      result: 'refused',
+      queue: 'wait',
+    },
+    {
+      name: 'the source is away, intact',
+      outcome: incomplete('SourceUnavailable'),
+      condition: intact,
+      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; what is published stays'],
+      events: ['Node SourceUnavailable: /srv/a: because of SourceUnavailable'],
+      result: 'refused',
+      queue: 'wait',
+    },
+    {
+      name: 'the source is away, not intact',
+      outcome: incomplete('SourceUnavailable'),
+      context: { intact: false },
+      condition: 'False SourceUnavailable: because of SourceUnavailable',
+      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; what is published stays'],
+      events: ['Node SourceUnavailable: /srv/a: because of SourceUnavailable'],
+      result: 'refused',
+      queue: 'wait',
+    },
+    {
+      name: 'denied and missing',
+      outcome: incomplete('AccessDenied', 'ObjectMissing'),
+      condition: 'False AccessDenied: because of AccessDenied; because of ObjectMissing',
+      lines: [
+        'warn AccessDenied: /srv/a: because of AccessDenied; nothing was changed',
+        'warn ObjectMissing: /srv/a: because of ObjectMissing; nothing was changed',
+      ],
+      events: [
+        'Node AccessDenied: /srv/a: because of AccessDenied; because of ObjectMissing',
+        'Secret a latest AccessDenied: because of AccessDenied (/srv/a on node n1)',
+        'Secret a latest ObjectMissing: because of ObjectMissing (/srv/a on node n1)',
+      ],
+      result: 'refused',
+      queue: 'wait',
+    },
+  ],
+  published: [
+    {
+      name: 'created',
+      outcome: { ...published, change: 'created' },
+      context: { changedObjects: [known] },
+      condition: intact,
+      lines: ['info Published: /srv/a is created, whole and durable'],
+      events: [
+        'Node Published: /srv/a is created, whole and durable',
+        'Secret a uid-a Published: resourceVersion 7 is published to /srv/a on node n1',
+      ],
+      result: 'created',
+      queue: 'done',
+    },
+    {
+      name: 'replaced, an object removed',
+      outcome: published,
+      context: { removedObjects: [known] },
+      condition: intact,
+      lines: [
+        'info Published: /srv/a is replaced, whole and durable',
+        'info Removed: /srv/a: Secret ns/a is published no more',
+      ],
+      events: [
+        'Node Published: /srv/a is replaced, whole and durable',
+        'Secret a uid-a Removed: it is published no more in /srv/a on node n1',
+        'Node Removed: /srv/a: Secret ns/a is published no more',
+      ],
+      result: 'replaced',
+      queue: 'done',
+    },
+    {
+      name: 'repaired',
+      outcome: published,
+      context: { drift: 'tls.crt is missing' },
+      condition: intact,
+      lines: ['info DriftRepaired: /srv/a is repaired: what differed on the disk: tls.crt is missing'],
+      events: ['Node DriftRepaired: /srv/a is repaired: what differed on the disk: tls.crt is missing'],
+      result: 'replaced',
+      queue: 'done',
+    },
+    {
+      name: 'unchanged, not proven, with a warning',
+      outcome: {
+        ...published,
+        change: 'unchanged',
+        unproven: true,
+        warnings: [{ reason: 'CertificateExpired', message: 'old' }],
+        certificates: [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(0) }],
+      },
+      condition: 'True CertificateExpired: old',
+      lines: ['info Unchanged: /srv/a holds this already', 'warn CertificateExpired: /srv/a: old'],
+      events: [
+        'Node CertificateExpired: /srv/a: old',
+        'Secret a uid-a CertificateExpired: tls.crt: a certificate expired at 1970-01-01T00:00:00.000Z (/srv/a on node n1)',
+      ],
+      result: 'unchanged',
+      queue: 'done',
+    },
+  ],
+  failed: [
+    {
+      name: 'nothing is visible',
+      outcome: failed({}),
+      condition: 'False NoSpace: what failed',
+      lines: ['error NoSpace: what failed'],
+      events: ['Node NoSpace: what failed'],
+      result: 'failed',
+      queue: 'retry',
+    },
+    {
+      name: 'visible, not known to be durable',
+      outcome: failed({ published: true }),
+      context: { intact: false },
+      condition: 'Unknown DurabilityUnknown: what failed',
+      lines: ['error DurabilityUnknown: what failed'],
+      events: ['Node DurabilityUnknown: what failed'],
+      result: 'unknown',
+      queue: 'retry',
+    },
+    {
+      name: 'terminal: it waits for a change',
+      outcome: failed({ terminal: true, reason: 'TargetForeign' }),
+      condition: 'False TargetForeign: what failed',
+      lines: ['error TargetForeign: what failed'],
+      events: ['Node TargetForeign: what failed'],
+      result: 'failed',
+      queue: 'wait',
+    },
+    {
+      name: 'another process publishes: no error of ours',
+      outcome: failed({ reason: 'Busy' }),
+      condition: 'False Busy: what failed',
+      lines: ['info Busy: what failed'],
+      events: ['Node Busy: what failed'],
+      result: 'failed',
+      queue: 'retry',
+    },
+  ],
+  aborted: [
+    {
+      name: 'nothing was visible',
+      outcome: { kind: 'aborted' },
+      condition: undefined,
+      lines: ['info : publish /srv/a: aborted before anything was visible'],
+      events: [],
+      result: undefined,
+      queue: 'wait',
+    },
+  ],
+}
+
+function describe(note: EventNote): string {
+  if (note.on === 'node') return `Node ${note.reason}: ${note.message}`
+  return `${note.on.kind} ${note.on.name} ${note.uid ?? 'latest'} ${note.reason}: ${note.message('node n1')}`
+}
+
+for (const [kind, rows] of Object.entries(table)) {
+  for (const row of rows) {
+    await t.test(`${kind}: ${row.name}`, (t) => {
+      const meaning = meaningOf(row.outcome, { ...context, ...row.context })
+      const { condition } = meaning
+      t.equal(condition && `${condition.status} ${condition.reason}: ${condition.message}`, row.condition)
+      t.strictSame(
+        meaning.lines.map(({ level, reason = '', message }) => `${level} ${reason}: ${message}`),
+        row.lines,
+      )
+      t.strictSame(meaning.events.map(describe), row.events)
+      t.equal(meaning.result, row.result)
+      t.equal(meaning.queue, row.queue)
+      t.end()
+    })
+  }
+}
+
+await t.test('the fields of lines: what was published, and what failed where', (t) => {
+  t.strictSame(meaningOf(published, context).lines[0]?.fields, {
+    outcome: 'replaced',
+    digest: 'sha256:1',
+    objects: [known],
+  })
+  t.strictSame(meaningOf(failed({}), context).lines[0]?.fields, {
+    published: false,
+    code: 'EIO',
+    syscall: 'fsync',
+    path: '/srv/x',
+  })
+  t.end()
+})
+
+await t.test('a source is away where nothing but its answers is missing', (t) => {
+  t.equal(isSourceAway({ kind: 'waiting', message: '' }), true)
+  t.equal(isSourceAway(incomplete('SourceUnavailable', 'AccessDenied')), true)
+  t.equal(isSourceAway(incomplete('SourceUnavailable', 'ObjectMissing')), false)
+  t.equal(isSourceAway(failed({})), false)
+  t.equal(isSourceAway(published), false)
+  t.end()
+})
