@@ -5,7 +5,7 @@
 import { release } from 'node:os'
 import { referencesOf } from '../config/references.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
-import { NodeFileSystem } from '../durable/node-file-system.js'
+import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace, permissionsOf, type Permission } from '../objects/permissions.js'
 import { describeReference } from '../objects/types.js'
 import { capabilityVerdicts, ownIdentity } from './capabilities.js'

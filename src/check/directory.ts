@@ -1,13 +1,19 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { advice as adviceFor } from './advice.js'
 import { codeOf, isSystemError } from '../errors.js'
-import { DurableWriteError } from '../durable/errors.js'
-import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
-import { lock } from '../durable/lock.js'
-import { namesFor, type TargetNames } from '../durable/names.js'
-import { readRecords } from '../durable/record.js'
-import { resolve, type Place } from '../durable/resolve.js'
-import { Scope } from '../durable/scope.js'
+import {
+  DurableWriteError,
+  type Attributes,
+  type Descriptor,
+  type FileSystem,
+  lock,
+  namesFor,
+  type TargetNames,
+  readRecords,
+  resolve,
+  type Place,
+  Scope,
+} from '../durable/index.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { publishedVerdict } from './certificates.js'
 import { probeExchange } from './exchange-probe.js'

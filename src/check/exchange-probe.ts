@@ -1,6 +1,5 @@
 import { codeOf, failureOf, toError } from '../errors.js'
-import type { Descriptor, FileSystem } from '../durable/file-system.js'
-import type { TargetNames } from '../durable/names.js'
+import type { Descriptor, FileSystem, TargetNames } from '../durable/index.js'
 
 export interface ProbeOutcome {
   /** Why it failed; undefined: two directories were exchanged in one step. */

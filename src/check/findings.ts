@@ -1,4 +1,4 @@
-import { DurableWriteError } from '../durable/errors.js'
+import { DurableWriteError } from '../durable/index.js'
 
 /**
  * `OK`: as it should be. `WARN`: it works, but less is promised, or something will be in the way later. `FAULT`: with this the

@@ -1,6 +1,5 @@
 import { promises as fsp } from 'node:fs'
-import type { Descriptor, FileSystem } from '../durable/file-system.js'
-import { Scope } from '../durable/scope.js'
+import { type Descriptor, type FileSystem, Scope } from '../durable/index.js'
 import { fault, inBytes, ok, warn, type Verdict } from './findings.js'
 
 /** Below this many free bytes and inodes there is little room for anything. */

@@ -1,6 +1,6 @@
 import { promises as fsp, constants } from 'node:fs'
 import { dirname } from 'node:path'
-import type { FileSystem, Mount } from '../durable/file-system.js'
+import type { FileSystem, Mount } from '../durable/index.js'
 import { advice } from './advice.js'
 import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
 import { rootMount } from './mounts.js'

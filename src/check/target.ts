@@ -1,9 +1,14 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import { refuseOtherMount, refuseOtherThanDirectory } from '../durable/refusals.js'
-import type { Attributes, Descriptor, FileSystem } from '../durable/file-system.js'
-import { dataLink } from '../durable/generation.js'
-import type { TargetNames } from '../durable/names.js'
-import type { Records } from '../durable/record.js'
+import {
+  refuseOtherMount,
+  refuseOtherThanDirectory,
+  type Attributes,
+  type Descriptor,
+  type FileSystem,
+  dataLink,
+  type TargetNames,
+  type Records,
+} from '../durable/index.js'
 import { fault, faultOf, ok, warn, type Verdict } from './findings.js'
 
 export interface TargetLook {

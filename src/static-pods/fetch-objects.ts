@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKind } from '../objects/types.js'
-import { inParallel } from '../durable/parallel.js'
+import { inParallel } from '../durable/index.js'
 import type { Cluster } from './cluster.js'
 import { StaticPodError } from './failure.js'
 

@@ -5,8 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
-import { DurableWriteError } from '../durable/errors.js'
-import type { Disk, HeldLock } from '../durable/index.js'
+import { DurableWriteError, type Disk, type HeldLock } from '../durable/index.js'
 import { messageOf } from './failure.js'
 import { fallBack, fallbackForRevision } from './fall-back.js'
 import {

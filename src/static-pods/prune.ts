@@ -5,13 +5,17 @@
  */
 import { join } from 'node:path'
 import type { Log } from '../log.js'
-import { wrapError } from '../durable/errors.js'
-import type { Descriptor, FileSystem } from '../durable/file-system.js'
-import { namesFor, type TargetNames } from '../durable/names.js'
-import { readAllRecords } from '../durable/record.js'
-import { remove } from '../durable/remove.js'
-import { setStrangersAside } from '../durable/set-aside.js'
-import type { Disk } from '../durable/index.js'
+import {
+  wrapError,
+  type Descriptor,
+  type FileSystem,
+  namesFor,
+  type TargetNames,
+  readAllRecords,
+  remove,
+  setStrangersAside,
+  type Disk,
+} from '../durable/index.js'
 import { InvalidInput, messageOf, StaticPodError } from './failure.js'
 import { entriesOf, revisionsOfLinks, revisionsOfManifests } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
