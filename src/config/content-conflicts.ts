@@ -4,7 +4,7 @@
  */
 import { describeReference } from '../objects/types.js'
 import type { ReadContent } from './contents.js'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 import type { Value } from './value.js'
 
 export function reportContentConflicts(contents: readonly ReadContent[], publish: 'exchange' | 'symlink'): void {

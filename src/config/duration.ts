@@ -1,5 +1,5 @@
 import type { Value } from './value.js'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 
 const milliseconds: Readonly<Record<string, number>> = {
   ns: 1e-6,

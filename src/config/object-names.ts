@@ -1,6 +1,6 @@
 /** Names that the Kubernetes API allows. Source: k8s.io/apimachinery/pkg/util/validation. */
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 import type { Value } from './value.js'
 
 const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'

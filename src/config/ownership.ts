@@ -1,5 +1,5 @@
 import { formatMode, modeLimits, parseOctal } from './mode.js'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 import type { Owner } from './types.js'
 import type { Value } from './value.js'
 

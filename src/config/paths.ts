@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 import type { Value } from './value.js'
 
 /** Longest name of a file, and longest path, in bytes. Source: Linux, include/uapi/linux/limits.h. */

@@ -1,3 +1,5 @@
+import type { Position } from '../yaml/parse.js'
+
 /** One thing that is wrong in a configuration file, and where. Never holds what may be secret: URLs, arguments, other files' text. */
 export interface Problem {
   /** As the user named it. */
@@ -27,11 +29,6 @@ export class ConfigurationError extends Error {
   }
 }
 
-export interface Position {
-  readonly line: number
-  readonly column: number
-}
-
 /** Gathers problems, so that all of them can be told at once. */
 export class Problems {
   readonly #found: Problem[] = []
@@ -49,13 +46,4 @@ export class Problems {
     const inOrder = [...this.#found].sort((a, b) => a.line - b.line || a.column - b.column)
     throw new ConfigurationError(inOrder)
   }
-}
-
-/** Text of the user's as a message can show it: quoted, on one line, at most 64 characters of it. */
-export function quote(text: string): string {
-  const shown = text.length > 64 ? `${text.slice(0, 64)}…` : text
-  return JSON.stringify(shown).replace(
-    /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 }

@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 import type { ServerConfiguration } from './types.js'
 import type { Value } from './value.js'
 

@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path'
 import type { ReadDirectory } from './directory.js'
 import { isWithin } from './paths.js'
-import { quote } from './problem.js'
+import { quote } from '../quote.js'
 
 /** Directories that hold more than one program's files: to replace one of them would take the others' away. */
 const systemDirectories = new Set(

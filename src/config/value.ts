@@ -1,7 +1,8 @@
 /** A value of the configuration with its place, and how its type is read. Each reader reports what is wrong and answers undefined. */
-import { quote, type Problems } from './problem.js'
+import { quote } from '../quote.js'
+import type { Problems } from './problem.js'
 import { didYouMean, nearest } from './suggestion.js'
-import { placeOf, type TreeEntry, type TreeMapping, type TreeNode } from './tree.js'
+import { placeOf, type TreeEntry, type TreeMapping, type TreeNode } from '../yaml/tree.js'
 
 export class Value {
   constructor(

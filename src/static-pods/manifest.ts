@@ -1,7 +1,7 @@
+import { readOne } from '../yaml/read.js'
 import { findApiReference } from './api-references.js'
 import { InvalidInput, messageOf } from './failure.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
-import { parseManifestText } from './manifest-text.js'
 import { findPodFault } from './pod-faults.js'
 import { withText } from './string-fields.js'
 
@@ -24,7 +24,7 @@ export interface Manifest {
 export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
   let value: unknown
   try {
-    value = withText(await parseManifestText(new TextDecoder('utf-8', { fatal: true }).decode(bytes)))
+    value = withText(await readOne(new TextDecoder('utf-8', { fatal: true }).decode(bytes), 'manifest'))
   } catch (error) {
     const what =
       error instanceof TypeError

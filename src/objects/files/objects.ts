@@ -1,6 +1,7 @@
 /** From a file's documents to the Secrets and ConfigMaps that they hold. */
 import type { Log } from '../../log.js'
-import { addStringData, decodeData, InvalidObjectError, quote, record } from '../kubernetes/decode.js'
+import { quote } from '../../quote.js'
+import { addStringData, decodeData, InvalidObjectError, record } from '../kubernetes/decode.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
 import type { ParsedDocument } from './documents.js'
 import { FileFault } from './fault.js'

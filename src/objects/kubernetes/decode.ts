@@ -2,6 +2,7 @@
  * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is told with the key's
  * name and never with its value.
  */
+import { quote } from '../../quote.js'
 import type { KubernetesObject, ObjectKind, ObjectReference } from '../types.js'
 
 /** The object cannot be used as it is. The message names the field and holds no value. */
@@ -66,11 +67,6 @@ export function record(value: unknown, field: string): Readonly<Record<string, u
     return value as Readonly<Record<string, unknown>>
   }
   throw new InvalidObjectError(`${field} must be a map, not ${kindOf(value)}`)
-}
-
-/** A key as it may stand in a message: quoted, and short. */
-export function quote(key: string): string {
-  return JSON.stringify(key.length > 64 ? `${key.slice(0, 64)}…` : key)
 }
 
 function addAll(data: Data, field: string, map: unknown, decode: (value: string) => Uint8Array | undefined) {

@@ -1,3 +1,5 @@
+import { YamlError } from '../../yaml/parse.js'
+import { readJson, readYaml } from '../../yaml/read.js'
 import { Field, KubeconfigError } from './kubeconfig-field.js'
 
 /**
@@ -19,8 +21,7 @@ export interface NamedEntry {
 
 /** Throws KubeconfigError; its text never quotes the file. */
 export async function parseKubeconfig(text: string, file: string): Promise<KubeconfigFile> {
-  const document = text.trimStart().startsWith('{') ? parseJson(text, file) : await parseYaml(text, file)
-  const root = new Field(file, '', document)
+  const root = new Field(file, '', await parseText(text, file))
   if (!root.present) throw root.fault('is empty; a kubeconfig is expected')
   root.mapping()
   const version = root.get('apiVersion')
@@ -48,32 +49,21 @@ function namedEntries(list: Field, key: string): NamedEntry[] {
   })
 }
 
-function parseJson(text: string, file: string): unknown {
+async function parseText(text: string, file: string): Promise<unknown> {
   try {
-    return JSON.parse(text) as unknown
-  } catch {
-    // The parser's own message quotes the text around the fault, which may be a key.
-    throw new KubeconfigError(file, '', 'not valid JSON')
+    if (text.trimStart().startsWith('{')) return readJson(text)
+    const [document, second] = await readYaml(text, 'kubeconfig')
+    if (second) throw new YamlError('it holds several documents; one is read', second.position)
+    return document?.value
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error
+    const { problem } = error
+    // Where JSON breaks, some versions of Node do not say.
+    const position = text.trimStart().startsWith('{') ? undefined : error.position
+    throw new KubeconfigError(
+      position === undefined ? file : `${file}:${position.line}:${position.column}`,
+      '',
+      problem,
+    )
   }
 }
-
-async function parseYaml(text: string, file: string): Promise<unknown> {
-  // eslint-disable-next-line no-restricted-syntax -- the configuration file was read with it
-  const { LineCounter, parseDocument } = await import('yaml')
-  const lines = new LineCounter()
-  // Pretty errors quote the source; only the fault's code and its position are safe to repeat.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true })
-  const [fault] = document.errors
-  if (fault) {
-    const { line, col } = lines.linePos(fault.pos[0])
-    throw new KubeconfigError(`${file}:${line}:${col}`, '', `not valid YAML (${fault.code})`)
-  }
-  try {
-    return document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown
-  } catch {
-    throw new KubeconfigError(file, '', 'not valid YAML (an alias is undefined, or there are too many)')
-  }
-}
-
-/** Enough for a file written by hand; a file that multiplies itself by aliases goes far beyond. */
-const MAX_ALIASES = 100

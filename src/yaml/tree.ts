@@ -3,7 +3,8 @@
  * refused here: several documents, tags, merge keys, other YAML versions, and aliases that multiply without end.
  */
 import type * as Yaml from 'yaml'
-import { quote, type Position, type Problems } from './problem.js'
+import { quote } from '../quote.js'
+import { parseText, YamlError, type ParsedText, type Position } from './parse.js'
 
 /** Characters. A configuration of a thousand directories has some 300 000. */
 const maximumLength = 1024 * 1024
@@ -39,55 +40,41 @@ export interface TreeScalar extends Sized {
   readonly source: string
 }
 
+/** Takes what is wrong with a text, and where. */
+export interface ProblemSink {
+  add(at: Position, place: string, message: string, suggestion?: string): void
+}
+
 /** Undefined where the text cannot be read at all; what is wrong is then among the problems. */
-export async function parseTree(text: string, problems: Problems): Promise<TreeNode | undefined> {
+export async function parseTree(text: string, problems: ProblemSink): Promise<TreeNode | undefined> {
   const start = { line: 1, column: 1 }
   if (text.length > maximumLength) {
     problems.add(start, '', `holds ${text.length} characters: at most ${maximumLength} are read`)
     return undefined
   }
-  // Lazy: a process that is given no configuration file need not hold a YAML parser.
-  const yaml = await import('yaml')
-  const lines = new yaml.LineCounter()
-  const options = {
-    lineCounter: lines,
-    version: '1.2' as const,
-    schema: 'core',
-    merge: false,
-    strict: true,
-    // Found below, where the place is known.
-    uniqueKeys: false,
-    // Its decoration quotes the text, and the text may be a Secret that was named by mistake.
-    prettyErrors: false,
-    logLevel: 'silent' as const,
-    keepSourceTokens: false,
-  }
-  let documents
   try {
-    documents = yaml.parseAllDocuments(text, options)
-  } catch {
-    problems.add(start, '', 'is nested too deeply to be read')
-    return undefined
-  }
-  if ('empty' in documents) {
+    const parsed = await parseText(text, 'configuration')
+    if (parsed.documents.length > 0) return new TreeReader(parsed, problems).read(parsed.documents)
     problems.add(start, '', 'is empty', 'it must hold an AgentConfiguration')
-    return undefined
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error
+    problems.add(start, '', 'is nested too deeply to be read')
   }
-  return new TreeReader(yaml, lines, problems).read(documents)
+  return undefined
 }
 
 class TreeReader {
   readonly #yaml: typeof Yaml
-  readonly #lines: Yaml.LineCounter
-  readonly #problems: Problems
+  readonly #position: (offset: number) => Position
+  readonly #problems: ProblemSink
   readonly #anchors = new Map<string, TreeNode>()
   readonly #open = new Set<string>()
   /** Problems that leave the tree without a value. */
   #failures = 0
 
-  constructor(yaml: typeof Yaml, lines: Yaml.LineCounter, problems: Problems) {
+  constructor({ yaml, positionOf }: ParsedText, problems: ProblemSink) {
     this.#yaml = yaml
-    this.#lines = lines
+    this.#position = positionOf
     this.#problems = problems
   }
 
@@ -198,11 +185,6 @@ class TreeReader {
   #fail(at: Position, place: string, message: string, suggestion?: string): void {
     this.#failures++
     this.#problems.add(at, place, message, suggestion)
-  }
-
-  #position(offset: number): Position {
-    const { line, col } = this.#lines.linePos(offset)
-    return { line: Math.max(1, line), column: Math.max(1, col) }
   }
 }
 

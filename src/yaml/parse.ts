@@ -1,0 +1,50 @@
+/**
+ * The one place where YAML is parsed. What the parser says in its own words may quote the text, which may be a key: only its code
+ * and the position are ever repeated.
+ */
+import type * as Yaml from 'yaml'
+import { dialects, type Dialect } from './dialects.js'
+
+/** From 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** The text is not what it should be. Quotes nothing of it. */
+export class YamlError extends Error {
+  override readonly name = 'YamlError'
+  constructor(
+    /** Without its place: `not valid YAML (BAD_INDENT)`. */
+    readonly problem: string,
+    /** undefined: the text as a whole. */
+    readonly position?: Position,
+  ) {
+    super(position === undefined ? problem : `line ${position.line}: ${problem}`)
+  }
+}
+
+export interface ParsedText {
+  readonly yaml: typeof Yaml
+  /** At least one, but for a text that holds nothing. Their errors have not been looked at. */
+  readonly documents: readonly Yaml.Document.Parsed[]
+  readonly positionOf: (offset: number) => Position
+}
+
+/** @throws YamlError for a text that is nested too deeply to be parsed */
+export async function parseText(text: string, dialect: Dialect): Promise<ParsedText> {
+  // Late: a process that reads no YAML need not hold the parser, which takes five megabytes.
+  const yaml = await import('yaml')
+  const lineCounter = new yaml.LineCounter()
+  const common = { lineCounter, prettyErrors: false, logLevel: 'silent', keepSourceTokens: false } as const
+  const positionOf = (offset: number): Position => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  try {
+    const documents = yaml.parseAllDocuments(text, { ...common, ...dialects[dialect] })
+    return { yaml, documents: 'empty' in documents ? [] : documents, positionOf }
+  } catch {
+    throw new YamlError('it is nested too deeply')
+  }
+}

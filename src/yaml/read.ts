@@ -1,0 +1,90 @@
+/** From the text of a YAML or JSON file to plain values, with their places. */
+import { parseText, YamlError, type ParsedText, type Position } from './parse.js'
+import type { Dialect } from './dialects.js'
+
+export interface YamlDocument {
+  /** Maps, lists, texts, numbers, booleans; nothing in it contains itself. null: the document is empty. */
+  readonly value: unknown
+  /** Where it starts. */
+  readonly position: Position
+  /** Where the value at this path starts; undefined where that is not known. */
+  readonly positionAt: (path: readonly (string | number)[]) => Position | undefined
+}
+
+/**
+ * The documents of a text.
+ * @throws YamlError with the position and the kind of the first error
+ */
+export async function readYaml(text: string, dialect: Dialect): Promise<YamlDocument[]> {
+  const parsed = await parseText(text, dialect)
+  const [error] = parsed.documents.flatMap(({ errors }) => errors).sort((a, b) => a.pos[0] - b.pos[0])
+  if (error) throw new YamlError(`not valid YAML (${error.code})`, parsed.positionOf(error.pos[0]))
+  // Without an anchor, nothing can contain itself.
+  const mayRepeat = text.includes('&')
+  return parsed.documents.map((document) => readDocument(document, parsed, mayRepeat))
+}
+
+/**
+ * The one document of a text; undefined where it holds none. JSON where it starts like JSON and is JSON.
+ * @throws YamlError
+ */
+export async function readOne(text: string, dialect: Dialect): Promise<unknown> {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      // A flow mapping of YAML starts so, too.
+    }
+  }
+  const filled = (await readYaml(text, dialect)).filter(({ value }) => value !== null)
+  const [document, second] = filled
+  if (second) throw new YamlError(`it holds ${filled.length} documents: one is read`)
+  return document?.value
+}
+
+/** @throws YamlError with the line, where the parser tells it */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    const offset = /position (\d+)/.exec((error as Error).message)?.[1]
+    // Without a position, the text has ended too early.
+    const before = text.slice(0, offset === undefined ? text.length : Number(offset)).trimEnd()
+    const lines = before.split('\n')
+    throw new YamlError('not valid JSON', { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 })
+  }
+}
+
+function readDocument(
+  document: ParsedText['documents'][number],
+  { yaml, positionOf }: ParsedText,
+  mayRepeat: boolean,
+): YamlDocument {
+  const position = positionOf(document.contents?.range[0] ?? document.range[0])
+  return {
+    value: valueOf(document, position, mayRepeat),
+    position,
+    positionAt: (path) => {
+      const node = document.getIn(path, true)
+      return yaml.isNode(node) && node.range ? positionOf(node.range[0]) : undefined
+    },
+  }
+}
+
+function valueOf(document: ParsedText['documents'][number], position: Position, mayRepeat: boolean): unknown {
+  let value: unknown
+  try {
+    // A text that multiplies itself by aliases is refused: the parser's limit is 100 for each node.
+    value = document.toJS()
+  } catch (error) {
+    if (error instanceof RangeError) throw new YamlError('it is nested too deeply', position)
+    throw new YamlError('not valid YAML (an alias that leads nowhere, or too far)', position)
+  }
+  if (!mayRepeat) return value
+  try {
+    JSON.stringify(value)
+    return value
+  } catch {
+    throw new YamlError('it has an alias inside of what the alias stands for', position)
+  }
+}

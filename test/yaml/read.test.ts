@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { stringify } from 'yaml'
+import { YamlError } from '../../src/yaml/parse.js'
+import { readJson, readOne, readYaml } from '../../src/yaml/read.js'
+import type { Dialect } from '../../src/yaml/dialects.js'
+import { holds } from '../property.js'
+
+const canary = 'canary-of-a-secret'
+const every: readonly Dialect[] = ['configuration', 'kubeconfig', 'objects', 'manifest']
+
+async function errorOf(work: () => unknown): Promise<YamlError> {
+  try {
+    await work()
+  } catch (error) {
+    if (error instanceof YamlError) return error
+    throw error
+  }
+  throw new Error('it should have failed')
+}
+
+void t.test('documents come with their places, and those of their items', async (t) => {
+  const [first, second] = await readYaml('a: 1\n---\nitems:\n- x\n- y: 2\n', 'objects')
+  t.strictSame(first?.value, { a: 1 })
+  t.strictSame(second?.position, { line: 3, column: 1 })
+  t.strictSame(second?.positionAt(['items', 1]), { line: 5, column: 3 })
+  t.equal(second?.positionAt(['items', 7]), undefined)
+})
+
+void t.test('an error names its line and its kind, and quotes nothing', async (t) => {
+  for (const dialect of every) {
+    const error = await errorOf(() => readYaml(`a: 1\nb: "${canary}\n`, dialect))
+    t.equal(error.problem, 'not valid YAML (MISSING_CHAR)', dialect)
+    t.equal(error.position?.line, 3)
+    t.notMatch(error.message, canary)
+  }
+  t.match(await errorOf(() => readJson(`{\n"a": ${canary}}`)), { problem: 'not valid JSON' })
+})
+
+void t.test('aliases: what has no end is refused in every dialect', async (t) => {
+  const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]', 'b: &b [*a,*a,*a,*a,*a,*a,*a,*a]', 'c: &c [*b,*b,*b,*b,*b,*b,*b,*b]']
+  for (const dialect of every) {
+    t.match(await errorOf(() => readYaml('a: *nobody', dialect)), { problem: /an alias that leads nowhere/ }, dialect)
+    t.match(await errorOf(() => readYaml('a: &m {b: *m}', dialect)), { problem: /inside of what|leads nowhere/ })
+    const text = [...bomb, 'd: [*c,*c,*c,*c]', ''].join('\n')
+    t.match(await errorOf(() => readYaml(text, dialect)), { problem: /or too far/ })
+    t.strictSame((await readYaml('a: &x [1]\nb: *x', dialect))[0]?.value, { a: [1], b: [1] })
+  }
+})
+
+void t.test('each dialect reads what its own reader reads', async (t) => {
+  const mode = async (dialect: Dialect) => (await readYaml('0644', dialect))[0]?.value
+  t.equal(await mode('manifest'), 0o644, 'kubelet reads YAML 1.1')
+  t.equal(await mode('objects'), 644)
+  t.equal(await readOne('yes', 'manifest'), true)
+  t.equal(await readOne('yes', 'objects'), 'yes')
+  t.strictSame(await readOne('a: &a {x: 1}\nb: {<<: *a}', 'kubeconfig'), { a: { x: 1 }, b: { x: 1 } })
+  t.strictSame(await readOne('1: one', 'manifest'), { '1': 'one' })
+})
+
+void t.test('one document: JSON, a flow mapping, or the only one that holds anything', async (t) => {
+  t.strictSame(await readOne('{"a": 1}', 'manifest'), { a: 1 })
+  t.strictSame(await readOne('{a: 1}', 'manifest'), { a: 1 })
+  t.strictSame(await readOne('---\n---\na: 1\n---\n', 'manifest'), { a: 1 })
+  t.equal(await readOne('', 'manifest'), undefined)
+  t.match(await errorOf(() => readOne('a: 1\n---\nb: 2', 'manifest')), { problem: 'it holds 2 documents: one is read' })
+})
+
+void t.test('whatever is written as YAML is read again as it was', async (t) => {
+  const key = fc.string({ minLength: 1 }).filter((text) => text !== '__proto__' && text !== '<<')
+  const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
+  const tree = fc.letrec<{ node: unknown }>((tie) => ({
+    node: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      leaf,
+      fc.array(tie('node'), { maxLength: 4 }),
+      fc.dictionary(key, tie('node'), { maxKeys: 4, noNullPrototype: true }),
+    ),
+  })).node
+  const property = fc.asyncProperty(tree, async (value) => {
+    const [document] = await readYaml(stringify(value, { aliasDuplicateObjects: false }), 'objects')
+    assert.deepEqual(document?.value, value)
+  })
+  await holds(t, 'round trip', property)
+})
