@@ -12,8 +12,7 @@ import { configurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { startDirectory } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
-import { freshness, lossGrace } from './freshness.js'
-import { Heartbeats, now } from './heartbeats.js'
+import { FreshnessTracker } from './freshness-tracker.js'
 import { runHookBatch } from './hook-runner.js'
 import type { Outcome } from './outcome.js'
 import { PendingRemovals } from './pending-removals.js'
@@ -45,18 +44,18 @@ export class Agent {
   readonly #publications: Workqueue
   readonly #hooks: Workqueue
   readonly #abort = new AbortController()
-  readonly #heartbeats = new Heartbeats()
+  readonly #freshness: FreshnessTracker
   readonly #removals: PendingRemovals
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
   #driftTimer: NodeJS.Timeout | undefined
-  #lossTimer: NodeJS.Timeout | undefined
 
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
     this.#options = options
     this.#removals = new PendingRemovals(options.log)
+    this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
       options.log.error(
@@ -151,7 +150,7 @@ export class Agent {
       const before = { source: this.#source, events: this.#events }
       this.#source = next.source
       this.#events = next.events
-      this.#heartbeats.clear()
+      this.#freshness.forgetSource()
       await before.events.close()
       await before.source?.close()
     }
@@ -172,7 +171,7 @@ export class Agent {
   /** Finishes or aborts what is in flight, at a point where every target is whole. */
   async stop(): Promise<void> {
     clearInterval(this.#driftTimer)
-    clearTimeout(this.#lossTimer)
+    this.#freshness.close()
     this.#abort.abort()
     await Promise.all([this.#publications.close(), this.#hooks.close()])
     await this.#events.close()
@@ -222,12 +221,12 @@ export class Agent {
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
       this.#events.rewound(reference, observation, message)
     }
-    if (observation.state !== 'unknown') this.#heartbeats.confirmed(reference, now())
+    if (observation.state !== 'unknown') this.#freshness.confirmed(reference)
     for (const state of this.states.needing(reference)) this.#due(state, name)
   }
 
   #confirmed(reference: ObjectReference): void {
-    this.#heartbeats.confirmed(reference, now())
+    this.#freshness.confirmed(reference)
     for (const state of this.states.needing(reference)) {
       // A pass that is due says afterwards how fresh the directory is.
       if (!this.#publications.pending(state.publishOperation)) this.refresh(state)
@@ -237,29 +236,12 @@ export class Agent {
   #restarted(reason: WatchRestartReason, reference: ObjectReference | undefined): void {
     this.#options.metrics.watchRestarted(reason)
     if (reference === undefined) return
-    this.#heartbeats.restarted(reference, reason, now())
-    // One look for all that were lost together, after the time that they have to come back.
-    this.#lossTimer ??= setTimeout(() => {
-      this.#lossTimer = undefined
-      for (const state of this.states) this.refresh(state)
-    }, lossGrace + 100)
+    this.#freshness.restarted(reference, reason)
   }
 
   /** Brings the condition Fresh up to what the source last said. */
   refresh(state: DirectoryState): void {
-    const source = this.#source
-    if (source === undefined) return
-    const { condition, confirmedAt } = freshness(
-      state,
-      (reference) => source.latest(reference),
-      now(),
-      this.#heartbeats,
-    )
-    if (confirmedAt) {
-      state.confirmedAt = confirmedAt
-      this.#options.metrics.confirmed(state.path, confirmedAt)
-    }
-    if (state.setFresh(condition, new Date())) this.#options.changed()
+    this.#freshness.refresh(state)
   }
 
   async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {

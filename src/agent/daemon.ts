@@ -6,12 +6,10 @@ import { codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
 import { hasRequired } from './directory-state.js'
-import { serveHealth, type HealthServer } from './http-server.js'
+import { readiness, serveHealth, type HealthServer, type Readiness } from './http-server.js'
 import type { PrometheusMetrics } from './prometheus.js'
-import { readiness, type Readiness } from './readiness.js'
 import { noMetrics } from './report-metrics.js'
-import { directoryStatus, readStatusFile, statusFileIn, type StatusDocument } from './status-file.js'
-import { StatusWriter } from './status-writer.js'
+import { directoryStatus, readStatusFile, statusFileIn, StatusWriter, type StatusDocument } from './status-file.js'
 
 /** Milliseconds to wait for another agent that writes its status in this instant. */
 const statusLockTimeout = 2_000

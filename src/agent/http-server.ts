@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ServerConfiguration } from '../config/types.js'
-import type { Readiness } from './readiness.js'
 
 /** What the endpoints show. */
 export interface Health {
@@ -83,5 +82,37 @@ async function pageAt(path: string, health: Health): Promise<Page> {
       return { status: 200, ...(await health.metrics()) }
     default:
       return { status: 404, text: 'not found: there are /livez, /readyz, /healthz and /metrics\n' }
+  }
+}
+
+/** What readiness needs to know of a directory. */
+export interface ReadinessFacts {
+  readonly path: string
+  /** It holds at least one object that is not optional. */
+  readonly required: boolean
+  /** The disk holds what its record says, durably: published now or before a restart. */
+  readonly intact: boolean
+  /** Why it is not intact. Never holds content. */
+  readonly reason: string
+  readonly message: string
+}
+
+export interface Readiness {
+  readonly ready: boolean
+  /** One line for each directory that counts, in Kubernetes' own form: `[+]PATH ok`, `[-]PATH Reason: message`. */
+  readonly lines: readonly string[]
+}
+
+/**
+ * Ready is who has every required directory intact on the disk. Whether the source can be reached does not matter, and neither does
+ * a hook: what is intact on the disk can be used.
+ */
+export function readiness(directories: Iterable<ReadinessFacts>): Readiness {
+  const counting = [...directories].filter(({ required }) => required)
+  return {
+    ready: counting.every(({ intact }) => intact),
+    lines: counting.map(({ path, intact, reason, message }) =>
+      intact ? `[+]${path} ok` : `[-]${path} ${reason}: ${message}`,
+    ),
   }
 }

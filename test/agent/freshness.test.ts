@@ -1,7 +1,6 @@
 import t from 'tap'
 import { DirectoryState } from '../../src/agent/directory-state.js'
-import { freshness, lossGrace } from '../../src/agent/freshness.js'
-import { Heartbeats, type Moment } from '../../src/agent/heartbeats.js'
+import { freshness, Heartbeats, lossGrace, type Moment } from '../../src/agent/freshness.js'
 import { parseConfiguration } from '../../src/config/parse.js'
 import type { ObjectReference, Observation } from '../../src/objects/types.js'
 

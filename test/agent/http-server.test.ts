@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readiness } from '../../src/agent/readiness.js'
+import { readiness } from '../../src/agent/http-server.js'
 
 await t.test('readiness lists what is not intact, and only counts what is required', (t) => {
   const intact = { path: '/a', required: true, intact: true, reason: 'Published', message: '' }

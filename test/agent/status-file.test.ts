@@ -1,5 +1,5 @@
 import t from 'tap'
-import { StatusWriter } from '../../src/agent/status-writer.js'
+import { StatusWriter } from '../../src/agent/status-file.js'
 
 const gate = () => {
   let open = () => {}

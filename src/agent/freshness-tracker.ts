@@ -1,0 +1,60 @@
+import type { ObjectReference, Source, WatchRestartReason } from '../objects/types.js'
+import type { DirectoryState, DirectoryStates } from './directory-state.js'
+import { freshness, Heartbeats, lossGrace, now } from './freshness.js'
+import type { Metrics } from './report-metrics.js'
+
+export interface FreshnessTrackerOptions {
+  readonly states: DirectoryStates
+  readonly metrics: Metrics
+  /** undefined until the first one is open. */
+  source(): Pick<Source, 'latest'> | undefined
+  /** A condition has changed. */
+  changed(): void
+}
+
+/** Keeps the condition Fresh of every directory up to what the source last said. */
+export class FreshnessTracker {
+  readonly #heartbeats = new Heartbeats()
+  #lossTimer: NodeJS.Timeout | undefined
+
+  constructor(private readonly options: FreshnessTrackerOptions) {}
+
+  confirmed(reference: ObjectReference): void {
+    this.#heartbeats.confirmed(reference, now())
+  }
+
+  restarted(reference: ObjectReference, reason: WatchRestartReason): void {
+    this.#heartbeats.restarted(reference, reason, now())
+    // One look for all that were lost together, after the time that they have to come back.
+    this.#lossTimer ??= setTimeout(() => {
+      this.#lossTimer = undefined
+      for (const state of this.options.states) this.refresh(state)
+    }, lossGrace + 100)
+  }
+
+  refresh(state: DirectoryState): void {
+    const { metrics } = this.options
+    const source = this.options.source()
+    if (source === undefined) return
+    const { condition, confirmedAt } = freshness(
+      state,
+      (reference) => source.latest(reference),
+      now(),
+      this.#heartbeats,
+    )
+    if (confirmedAt) {
+      state.confirmedAt = confirmedAt
+      metrics.confirmed(state.path, confirmedAt)
+    }
+    if (state.setFresh(condition, new Date())) this.options.changed()
+  }
+
+  /** Another source knows nothing of what this one said. */
+  forgetSource(): void {
+    this.#heartbeats.clear()
+  }
+
+  close(): void {
+    clearTimeout(this.#lossTimer)
+  }
+}
