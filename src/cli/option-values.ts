@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { parseDuration as parseGoDuration } from '../config/duration.js'
 import { formatMode, modeLimits, parseOctal } from '../config/mode.js'
 
 /* Parsers for the values of flags. Each throws commander's InvalidArgumentError, which ends in exit code 2. */
@@ -34,24 +35,13 @@ export function parseOwner(text: string): { uid: number; gid: number } {
   return { uid, gid }
 }
 
-const microsecond = 1e-3
-const units = {
-  ...{ ns: 1e-6, us: microsecond, µs: microsecond, μs: microsecond },
-  ...{ ms: 1, s: 1000, m: 60_000, h: 3_600_000 },
-}
-const amounts = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/
 /** The longest that a timer of Node can wait, in milliseconds. */
 const longest = 2 ** 31 - 1
 
 /** Go's durations, `1m30s`, `500ms`, `1.5h`, `0`: milliseconds. */
 export function parseDuration(text: string): number {
-  const invalid = new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
-  if (text === '0') return 0
-  if (!new RegExp(`^(${amounts.source})+$`).test(text)) throw invalid
-  let sum = 0
-  for (const [, amount, unit] of text.matchAll(new RegExp(amounts, 'g'))) {
-    sum += Number(amount) * units[unit as keyof typeof units]
-  }
+  const sum = parseGoDuration(text)
+  if (sum === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
   if (sum > longest) throw new InvalidArgumentError('It must be less than 24 days.')
   // 1ns is not 0, which means something else for some flags.
   return Math.max(Math.round(sum), sum > 0 ? 1 : 0)

@@ -55,11 +55,13 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
 }
 
 async function* splitLines(answer: Answer, limit: number, what: string): AsyncGenerator<string> {
+  const tooLong = `a line is longer than ${limit} bytes`
   let begun: Buffer[] = []
   let size = 0
   for await (const chunk of chunksOf(answer)) {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      if (size + end - start > limit) throw fault(what, tooLong)
       begun.push(chunk.subarray(start, end))
       const line = Buffer.concat(begun).toString()
       begun = []
@@ -70,7 +72,7 @@ async function* splitLines(answer: Answer, limit: number, what: string): AsyncGe
     if (start === chunk.length) continue
     begun.push(chunk.subarray(start))
     size += chunk.length - start
-    if (size > limit) throw fault(what, `a line is longer than ${limit} bytes`)
+    if (size > limit) throw fault(what, tooLong)
   }
   refuseBroken(answer)
   if (size > 0) throw fault(what, 'the stream ended in the middle of a line')
