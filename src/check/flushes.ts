@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { ok, warn, type Verdict } from './findings.js'
-import type { MountDetails } from './mounts.js'
+import type { MountDetails } from '../durable/index.js'
 
 /** The disk under a mount, as sysfs shows it. */
 export interface Disk {

@@ -1,5 +1,5 @@
 import { fault, ok, warn, type Verdict } from './findings.js'
-import { rootMount, type MountDetails } from './mounts.js'
+import { rootMount, type MountDetails } from '../durable/index.js'
 
 /** Where the target's parent is mounted, and whether mounts that are made on it later are seen from here. */
 export function mountVerdict(mount: MountDetails, root = rootMount()): Verdict {

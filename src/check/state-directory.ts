@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { FileSystem, Mount } from '../durable/index.js'
 import { advice } from './advice.js'
 import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
-import { rootMount } from './mounts.js'
+import { rootMount } from '../durable/index.js'
 
 /** Where the agent keeps its status: writable, and there again after a restart. Nothing is written to find out. */
 export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promise<Verdict> {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import * as native from '../../native/index.js'
 import type { Descriptor, Mount } from './file-system.js'
+import { mountDetails, type MountDetails } from './mountinfo.js'
 
 /*
  * Which mount a descriptor is on, and whether durability is proven there. The mount's ID tells two mounts of one file
@@ -27,19 +28,14 @@ function kindOf(id: number): Omit<Mount, 'id'> {
   if (performance.now() - readAt > freshness) kinds.clear()
   const known = kinds.get(id)
   if (known) return known
-  const line = readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .find((text) => text.startsWith(`${id} `))
-  const [head = '', tail = ''] = (line ?? '').split(' - ')
-  const [, , device = ''] = head.split(' ')
-  const [type = '', , options = ''] = tail.split(' ')
-  const kind = { type: type || 'unknown', proven: isProven(type, device, options.split(',')) }
+  const details = mountDetails(id)
+  const kind = { type: details?.type ?? 'unknown', proven: details !== undefined && isProven(details) }
   kinds.set(id, kind)
   readAt = performance.now()
   return kind
 }
 
-function isProven(type: string, device: string, options: readonly string[]): boolean {
+function isProven({ type, device, options }: MountDetails): boolean {
   if (options.some((option) => option === 'nobarrier' || option === 'barrier=0')) return false
   if (type === 'xfs' || type === 'btrfs') return true
   return type === 'ext4' && hasJournal(device)

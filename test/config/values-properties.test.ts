@@ -117,7 +117,7 @@ await t.test('a mode is read as it is written', async (t) => {
   await holds(t, 'round trip', property)
   const anything = fc.oneof(fc.string({ maxLength: 5 }), fc.stringMatching(/^[0-9]{0,6}$/))
   const other = fc.property(anything, (text) => {
-    const digits = [...text]
+    const digits = Array.from(text)
     const octal = (digits.length === 3 || digits.length === 4) && digits.every((digit) => '01234567'.includes(digit))
     assert.equal(parseOctal(text), octal ? digits.reduce((sum, digit) => sum * 8 + Number(digit), 0) : undefined)
   })
@@ -134,7 +134,7 @@ const nameLike = fc.oneof(
 /** RFC 1123, label by label. */
 const isLabelByRule = (text: string) =>
   text.length > 0 &&
-  [...text].every((one) => 'abcdefghijklmnopqrstuvwxyz0123456789-'.includes(one)) &&
+  Array.from(text).every((one) => 'abcdefghijklmnopqrstuvwxyz0123456789-'.includes(one)) &&
   !text.startsWith('-') &&
   !text.endsWith('-')
 

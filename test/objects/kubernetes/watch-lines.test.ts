@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
 import { ConnectionError } from '../../../src/objects/kubernetes/client.js'
-import { WatchFailure } from '../../../src/objects/kubernetes/failure.js'
+import { ApiError } from '../../../src/objects/kubernetes/api-error.js'
 import { readLines } from '../../../src/objects/kubernetes/response-body.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
@@ -88,7 +88,7 @@ function newSession(from: string | undefined): WatchSession {
   return new WatchSession(stored, from, () => Promise.resolve(fresh))
 }
 
-await t.test('whatever a line says, nothing but a WatchFailure comes of it, and its text quotes nothing', async (t) => {
+await t.test('whatever a line says, nothing but an ApiError comes of it, and its text quotes nothing', async (t) => {
   const canary = 'CANARY-3fd1'
   const anything = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(canary))
   const metadata = fc.record(
@@ -127,7 +127,7 @@ await t.test('whatever a line says, nothing but a WatchFailure comes of it, and 
         }
       } catch (error) {
         failed++
-        assert.ok(error instanceof WatchFailure, String(error))
+        assert.ok(error instanceof ApiError, String(error))
         assert.ok(!error.message.includes(canary), error.message)
       }
     },

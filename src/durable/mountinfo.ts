@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** A line of /proc/self/mountinfo (proc(5)), as far as it is told here. */
+/** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
 export interface MountDetails {
   readonly id: number
   readonly mountPoint: string
@@ -17,20 +17,25 @@ export interface MountDetails {
 
 /** The mount with this ID; undefined where it has gone. procfs never waits for a disk. */
 export function mountDetails(id: number): MountDetails | undefined {
-  return mounts().find((mount) => mount.id === id)
+  const line = lines().find((text) => text.startsWith(`${id} `))
+  return line === undefined ? undefined : parseMount(line)
 }
 
 /** The mount on `/`: the last one that covers it. */
 export function rootMount(): MountDetails | undefined {
-  return mounts().findLast(({ mountPoint }) => mountPoint === '/')
+  return lines()
+    .map(parseMount)
+    .findLast(({ mountPoint }) => mountPoint === '/')
 }
 
-function mounts(): MountDetails[] {
-  return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n').map(parseMount)
+function lines(): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')
 }
 
 export function parseMount(line: string): MountDetails {
-  const [head = '', tail = ''] = line.split(' - ')
+  // The first separator: a mount's source may be called `-`, too. Before it, no field can be.
+  const separator = line.indexOf(' - ')
+  const [head, tail] = [line.slice(0, separator), line.slice(separator + 3)]
   const [id = '', , device = '', , mountPoint = '', options = '', ...optional] = head.split(' ')
   const [type = '', source = '', superOptions = ''] = tail.split(' ')
   return {

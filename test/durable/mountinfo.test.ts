@@ -1,0 +1,59 @@
+/** Lines of /proc/self/mountinfo, as the kernel writes them (proc(5); fs/proc_namespace.c), whatever mounts are called. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import t from 'tap'
+import { mountDetails, parseMount, rootMount } from '../../src/durable/mountinfo.js'
+import { holds } from '../property.js'
+
+/** As seq_escape() and mangle() do it. */
+const escaped = (text: string) =>
+  text.replace(/[ \t\n\\#]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`)
+
+const name = fc.oneof(
+  fc.array(fc.constantFrom('a', ' ', '-', ' - ', '\\', '\\040', '\n', '\t', '#', 'é', 'shared:1', '/'), {
+    maxLength: 5,
+  }),
+  fc.string({ maxLength: 6 }).map((text) => [text.replaceAll('\0', '')]),
+)
+const path = name.map((parts) => `/${parts.join('')}`)
+const source = name.map((parts) => parts.join('') || 'none')
+const option = fc.constantFrom('rw', 'noatime', 'nobarrier', 'barrier=0', 'errors=remount-ro')
+const optional = fc.constantFrom('shared:7', 'master:2', 'propagate_from:2', 'unbindable')
+const mount = fc.record({
+  id: fc.nat(),
+  device: fc.tuple(fc.nat({ max: 999 }), fc.nat({ max: 999 })).map(([major, minor]) => `${major}:${minor}`),
+  root: path,
+  mountPoint: path,
+  options: fc.array(option, { minLength: 1, maxLength: 3 }),
+  optional: fc.uniqueArray(optional),
+  type: fc.constantFrom('ext4', 'fuse.sshfs', 'tmpfs'),
+  source: fc.oneof(source, fc.constantFrom('-', '/dev/sda1')),
+  superOptions: fc.array(option, { minLength: 1, maxLength: 3 }),
+})
+
+await t.test('every field of a mount is read as it was written', async (t) => {
+  const property = fc.property(mount, (one) => {
+    const { id, device, root, mountPoint, options, optional, type, source, superOptions } = one
+    const before = [id, 1, device, escaped(root), escaped(mountPoint), options.join(), ...optional].join(' ')
+    assert.deepEqual(parseMount(`${before} - ${type} ${escaped(source)} ${superOptions.join()}`), {
+      ...{ id, mountPoint, device, type, source },
+      options: [...options, ...superOptions],
+      receives: optional.some((field) => field === 'shared:7' || field === 'master:2'),
+    })
+  })
+  await holds(t, 'round trip', property, { runs: 500 })
+})
+
+await t.test("this process's own mounts", (t) => {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')
+  t.ok(lines.length > 0)
+  for (const line of lines) {
+    const id = Number(line.split(' ')[0])
+    t.same(mountDetails(id), parseMount(line))
+    t.not(parseMount(line).type, '')
+  }
+  t.equal(rootMount()?.mountPoint, '/')
+  t.equal(mountDetails(2 ** 40), undefined)
+  t.end()
+})
