@@ -19,14 +19,14 @@ RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules && \
 FROM docker.io/library/node:24.21.0-bookworm-slim
 ARG VERSION=0.1.0
 LABEL org.opencontainers.image.title="holdfast" \
-      org.opencontainers.image.description="Keeps certificates, keys, configuration and static-pod manifests on a Kubernetes node whole and durable through power cuts" \
+      org.opencontainers.image.description="Keeps certificates, keys, configuration and static-pod manifests on a Kubernetes node intact and durable through power cuts" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="docker.io/library/node:24.21.0-bookworm-slim"
 COPY --from=build /out/ /
-# Root, because what it writes is the host's, in directories of root's, with files of mode 0600 that root must own. It needs no
-# capability for that: deploy/ drops all of them.
+# Root, because it writes files of mode 0600 that root must own into the host's directories. It needs no capability for that:
+# deploy/ drops all of them.
 USER 0:0
-# No shell, and node by its own name: PATH decides nothing.
+# No shell, and node by its full path: PATH decides nothing.
 ENTRYPOINT ["/usr/local/bin/node", "/opt/holdfast/bin/holdfast.js"]
 CMD ["--help"]
