@@ -1,4 +1,4 @@
-import { codeOf, toError } from '../errors.js'
+import { toError } from '../errors.js'
 import type { Descriptor, FileSystem, Outcomes } from './file-system.js'
 import type { Scope } from './scope.js'
 
@@ -55,39 +55,22 @@ export async function closeSynced<Owner>(files: readonly StagedFile<Owner>[]): P
 
 /**
  * The files that a batch has staged, open until they are synced: a descriptor that was closed and opened again can miss
- * the error of a write-out in between (errseq_t is sampled at open). Where the process runs out of descriptors, those
- * staged so far are synced and closed first.
+ * the error of a write-out in between (errseq_t is sampled at open). At `fs.stagedFiles` of them, those staged so far are synced
+ * and closed before more are made: a barrier of its own, whose failures count as the first barrier's.
  */
 export class StagedFiles<Owner> {
   #files: StagedFile<Owner>[] = []
-  #flushing: Promise<void> | undefined
-  /** How often room was made. */
-  #flushes = 0
+  #syncing: Promise<void> | undefined
   readonly failures = new Map<Owner, Error>()
 
   constructor(readonly fs: FileSystem) {}
 
-  /** Creates the file, making room among the descriptors where there is none. */
   async create(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor> {
-    return this.room(() => scope.keep(this.fs.createFile(parent, name)))
-  }
-
-  /** Opens something, making room among the descriptors where there is none. */
-  async room<T>(open: () => Promise<T>): Promise<T> {
-    for (;;) {
-      const flushes = this.#flushes
-      try {
-        return await open()
-      } catch (error) {
-        const code = codeOf(error)
-        if (code !== 'EMFILE' && code !== 'ENFILE') throw error
-        // Another writer may have made room between the failure and now.
-        const madeRoom = this.#flushes !== flushes
-        if (!madeRoom && this.#flushing === undefined && this.#files.length === 0) throw error
-        if (madeRoom) continue
-      }
-      await this.flush()
+    while (this.#files.length >= this.fs.stagedFiles) {
+      this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
+      await this.#syncing
     }
+    return scope.keep(this.fs.createFile(parent, name))
   }
 
   /** The file is written, and has its mode, owner and label. `later`: it is written to again after the barrier. */
@@ -102,18 +85,11 @@ export class StagedFiles<Owner> {
     return files
   }
 
-  async flush(): Promise<void> {
-    this.#flushing ??= this.#flush().finally(() => (this.#flushing = undefined))
-    await this.#flushing
-  }
-
-  async #flush(): Promise<void> {
-    const files = this.#files
-    this.#files = []
+  async #sync(): Promise<void> {
+    const files = this.take()
     for (const [owner, failure] of await barrier(this.fs, files)) {
       if (!this.failures.has(owner)) this.failures.set(owner, failure)
     }
     for (const { scope, descriptor } of files) await scope.close(descriptor)
-    this.#flushes += 1
   }
 }

@@ -86,7 +86,7 @@ export class DirectoryPublication extends TargetPublication {
     const name = this.names.staging(this.random)
     await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
     this.#made = true
-    const root = await staged.room(() => this.scope.keep(this.fs.openDirectory(directory, name)))
+    const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const labels = new Labels(this.recovery?.tree)
     const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
     this.#staged = tree.root

@@ -99,6 +99,8 @@ export interface FileSystem {
   random(): string
   /** Milliseconds since the epoch, as the clock on the wall has it. */
   now(): number
+  /** How many staged files may be open at a time: a part of the descriptors that the process may have. */
+  readonly stagedFiles: number
   /** Effective user and group. */
   readonly user: { readonly uid: number; readonly gid: number }
 }

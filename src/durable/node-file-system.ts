@@ -6,13 +6,11 @@ import { lookAt, toAttributes } from './attributes.js'
 import { isSystemError } from '../errors.js'
 import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from './file-system.js'
 import { pathInside } from './file-names.js'
-import { behindLeadingCommit } from './lead-commit.js'
 import { mountOf } from './mount.js'
 import { call, callNow, type Done, tell, told } from './node-calls.js'
 import { listEntries, listNames } from './node-listing.js'
 import { ReadBuffers } from './read-buffers.js'
-import { openPathNoSymlinks } from './open-path.js'
-import { OpenPaths } from './open-paths.js'
+import { openPathNoSymlinks, pathOf } from './open-path.js'
 import { startWriteOutAll, syncAll } from './node-sync.js'
 
 /*
@@ -27,16 +25,12 @@ const labelAttribute = 'security.selinux'
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
-  readonly #paths = new OpenPaths()
-  readonly #written = new Set<Descriptor>()
+  readonly stagedFiles = stagedFilesBound()
   readonly #buffers = new ReadBuffers()
   #boot: string | undefined
 
   openPath(path: string): Promise<Descriptor> {
-    return this.#opened(
-      path,
-      told(() => path, openPathNoSymlinks(path)),
-    )
+    return told(() => path, openPathNoSymlinks(path))
   }
 
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -51,10 +45,8 @@ export class NodeFileSystem implements FileSystem {
     return this.#open(parent, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  async createFile(parent: Descriptor, name: string): Promise<Descriptor> {
-    const file = await this.#open(parent, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW)
-    this.#written.add(file)
-    return file
+  createFile(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#open(parent, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW)
   }
 
   async openLock(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -86,15 +78,15 @@ export class NodeFileSystem implements FileSystem {
   }
 
   list(directory: Descriptor): Promise<string[]> {
-    return listNames(() => this.#paths.of(directory), `/proc/self/fd/${directory}`)
+    return listNames(() => pathOf(directory), `/proc/self/fd/${directory}`)
   }
 
   entries(directory: Descriptor): Promise<Entry[]> {
-    return listEntries(() => this.#paths.of(directory), `/proc/self/fd/${directory}`)
+    return listEntries(() => pathOf(directory), `/proc/self/fd/${directory}`)
   }
 
   look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
-    return lookAt(pathInside(`/proc/self/fd/${parent}`, name), () => this.#paths.inside(parent, name))
+    return lookAt(pathInside(`/proc/self/fd/${parent}`, name), () => pathOf(parent, name))
   }
 
   lookPath(path: string): Promise<Attributes | undefined> {
@@ -104,7 +96,7 @@ export class NodeFileSystem implements FileSystem {
   attributes(descriptor: Descriptor): Promise<Attributes> {
     // At once: an open inode's attributes are in memory. A hop to a thread would cost thirty times the call.
     return callNow(
-      () => this.#paths.of(descriptor),
+      () => pathOf(descriptor),
       () => toAttributes(fs.fstatSync(descriptor, { bigint: true })),
     )
   }
@@ -147,11 +139,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
-    return told(() => this.#paths.of(descriptor), native.getAttribute(descriptor, labelAttribute))
+    return told(() => pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
   }
 
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
-    return told(() => this.#paths.of(descriptor), native.setAttribute(descriptor, labelAttribute, label))
+    return told(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
@@ -159,12 +151,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
-    const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
-    return this.#toldEach(descriptors, outcomes)
+    return this.#toldEach(descriptors, await syncAll(descriptors))
   }
 
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
-    return told(() => this.#paths.inside(toParent, to), native.rename(fromParent, from, toParent, to, mode))
+    return told(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {
@@ -181,16 +172,13 @@ export class NodeFileSystem implements FileSystem {
 
   mount(descriptor: Descriptor): Promise<Mount> {
     return callNow(
-      () => this.#paths.of(descriptor),
+      () => pathOf(descriptor),
       () => mountOf(descriptor),
     )
   }
 
   close(descriptor: Descriptor): Promise<void> {
-    this.#written.delete(descriptor)
-    const path = this.#paths.of(descriptor)
-    this.#paths.forget(descriptor)
-    const named = (): string => path
+    const named = (): string => `descriptor ${descriptor}`
     // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
     // done at once: no local file system writes at it (network ones do; they cannot exchange).
     if (isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
@@ -211,16 +199,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
-    return this.#opened(
-      this.#paths.inside(parent, name),
-      this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done)),
-    )
-  }
-
-  async #opened(path: string, opening: Promise<Descriptor>): Promise<Descriptor> {
-    const descriptor = await opening
-    this.#paths.remember(descriptor, path)
-    return descriptor
+    return this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done))
   }
 
   /** A call on a name inside an open directory. */
@@ -230,21 +209,31 @@ export class NodeFileSystem implements FileSystem {
     start: (path: string | Buffer, done: Done<T>) => void,
   ): Promise<T> {
     return call<T>(
-      () => this.#paths.inside(parent, name),
+      () => pathOf(parent, name),
       (done) => start(pathInside(`/proc/self/fd/${parent}`, name), done),
     )
   }
 
   /** A call on something open. */
   #held<T = void>(descriptor: Descriptor, start: (done: Done<T>) => void): Promise<T> {
-    return call<T>(() => this.#paths.of(descriptor), start)
+    return call<T>(() => pathOf(descriptor), start)
   }
 
   #toldEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
     return outcomes.map((outcome, index) =>
-      outcome === undefined ? undefined : tell(this.#paths.of(descriptors[index] ?? -1), outcome),
+      outcome === undefined ? undefined : tell(pathOf(descriptors[index] ?? -1), outcome),
     )
   }
+}
+
+/** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
+const mostStagedFiles = 256
+
+/** A quarter of RLIMIT_NOFILE (proc(5)): directories, locks and all else of the process need descriptors too. */
+function stagedFilesBound(): number {
+  const limits = fs.readFileSync('/proc/self/limits', 'latin1')
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  return Math.max(1, Math.min(mostStagedFiles, Math.floor(limit / 4)))
 }
 
 function isNameless(descriptor: Descriptor): boolean {

@@ -38,3 +38,18 @@ export async function walkNoSymlinks(path: string): Promise<number> {
   }
   return current
 }
+
+/** What is open, as a person knows it: the kernel tells it at no cost to calls that succeed. `name`: an entry of that directory. */
+export function pathOf(descriptor: number, name?: string): string {
+  const path = linkOf(descriptor)
+  if (name === undefined) return path
+  return path === '/' ? `/${name}` : `${path}/${name}`
+}
+
+function linkOf(descriptor: number): string {
+  try {
+    return fs.readlinkSync(`/proc/self/fd/${descriptor}`)
+  } catch {
+    return `descriptor ${descriptor}`
+  }
+}

@@ -169,8 +169,7 @@ export abstract class TargetPublication {
   /** Step 4. */
   async stage(staged: StagedFiles<TargetPublication>): Promise<void> {
     const first = this.recovery?.current?.trusted !== true
-    // Before anything is staged: afterwards there may be no descriptor left for them.
-    const ancestors = first ? await staged.room(() => this.site.ancestors()) : []
+    const ancestors = first ? await this.site.ancestors() : []
     const directories = await this.stageContent(staged)
     await this.#stageRecord(staged)
     for (const descriptor of [...directories, this.directory, ...ancestors]) {

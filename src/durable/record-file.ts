@@ -18,7 +18,7 @@ export class RecordFile<Owner> {
 
   async stage(body: RecordBody, staged: StagedFiles<Owner>, owner: Owner): Promise<void> {
     const { scope, parent, name } = this
-    // A flush that makes room may close it again: then it is opened anew to be marked.
+    // A barrier at the bound of staged files may close it: then it is opened again to be marked.
     const file = await staged.create(scope, parent, name)
     this.#staged = true
     this.#file = file

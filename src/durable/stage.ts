@@ -60,7 +60,7 @@ export async function stageTree<T>(
   for (const path of plan.directories) {
     const [parent, name] = directoryOf(path)
     await fs.createDirectory(parent, name, stagingMode(plan.mode))
-    directories.set(path, await staged.room(() => scope.keep(fs.openDirectory(parent, name))))
+    directories.set(path, await scope.keep(fs.openDirectory(parent, name)))
   }
   await inParallel(plan.files, writers, async (file) => {
     const [parent, name] = directoryOf(file.path)

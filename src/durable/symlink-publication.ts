@@ -109,7 +109,7 @@ export class SymlinkPublication extends TargetPublication {
       const name = this.names.staging(this.random)
       await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
       this.#generation = generation
-      target = await staged.room(() => this.scope.keep(this.fs.openDirectory(directory, name)))
+      target = await this.scope.keep(this.fs.openDirectory(directory, name))
     } else {
       await this.#refuseTakenNames(target)
       // Our own name, under the lock: what a predecessor left.
@@ -117,8 +117,7 @@ export class SymlinkPublication extends TargetPublication {
     }
     await this.fs.createDirectory(target, generation, stagingMode(this.plan.mode))
     this.#generation = generation
-    const holder = target
-    const root = await staged.room(() => this.scope.keep(this.fs.openDirectory(holder, generation)))
+    const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const labels = new Labels(this.recovery?.tree)
     const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
     await this.#link(target, first ? dataLink : nextDataLink, generation)

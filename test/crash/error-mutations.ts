@@ -34,13 +34,6 @@ export const errors: readonly Mutation[] = [
     syscalls(),
   ),
   mutation(
-    "a leading commit's failure is forgotten",
-    'lead-commit.ts',
-    '(await leading) ?? outcomes[first]',
-    '(await leading) && outcomes[first]',
-    ownTest('crash/seam/leading-commit'),
-  ),
-  mutation(
     'a failed fsync is tried again',
     'barrier.ts',
     '(descriptors) => fs.sync(descriptors))',
@@ -49,7 +42,7 @@ export const errors: readonly Mutation[] = [
     syscalls('EIO at fsync'),
   ),
   mutation(
-    'failures of what made room are forgotten',
+    'failures of files that were closed at the bound are forgotten',
     'publish.ts',
     'if (going.has(publication)) failures.set(publication, failure)',
     '',

@@ -130,18 +130,11 @@ export const syncs: readonly Mutation[] = [
     ownTest('crash/seam/exchange'),
   ),
   mutation(
-    'no fsync of what makes room among the descriptors',
+    'no fsync of files that are closed at the bound',
     'barrier.ts',
     'of await barrier(this.fs, files)',
     'of new Map<Owner, Error>()',
     ownTest('crash/seam/room'),
-  ),
-  mutation(
-    'the barrier behind a leading commit is left out',
-    'lead-commit.ts',
-    'const outcomes = await barrier()',
-    'const outcomes: Outcomes = descriptors.map(() => undefined)',
-    ownTest('crash/seam/leading-commit'),
   ),
   compound(
     'AIO: what io_submit did not take is forgotten',

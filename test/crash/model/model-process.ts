@@ -28,6 +28,7 @@ let processes = 0
 
 /** A process on the model disk. It runs as root. */
 export class ModelProcess implements FileSystem {
+  readonly stagedFiles = 256
   readonly user = { uid: 0, gid: 0 }
   before: Before | undefined
   syncFault: SyncFault | undefined

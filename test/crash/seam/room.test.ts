@@ -1,6 +1,6 @@
 /*
- * Where the process runs out of descriptors in the midst of staging, what is staged so far is synced and closed: a barrier of its
- * own, whose failures count as the first barrier's.
+ * Where as many staged files are open as may be, those are synced and closed before more are made: a barrier of its own, whose
+ * failures count as the first barrier's.
  */
 import { join } from 'node:path'
 import t from 'tap'
@@ -13,8 +13,9 @@ import { contents, kept, scratch } from '../../durable/scratch.js'
 const real = new NodeFileSystem()
 const count = 60
 const files = Object.fromEntries(Array.from({ length: count }, (_, index) => [`file-${index}`, `${index}`]))
-/** Descriptors that the process may have. */
+/** Descriptors that the process may have, and how many of them staged files may take. */
 const most = 16
+const stagedFiles = 4
 
 await t.test('every file is synced once, by whichever barrier', async (t) => {
   const target = join(scratch(t), 'certs')
@@ -26,6 +27,7 @@ await t.test('every file is synced once, by whichever barrier', async (t) => {
     if (call === 'startWriteOut') writtenOut += (args[0] as number[]).length
   })
   const watched = Object.create(fs, {
+    stagedFiles: { value: stagedFiles },
     createFile: {
       value: async (...args: Parameters<typeof fs.createFile>) => {
         const descriptor = await fs.createFile(...args)
@@ -47,7 +49,7 @@ await t.test('every file is synced once, by whichever barrier', async (t) => {
 })
 
 for (const call of ['sync', 'startWriteOut']) {
-  await t.test(`${call} fails for what made room: not published`, async (t) => {
+  await t.test(`${call} fails for what was closed at the bound: not published`, async (t) => {
     const parent = scratch(t)
     const target = join(parent, 'certs')
     await publish([directoryPublication(real, { target, files: { a: 'old' } })])
@@ -56,7 +58,8 @@ for (const call of ['sync', 'startWriteOut']) {
       if (name === 'createFile' && open.size >= most) throw failure('EMFILE', 'open')
       if (name === call && ++calls === 1) throw failure('EIO', call)
     })
-    t.match(await publish([directoryPublication(fs, { target, files })]), [
+    const bounded = Object.create(fs, { stagedFiles: { value: stagedFiles } }) as typeof fs
+    t.match(await publish([directoryPublication(bounded, { target, files })]), [
       { error: { code: 'EIO', published: false } },
     ])
     t.ok(calls > 1, 'others have succeeded since')
