@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { ServerConfiguration } from '../config/types.js'
 
 /** What the endpoints show. */
@@ -13,18 +13,30 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
-/** Slower than this, in milliseconds, is no prober and no scraper. */
+/** Milliseconds for a request and for its answer: slower than this is no prober and no scraper. */
 const requestTimeout = 10_000
 
+/** Milliseconds from the connection to the end of the request's head. */
+const headersTimeout = 2_000
+
+/** Milliseconds between two looks of Node for connections over their time; its own default of 30 s would be their real limit. */
+const connectionsCheckingInterval = 500
+
+/** Connections at a time: what a kubelet and a few scrapers need, many times over. */
+const mostConnections = 64
+
 /**
- * Serves /livez, /readyz, /healthz and /metrics. Answering at all is what /livez tells: the loop turns. Rejects with the system's
- * error where the address cannot be had.
+ * Serves /livez, /readyz, /healthz and /metrics. That it answers at all is what /livez says: the loop turns. Rejects with the
+ * system's error where the address cannot be had.
  */
 export async function serveHealth(address: ServerConfiguration, health: Health): Promise<HealthServer> {
-  const server = createServer({ requestTimeout, headersTimeout: requestTimeout }, (request, response) => {
+  const options = { requestTimeout, headersTimeout, connectionsCheckingInterval }
+  const server = createServer(options, (request, response) => {
     answer(request, response, health).catch(() => response.destroy())
   })
-  server.maxConnections = 64
+  // A client that does not read its answer.
+  server.timeout = requestTimeout
+  limitConnections(server)
   await listen(server, address)
   const bound = server.address() as AddressInfo
   return {
@@ -35,6 +47,35 @@ export async function serveHealth(address: ServerConfiguration, health: Health):
         server.closeAllConnections()
       }),
   }
+}
+
+/**
+ * Takes every newcomer. Beyond the limit, the oldest connection goes that has no request under way, or the oldest of all: who only
+ * holds connections (any process of the node may) cannot keep a prober out, as the limit of Node's own, which refuses newcomers,
+ * would.
+ */
+function limitConnections(server: Server): void {
+  // In the order in which they came.
+  const connections = new Set<Socket>()
+  const answering = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    if (connections.size >= mostConnections) {
+      const oldest = [...connections].find((one) => !answering.has(one)) ?? [...connections][0]
+      if (oldest) {
+        connections.delete(oldest)
+        oldest.destroy()
+      }
+    }
+    connections.add(socket)
+    socket.once('close', () => {
+      connections.delete(socket)
+      answering.delete(socket)
+    })
+  })
+  server.on('request', ({ socket }, response) => {
+    answering.add(socket)
+    response.once('close', () => answering.delete(socket))
+  })
 }
 
 function listen(server: Server, { host, port }: ServerConfiguration): Promise<void> {
