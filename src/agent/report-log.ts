@@ -10,12 +10,13 @@ export function reportLog(log: Log, { lines }: Pick<Meaning, 'lines'>, context: 
   }
 }
 
-const warned = new Set<string>()
+const warned = new WeakMap<Log, Set<string>>()
 
-/** Warns of a target whose file system proves nothing, once for each target in the life of the process. */
+/** Warns of a target whose file system proves nothing, once for each target in one log. */
 export function warnUnproven(log: Log, path: string): void {
-  if (warned.has(path)) return
-  warned.add(path)
+  const paths = warned.get(log) ?? new Set()
+  if (paths.has(path)) return
+  warned.set(log, paths.add(path))
   log.warn(
     { path },
     `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs); it is whole for its readers, but a power cut may undo or tear it`,

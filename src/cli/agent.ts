@@ -1,5 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { ServerConfiguration } from '../config/types.js'
+import { Exit, exitCodeAfter } from './exit-codes.js'
+import type { Io } from './io.js'
+import { loadWithFlags, nodeName } from './load.js'
+import { createLogger } from './logger.js'
+import { Option } from './option.js'
 import {
   configOption,
   logLevelOption,
@@ -7,17 +12,19 @@ import {
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
-} from './common-options.js'
+} from './options.js'
 import { parseListen } from './option-values.js'
+import { Ending } from './signals.js'
+import { version } from './version.js'
 
-interface AgentCommandOptions extends SourceOptions, Pick<OutputOptions, 'logLevel'> {
+interface AgentOptions extends SourceOptions, Pick<OutputOptions, 'logLevel'> {
   readonly config?: string
   readonly listen?: ServerConfiguration
   readonly requireProven?: true
 }
 
 /** `holdfast agent --config FILE` */
-export function agentCommand(): Command {
+export function agentCommand(io: Io): Command {
   const command = new Command('agent')
     .summary('keep the configured directories as their source says, until it is stopped')
     .description(
@@ -47,8 +54,44 @@ Examples:
 
 Exit codes: 0 after SIGTERM, 1 it could not start, 2 wrong usage or configuration, 128+N ended by another signal.`,
     )
-    .action(async (options: AgentCommandOptions) => {
-      const { runAgent } = await import('./run-agent.js')
-      await runAgent(options, options.logLevel)
-    })
+    .action((options: AgentOptions) => runAgent(io, options))
+}
+
+/** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
+async function runAgent(io: Io, options: AgentOptions): Promise<void> {
+  const [{ Daemon }, { openSource }, { disableCoreDumps }] = await Promise.all([
+    import('../agent/daemon.js'),
+    import('../agent/open-source.js'),
+    import('../durable/index.js'),
+  ])
+  disableCoreDumps()
+  const node = nodeName(options, io.env)
+  const log = createLogger(io, options.logLevel, node === '' ? {} : { node })
+  const ending = new Ending(io, log)
+  io.events.on('uncaughtException', (error: Error) => {
+    log.error({ stack: error.stack }, `an internal error of holdfast: ${error.message}`)
+    io.exit(1)
+  })
+  // What is asked for while the agent starts is done when it has; once it ends, nothing is read any more.
+  const early = { hangUps: 0 }
+  let reload = () => void (early.hangUps += 1)
+  // Stays to the very end: a SIGHUP that comes late must not end in another way what ends in order.
+  io.events.on('SIGHUP', () => reload())
+  const configuration = await loadWithFlags(options)
+  const daemon = await Daemon.start({
+    configuration,
+    load: () => loadWithFlags(options),
+    openSource: (source, listener) => openSource(source, listener, { log, version: version() }),
+    log,
+    version: version(),
+    node,
+  })
+  reload = () => void daemon.reload()
+  if (early.hangUps > 0) reload()
+  const signal = await ending.signal
+  reload = () => {}
+  await daemon.stop()
+  log.info({ signal }, `ended in order after ${signal}`)
+  ending.release()
+  if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))
 }

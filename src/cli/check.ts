@@ -1,4 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
+import type { Finding, Status } from '../check/findings.js'
+import { painter, wantsColour, type Colour, type Paint } from './colour.js'
+import { Exit, exitCodes } from './exit-codes.js'
+import { printJson, type Io } from './io.js'
+import { loadWithFlags, nodeName } from './load.js'
+import { Option } from './option.js'
 import {
   configOption,
   logLevelOption,
@@ -7,17 +13,20 @@ import {
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
-} from './common-options.js'
+} from './options.js'
 import { parseDuration } from './option-values.js'
+import { interruptible } from './signals.js'
+import { table, type Cell } from './table.js'
+import { version } from './version.js'
 
-export interface CheckCommandOptions extends SourceOptions, OutputOptions {
+interface CheckOptions extends SourceOptions, OutputOptions {
   readonly config?: string
   readonly timeout: number
   readonly requireProven?: true
 }
 
 /** `holdfast check --config FILE` */
-export function checkCommand(): Command {
+export function checkCommand(io: Io): Command {
   const command = new Command('check')
     .summary('is this node fit: file systems, permissions, API access, free space')
     .description(
@@ -50,8 +59,54 @@ Examples:
 
 Exit codes: 0 fit (there may be warnings), 2 wrong usage or configuration, 4 a fault was found.`,
     )
-    .action(async (options: CheckCommandOptions) => {
-      const { runCheck } = await import('./run-check.js')
-      await runCheck(options)
-    })
+    .action((options: CheckOptions) => runCheck(io, options))
+}
+
+/** Milliseconds to wait for a publication that goes on at a target in this moment. */
+const lockTimeout = 5_000
+
+async function runCheck(io: Io, options: CheckOptions): Promise<void> {
+  const configuration = await loadWithFlags(options)
+  const { checkNode } = await import('../check/check.js')
+  const findings = await interruptible(io, (signal) =>
+    checkNode(configuration, {
+      version: version(),
+      nodeName: nodeName(options, io.env),
+      timeout: options.timeout,
+      lockTimeout,
+      signal,
+    }),
+  )
+  const count = (status: Status) => findings.filter((finding) => finding.status === status).length
+  const [faults, warnings] = [count('FAULT'), count('WARN')]
+  if (options.output === 'json') printJson(io.stdout, { checks: findings, faults, warnings })
+  else io.stdout.write(checkText(findings, painter(wantsColour(io.stdout, io.env))))
+  if (faults > 0) throw new Exit(exitCodes.fault)
+}
+
+const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow', FAULT: 'red' }
+
+/** The table, what to do on a line of its own, and what it comes to. */
+export function checkText(findings: readonly Finding[], paint: Paint): string {
+  const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
+  let last = ''
+  for (const { subject, check, status, found, advice } of findings) {
+    const colour = colours[status]
+    const cell = { text: status, paint: (text: string) => paint(colour, text) }
+    rows.push([subject === last ? '' : subject, check, cell, found])
+    if (advice !== null) rows.push(['', '', '', { text: `→ ${advice}`, paint: (text) => paint('bold', text) }])
+    last = subject
+  }
+  const count = (status: Status) => findings.filter((finding) => finding.status === status).length
+  const [faults, warnings] = [count('FAULT'), count('WARN')]
+  const told = `${plural(faults, 'fault')}, ${plural(warnings, 'warning')}`
+  const verdict =
+    faults > 0
+      ? paint('red', `this node is not fit: ${told}`)
+      : paint(warnings > 0 ? 'yellow' : 'green', `this node is fit: ${told}`)
+  return `${table(rows)}\n${verdict}\n`
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,9 +1,6 @@
 /** Whether to colour what goes to this stream: a terminal, and nobody asked for none (https://no-color.org). */
-export function wantsColour(
-  stream: { readonly isTTY?: boolean },
-  environment: NodeJS.ProcessEnv = process.env,
-): boolean {
-  return stream.isTTY === true && !environment.NO_COLOR && environment.TERM !== 'dumb'
+export function wantsColour(stream: { readonly isTTY: boolean }, environment: NodeJS.ProcessEnv): boolean {
+  return stream.isTTY && !environment.NO_COLOR && environment.TERM !== 'dumb'
 }
 
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const

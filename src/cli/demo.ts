@@ -1,8 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
+import type { Io } from './io.js'
 import { logLevels, type LogLevel } from './logger.js'
+import { Option } from './option.js'
 
 /** `holdfast demo` */
-export function demoCommand(): Command {
+export function demoCommand(io: Io): Command {
   return new Command('demo')
     .summary('a guided tour: the agent on example objects, no cluster needed')
     .description(
@@ -23,7 +25,7 @@ Examples:
   holdfast demo --directory ./demo`,
     )
     .action(async (options: { directory?: string; logLevel: LogLevel }) => {
-      const { runDemo } = await import('./demo/run-demo.js')
-      await runDemo(options.directory, options.logLevel)
+      const { runDemo } = await import('./demo/tour.js')
+      await runDemo(io, options.directory, options.logLevel)
     })
 }

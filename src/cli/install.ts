@@ -1,9 +1,34 @@
-import { Command, Option } from 'commander'
-import { logLevelOption, outputOption, requireProvenOption, type OutputOptions } from './common-options.js'
-import { addPlaceOptions, addRevisionOptions, type PlaceFlags, type RevisionFlags } from './install-options.js'
-import { nodeNameOption, verbosityOption } from './static-pod-options.js'
+import { Command } from 'commander'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import type { Log } from '../log.js'
+import type { InstallLine, InstallResult } from '../static-pods/install.js'
+import { UsageError } from './exit-codes.js'
+import { asUsageError } from './invalid-input.js'
+import { printJson, type Io } from './io.js'
+import { createLogger } from './logger.js'
+import { openApi } from './open-api.js'
+import { Option } from './option.js'
+import {
+  addPlaceOptions,
+  addRevisionOptions,
+  logLevelOf,
+  logLevelOption,
+  nodeNameOf,
+  nodeNameOption,
+  outputOption,
+  requireFlags,
+  requireProvenOption,
+  revisionObjects,
+  verbosityOption,
+  type OutputOptions,
+  type PlaceFlags,
+  type RevisionFlags,
+} from './options.js'
+import { interruptible } from './signals.js'
+import { table } from './table.js'
 
-export interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
+interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
   readonly kubeconfig?: string
   readonly context?: string
   readonly nodeName?: string
@@ -15,7 +40,7 @@ export interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions
 }
 
 /** `holdfast install [MANIFEST] …` */
-export function installCommand(): Command {
+export function installCommand(io: Io): Command {
   const command = new Command('install')
     .summary('install one revision of a static pod, from the API or from local files')
     .description(
@@ -55,12 +80,155 @@ Exit codes: 0 installed or already so, 1 not installed (the manifests are what t
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
     .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
-      const { runInstall } = await import('./run-install.js')
       const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => self.getOptionValueSource(name) === 'cli')
       await runInstall(
+        io,
         manifest,
         options,
         typed.map((name) => `--${name}`),
       )
     })
+}
+
+/** `typed`: of the flags that the environment may hold too, those that stand on the command line. */
+async function runInstall(
+  io: Io,
+  manifest: string | undefined,
+  options: InstallOptions,
+  typed: readonly string[],
+): Promise<void> {
+  const log = createLogger(io, logLevelOf(options))
+  if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
+  const result = await interruptible(io, (signal) =>
+    asUsageError(
+      manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
+    ),
+  )
+  await warnOfUnproven(result, log)
+  if (options.output === 'json') printJson(io.stdout, options.dryRun ? { dryRun: true, ...result } : result)
+  else io.stdout.write(text([...result.directories, ...result.manifests], options.dryRun === true))
+}
+
+async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {
+  const { resourceDir, podManifestDir, resources } = options
+  const nodeName = nodeNameOf(options, env)
+  const objects = revisionObjects(options, {
+    '--resource-dir': resourceDir,
+    '--pod-manifest-dir': podManifestDir,
+    '--node-name (or NODE_NAME)': nodeName,
+  })
+  if (resources !== undefined) throw new UsageError('--resources is for an installation from files: name a manifest')
+  const { certificates } = objects
+  const { api, decode } = await openApi(options, env, log)
+  const [{ Disk }, { installFromApi }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../static-pods/install-from-api.js'),
+  ])
+  try {
+    return await installFromApi(
+      {
+        objects: {
+          ...objects,
+          certificates: certificates && { ...certificates, directory: resolve(certificates.directory) },
+        },
+        nodeName: nodeName ?? '',
+        // Where it runs as an installer pod.
+        podName: env.POD_NAME || undefined,
+        resourceDirectory: resolve(resourceDir ?? ''),
+        manifestDirectory: resolve(podManifestDir ?? ''),
+        manifestLock: lockFile(options),
+        timeout: options.timeoutDuration,
+        dryRun: options.dryRun === true,
+        requireProven: options.requireProven === true,
+        checkHostPaths: options.checkHostPaths === true,
+      },
+      {
+        api,
+        decode,
+        disk: new Disk(),
+        log,
+        signal,
+        instance: env.POD_NAME || hostname(),
+      },
+    )
+  } finally {
+    await api.close()
+  }
+}
+
+async function fromFiles(
+  { env }: Io,
+  manifest: string,
+  options: InstallOptions,
+  typed: readonly string[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallResult> {
+  const { podManifestDir, resourceDir, revision, resources } = options
+  requireFlags({ '--pod-manifest-dir': podManifestDir })
+  if (revision === undefined && (resources !== undefined || resourceDir !== undefined)) {
+    throw new UsageError('--revision is missing: --resources and --resource-dir make a revision')
+  }
+  if (revision !== undefined) requireFlags({ '--resource-dir': resourceDir })
+  for (const [flag, given] of Object.entries({
+    '--secrets': options.secrets,
+    '--optional-secrets': options.optionalSecrets,
+    '--configmaps': options.configmaps,
+    '--optional-configmaps': options.optionalConfigmaps,
+    '--cert-dir': options.certDir,
+    '--cert-secrets': options.certSecrets,
+    '--optional-cert-secrets': options.optionalCertSecrets,
+    '--cert-configmaps': options.certConfigmaps,
+    '--optional-cert-configmaps': options.optionalCertConfigmaps,
+    // Of these, only what was typed: the environment may hold them for other commands.
+    ...Object.fromEntries(typed.map((flag) => [flag, true])),
+  })) {
+    if (given !== undefined) throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
+  }
+  const [{ Disk }, { installFromFiles }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../static-pods/install-from-files.js'),
+  ])
+  return installFromFiles({
+    disk: new Disk(),
+    log,
+    signal,
+    files: {
+      manifest,
+      pod: options.pod,
+      revision:
+        revision === undefined
+          ? undefined
+          : { number: revision, resourceDirectory: resolve(resourceDir ?? ''), resources },
+      nodeName: nodeNameOf(options, env),
+    },
+    manifestDirectory: resolve(podManifestDir ?? ''),
+    manifestLock: lockFile(options),
+    timeout: options.timeoutDuration,
+    dryRun: options.dryRun === true,
+    requireProven: options.requireProven === true,
+    checkHostPaths: options.checkHostPaths === true,
+  })
+}
+
+function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {
+  return podManifestsLockFile ? resolve(podManifestsLockFile) : undefined
+}
+
+async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
+  const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
+  if (unproven === undefined) return
+  const { warnUnproven } = await import('../agent/report-log.js')
+  warnUnproven(log, unproven.path)
+}
+
+function text(lines: readonly InstallLine[], dry: boolean): string {
+  const signs = { add: '+', change: '~', remove: '-' }
+  return lines
+    .map(({ path, outcome, digest, changes = [] }) => {
+      const verb = dry && (outcome === 'created' || outcome === 'replaced') ? `would be ${outcome}` : outcome
+      const details = changes.map((change) => ['', `${signs[change.change]} ${change.path}`])
+      return table([[verb, path, digest ?? '']]) + table(details)
+    })
+    .join('')
 }

@@ -1,5 +1,5 @@
 import type { AgentConfiguration, ServerConfiguration, SourceConfiguration } from '../config/types.js'
-import type { SourceOptions } from './common-options.js'
+import type { SourceOptions } from './options.js'
 import { UsageError } from './exit-codes.js'
 
 export interface LoadOptions extends SourceOptions {
@@ -71,19 +71,19 @@ export function loadForLooking(options: LoadOptions): Promise<AgentConfiguration
 }
 
 /**
- * The same for whoever tells what rights are needed, on any machine: the node's kubeconfig need not be here. `podNamespace`: that of
+ * The same for `rbac`, on any machine: the node's kubeconfig need not be here. `podNamespace`: that of
  * the service account that the agent's pod has.
  */
 export function loadForRights(options: LoadOptions, podNamespace: string): Promise<AgentConfiguration> {
   return load(options, async (source) => {
     if (source.type === 'kubernetes' && source.kubeconfig === undefined) return podNamespace
     const { namespaceOf } = await import('../agent/open-source.js')
-    // Without it, the configuration's own fault says what is missing.
+    // Without it, the configuration's own error says what is missing.
     return namespaceOf(source).catch(() => undefined)
   })
 }
 
 /** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; the empty string where nobody says. */
-export function nodeName(options: SourceOptions): string {
-  return options.nodeName ?? process.env.NODE_NAME ?? ''
+export function nodeName(options: SourceOptions, environment: NodeJS.ProcessEnv): string {
+  return options.nodeName ?? environment.NODE_NAME ?? ''
 }

@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
-import { writeSync } from 'node:fs'
 import type { pino } from 'pino'
 import type { Log } from '../log.js'
-import { painter, wantsColour } from './colour.js'
-import { readableLine } from './readable-log.js'
+import { painter, wantsColour, type Paint } from './colour.js'
+import type { Io, Output } from './io.js'
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -13,10 +12,10 @@ export type LogLevel = (typeof logLevels)[number]
  * worker thread would cost 18 MB on every node, and lose the last lines of a crash. A standard error that is gone is not a
  * reason to fail.
  */
-export function createLogger(level: LogLevel, fields: Readonly<Record<string, string>> = {}): Log {
+export function createLogger(io: Io, level: LogLevel, fields: Readonly<Record<string, string>> = {}): Log {
   // Loaded with the first line, so that a command which has nothing to say starts sooner.
   let loaded: Log | undefined
-  const logger = (): Log => (loaded ??= load(level, fields))
+  const logger = (): Log => (loaded ??= load(io, level, fields))
   return {
     debug: (details, message) => logger().debug(details, message),
     info: (details, message) => logger().info(details, message),
@@ -25,30 +24,29 @@ export function createLogger(level: LogLevel, fields: Readonly<Record<string, st
   }
 }
 
-/** What is to be told must be told even where no file can be opened any more, so that pino cannot be loaded. */
-function load(level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+/** An error must be reported even where no file can be opened any more, so that pino cannot be loaded. */
+function load(io: Io, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
   try {
-    return loadPino(level, fields)
+    return loadPino(io, level, fields)
   } catch {
-    return plainLog(level, fields)
+    return plainLog(io.stderr, level, fields)
   }
 }
 
-function plainLog(level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+function plainLog(stderr: Output, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
   const write = (label: keyof Log) => (details: object, message: string) => {
     if (logLevels.indexOf(label) < logLevels.indexOf(level)) return
     const time = new Date().toISOString()
-    writeToStandardError(`${JSON.stringify({ level: label, time, ...fields, ...details, msg: message })}\n`)
+    stderr.write(`${JSON.stringify({ level: label, time, ...fields, ...details, msg: message })}\n`)
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-function loadPino(level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
+function loadPino({ stderr, env }: Io, level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
   const create = createRequire(import.meta.url)('pino') as typeof pino
-  const readable = process.stderr.isTTY
-  const paint = painter(wantsColour(process.stderr))
+  const paint = painter(wantsColour(stderr, env))
   const destination = {
-    write: (line: string) => writeToStandardError(readable ? readableLine(line, paint) : line),
+    write: (line: string) => stderr.write(stderr.isTTY ? readableLine(line, paint) : line),
   }
   const options: pino.LoggerOptions = {
     level,
@@ -59,20 +57,37 @@ function loadPino(level: LogLevel, fields: Readonly<Record<string, string>>): pi
   return create(options, destination)
 }
 
-/** How long a full pipe may hold a line up, in milliseconds, before the rest of it is dropped. */
-const patience = 200
-const pause = new Int32Array(new SharedArrayBuffer(4))
+const looks = {
+  fatal: ['FATAL', 'red'],
+  error: ['ERROR', 'red'],
+  warn: ['WARN ', 'yellow'],
+  info: ['INFO ', 'green'],
+  debug: ['DEBUG', 'blue'],
+  trace: ['TRACE', 'grey'],
+} as const
 
-function writeToStandardError(line: string): void {
-  let rest = Buffer.from(line)
-  const deadline = performance.now() + patience
-  while (rest.length > 0) {
-    try {
-      rest = rest.subarray(writeSync(2, rest))
-    } catch (error) {
-      const full = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
-      if (!full || performance.now() > deadline) return
-      Atomics.wait(pause, 0, 0, 5)
-    }
+function isLevel(value: unknown): value is keyof typeof looks {
+  return typeof value === 'string' && Object.hasOwn(looks, value)
+}
+
+/** Fields that the sentence says already, or that no reader of a terminal wants. */
+const hidden = new Set(['level', 'time', 'msg', 'operation', 'directory', 'objects', 'causes'])
+
+/** One line of JSON as a person reads it: `12:00:01 INFO  Published  the sentence  key=value`. */
+export function readableLine(line: string, paint: Paint): string {
+  let entry: Record<string, unknown>
+  try {
+    entry = JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return line
   }
+  const [label, colour] = looks[isLevel(entry.level) ? entry.level : 'info']
+  const parts = [paint('grey', String(entry.time).slice(11, 19)), paint(colour, label)]
+  if (typeof entry.reason === 'string') parts.push(paint('bold', entry.reason))
+  if (typeof entry.msg === 'string') parts.push(entry.msg)
+  for (const [name, value] of Object.entries(entry)) {
+    if (hidden.has(name) || name === 'reason') continue
+    parts.push(paint('grey', `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
+  }
+  return `${parts.join(' ')}\n`
 }

@@ -1,19 +1,21 @@
 import { CommanderError, type Command } from 'commander'
-import { readEnvironmentFlags } from './environment-flags.js'
 import { exitCodeOf, exitCodes } from './exit-codes.js'
+import { printJson, processIo, type Io } from './io.js'
+import { readEnvironment } from './option.js'
 import { program } from './program.js'
-import { printJson } from './print.js'
 import { reportError } from './report-error.js'
 
-/** Runs the command line and resolves to its exit code. Never rejects: whatever failed has been told. */
-export async function main(argv: readonly string[]): Promise<number> {
-  dropEmptyVariables()
-  const holdfast = program()
-  // The options of the command that ran decide how its error is told.
+/**
+ * Runs a command line and resolves to its exit code. Never rejects: whatever failed has been reported. Leaves nothing behind in the
+ * process, so that several can run in one, also at the same time.
+ */
+export async function main(argv: readonly string[], io: Io = processIo): Promise<number> {
+  const holdfast = program(io)
+  // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast
   holdfast.hook('preAction', (_, command) => {
     running = command
-    readEnvironmentFlags(command)
+    readEnvironment(command, io.env)
   })
   try {
     await holdfast.parseAsync(explainable(argv, holdfast), { from: 'user' })
@@ -21,11 +23,13 @@ export async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
     try {
-      // Commander has told of what it could not parse.
-      if (!(error instanceof CommanderError)) reportError(error, running.opts())
-      else if (asksForJson(argv)) printJson({ error: { message: error.message.replace(/^error: /, '') } })
+      // Commander has reported what it could not parse.
+      if (!(error instanceof CommanderError)) reportError(error, running.opts(), io)
+      else if (asksForJson(argv, io.env)) {
+        printJson(io.stdout, { error: { message: error.message.replace(/^error: /, '') } })
+      }
     } catch {
-      // Neither may be told any more, but the code is still true.
+      // Neither can be reported any more, but the code is still true.
     }
     return error instanceof CommanderError ? exitCodes.usage : exitCodeOf(error)
   }
@@ -44,17 +48,10 @@ function explainable(argv: readonly string[], { commands }: Command): readonly s
 }
 
 /** Whether a JSON document was asked for, by arguments that could not be parsed. */
-function asksForJson(argv: readonly string[]): boolean {
+function asksForJson(argv: readonly string[], environment: NodeJS.ProcessEnv): boolean {
   const asked = argv.some((word, index) => {
     if (word === '-o' || word === '--output') return argv[index + 1] === 'json'
     return word === '-ojson' || word === '--output=json'
   })
-  return asked || process.env.HOLDFAST_OUTPUT === 'json'
-}
-
-/** `HOLDFAST_X=` in a pod's template means that X is not set. */
-function dropEmptyVariables(): void {
-  for (const [name, value] of Object.entries(process.env)) {
-    if (name.startsWith('HOLDFAST_') && value === '') Reflect.deleteProperty(process.env, name)
-  }
+  return asked || environment.HOLDFAST_OUTPUT === 'json'
 }

@@ -1,9 +1,30 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
-import { logLevelOption, outputOption, type OutputOptions } from './common-options.js'
-import { parseDuration } from './option-values.js'
-import { nodeNameOption, parseName, parseRevisionFlag, verbosityOption } from './static-pod-options.js'
+import { Command, InvalidArgumentError } from 'commander'
+import { resolve } from 'node:path'
+import type { Log } from '../log.js'
+import type { ApiClient } from '../objects/kubernetes/client.js'
+import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
+import type { Probe } from '../static-pods/readiness.js'
+import { Exit, exitCodes, UsageError } from './exit-codes.js'
+import { asUsageError } from './invalid-input.js'
+import { printJson, type Io } from './io.js'
+import { logToFile } from './log-file.js'
+import { createLogger } from './logger.js'
+import { openApi } from './open-api.js'
+import { Option } from './option.js'
+import { parseDuration, parseName, parseRevisionFlag } from './option-values.js'
+import {
+  logLevelOf,
+  logLevelOption,
+  nodeNameOf,
+  nodeNameOption,
+  outputOption,
+  requireFlags,
+  verbosityOption,
+  type OutputOptions,
+} from './options.js'
+import { interruptible } from './signals.js'
 
-export interface MonitorOptions extends OutputOptions {
+interface MonitorOptions extends OutputOptions {
   readonly kubeconfig?: string
   readonly context?: string
   readonly namespace?: string
@@ -23,7 +44,7 @@ export interface MonitorOptions extends OutputOptions {
 }
 
 /** `holdfast monitor …` */
-export function monitorCommand(): Command {
+export function monitorCommand(io: Io): Command {
   return new Command('monitor')
     .summary('watch a new revision; fall back to the last known good one')
     .description(
@@ -83,10 +104,7 @@ Examples:
 
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness could not be asked, 2 wrong usage, 3 written but not known to be durable.`,
     )
-    .action(async (options: MonitorOptions) => {
-      const { runMonitor } = await import('./run-monitor.js')
-      await runMonitor(options)
-    })
+    .action((options: MonitorOptions) => runMonitor(io, options))
 }
 
 function collectUrls(text: string, before: readonly URL[] = []): URL[] {
@@ -103,4 +121,89 @@ function collectCommands(text: string, before: readonly string[] = []): string[]
   // The shell would end with 0.
   if (text.trim() === '') throw new InvalidArgumentError('It is empty, and would always be ready.')
   return [...before, text]
+}
+
+async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
+  const { revision, targetName, resourceDir, manifestsDir, installerLockFile } = options
+  requireFlags({
+    '--revision': revision,
+    '--target-name': targetName,
+    '--resource-dir': resourceDir,
+    '--manifests-dir': manifestsDir,
+  })
+  const standard = createLogger(io, logLevelOf(options))
+  const log = options.logFilePath ? logToFile(resolve(options.logFilePath), standard) : standard
+  const { probes, api } = await openProbes(io, options, revision ?? 0, log)
+  const request: MonitorRequest = {
+    revision: revision ?? 0,
+    target: targetName ?? '',
+    resourceDirectory: resolve(resourceDir ?? ''),
+    manifestDirectory: resolve(manifestsDir ?? ''),
+    manifestLock: installerLockFile ? resolve(installerLockFile) : undefined,
+    timeout: options.fallbackTimeoutDuration,
+    probes,
+    keepOwnManifest: options.keepOwnManifest === true,
+  }
+  const [{ Disk }, { monitor }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../static-pods/monitor.js'),
+  ])
+  let outcome: MonitorOutcome
+  try {
+    outcome = await interruptible(io, (signal) => monitor(request, { disk: new Disk(), log, signal }))
+  } finally {
+    await api?.close()
+  }
+  if (options.output === 'json') printJson(io.stdout, outcome)
+  else io.stdout.write(`${sentence(outcome)}\n`)
+  if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
+}
+
+async function openProbes(
+  { env }: Io,
+  options: MonitorOptions,
+  revision: number,
+  log: Log,
+): Promise<{ probes: Probe[]; api: ApiClient | undefined }> {
+  const { readyUrl = [], readyCa, readyExec = [], kubeconfig } = options
+  const [{ checkAuthority }, { openProbe }] = await Promise.all([
+    import('../static-pods/probe-url.js'),
+    import('../static-pods/probes.js'),
+  ])
+  const probes: Probe[] = [
+    ...readyUrl.map((url) => openProbe({ kind: 'url', url, authority: readyCa && resolve(readyCa) })),
+    ...readyExec.map((command) => openProbe({ kind: 'exec', command, revision })),
+  ]
+  if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
+    throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
+  }
+  if (readyCa !== undefined) await asUsageError(checkAuthority(resolve(readyCa)))
+  if (!kubeconfig && probes.length === 0) {
+    throw new UsageError('nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing')
+  }
+  if (!kubeconfig) return { probes, api: undefined }
+  const nodeName = nodeNameOf(options, env)
+  requireFlags({ '--node-name (or NODE_NAME)': nodeName })
+  const { api } = await openApi(options, env, log)
+  const namespace = options.namespace ?? api.defaultNamespace ?? 'default'
+  const mirrorPod = openProbe({ kind: 'mirror-pod', api, nodeName: nodeName ?? '', revision, namespace })
+  return { probes: [...probes, mirrorPod], api }
+}
+
+function sentence(outcome: MonitorOutcome): string {
+  const { revision } = outcome
+  switch (outcome.outcome) {
+    case 'ready':
+      return `revision ${revision} is ready, and recorded as the last known good one`
+    case 'fell-back':
+      return `revision ${revision} did not become ready: fell back to revision ${outcome.to} (${outcome.message})`
+    case 'nothing-to-fall-back-to':
+      return `revision ${revision} did not become ready, and there is none to fall back to (${outcome.message})`
+    case 'not-installed':
+      return `revision ${revision} is not installed (${outcome.message})`
+    case 'unknown':
+      return `whether revision ${revision} is ready could not be asked, and it stays (${outcome.message})`
+    case 'not-recorded':
+      return `revision ${revision} is not recorded (${outcome.message})`
+  }
 }

@@ -16,6 +16,7 @@ export interface ApiFlags {
  */
 export async function openApi(
   { kubeconfig, context }: ApiFlags,
+  environment: NodeJS.ProcessEnv,
   log: Log,
 ): Promise<{ api: ApiClient; decode: DecodeObject }> {
   const [{ loadClusterAccess }, { connect }, { decodeObject }] = await Promise.all([
@@ -24,7 +25,7 @@ export async function openApi(
     import('../objects/kubernetes/decode.js'),
   ])
   try {
-    const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, log })
+    const access = await loadClusterAccess({ kubeconfig, context, environment, log })
     return { api: connect(access, { version: version() }), decode: decodeObject }
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error))

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander'
-import { parseDuration as parseGoDuration } from '../config/duration.js'
+import { parseDuration as millisecondsOf } from '../config/duration.js'
 import { formatMode, modeLimits, parseOctal } from '../config/mode.js'
+import { isObjectName, parseRevision } from '../static-pods/names.js'
 
 /* Parsers for the values of flags. Each throws commander's InvalidArgumentError, which ends in exit code 2. */
 
@@ -40,11 +41,11 @@ const longest = 2 ** 31 - 1
 
 /** Go's durations, `1m30s`, `500ms`, `1.5h`, `0`: milliseconds. */
 export function parseDuration(text: string): number {
-  const sum = parseGoDuration(text)
-  if (sum === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
-  if (sum > longest) throw new InvalidArgumentError('It must be less than 24 days.')
+  const duration = millisecondsOf(text)
+  if (duration === undefined) throw new InvalidArgumentError('It must be a duration with units: 500ms, 60s, 1m30s.')
+  if (duration > longest) throw new InvalidArgumentError('It must be less than 24 days.')
   // 1ns is not 0, which means something else for some flags.
-  return Math.max(Math.round(sum), sum > 0 ? 1 : 0)
+  return Math.max(Math.round(duration), duration > 0 ? 1 : 0)
 }
 
 /** `127.0.0.1:10808`, `[::1]:10808`, `:10808` (all addresses). */
@@ -55,4 +56,38 @@ export function parseListen(text: string): { host: string; port: number } {
     throw new InvalidArgumentError('It must be ADDRESS:PORT: 127.0.0.1:10808, [::1]:10808.')
   }
   return { host: match[1] ?? (match[2] === undefined || match[2] === '' ? '::' : match[2]), port }
+}
+
+/** Adds the names of one flag: it may be repeated, and each may hold several, with commas between. */
+export function collectNames(text: string, before: readonly string[] = []): string[] {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  const wrong = names.find((name) => !isObjectName(name))
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(`${JSON.stringify(wrong)} is not a name that Kubernetes allows.`)
+  }
+  return [...before, ...names]
+}
+
+export function collectRevisions(text: string, before: readonly number[] = []): number[] {
+  const parts = text.split(',').filter((part) => part.trim() !== '')
+  return [...before, ...parts.map((part) => parseRevisionFlag(part.trim()))]
+}
+
+export function parseRevisionFlag(text: string): number {
+  const revision = parseRevision(text)
+  if (revision === undefined) throw new InvalidArgumentError('It must be a whole number from 0 to 2147483647.')
+  return revision
+}
+
+export function parseName(text: string): string {
+  if (!isObjectName(text)) throw new InvalidArgumentError('It must be a name that Kubernetes allows.')
+  return text
+}
+
+export function parseCount(text: string): number {
+  if (!/^[0-9]{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
 }

@@ -1,10 +1,12 @@
 import { Command } from 'commander'
 import { agentCommand } from './agent.js'
 import { checkCommand } from './check.js'
+import { wantsColour } from './colour.js'
 import { demoCommand } from './demo.js'
 import { installCommand } from './install.js'
+import type { Io } from './io.js'
 import { monitorCommand } from './monitor.js'
-import { print } from './print.js'
+import { describeOption } from './option.js'
 import { pruneCommand } from './prune.js'
 import { rbacCommand } from './rbac.js'
 import { replaceCommand } from './replace.js'
@@ -14,11 +16,27 @@ import { verifyCommand } from './verify.js'
 import { version } from './version.js'
 import { writeCommand } from './write.js'
 
+/** The commands, in the order of the help. None does work here: each loads what it needs when it runs. */
+export const commands = {
+  agent: agentCommand,
+  sync: syncCommand,
+  replace: replaceCommand,
+  write: writeCommand,
+  verify: verifyCommand,
+  status: statusCommand,
+  check: checkCommand,
+  install: installCommand,
+  prune: pruneCommand,
+  monitor: monitorCommand,
+  rbac: rbacCommand,
+  demo: demoCommand,
+} satisfies Record<string, (io: Io) => Command>
+
 /** A line break inside a paragraph of a description: where the source wraps, not the terminal. */
 const lineBreak = /(?<!\n)\n(?!\n)/g
 
-/** The command table. Nothing here does work: each command loads what it needs when it runs. */
-export function program(): Command {
+/** The parser of the command line. */
+export function program(io: Io): Command {
   const holdfast = new Command('holdfast')
     .description(
       `Keeps certificates, keys, configuration and static pods on a Kubernetes node whole and durable: whoever opens a directory
@@ -41,43 +59,39 @@ Examples:
     --resource-dir /var/lib/web --revision 7
   holdfast demo`,
     )
-  const versionCommand = new Command('version').description('print the version').action(() => print(`${version()}\n`))
-  const commands = [
-    agentCommand(),
-    syncCommand(),
-    replaceCommand(),
-    writeCommand(),
-    verifyCommand(),
-    statusCommand(),
-    checkCommand(),
-    installCommand(),
-    pruneCommand(),
-    monitorCommand(),
-    rbacCommand(),
-    demoCommand(),
-  ]
-  for (const command of commands) holdfast.addCommand(command)
+  const versionCommand = new Command('version')
+    .description('print the version')
+    .action(() => io.stdout.write(`${version()}\n`))
+  const made = Object.values(commands).map((make) => make(io))
+  for (const command of made) holdfast.addCommand(command)
   // What kubectl's users type first.
   holdfast.addCommand(versionCommand, { hidden: true })
-  for (const command of commands) present(command, 'holdfast')
-  speak(holdfast, 'holdfast')
+  for (const command of made) present(command, 'holdfast', io)
+  speak(holdfast, 'holdfast', io)
   return holdfast
 }
 
 /** A command and its subcommands, as all of ours look; `parent`: what is typed before its name. */
-function present(command: Command, parent: string): void {
+function present(command: Command, parent: string, io: Io): void {
   const path = `${parent} ${command.name()}`
   command.helpOption('-h, --help', 'explain this command').allowExcessArguments(false)
   if (command.commands.length > 0) command.helpCommand('help [command]', 'explain a command')
-  speak(command, path)
-  for (const subcommand of command.commands) present(subcommand, path)
+  speak(command, path, io)
+  for (const subcommand of command.commands) present(subcommand, path, io)
 }
 
-function speak(command: Command, path: string): void {
+function speak(command: Command, path: string, { stdout, stderr, env }: Io): void {
   command
     .description(command.description().replace(lineBreak, ' '))
-    // Written at once, and a reader that has gone away (`| head`) is no fault.
-    .configureOutput({ writeOut: print })
+    .configureHelp({ optionDescription: describeOption })
+    .configureOutput({
+      writeOut: stdout.write,
+      writeErr: stderr.write,
+      getOutHelpWidth: () => stdout.columns ?? 80,
+      getErrHelpWidth: () => stderr.columns ?? 80,
+      getOutHasColors: () => wantsColour(stdout, env),
+      getErrHasColors: () => wantsColour(stderr, env),
+    })
     .exitOverride()
     .showHelpAfterError(`(${path} --help explains it)`)
 }

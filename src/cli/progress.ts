@@ -1,3 +1,4 @@
+import type { Output } from './io.js'
 import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
 
 /** Nothing is shown before this many milliseconds: most passes are over by then. */
@@ -8,9 +9,9 @@ export class Progress {
   #timer: NodeJS.Timeout | undefined
   #shown = false
 
-  constructor(readonly stream: NodeJS.WriteStream) {}
+  constructor(readonly stream: Output) {}
 
-  begin(references: readonly ObjectReference[], source: Pick<Source, 'latest'>): void {
+  start(references: readonly ObjectReference[], source: Pick<Source, 'latest'>): void {
     if (!this.stream.isTTY) return
     this.#timer = setInterval(() => {
       const open = references.filter((reference) => {
@@ -26,7 +27,7 @@ export class Progress {
     }, patience)
   }
 
-  end(): void {
+  stop(): void {
     clearInterval(this.#timer)
     this.#clear()
   }

@@ -1,9 +1,24 @@
-import { Command, Option } from 'commander'
-import { logLevelOption, outputOption, type OutputOptions } from './common-options.js'
-import { parseDuration } from './option-values.js'
-import { collectRevisions, parseCount, parseName, parseRevisionFlag, verbosityOption } from './static-pod-options.js'
+import { Command } from 'commander'
+import { resolve } from 'node:path'
+import type { PruneLine } from '../static-pods/prune.js'
+import { Exit, exitCodes, UsageError } from './exit-codes.js'
+import { asUsageError } from './invalid-input.js'
+import { printJson, type Io } from './io.js'
+import { createLogger } from './logger.js'
+import { Option } from './option.js'
+import { collectRevisions, parseCount, parseDuration, parseName, parseRevisionFlag } from './option-values.js'
+import {
+  logLevelOf,
+  logLevelOption,
+  outputOption,
+  requireFlags,
+  verbosityOption,
+  type OutputOptions,
+} from './options.js'
+import { interruptible } from './signals.js'
+import { table } from './table.js'
 
-export interface PruneOptions extends OutputOptions {
+interface PruneOptions extends OutputOptions {
   readonly maxEligibleRevision?: number
   readonly protectedRevisions?: readonly number[]
   readonly resourceDir?: string
@@ -16,7 +31,7 @@ export interface PruneOptions extends OutputOptions {
 }
 
 /** `holdfast prune …` */
-export function pruneCommand(): Command {
+export function pruneCommand(io: Io): Command {
   return (
     new Command('prune')
       .summary('remove old revisions of a static pod')
@@ -62,9 +77,43 @@ Examples:
 Exit codes: 0 done, 1 at least one revision could not be removed, there is no resource directory, or it is not known what is in use, 2 wrong
 usage, 75 an installation is under way.`,
       )
-      .action(async (options: PruneOptions) => {
-        const { runPrune } = await import('./run-prune.js')
-        await runPrune(options)
-      })
+      .action((options: PruneOptions) => runPrune(io, options))
   )
+}
+
+async function runPrune(io: Io, options: PruneOptions): Promise<void> {
+  const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } = options
+  requireFlags({ '--resource-dir': resourceDir, '--static-pod-name': staticPodName })
+  if (maxEligibleRevision === undefined && keep === undefined) {
+    throw new UsageError('--max-eligible-revision or --keep is missing: one has to say what may go')
+  }
+  const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../static-pods/manifest-directory.js'),
+    import('../static-pods/prune.js'),
+  ])
+  const resourceDirectory = resolve(resourceDir ?? '')
+  const dryRun = options.dryRun === true
+  const log = createLogger(io, logLevelOf(options))
+  const named = podManifestDir ? resolve(podManifestDir) : undefined
+  const manifestDirectory = await manifestDirectoryOf(named, resourceDirectory, log)
+  const request = {
+    resourceDirectory,
+    manifestDirectory,
+    dryRun,
+    pod: staticPodName ?? '',
+    maxEligible: maxEligibleRevision,
+    protectedRevisions: protectedRevisions ?? [],
+    keep: keep ?? 0,
+    lockTimeout: options.lockTimeout,
+  }
+  const lines = await asUsageError(interruptible(io, (signal) => prune(request, new Disk(), log, signal)))
+  if (options.output === 'json') printJson(io.stdout, { ...(dryRun && { dryRun }), revisions: lines })
+  else if (lines.length === 0) io.stdout.write(`no revision of ${staticPodName ?? ''} in ${resourceDirectory}\n`)
+  else io.stdout.write(table(lines.map((line) => row(line, dryRun))))
+  if (lines.some(({ outcome }) => outcome === 'failed')) throw new Exit(exitCodes.failed)
+}
+
+function row({ outcome, path, why }: PruneLine, dry: boolean): string[] {
+  return [dry && outcome === 'removed' ? 'would be removed' : outcome, path, why ?? '']
 }

@@ -1,9 +1,26 @@
-import { Command, Option } from 'commander'
-import { configOption, logLevelOption } from './common-options.js'
-import { rbacInstallCommand } from './rbac-install.js'
-import { parseName } from './static-pod-options.js'
+import { Command } from 'commander'
+import { resolve } from 'node:path'
+import type { AgentConfiguration } from '../config/types.js'
+import type { Permission } from '../objects/permissions.js'
+import { UsageError } from './exit-codes.js'
+import { printJson, type Io } from './io.js'
+import { loadForRights } from './load.js'
+import { Option } from './option.js'
+import { parseName } from './option-values.js'
+import {
+  addPlaceOptions,
+  addRevisionOptions,
+  configOption,
+  logLevelOption,
+  nodeNameOf,
+  nodeNameOption,
+  requireProvenOption,
+  revisionObjects,
+  verbosityOption,
+  type RevisionFlags,
+} from './options.js'
 
-export interface RbacOptions {
+interface RbacOptions {
   readonly config?: string
   readonly namespace?: string
   readonly serviceAccount: string
@@ -12,7 +29,7 @@ export interface RbacOptions {
 }
 
 /** `holdfast rbac --config FILE`, and `holdfast rbac install …`. */
-export function rbacCommand(): Command {
+export function rbacCommand(io: Io): Command {
   return (
     new Command('rbac')
       .summary('print the smallest Roles that are needed')
@@ -39,7 +56,7 @@ cannot be limited to names), there and in "default" for those about the Node. No
       .addOption(logLevelOption())
       // What stands behind "install" is the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()
-      .addCommand(rbacInstallCommand())
+      .addCommand(rbacInstallCommand(io))
       .addHelpText(
         'after',
         `
@@ -51,9 +68,137 @@ Examples:
 
 Exit codes: 0 printed (source.files needs no rights, and there is nothing to apply), 2 wrong usage or configuration.`,
       )
-      .action(async (options: RbacOptions) => {
-        const { runRbac } = await import('./run-rbac.js')
-        await runRbac(options)
-      })
+      .action((options: RbacOptions) => runRbac(io, options))
   )
+}
+
+/** Of a service account that is named without one: where deploy/ puts it. */
+const defaultNamespace = 'holdfast'
+
+const apiGroup = 'rbac.authorization.k8s.io'
+
+/** Prints the Roles and bindings; throws UsageError, ConfigurationError. */
+async function runRbac(io: Io, options: RbacOptions): Promise<void> {
+  const account = serviceAccountOf(options.serviceAccount, defaultNamespace)
+  const { permissionsOf } = await import('../objects/permissions.js')
+  const configuration = await loadForRights(options, account.namespace)
+  // In "default" the Roles of all service accounts stand beside each other.
+  const name = options.name ?? `${account.namespace}:${account.name}`
+  const roles = rolesOf(permissionsOf(configuration), account, name)
+  await printObjects(io, options.output, roles, headline(configuration))
+}
+
+function headline({ file, source }: AgentConfiguration): string {
+  return source.type === 'files'
+    ? `# ${file} has source.files: no API server is asked, and no rights are needed.\n`
+    : `# What "holdfast agent" needs for ${file}, and nothing more.\n`
+}
+
+/** Each namespace's Role, and after it the binding, in the order of the permissions. */
+function rolesOf(
+  permissions: readonly Permission[],
+  account: { readonly namespace: string; readonly name: string },
+  name: string,
+): object[] {
+  const namespaces = [...new Set(permissions.map(({ namespace }) => namespace))]
+  return namespaces.flatMap((namespace) => {
+    const metadata = { namespace, name, labels: { 'app.kubernetes.io/name': 'holdfast' } }
+    const own = permissions.filter((permission) => permission.namespace === namespace)
+    const about = (kind: string) => ({ apiVersion: `${apiGroup}/v1`, kind, metadata })
+    return [
+      { ...about('Role'), rules: own.map(ruleOf) },
+      {
+        ...about('RoleBinding'),
+        subjects: [{ kind: 'ServiceAccount', ...account }],
+        roleRef: { apiGroup, kind: 'Role', name },
+      },
+    ]
+  })
+}
+
+function ruleOf({ group, resource, names, verbs }: Permission): object {
+  return {
+    apiGroups: [group],
+    resources: [resource],
+    ...(names && { resourceNames: names }),
+    verbs,
+  }
+}
+
+interface RbacInstallOptions extends RevisionFlags {
+  readonly nodeName?: string
+  readonly serviceAccount?: string
+  readonly name: string
+  readonly output: 'yaml' | 'json'
+}
+
+/** `holdfast rbac install …`: a subcommand of `rbac`. */
+function rbacInstallCommand(io: Io): Command {
+  const command = new Command('install').summary('print the smallest Role that an installation needs').description(
+    `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
+wait for other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
+  )
+  addPlaceOptions(addRevisionOptions(command))
+  // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
+  for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--dry-run'])
+    command.addOption(new Option(flag).hideHelp())
+  return command
+    .addOption(requireProvenOption().hideHelp())
+    .addOption(logLevelOption().hideHelp())
+    .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
+    .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
+    .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
+    .addOption(verbosityOption())
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addHelpText(
+      'after',
+      `
+Example:
+  holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
+    --node-name=n1 --service-account=installer | kubectl apply -f -
+
+Exit codes: 0 printed, 2 wrong usage.`,
+    )
+    .action((options: RbacInstallOptions) => runRbacInstall(io, options))
+}
+
+async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void> {
+  const objects = revisionObjects(options)
+  const { certificates } = objects
+  const { rbacObjects } = await import('../static-pods/rbac.js')
+  const roles = rbacObjects({
+    objects: {
+      ...objects,
+      certificates: certificates && { ...certificates, directory: resolve(certificates.directory) },
+    },
+    nodeName: nodeNameOf(options, io.env),
+    serviceAccount:
+      options.serviceAccount === undefined ? undefined : serviceAccountOf(options.serviceAccount, objects.namespace),
+    name: options.name,
+  })
+  await printObjects(io, options.output, roles)
+}
+
+/** `[NAMESPACE/]NAME`; `namespace`: of a name without one. Throws UsageError. */
+function serviceAccountOf(text: string, namespace: string) {
+  const parts = text.split('/')
+  const [first = '', second] = parts
+  try {
+    if (parts.length > 2) throw new Error('more than one slash')
+    return second === undefined
+      ? { namespace, name: parseName(first) }
+      : { namespace: parseName(first), name: parseName(second) }
+  } catch {
+    throw new UsageError(`--service-account ${JSON.stringify(text)} must be [NAMESPACE/]NAME`)
+  }
+}
+
+async function printObjects({ stdout }: Io, output: 'yaml' | 'json', items: readonly object[], headline = '') {
+  if (output === 'json') {
+    printJson(stdout, { apiVersion: 'v1', kind: 'List', items })
+    return
+  }
+  const { stringify } = await import('yaml')
+  const documents = items.map((item) => stringify(item, { aliasDuplicateObjects: false }))
+  stdout.write(headline + documents.join('---\n'))
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Io } from './io.js'
 import {
   directoryModeOption,
   fileModeOption,
@@ -8,12 +9,11 @@ import {
   ownerOption,
   requireProvenOption,
   type OutputOptions,
-} from './common-options.js'
+} from './options.js'
 import { createLogger } from './logger.js'
-import { targetArgument } from './target.js'
-import { tellPublished } from './tell-published.js'
+import { printPublished, targetArgument } from './target.js'
 import { UsageError } from './exit-codes.js'
-import { interruptible } from './interruptible.js'
+import { interruptible } from './signals.js'
 
 interface ReplaceOptions extends OutputOptions {
   readonly from?: string
@@ -25,7 +25,7 @@ interface ReplaceOptions extends OutputOptions {
 }
 
 /** `holdfast replace TARGET --from DIR` */
-export function replaceCommand(): Command {
+export function replaceCommand(io: Io): Command {
   return new Command('replace')
     .summary("publish a directory's content as TARGET, whole and durable")
     .description(
@@ -59,7 +59,7 @@ to be durable, 75 another process holds TARGET's lock.`,
       const { from } = options
       // Not commander's requiredOption, which would hide a misspelt flag behind this one.
       if (from === undefined) throw new UsageError('--from DIR is missing: the directory that holds the new content')
-      const result = await interruptible(async (signal) => {
+      const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(target)
         const { readTree, refuseInside } = await import('./read-tree.js')
         await refuseInside(from, path)
@@ -74,9 +74,9 @@ to be durable, 75 another process holds TARGET's lock.`,
           requireProven: options.requireProven ?? false,
           lockTimeout: options.lockTimeout,
           signal,
-          log: createLogger(options.logLevel),
+          log: createLogger(io, options.logLevel),
         })
       })
-      await tellPublished(result, options)
+      await printPublished(io, result, options)
     })
 }

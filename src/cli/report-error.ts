@@ -2,7 +2,7 @@ import { logProblems } from '../config/log-problems.js'
 import type { ConfigurationError } from '../config/problem.js'
 import { configurationFaults, Exit, UsageError } from './exit-codes.js'
 import { createLogger, logLevels, type LogLevel } from './logger.js'
-import { printJson } from './print.js'
+import { printJson, type Io } from './io.js'
 
 export interface ErrorFacts {
   readonly message: string
@@ -15,7 +15,7 @@ export interface ErrorFacts {
   readonly problems?: readonly object[]
 }
 
-/** What may be told of an error: its sentence, and the fields of a durable write's error. Its cause is not ours to tell. */
+/** What may be reported of an error: its sentence, and the fields of a durable write's error. Its cause stays inside. */
 function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { message: String(error) }
   const field = (name: string, type: 'string' | 'boolean') => {
@@ -39,20 +39,20 @@ function isConfigurationError(error: unknown): error is ConfigurationError {
 }
 
 /**
- * Tells of the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` a document on
- * standard output too. Wrong usage is told plainly, as by the parser of the arguments.
+ * Reports the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` a document on
+ * standard output too. Wrong usage is one plain sentence, as from the parser of the arguments.
  */
-export function reportError(error: unknown, options: Readonly<Record<string, unknown>>): void {
+export function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): void {
   if (error instanceof Exit) return
   const facts = errorFacts(error)
-  if (options.output === 'json') printJson({ error: facts })
+  if (options.output === 'json') printJson(io.stdout, { error: facts })
   if (error instanceof UsageError) {
-    process.stderr.write(`error: ${facts.message}\n`)
+    io.stderr.write(`error: ${facts.message}\n`)
     return
   }
   const { message, problems, ...fields } = facts
   const level = logLevels.find((known) => known === options.logLevel)
-  const log = createLogger((level satisfies LogLevel | undefined) ?? 'info')
+  const log = createLogger(io, (level satisfies LogLevel | undefined) ?? 'info')
   if (problems === undefined || !isConfigurationError(error)) log.error(fields, message)
   else logProblems(log, error)
 }

@@ -2,16 +2,16 @@ import { Command } from 'commander'
 import type { Condition } from '../agent/directory-state.js'
 import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import { painter, wantsColour, type Paint } from './colour.js'
-import { configOption, logLevelOption, outputOption, type OutputOptions } from './common-options.js'
+import { configOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
-import { print, printJson } from './print.js'
+import { printJson, type Io } from './io.js'
 import { age, table, type Cell } from './table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
 
 /** `holdfast status [--config FILE]` */
-export function statusCommand(): Command {
+export function statusCommand({ stdout, env }: Io): Command {
   return new Command('status')
     .summary("each directory's state, as a table")
     .description(
@@ -35,8 +35,8 @@ Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
     )
     .action(async (options: OutputOptions & { config?: string }) => {
       const document = await documentFor(options)
-      if (options.output === 'json') printJson(document)
-      else print(statusText(document, new Date(), painter(wantsColour(process.stdout))))
+      if (options.output === 'json') printJson(stdout, document)
+      else stdout.write(statusText(document, new Date(), painter(wantsColour(stdout, env))))
     })
 }
 

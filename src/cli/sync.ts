@@ -1,4 +1,10 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
+import type { OnePassOptions } from '../agent/one-pass.js'
+import { Exit, exitCodeOfAll, exitCodes } from './exit-codes.js'
+import { printJson, type Io } from './io.js'
+import { loadWithFlags } from './load.js'
+import { createLogger } from './logger.js'
+import { Option } from './option.js'
 import {
   configOption,
   lockTimeoutOption,
@@ -8,10 +14,13 @@ import {
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
-} from './common-options.js'
+} from './options.js'
 import { parseDuration } from './option-values.js'
+import { Progress } from './progress.js'
+import { interruptible } from './signals.js'
+import { version } from './version.js'
 
-export interface SyncOptions extends SourceOptions, OutputOptions {
+interface SyncOptions extends SourceOptions, OutputOptions {
   readonly config?: string
   readonly timeout: number
   readonly allowStale?: true
@@ -22,7 +31,7 @@ export interface SyncOptions extends SourceOptions, OutputOptions {
 }
 
 /** `holdfast sync --config FILE` */
-export function syncCommand(): Command {
+export function syncCommand(io: Io): Command {
   const command = new Command('sync')
     .summary('publish every configured directory once, then exit: for init containers')
     .description(
@@ -55,8 +64,58 @@ Examples:
 Exit codes: 0 every directory is as asked, 1 at least one is not (it was not changed), or a hook failed that --hooks
 asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
-    .action(async (options: SyncOptions) => {
-      const { runSync } = await import('./run-sync.js')
-      await runSync(options)
+    .action((options: SyncOptions) => runSync(io, options))
+}
+
+async function runSync(io: Io, options: SyncOptions): Promise<void> {
+  const [{ dryPass, onePass }, { openSource }, { disableCoreDumps }, { isAborted, lineOf, lineText, errorsOf }] =
+    await Promise.all([
+      import('../agent/one-pass.js'),
+      import('../agent/open-source.js'),
+      import('../durable/index.js'),
+      import('./sync-lines.js'),
+    ])
+  disableCoreDumps()
+  const configuration = await loadWithFlags(options)
+  const log = createLogger(io, options.logLevel)
+  const progress = new Progress(io.stderr)
+  const lines = await interruptible(io, async (signal) => {
+    const pass: OnePassOptions = {
+      log,
+      signal,
+      timeout: options.timeout,
+      lockTimeout: options.lockTimeout,
+      requireProven: configuration.requireProven,
+      openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+      waiting: (references, source) => progress.start(references, source),
+    }
+    const stale = options.allowStale === true
+    try {
+      if (options.dryRun) {
+        const planned = await dryPass(configuration, pass)
+        return planned.map(({ state, plan }) =>
+          'notPlanned' in plan
+            ? lineOf(state, plan.notPlanned, stale)
+            : { path: state.path, ...plan, error: undefined },
+        )
+      }
+      const hooks = options.hooks === true
+      const passed = await onePass(configuration, { ...pass, hooks })
+      const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
+      // The exit code of what was ended early is the signal's; of what was published nevertheless, what became of it.
+      const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
+      if (!unknown && passed.some(({ outcome }) => isAborted(outcome))) signal.throwIfAborted()
+      return lines
+    } finally {
+      progress.stop()
+    }
+  })
+  if (options.output === 'json')
+    printJson(io.stdout, {
+      ...(options.dryRun ? { dryRun: true } : {}),
+      directories: lines.map((line) => ({ ...line, error: undefined })),
     })
+  else io.stdout.write(lines.map((line) => lineText(line, options.dryRun === true)).join(''))
+  const code = exitCodeOfAll(errorsOf(lines))
+  if (code !== 0) throw new Exit(code)
 }

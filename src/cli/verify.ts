@@ -2,10 +2,10 @@ import { Command } from 'commander'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { Publication } from '../durable/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
-import { configOption, logLevelOption, outputOption, type OutputOptions } from './common-options.js'
+import { configOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { Exit, exitCodes } from './exit-codes.js'
 import { loadForLooking } from './load.js'
-import { print, printJson } from './print.js'
+import { printJson, type Io } from './io.js'
 import { table, type Cell } from './table.js'
 
 /** What the comparison of a directory came to. Everything but `ok` and `nothing` is a fault. */
@@ -23,7 +23,7 @@ interface Verified {
 }
 
 /** `holdfast verify --config FILE` */
-export function verifyCommand(): Command {
+export function verifyCommand({ stdout, env }: Io): Command {
   return new Command('verify')
     .summary('compare the disk with what was published')
     .description(
@@ -49,8 +49,8 @@ Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 a faul
       const configuration = await loadForLooking(options)
       const directories: Verified[] = []
       for (const directory of configuration.directories) directories.push(await verify(directory))
-      if (options.output === 'json') printJson({ directories })
-      else print(verifyTable(directories, painter(wantsColour(process.stdout))))
+      if (options.output === 'json') printJson(stdout, { directories })
+      else stdout.write(verifyTable(directories, painter(wantsColour(stdout, env))))
       if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
     })
 }

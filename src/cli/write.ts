@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
 import { Command } from 'commander'
+import type { Io } from './io.js'
 import {
   fileModeOption,
   lockTimeoutOption,
@@ -8,12 +9,11 @@ import {
   ownerOption,
   requireProvenOption,
   type OutputOptions,
-} from './common-options.js'
+} from './options.js'
 import { UsageError } from './exit-codes.js'
 import { createLogger } from './logger.js'
-import { interruptible } from './interruptible.js'
-import { targetArgument } from './target.js'
-import { tellPublished } from './tell-published.js'
+import { interruptible } from './signals.js'
+import { printPublished, targetArgument } from './target.js'
 
 interface WriteOptions extends OutputOptions {
   readonly mode: number
@@ -26,7 +26,7 @@ interface WriteOptions extends OutputOptions {
 const largestInput = 64 * 1024 * 1024
 
 /** `holdfast write FILE` */
-export function writeCommand(): Command {
+export function writeCommand(io: Io): Command {
   return new Command('write')
     .summary('publish standard input as FILE, whole and durable')
     .description(
@@ -51,12 +51,12 @@ Exit codes: 0 published or already so, 1 not published (FILE is what it was), 2 
 to be durable, 75 another process holds FILE's lock.`,
     )
     .action(async (file: string, options: WriteOptions) => {
-      const result = await interruptible(async (signal) => {
+      const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
         const { disableCoreDumps, replaceFile } = await import('../durable/index.js')
         disableCoreDumps()
-        const content = await readStandardInput(signal)
-        const log = createLogger(options.logLevel)
+        const content = await readStandardInput(io, signal)
+        const log = createLogger(io, options.logLevel)
         if (content.length === 0) log.warn({ path }, `standard input is empty: ${path} will be an empty file`)
         return replaceFile(path, content, {
           mode: options.mode,
@@ -67,19 +67,20 @@ to be durable, 75 another process holds FILE's lock.`,
           log,
         })
       })
-      await tellPublished(result, options)
+      await printPublished(io, result, options)
     })
 }
 
-async function readStandardInput(signal: AbortSignal): Promise<Uint8Array> {
+async function readStandardInput({ stdin, stderr }: Io, signal: AbortSignal): Promise<Uint8Array> {
   // Node reads a directory as if it were empty.
-  if (fstatSync(0).isDirectory()) throw new UsageError('standard input is a directory; nothing was written')
-  if (process.stdin.isTTY) process.stderr.write('Reading standard input; end it with Ctrl-D.\n')
-  const stop = () => process.stdin.destroy(new Error('interrupted'))
+  if (stdin.fd !== undefined && fstatSync(stdin.fd).isDirectory())
+    throw new UsageError('standard input is a directory; nothing was written')
+  if (stdin.isTTY) stderr.write('Reading standard input; end it with Ctrl-D.\n')
+  const stop = () => stdin.destroy(new Error('interrupted'))
   signal.addEventListener('abort', stop, { once: true })
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) {
+  for await (const chunk of stdin as AsyncIterable<Uint8Array>) {
     size += chunk.length
     if (size > largestInput) {
       throw new UsageError(`standard input is larger than ${largestInput / 1024 / 1024} MiB; nothing was written`)

@@ -1,10 +1,11 @@
-/** `holdfast check`, run as its users run it, on a disk of the test's own. */
+/** `holdfast check` on a disk of the test's own: in this process, or in one of its own where that is another user's, or traced. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Finding, Status } from '../../src/check/findings.js'
+import { runInProcess } from '../cli/in-process.js'
 import { environment, executable } from '../crash/syscalls/distribution.js'
 import { scratch } from '../durable/scratch.js'
 
@@ -22,7 +23,7 @@ export interface Ran {
 }
 
 export interface RunOptions {
-  /** What starts the program: `setpriv --reuid=1000`, `strace …`, `unshare …`. */
+  /** What starts the program: `setpriv --reuid=1000`, `strace …`, `unshare …`; `[]` for nothing but a process of its own. */
   readonly under?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
@@ -82,8 +83,10 @@ export class Scene {
     writeFileSync(this.path(`objects/${name}.json`), JSON.stringify(object))
   }
 
-  async run(command: string, args: readonly string[] = [], { under = [], env = {} }: RunOptions = {}): Promise<Ran> {
-    const words = [...under, process.execPath, this.#executable, command, '--config', this.configuration, ...args]
+  async run(command: string, args: readonly string[] = [], { under, env = {} }: RunOptions = {}): Promise<Ran> {
+    const line = [command, '--config', this.configuration, ...args]
+    if (under === undefined) return runInProcess(line, { env })
+    const words = [...under, process.execPath, this.#executable, ...line]
     // Without tap's loader, which writes to the project's directory at the end, whoever the program runs as.
     const child = spawn('env', ['-u', 'NODE_OPTIONS', ...words], {
       env: { ...environment, ...env },

@@ -9,7 +9,7 @@ import { mountVerdict } from '../../src/check/mount.js'
 import { parseMount } from '../../src/durable/mountinfo.js'
 import { spaceVerdicts } from '../../src/check/space.js'
 import { painter } from '../../src/cli/colour.js'
-import { checkText } from '../../src/cli/run-check.js'
+import { checkText } from '../../src/cli/check.js'
 import { DurableWriteError } from '../../src/durable/index.js'
 
 await t.test('kernels, for a target on btrfs', (t) => {

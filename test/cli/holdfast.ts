@@ -1,4 +1,4 @@
-/** The program, run as its users run it: a process of its own. Built by `npm run build`. */
+/** The program: in this process, or as its users run it, in a process of its own, built by `npm run build`. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -17,46 +17,45 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { until } from '../until.js'
+import { runInProcess, type Given, type Result } from './in-process.js'
 
 const program = join(import.meta.dirname, '../../bin/holdfast.js')
 if (!existsSync(join(import.meta.dirname, '../../dist/src/cli/main.js'))) {
   throw new Error('dist is missing: run "npm run build" first')
 }
 
-/** Nothing of this machine's: a variable that is set here must not decide what is tested. */
-const environment = { PATH: process.env.PATH ?? '' }
-
-export interface Ended {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  readonly stdout: string
-  readonly stderr: string
+/** Nothing of this machine's: a variable that is set here must not decide what is tested. Coverage is measured of children, too. */
+const environment = {
+  PATH: process.env.PATH ?? '',
+  ...(process.env.NODE_V8_COVERAGE && { NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE }),
 }
 
-export interface RunOptions {
-  readonly input?: string | Uint8Array
-  readonly env?: Record<string, string>
-  readonly cwd?: string
+export type Ended = Result
+type RunOptions = Omit<Given, 'events'>
+
+/** Runs a command to its end, in this process. */
+export function holdfast(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return runInProcess(args, options)
 }
 
-/** Runs a command to its end. */
-export async function holdfast(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+/** Runs a command to its end, in a process of its own: as its users run it. */
+export async function holdfastProcess(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = begin(args, options)
   child.stdin?.on('error', () => {})
   child.stdin?.end(options.input ?? '')
   return ended(child)
 }
 
-/** Begins a command, and leaves its standard input open. */
+/** Starts a command in a process of its own, and leaves its standard input open. */
 export function begin(args: readonly string[], options: RunOptions = {}): ChildProcess {
-  return spawn('env', commandLine(args, options.env), { cwd: options.cwd, stdio: 'pipe' })
+  return spawn('env', commandLine(args, options.env), { stdio: 'pipe' })
 }
 
 /**
  * By way of env(1): what this runner of tests puts into the environment of its children loads a handler of its own for signals,
  * before the program has one, and takes longer than the program.
  */
-function commandLine(args: readonly string[], env: Record<string, string> = {}): string[] {
+function commandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
   const variables = Object.entries({ ...environment, ...env }).map(([name, value]) => `${name}=${value}`)
   return ['-i', ...variables, process.execPath, program, ...args]
 }

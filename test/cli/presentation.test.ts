@@ -8,7 +8,7 @@ import {
   parseListen,
   parseOwner,
 } from '../../src/cli/option-values.js'
-import { readableLine } from '../../src/cli/readable-log.js'
+import { readableLine } from '../../src/cli/logger.js'
 import { statusText } from '../../src/cli/status.js'
 import { age, table } from '../../src/cli/table.js'
 import { DurableWriteError } from '../../src/durable/index.js'
@@ -52,7 +52,7 @@ await t.test('columns are aligned by what is seen, and ages read as in kubectl',
 
 await t.test('colour is for terminals, and for those who want it', (t) => {
   t.equal(wantsColour({ isTTY: true }, {}), true)
-  t.equal(wantsColour({}, {}), false)
+  t.equal(wantsColour({ isTTY: false }, {}), false)
   t.equal(wantsColour({ isTTY: true }, { NO_COLOR: '1' }), false)
   t.equal(wantsColour({ isTTY: true }, { TERM: 'dumb' }), false)
   t.end()

@@ -170,13 +170,14 @@ await t.test('each problem of a configuration is a line of the log, with its pla
 })
 
 await t.test('where no file can be opened any more, the log is written all the same', (t) => {
-  const logger = join(import.meta.dirname, '../../dist/src/cli/logger.js')
+  const built = (name: string) => JSON.stringify(join(import.meta.dirname, '../../dist/src/cli', name))
   const script = `
-    const { createLogger } = await import(${JSON.stringify(logger)})
+    const { createLogger } = await import(${built('logger.js')})
+    const { processIo } = await import(${built('io.js')})
     const { openSync } = await import('node:fs')
     try { for (;;) openSync('/dev/null') } catch (error) { if (error.code !== 'EMFILE') throw error }
-    createLogger('info', { node: 'n' }).debug({}, 'not shown')
-    createLogger('info', { node: 'n' }).error({ code: 'EMFILE' }, 'told')`
+    createLogger(processIo, 'info', { node: 'n' }).debug({}, 'not shown')
+    createLogger(processIo, 'info', { node: 'n' }).error({ code: 'EMFILE' }, 'told')`
   const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
   const run = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script])
   t.equal(run.status, 0, run.stderr.toString())

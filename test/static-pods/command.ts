@@ -1,10 +1,10 @@
-/** The commands, run as their users run them: a process of its own for each. */
+/** The commands for static pods: in this process, or in one of their own. */
 import type { ChildProcess } from 'node:child_process'
-import { begin as beginHoldfast, ended, type Ended } from '../cli/holdfast.js'
+import { begin as beginHoldfast, ended, holdfast, type Ended } from '../cli/holdfast.js'
 
 export { ended, type Ended }
 
-/** Begins a command. Nothing of this machine's environment decides what is tested. */
+/** Starts a command in a process of its own. Nothing of this machine's environment decides what is tested. */
 export function begin(args: readonly string[], environment: Record<string, string> = {}): ChildProcess {
   const child = beginHoldfast(args, { env: environment })
   child.stdin?.on('error', () => undefined)
@@ -12,6 +12,12 @@ export function begin(args: readonly string[], environment: Record<string, strin
   return child
 }
 
+/** Runs a command to its end, in this process. */
 export function run(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
-  return ended(begin(args, environment))
+  return holdfast(args, { env: environment })
+}
+
+/** Runs a command to its end in a process of its own: it waits for no lock that its own process holds. */
+export function runProcess(args: readonly string[]): Promise<Ended> {
+  return ended(begin(args))
 }

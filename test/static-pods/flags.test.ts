@@ -4,7 +4,10 @@ import t from 'tap'
 import { installCommand } from '../../src/cli/install.js'
 import { monitorCommand } from '../../src/cli/monitor.js'
 import { pruneCommand } from '../../src/cli/prune.js'
-import { logLevelOf } from '../../src/cli/static-pod-options.js'
+import { logLevelOf } from '../../src/cli/options.js'
+import { testIo } from '../cli/in-process.js'
+
+const { io } = testIo()
 
 /** What the flags are read as; nothing runs. */
 function read(command: Command, args: readonly string[]): Record<string, unknown> {
@@ -17,7 +20,7 @@ function read(command: Command, args: readonly string[]): Record<string, unknown
 }
 
 await t.test("an installer pod's arguments, as cluster-kube-apiserver-operator makes them", (t) => {
-  const options = read(installCommand(), [
+  const options = read(installCommand(io), [
     ...['-v=2', '--revision=6', '--namespace=openshift-kube-apiserver', '--pod=kube-apiserver-pod'],
     ...['--resource-dir=/etc/kubernetes/static-pod-resources', '--pod-manifest-dir=/etc/kubernetes/manifests'],
     ...['--configmaps=kube-apiserver-pod', '--configmaps=config', '--optional-configmaps=oauth-metadata'],
@@ -35,30 +38,30 @@ await t.test("an installer pod's arguments, as cluster-kube-apiserver-operator m
     timeoutDuration: 90_000,
     podManifestsLockFile: '/var/lock/kube-apiserver-installer.lock',
   })
-  t.equal(read(installCommand(), []).timeoutDuration, 120_000, 'two minutes, if nothing is said')
+  t.equal(read(installCommand(io), []).timeoutDuration, 120_000, 'two minutes, if nothing is said')
   t.end()
 })
 
 await t.test("the pruner's and the monitor's arguments", (t) => {
-  const prune = read(pruneCommand(), [
+  const prune = read(pruneCommand(io), [
     ...['-v=4', '--max-eligible-revision=7', '--protected-revisions=5,6', '--protected-revisions=7'],
     ...['--resource-dir=/r', '--cert-dir=kube-apiserver-certs', '--static-pod-name=kube-apiserver-pod'],
   ])
   t.match(prune, { maxEligibleRevision: 7, protectedRevisions: [5, 6, 7] })
-  const monitor = read(monitorCommand(), [
+  const monitor = read(monitorCommand(io), [
     ...['-v=2', '--revision=7', '--fallback-timeout-duration=300s', '--resource-dir=/r', '--manifests-dir=/m'],
     ...['--target-name=kube-apiserver', '--installer-lock-file=/l', '--node-name=n', '--log-file-path=/f'],
   ])
   t.match(monitor, { revision: 7, fallbackTimeoutDuration: 300_000, logFilePath: '/f' })
-  t.equal(read(monitorCommand(), []).fallbackTimeoutDuration, 33_000)
+  t.equal(read(monitorCommand(io), []).fallbackTimeoutDuration, 33_000)
   t.end()
 })
 
 await t.test('verbosity as klog counts it, in each of its forms', (t) => {
   for (const form of [['-v=4'], ['-v4'], ['-v', '4'], ['--v=4'], ['--v', '4']]) {
-    t.equal(read(installCommand(), form).v, 4, form.join(' '))
+    t.equal(read(installCommand(io), form).v, 4, form.join(' '))
   }
-  for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']]) t.throws(() => read(installCommand(), wrong), wrong.join())
+  for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']]) t.throws(() => read(installCommand(io), wrong), wrong.join())
   t.same(
     [0, 2, 3, 4, 10].map((v) => logLevelOf({ v, logLevel: 'info' })),
     ['info', 'info', 'info', 'debug', 'debug'],
@@ -68,12 +71,12 @@ await t.test('verbosity as klog counts it, in each of its forms', (t) => {
 })
 
 await t.test('lists: empty parts count for nothing, names that are none are refused', (t) => {
-  const lists = read(installCommand(), ['--secrets=a,,b,', '--secrets=', '--configmaps= c , d '])
+  const lists = read(installCommand(io), ['--secrets=a,,b,', '--secrets=', '--configmaps= c , d '])
   t.match(lists, { secrets: ['a', 'b'], configmaps: ['c', 'd'] })
   for (const wrong of ['../x', 'A', 'a/b', 'a b', '-a', '.', 'x'.repeat(254)]) {
-    t.throws(() => read(installCommand(), [`--secrets=a,${wrong}`]), /not a name that Kubernetes allows/, wrong)
+    t.throws(() => read(installCommand(io), [`--secrets=a,${wrong}`]), /not a name that Kubernetes allows/, wrong)
   }
   for (const wrong of ['5,x', '1.5', '-1', '05'])
-    t.throws(() => read(pruneCommand(), [`--protected-revisions=${wrong}`]), /whole number/, wrong)
+    t.throws(() => read(pruneCommand(io), [`--protected-revisions=${wrong}`]), /whole number/, wrong)
   t.end()
 })

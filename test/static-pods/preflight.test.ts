@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { Disk } from '../../src/durable/index.js'
 import { resultsOf } from '../../src/durable/index.js'
-import { begin, ended, run, type Ended } from './command.js'
+import { begin, ended, run, runProcess, type Ended } from './command.js'
 import { NodeDisk, podText } from './pods.js'
 
 t.setTimeout(480_000)
@@ -139,7 +139,7 @@ await t.test('held up after its revision was written, it tells what is there', a
   const place = new Place(t)
   const lock = ['--pod-manifests-lock-file', place.lock, '--timeout-duration', '8s']
   const held = await new Disk().lock(place.lock, 0, undefined)
-  const busy = await run(place.args(...lock))
+  const busy = await runProcess(place.args(...lock))
   t.equal(busy.code, 75, busy.stderr)
   t.match(busy.stderr, /the manifests are what they were; try again when it is done; written before: .*web-pod-7; /)
   t.notMatch(busy.stderr, /nothing was changed/)

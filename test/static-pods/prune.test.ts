@@ -8,7 +8,7 @@ import { manifestDirectoryOf } from '../../src/static-pods/manifest-directory.js
 import { operationLockName, revisionFamily, revisionName } from '../../src/static-pods/names.js'
 import { prune, type PruneRequest } from '../../src/static-pods/prune.js'
 import { failure, intercepted, Killed } from '../durable/intercepted.js'
-import { run } from './command.js'
+import { run, runProcess } from './command.js'
 import { contents, NodeDisk, podText } from './pods.js'
 
 t.setTimeout(480_000)
@@ -222,7 +222,7 @@ await t.test('an installation under way is waited for', async (t) => {
   node.makeRevision(1)
   const disk = new Disk()
   const held = await disk.lock(join(node.resources, operationLockName('web-pod')), 0, undefined)
-  const busy = await run([
+  const busy = await runProcess([
     'prune',
     '--keep=0',
     `--resource-dir=${node.resources}`,

@@ -17,8 +17,9 @@ syncBuiltinESMExports()
 
 const built = process.env['HOLDFAST_BUILT'] ?? ''
 const command = process.argv[2] ?? ''
-const modules = ['main', command === 'sync' ? 'run-sync' : 'read-tree', 'logger'].map((name) => `src/cli/${name}.js`)
-for (const module of [...modules, 'src/durable/index.js']) await import(pathToFileURL(join(built, module)).href)
+const ofSync = ['cli/sync-lines', 'agent/one-pass', 'agent/open-source']
+const modules = ['cli/main', ...(command === 'sync' ? ofSync : ['cli/read-tree']), 'cli/logger', 'durable/index']
+for (const module of modules.map((name) => `src/${name}.js`)) await import(pathToFileURL(join(built, module)).href)
 
 // In the thread that opens it, this link is PID/task/TID (proc(5)).
 const thread = (await readlink('/proc/thread-self')).split('/').pop() ?? ''

@@ -1,7 +1,7 @@
 import { UsageError } from './exit-codes.js'
 
 /** What was given is wrong whatever the node is like: exit 2, as for a wrong flag. */
-export async function tellInvalidInput<T>(work: Promise<T>): Promise<T> {
+export async function asUsageError<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

@@ -6,10 +6,10 @@ import { Daemon } from '../../agent/daemon.js'
 import { openSource } from '../../agent/open-source.js'
 import { loadConfiguration } from '../../config/load.js'
 import { readPublication, replaceFile } from '../../durable/index.js'
-import { painter, wantsColour } from '../colour.js'
+import { painter, wantsColour, type Paint } from '../colour.js'
+import type { Io } from '../io.js'
 import { createLogger, type LogLevel } from '../logger.js'
-import { print } from '../print.js'
-import { Ending } from '../run-agent.js'
+import { Ending } from '../signals.js'
 import { version } from '../version.js'
 import { selfSigned, type KeyPair } from './certificate.js'
 import { listing } from './listing.js'
@@ -20,13 +20,10 @@ const hostName = 'web.demo.example'
 /** Milliseconds between the first publication and the update: time to look at the first. */
 const interlude = 2000
 
-const paint = painter(wantsColour(process.stdout))
-const heading = (text: string) => print(`\n${paint('bold', text)}\n\n`)
-
 /** Runs the tour until a signal ends it. */
-export async function runDemo(chosen: string | undefined, level: LogLevel): Promise<void> {
-  const log = createLogger(level)
-  const ending = new Ending(log)
+export async function runDemo(io: Io, chosen: string | undefined, level: LogLevel): Promise<void> {
+  const log = createLogger(io, level)
+  const ending = new Ending(io, log)
   const ended = new AbortController()
   void ending.signal.then(() => ended.abort())
   const root = chosen === undefined ? await mkdtemp(join(tmpdir(), 'holdfast-demo-')) : resolve(chosen)
@@ -44,20 +41,20 @@ export async function runDemo(chosen: string | undefined, level: LogLevel): Prom
       node: '',
     })
     const reload = () => void daemon.reload()
-    process.on('SIGHUP', reload)
+    io.events.on('SIGHUP', reload)
     try {
-      await tour(daemon, paths, before, ended.signal)
+      await tour(io, daemon, paths, before, ended.signal)
     } catch (error) {
       if (!ended.signal.aborted) throw error
     }
     await ending.signal
     await daemon.stop()
-    process.removeListener('SIGHUP', reload)
+    io.events.removeListener('SIGHUP', reload)
   } finally {
     if (chosen === undefined) await rm(root, { recursive: true, force: true })
     ending.release()
   }
-  print(`\nended in order; ${chosen === undefined ? `${root} is removed` : `${root} is kept`}\n`)
+  io.stdout.write(`\nended in order; ${chosen === undefined ? `${root} is removed` : `${root} is kept`}\n`)
 }
 
 interface Paths {
@@ -86,7 +83,10 @@ async function layOut(paths: Paths, pair: KeyPair): Promise<void> {
   await replaceFile(paths.configuration, configurationYaml(), { mode: 0o644 })
 }
 
-async function tour(daemon: Daemon, paths: Paths, before: KeyPair, signal: AbortSignal): Promise<void> {
+async function tour(io: Io, daemon: Daemon, paths: Paths, before: KeyPair, signal: AbortSignal): Promise<void> {
+  const paint = painter(wantsColour(io.stdout, io.env))
+  const print = (text: string) => io.stdout.write(text)
+  const heading = (text: string) => print(`\n${paint('bold', text)}\n\n`)
   heading('1. A Secret and a ConfigMap, as files, become one directory')
   const first = await published(paths.target, undefined, signal)
   print(await listing(paths.target))
@@ -115,7 +115,7 @@ async function tour(daemon: Daemon, paths: Paths, before: KeyPair, signal: Abort
   }
 
   heading('3. Look at it')
-  print(commands(paths, daemon))
+  print(commands(paths, daemon, paint))
   print('\nCtrl-C ends the demo.\n')
 }
 
@@ -128,7 +128,7 @@ async function published(target: string, known: string | undefined, signal: Abor
   }
 }
 
-function commands({ target, secret, configuration }: Paths, { address }: Daemon): string {
+function commands({ target, secret, configuration }: Paths, { address }: Daemon, paint: Paint): string {
   const holdfast = process.argv[1]?.endsWith('holdfast.js') ? 'node bin/holdfast.js' : 'holdfast'
   const lines = [
     ['the new content', `cat ${target}/tls/rotation`],

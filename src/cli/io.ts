@@ -1,0 +1,104 @@
+import type { EventEmitter } from 'node:events'
+import { writeSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { isatty } from 'node:tty'
+
+/** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
+export interface Output {
+  readonly isTTY: boolean
+  /** Width of the terminal; undefined where there is none. */
+  readonly columns: number | undefined
+  readonly write: (text: string) => void
+}
+
+/** What a command line has of its process. Injected, so that several can run in one process. */
+export interface Io {
+  /** `fd` where the kernel knows it by a number. */
+  readonly stdin: Readable & { readonly isTTY?: boolean; readonly fd?: number }
+  readonly stdout: Output
+  readonly stderr: Output
+  readonly env: NodeJS.ProcessEnv
+  /** Emits the signals that were received (`SIGTERM`), and `uncaughtException`. */
+  readonly events: Pick<EventEmitter, 'on' | 'once' | 'removeListener' | 'removeAllListeners'>
+  /** Ends the process by the signal's default action. */
+  readonly raise: (signal: NodeJS.Signals) => void
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void
+}
+
+/** This process. */
+export const processIo: Io = {
+  // Made when it is read: it would keep the process from ending.
+  get stdin() {
+    return process.stdin
+  },
+  stdout: {
+    isTTY: isatty(1),
+    get columns() {
+      return isatty(1) ? process.stdout.columns : undefined
+    },
+    write: writeToStandardOutput,
+  },
+  stderr: {
+    isTTY: isatty(2),
+    get columns() {
+      return isatty(2) ? process.stderr.columns : undefined
+    },
+    write: writeToStandardError,
+  },
+  env: process.env,
+  events: process,
+  raise(signal) {
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  },
+  exit: (code) => process.exit(code),
+}
+
+/** One JSON document. */
+export function printJson(output: Output, document: unknown): void {
+  output.write(`${JSON.stringify(document, undefined, 2)}\n`)
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4))
+/** Between two attempts to write to a full pipe that somebody made non-blocking, in milliseconds. */
+const betweenAttempts = 5
+
+/** Throws where the text cannot be written. A reader that has gone away (`| head`) is no error. */
+function writeToStandardOutput(text: string): void {
+  let rest: Uint8Array = Buffer.from(text)
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(1, rest))
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      if (code === 'EPIPE') return
+      // The reader decides how long this takes.
+      if (code !== 'EAGAIN') {
+        throw new Error(
+          `the work is done, but standard output could not be written: ${String(code)}; look with status or verify`,
+          { cause: error },
+        )
+      }
+      Atomics.wait(pause, 0, 0, betweenAttempts)
+    }
+  }
+}
+
+/** How long a full pipe may hold a line of the log up, in milliseconds, before the rest of it is dropped. */
+const patience = 200
+
+/** Never throws: a standard error that is gone is no reason to fail. */
+function writeToStandardError(text: string): void {
+  let rest: Uint8Array = Buffer.from(text)
+  const deadline = performance.now() + patience
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(2, rest))
+    } catch (error) {
+      const full = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+      if (!full || performance.now() > deadline) return
+      Atomics.wait(pause, 0, 0, betweenAttempts)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { Help, Option as CommanderOption, type Command } from 'commander'
+import { UsageError } from './exit-codes.js'
+
+/** A flag that an environment variable may set, too. Commander itself would read the environment of the process. */
+export class Option extends CommanderOption {
+  variable: string | undefined
+
+  override env(name: string): this {
+    this.variable = name
+    return this
+  }
+}
+
+/**
+ * Sets what the command line left open from the environment. `HOLDFAST_X=` in a pod's template means that X is not set; a flag without
+ * a value is set by `true`, and not by `false`. Throws UsageError for what is neither, CommanderError for a value that is none.
+ */
+export function readEnvironment(command: Command, environment: NodeJS.ProcessEnv): void {
+  for (const option of command.options) {
+    if (!(option instanceof Option) || option.variable === undefined) continue
+    const name = option.attributeName()
+    const text = environment[option.variable]
+    if (text === undefined || text === '' || command.getOptionValueSource(name) === 'cli') continue
+    const value = option.isBoolean() ? isTrue(option.variable, text) || undefined : parse(command, option, text)
+    command.setOptionValueWithSource(name, value, 'env')
+  }
+}
+
+/** As commander reports a wrong value of the command line. */
+function parse(command: Command, option: Option, text: string): unknown {
+  if (option.parseArg === undefined) return text
+  try {
+    return option.parseArg<unknown>(text, undefined)
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'commander.invalidArgument') throw error
+    const where = `value '${text}' from env '${option.variable ?? ''}' is invalid.`
+    command.error(`error: option '${option.flags}' ${where} ${error.message}`, { code: error.code })
+  }
+}
+
+function isTrue(variable: string, text: string): boolean {
+  if (/^(true|1|yes)$/i.test(text)) return true
+  if (/^(false|0|no)$/i.test(text)) return false
+  throw new UsageError(`${variable} is ${JSON.stringify(text)}: write true or false (1 or 0, yes or no)`)
+}
+
+const help = new Help()
+
+/** As commander's own help explains it, with the variable. */
+export function describeOption(option: CommanderOption): string {
+  if (!(option instanceof Option) || option.variable === undefined) return help.optionDescription(option)
+  return help.optionDescription(Object.assign(Object.create(option) as CommanderOption, { envVar: option.variable }))
+}

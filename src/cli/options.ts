@@ -1,0 +1,197 @@
+import type { Command } from 'commander'
+import type { RevisionObjects } from '../static-pods/plan-from-api.js'
+import { isObjectName } from '../static-pods/names.js'
+import { UsageError } from './exit-codes.js'
+import { logLevels, type LogLevel } from './logger.js'
+import { Option } from './option.js'
+import {
+  collectNames,
+  parseCount,
+  parseDirectoryMode,
+  parseDuration,
+  parseFileMode,
+  parseName,
+  parseOwner,
+  parseRevisionFlag,
+} from './option-values.js'
+
+/* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
+
+export interface OutputOptions {
+  readonly output: 'text' | 'json'
+  readonly logLevel: LogLevel
+}
+
+export const outputOption = () =>
+  new Option('-o, --output <format>', 'print one JSON document instead of text')
+    .choices(['text', 'json'])
+    .default('text')
+    .env('HOLDFAST_OUTPUT')
+
+export const logLevelOption = () =>
+  new Option('--log-level <level>', 'least severe level that is logged, to standard error')
+    .choices(logLevels)
+    .default('info')
+    .env('HOLDFAST_LOG_LEVEL')
+
+export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
+
+/** Where objects come from, as kubectl's users know it. */
+export interface SourceOptions {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly namespace?: string
+  readonly nodeName?: string
+}
+
+export const sourceOptions = () => [
+  new Option('--kubeconfig <file>', 'kubeconfig to use instead of the configured one').env('HOLDFAST_KUBECONFIG'),
+  new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
+  new Option('-n, --namespace <name>', 'namespace of objects that are named without one').env('HOLDFAST_NAMESPACE'),
+  new Option('--node-name <name>', 'this node, as the cluster calls it (also: NODE_NAME)').env('HOLDFAST_NODE_NAME'),
+]
+
+export const ownerOption = () =>
+  new Option('--owner <uid:gid>', 'owner, as numbers (default: who runs this)').argParser(parseOwner)
+
+export const directoryModeOption = (description: string, fallback: string) =>
+  new Option('--mode <mode>', description).argParser(parseDirectoryMode).default(parseDirectoryMode(fallback), fallback)
+
+export const fileModeOption = (flag: '--mode' | '--file-mode', description: string, fallback: string) =>
+  new Option(`${flag} <mode>`, description).argParser(parseFileMode).default(parseFileMode(fallback), fallback)
+
+export const requireProvenOption = () =>
+  new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
+
+export const lockTimeoutOption = () =>
+  new Option('--lock-timeout <duration>', 'wait so long for another holder of the lock')
+    .argParser(parseDuration)
+    .default(0, '0: fail at once, exit 75')
+
+/* Flags of install, prune and monitor, as OpenShift's installer, prune and startup-monitor commands take them. */
+
+export const nodeNameOption = (description: string) =>
+  new Option('--node-name <name>', description)
+    // What a template leaves empty is not set.
+    .argParser((text: string) => (text === '' ? text : parseName(text)))
+    .env('HOLDFAST_NODE_NAME')
+
+/** The flag's, or NODE_NAME's, which an operator's template sets; empty counts as not set. Throws UsageError. */
+export function nodeNameOf(
+  { nodeName }: { readonly nodeName?: string },
+  environment: NodeJS.ProcessEnv,
+): string | undefined {
+  if (nodeName) return nodeName
+  const name = environment.NODE_NAME || undefined
+  if (name !== undefined && !isObjectName(name))
+    throw new UsageError(`NODE_NAME is ${JSON.stringify(name)}: it must be a name that Kubernetes allows`)
+  return name
+}
+
+/** klog's `-v=4`: from 4 on, everything is logged. */
+export const verbosityOption = () =>
+  new Option(
+    '-v, --v <number>',
+    'verbosity, as klog counts it: 4 and above log everything, as --log-level debug',
+  ).argParser((text) => parseCount(text.replace(/^=/, '')))
+
+export function logLevelOf(options: { readonly v?: number; readonly logLevel: LogLevel }): LogLevel {
+  return options.v !== undefined && options.v >= 4 && options.logLevel === 'info' ? 'debug' : options.logLevel
+}
+
+/** `hint`: what else may be meant. @throws UsageError that names every flag that is missing */
+export function requireFlags(flags: Readonly<Record<string, unknown>>, hint = ''): void {
+  const missing = Object.keys(flags).filter((flag) => {
+    const value = flags[flag]
+    return value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+  })
+  if (missing.length > 0)
+    throw new UsageError(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing${hint}`)
+}
+
+/** What says which objects a revision is made of: shared by `install` and `rbac install`. */
+export interface RevisionFlags {
+  readonly revision?: number
+  readonly namespace?: string
+  readonly pod?: string
+  readonly secrets?: readonly string[]
+  readonly optionalSecrets?: readonly string[]
+  readonly configmaps?: readonly string[]
+  readonly optionalConfigmaps?: readonly string[]
+  readonly certDir?: string
+  readonly certSecrets?: readonly string[]
+  readonly optionalCertSecrets?: readonly string[]
+  readonly certConfigmaps?: readonly string[]
+  readonly optionalCertConfigmaps?: readonly string[]
+}
+
+export interface PlaceFlags {
+  readonly resourceDir?: string
+  readonly podManifestDir?: string
+  readonly podManifestsLockFile?: string
+  readonly timeoutDuration: number
+}
+
+const list = (flags: string, description: string) => new Option(flags, description).argParser(collectNames)
+
+export function addRevisionOptions(command: Command): Command {
+  const options = [
+    new Option('--revision <number>', 'the revision to install').argParser(parseRevisionFlag),
+    new Option('-n, --namespace <name>', 'namespace of the objects').argParser(parseName).env('HOLDFAST_NAMESPACE'),
+    new Option('--pod <name>', 'name of the pod: ConfigMap POD-REVISION holds its manifests').argParser(parseName),
+    list('--secrets <names>', 'Secrets NAME-REVISION that go into the revision; repeat it, or use commas'),
+    list('--optional-secrets <names>', 'the same, which may be absent'),
+    list('--configmaps <names>', 'ConfigMaps NAME-REVISION that go into the revision'),
+    list('--optional-configmaps <names>', 'the same, which may be absent'),
+    new Option('--cert-dir <dir>', 'directory for objects without revisions; a path of its own'),
+    list('--cert-secrets <names>', 'Secrets NAME that go into --cert-dir'),
+    list('--optional-cert-secrets <names>', 'the same, which may be absent'),
+    list('--cert-configmaps <names>', 'ConfigMaps NAME that go into --cert-dir'),
+    list('--optional-cert-configmaps <names>', 'the same, which may be absent'),
+  ]
+  for (const option of options) command.addOption(option)
+  return command
+}
+
+export function addPlaceOptions(command: Command): Command {
+  const options = [
+    new Option('--resource-dir <dir>', 'where revisions go: DIR/POD-REVISION'),
+    new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
+    new Option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
+    new Option('--timeout-duration <duration>', 'limit for the whole run')
+      .argParser(parseDuration)
+      .default(120_000, '2m0s'),
+  ]
+  for (const option of options) command.addOption(option)
+  return command
+}
+
+/** `more`: further flags that the command needs. @throws UsageError that names all that are missing */
+export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<string, unknown>> = {}): RevisionObjects {
+  const { revision, namespace, pod, configmaps, certDir } = flags
+  const certificates = {
+    secrets: flags.certSecrets ?? [],
+    optionalSecrets: flags.optionalCertSecrets ?? [],
+    configMaps: flags.certConfigmaps ?? [],
+    optionalConfigMaps: flags.optionalCertConfigmaps ?? [],
+  }
+  const needed = {
+    ...{ '--revision': revision, '--namespace': namespace, '--pod': pod, '--configmaps': configmaps },
+    ...(Object.values(certificates).some((names) => names.length > 0) && {
+      '--cert-dir (there are objects for it)': certDir,
+    }),
+    ...more,
+  }
+  // Nothing was said of any object: it may be files that are meant.
+  const fromFiles = namespace === undefined && configmaps === undefined && '--pod-manifest-dir' in more
+  requireFlags(needed, fromFiles ? '; to install from files, name a manifest first' : '')
+  if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
+  return {
+    ...{ revision, namespace, pod },
+    secrets: flags.secrets ?? [],
+    optionalSecrets: flags.optionalSecrets ?? [],
+    configMaps: configmaps ?? [],
+    optionalConfigMaps: flags.optionalConfigmaps ?? [],
+    certificates: certDir ? { directory: certDir, ...certificates } : undefined,
+  }
+}

@@ -1,0 +1,62 @@
+import type { Log } from '../log.js'
+import { Exit, exitCodeAfter, exitCodeOf, exitCodes, type EndingSignal } from './exit-codes.js'
+import type { Io } from './io.js'
+
+const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * Runs a command's work. The first SIGINT, SIGTERM or SIGHUP aborts `signal`: the work stops where that leaves every target as it
+ * was, or finishes, and says which by rejecting or resolving. A rejection then ends the command with 128 + N. The second signal ends
+ * the process at once, as if it had never been caught: not even a thread that waits for a dead disk can hold that up.
+ */
+export async function interruptible<T>({ events, raise }: Io, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  let received: EndingSignal | undefined
+  const onSignal = (name: EndingSignal) => {
+    received = name
+    for (const other of endingSignals) {
+      events.removeListener(other, onSignal)
+      events.once(other, raise)
+    }
+    controller.abort()
+  }
+  for (const name of endingSignals) events.on(name, onSignal)
+  try {
+    return await work(controller.signal)
+  } catch (error) {
+    // Unknown durability has to be reported, whatever ended the command.
+    if (received === undefined || exitCodeOf(error) === exitCodes.durabilityUnknown) throw error
+    throw new Exit(exitCodeAfter(received))
+  } finally {
+    for (const name of endingSignals) {
+      events.removeListener(name, onSignal)
+      events.removeListener(name, raise)
+    }
+  }
+}
+
+/** Waits for the first SIGTERM or SIGINT; the second one ends the process at once, whatever a disk makes it wait for. */
+export class Ending {
+  readonly signal: Promise<EndingSignal>
+
+  constructor(
+    private readonly io: Pick<Io, 'events' | 'raise'>,
+    log: Log,
+  ) {
+    const { events, raise } = io
+    this.signal = new Promise((resolve) => {
+      const end = (signal: 'SIGTERM' | 'SIGINT') => {
+        events.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
+        events.once('SIGTERM', raise).once('SIGINT', raise)
+        log.info({ signal }, `${signal}: finishing what is in flight; a second one ends at once`)
+        resolve(signal)
+      }
+      events.once('SIGTERM', end).once('SIGINT', end)
+    })
+  }
+
+  release(): void {
+    const { events, raise } = this.io
+    events.removeListener('SIGTERM', raise).removeListener('SIGINT', raise)
+  }
+}
