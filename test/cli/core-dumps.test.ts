@@ -2,14 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
-
-const program = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
+import { executable } from '../project.js'
 
 await t.test('a process that reads a secret cannot be made to leave it in a core file', async (t) => {
-  const child = spawn(process.execPath, [program, 'write', join(scratch(t), 'file')], {
+  const child = spawn(process.execPath, [executable, 'write', join(scratch(t), 'file')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))

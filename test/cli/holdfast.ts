@@ -3,7 +3,6 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
   closeSync,
-  existsSync,
   fstatSync,
   mkdirSync,
   mkdtempSync,
@@ -17,12 +16,8 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { until } from '../until.js'
+import { executable } from '../project.js'
 import { runInProcess, type Given, type Result } from './in-process.js'
-
-const program = join(import.meta.dirname, '../../bin/holdfast.js')
-if (!existsSync(join(import.meta.dirname, '../../dist/src/cli/main.js'))) {
-  throw new Error('dist is missing: run "npm run build" first')
-}
 
 /** Nothing of this machine's: a variable that is set here must not decide what is tested. Coverage is measured of children, too. */
 const environment = {
@@ -57,7 +52,7 @@ export function begin(args: readonly string[], options: RunOptions = {}): ChildP
  */
 function commandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
   const variables = Object.entries({ ...environment, ...env }).map(([name, value]) => `${name}=${value}`)
-  return ['-i', ...variables, process.execPath, program, ...args]
+  return ['-i', ...variables, process.execPath, executable, ...args]
 }
 
 export async function ended(child: ChildProcess): Promise<Ended> {

@@ -1,16 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { contents, scratch } from '../durable/scratch.js'
+import { executable } from '../project.js'
 
 /*
  * What the kernel is asked by `holdfast replace`, as strace sees it: the algorithm and nothing more. Node's own start, and
  * the fsync of descriptors 1 and 2 with which koffi's binary ends every process, are not part of it.
  */
 
-const program = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
 const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 const traced = [
@@ -21,7 +20,7 @@ const traced = [
 /** Calls that change a file system below the parent, and AIO's, in order, with what is random in names taken out. */
 function changes(parent: string, args: readonly string[]): string[] {
   const log = join(parent, '..', 'trace')
-  const command = [process.execPath, program, ...args]
+  const command = [process.execPath, executable, ...args]
   execFileSync('strace', ['-f', '-y', '-qq', '-o', log, '-e', `trace=${traced}`, ...command], {
     stdio: 'ignore',
   })
@@ -76,7 +75,7 @@ await t.test(
     writeFileSync(join(source, 'tls.crt'), 'old certificate')
     writeFileSync(join(source, 'sub', 'tls.key'), 'old key')
     const args = ['replace', join(parent, 'certs'), '--from', source]
-    execFileSync(process.execPath, [program, ...args])
+    execFileSync(process.execPath, [executable, ...args])
     writeFileSync(join(source, 'tls.crt'), 'new certificate')
     writeFileSync(join(source, 'sub', 'tls.key'), 'new key')
 

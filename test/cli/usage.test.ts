@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { begin, ended, holdfast, scratch } from './holdfast.js'
+import { project } from '../project.js'
 
 t.setTimeout(480_000)
 
@@ -170,7 +171,7 @@ await t.test('each problem of a configuration is a line of the log, with its pla
 })
 
 await t.test('where no file can be opened any more, the log is written all the same', (t) => {
-  const built = (name: string) => JSON.stringify(join(import.meta.dirname, '../../dist/src/cli', name))
+  const built = (name: string) => JSON.stringify(join(project, 'dist/src/cli', name))
   const script = `
     const { createLogger } = await import(${built('logger.js')})
     const { processIo } = await import(${built('io.js')})

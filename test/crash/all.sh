@@ -28,7 +28,7 @@ part() {
   else echo "## $name: FAILED, $((SECONDS - start)) s"; failed=1; fi
 }
 
-crash=(node --import @tapjs/typescript/import test/crash/run.ts)
+crash=(node dist/test/crash/run.js)
 power=(node dist/test/crash/power/run.js --seed "$HOLDFAST_SEED")
 if [ "$long" = yes ]; then
   export HOLDFAST_SWEEP=all HOLDFAST_SWAPS=10000 HOLDFAST_CRASH_ALL=1
@@ -44,9 +44,7 @@ fi
 # One processor is enough for the model, and the system calls wait for strace most of the time: so they run side by side.
 part "the model disk" "${crash[@]}" --no-mutations >"$logs/model" 2>&1 &
 model=$!
-part "system calls, readers, hostile file systems" npx tap --jobs=1 --timeout=3600 \
-  test/crash/syscalls/*.test.ts test/crash/readers/*.test.ts test/crash/hostile/*.test.ts test/crash/seam/*.test.ts \
-  test/crash/model/*.test.ts test/crash/install/*.test.ts
+part "system calls, readers, hostile file systems" node test/run.mjs --suite crash
 wait "$model"
 cat "$logs/model"
 if grep -q '^## the model disk: FAILED' "$logs/model"; then failed=1; fi

@@ -10,11 +10,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import ts from 'typescript'
-
-/** The project's own root. */
-export const root = fileURLToPath(new URL('../../', import.meta.url))
+import { transformSync } from 'esbuild'
+import { project } from '../project.js'
 
 /** One step of the program weakened: in `file` (from the root), `find`, which must be there once, becomes `replace`. */
 export interface Patch {
@@ -31,22 +28,29 @@ const compiled = new Map<string, string>()
 /** The program, and the suites that are put before it: a copy stands on its own, whatever is built meanwhile. */
 const rooms = ['src', 'native', 'bin', 'test/crash', 'test/disk', 'test/durable', 'test/native']
 
+/** As the project compiles: an import that only a type needs is written as such, and all others stay. */
+const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
+
+/** What stands in `test` itself. */
+function sharedByTests(): string[] {
+  return readdirSync(join(project, 'test'))
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `test/${name}`)
+}
+
 function sources(): ReadonlyMap<string, string> {
   if (texts.size > 0) return texts
   const paths = rooms.flatMap((room) =>
-    readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .map((path) => `${room}/${path}`)
       .filter((path) => /\.(ts|js)$/.test(path)),
   )
-  for (const path of paths) texts.set(path, readFileSync(join(root, path), 'utf8'))
+  for (const path of [...paths, ...sharedByTests()]) texts.set(path, readFileSync(join(project, path), 'utf8'))
   return texts
 }
 
 function compile(text: string): string {
-  const { ESNext } = ts.ModuleKind
-  const target = ts.ScriptTarget.ES2023
-  return ts.transpileModule(text, { compilerOptions: { module: ESNext, target, verbatimModuleSyntax: true } })
-    .outputText
+  return transformSync(text, { loader: 'ts', format: 'esm', target: 'es2023', tsconfigRaw }).code
 }
 
 /** Throws where a patch no longer fits: a step that was rewritten needs its mutation rewritten. */
@@ -89,10 +93,8 @@ export function makeProgram(patches: readonly Patch[] = []): { directory: string
       if (!isPatched) compiled.set(path, code)
     }
     writeFileSync(output, code)
-    // Some suites compile a program of theirs by themselves.
-    if (path.startsWith('test/')) writeFileSync(join(directory, path), source)
   }
-  writeFileSync(join(directory, 'package.json'), readFileSync(join(root, 'package.json')))
-  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
+  writeFileSync(join(directory, 'package.json'), readFileSync(join(project, 'package.json')))
+  symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) }
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
-import { project } from './manifests.js'
+import { project } from '../project.js'
 
 const dockerfile = readFileSync(join(project, 'Dockerfile'), 'utf8')
 const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {

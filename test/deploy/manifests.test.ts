@@ -1,17 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import {
-  containersOf,
-  deploy,
-  documents,
-  only,
-  podFiles,
-  podSpec,
-  project,
-  yamlFiles,
-  type Manifest,
-} from './manifests.js'
+import { project } from '../project.js'
+import { containersOf, deploy, documents, only, podFiles, podSpec, yamlFiles, type Manifest } from './manifests.js'
 
 const version = (JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string }).version
 

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { project } from '../project.js'
 
-export const project = join(import.meta.dirname, '../..')
 export const deploy = join(project, 'deploy')
 
 /** Any object of the API, or a kustomization: only what the tests look at. */

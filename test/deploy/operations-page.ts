@@ -1,7 +1,7 @@
 /** The YAML that docs/operations.md shows. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { project } from './manifests.js'
+import { project } from '../project.js'
 
 export interface Block {
   /** From its first line, `# my-cluster/NAME`; else the number of the block. */

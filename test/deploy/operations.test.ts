@@ -7,7 +7,8 @@ import { reasons } from '../../src/reasons.js'
 import { begin } from '../cli/holdfast.js'
 import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
-import { podFiles, podSpec, project } from './manifests.js'
+import { project } from '../project.js'
+import { podFiles, podSpec } from './manifests.js'
 import { yamlBlocks } from './operations-page.js'
 
 const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')

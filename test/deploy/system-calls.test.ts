@@ -7,7 +7,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
-import { deploy, project } from './manifests.js'
+import { project } from '../project.js'
+import { deploy } from './manifests.js'
 
 const answers = (program: string): boolean => spawnSync(program, ['--version']).status === 0
 const missing = ['strace', 'systemd-analyze'].filter((program) => !answers(program))

@@ -154,8 +154,8 @@ void t.test('a file system on it, and nothing left behind', options, async (t) =
 void t.test('the process that made it is killed: the mount and the loop device vanish', options, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-killed-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const program = new URL('killed-owner.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, [...process.execArgv, program], {
+  const program = new URL('killed-owner.js', import.meta.url).pathname
+  const child = spawn(process.execPath, [program], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TMPDIR: directory },
   })

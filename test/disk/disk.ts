@@ -12,8 +12,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { serverProgram } from './server-program.js'
 
 const run = promisify(execFile)
 
@@ -158,7 +158,7 @@ export class Disk {
     const file = join(this.#directory, 'disk')
     writeFileSync(file, '')
     mkdirSync(this.mountPoint)
-    const program = await serverProgram(this.#directory)
+    const program = fileURLToPath(new URL('fuse-disk.js', import.meta.url))
     const command = [process.execPath, program, file, String(bytes)]
     const server = spawn('unshare', ['--mount', '--propagation', 'private', '--', ...command], {
       stdio: ['pipe', 'pipe', 'inherit'],

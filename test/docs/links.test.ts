@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
-import { project } from '../deploy/manifests.js'
+import { project } from '../project.js'
 import { anchorsOf, linksOf, pages, read } from './pages.js'
 
 /** What is wrong with one link of one page; undefined: it leads somewhere, or out of the project. */

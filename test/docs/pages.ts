@@ -1,7 +1,7 @@
 /** The project's Markdown: its pages, their links, their headings. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { project } from '../deploy/manifests.js'
+import { project } from '../project.js'
 
 /** What is made, not written, and what other projects wrote. */
 const skipped = new Set(['node_modules', 'dist', 'coverage'])

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { project } from '../deploy/manifests.js'
+import { project } from '../project.js'
 import { pages, projectPathsIn, read } from './pages.js'
 
 /** A changelog names what was; what is built need not be there yet. */

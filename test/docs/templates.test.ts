@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { project } from '../deploy/manifests.js'
+import { project } from '../project.js'
 
 const templates = join(project, '.github/ISSUE_TEMPLATE')
 

@@ -1,11 +1,9 @@
 /** The program under test, run as its users run it: `bin/holdfast.js agent --config FILE`. */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { endProcess, startProcess } from './guard.js'
 import { until } from './until.js'
-
-const program = join(import.meta.dirname, '..', '..', 'bin', 'holdfast.js')
+import { executable } from '../project.js'
 
 /** One line of the log. Which other fields there are depends on what it tells. */
 export interface LogLine {
@@ -57,7 +55,7 @@ export class Agent {
    */
   private commandLine(command: string, ...args: string[]): string[] {
     const variables = Object.entries(this.environment).map(([name, value]) => `${name}=${value}`)
-    return ['-i', ...variables, process.execPath, program, command, '--config', this.configuration, ...args]
+    return ['-i', ...variables, process.execPath, executable, command, '--config', this.configuration, ...args]
   }
 
   get pid(): number {

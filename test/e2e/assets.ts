@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { project } from '../project.js'
 
 export type Program =
   'etcd' | 'etcdutl' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl' | 'kubelet'
@@ -19,7 +20,7 @@ export function findProgram(program: Program): Promise<string> {
 }
 
 async function build(program: Program): Promise<string> {
-  const script = join(import.meta.dirname, 'control-plane', 'build.sh')
+  const script = join(project, 'test/e2e/control-plane/build.sh')
   const { stdout } = await promisify(execFile)(script, [program])
   return stdout.trim()
 }

@@ -8,13 +8,12 @@ import type { Finding } from '../../src/check/findings.js'
 import { Cluster } from './cluster.js'
 import { ConnectProxy } from './connect-proxy.js'
 import { workingDirectory } from './guard.js'
+import { executable } from '../project.js'
 
 t.setTimeout(240_000)
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
-
-const program = join(import.meta.dirname, '../../bin/holdfast.js')
 
 interface Checked {
   readonly code: number
@@ -47,7 +46,7 @@ async function check(
       directories: [{ path: join(root, 'disk', 'certs'), contents }],
     }),
   )
-  const words = [program, 'check', '--config', configuration, '-o', 'json', ...args]
+  const words = [executable, 'check', '--config', configuration, '-o', 'json', ...args]
   const run = promisify(execFile)(process.execPath, words, {
     env: { PATH: process.env['PATH'] ?? '', ...env },
   })
@@ -141,7 +140,7 @@ await t.test('what holdfast rbac prints is what check asks for', async (t) => {
   t.equal(before.code, 4)
   const configuration = /--config (\S+)/.exec(before.findings.find(({ status }) => status === 'FAULT')?.advice ?? '')
   const words = ['rbac', '--config', configuration?.[1] ?? '', '--service-account', `${namespace.name}/agent`]
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words])
+  const { stdout } = await promisify(execFile)(process.execPath, [executable, ...words])
   await cluster.kubectl(['apply', '-f', '-'], stdout)
   const after = await check(namespace.name, kubeconfig)
   t.equal(after.code, 0, after.stdout)

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 
-const library = new URL('../../dist/native/', import.meta.url).href
+const library = new URL('../../native/', import.meta.url).href
 
 /** Turns core dumps off in a process of its own, without capabilities; its limit then, and whether it can be dumped. */
 function run(hardLimit: number) {

@@ -5,8 +5,9 @@ import { parseAllDocuments } from 'yaml'
 import type { Cluster } from '../e2e/cluster.js'
 import { command } from '../deploy/operations-page.js'
 import { workingDirectory } from '../e2e/guard.js'
+import { project } from '../project.js'
 
-const deployDirectory = join(import.meta.dirname, '../../deploy')
+const deployDirectory = join(project, 'deploy')
 
 export interface PodTemplate {
   readonly spec: { readonly containers: readonly { readonly securityContext: object }[] }

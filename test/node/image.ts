@@ -2,9 +2,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Containerd } from './containerd.js'
+import { project } from '../project.js'
 
 /** Where it is, unless HOLDFAST_IMAGES names another directory. */
-const directory = process.env.HOLDFAST_IMAGES ?? join(import.meta.dirname, '../../dist/image')
+const directory = process.env.HOLDFAST_IMAGES ?? join(project, 'dist/image')
 
 /** Takes it in as docker.io/library/holdfast:test. */
 export async function loadImage(containerd: Containerd): Promise<void> {

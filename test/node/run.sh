@@ -1,6 +1,6 @@
 #!/bin/sh
 # `npm run test:node`: builds what the tests run (the control plane's programs once, the image each time), and runs them.
-# Arguments are for tap: `npm run test:node -- test/node/daemon-set.test.ts`. Where the machine cannot be a node, one line says so.
+# Arguments are for test/run.mjs: `npm run test:node -- test/node/daemon-set.test.ts`. Where the machine cannot be a node, one line says so.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -17,5 +17,4 @@ fi
 
 test/e2e/control-plane/build.sh etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler >/dev/null
 test/node/image/build.sh "${HOLDFAST_IMAGES:-dist/image}"
-[ "$#" -gt 0 ] || set -- test/node/*.test.ts
-exec npx tap --jobs=1 --timeout=900 "$@"
+exec node test/run.mjs --suite node "$@"

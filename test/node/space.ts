@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { endProcess, startProcess } from '../e2e/guard.js'
 import { until } from '../until.js'
+import { project } from '../project.js'
 
 /** The environment of whatever runs in there. tap's loaders are none of their business. */
 const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
@@ -37,7 +38,7 @@ export class Space {
       'unshare',
       [
         ...['--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--propagation', 'private'],
-        ...['--', join(import.meta.dirname, 'space.sh'), directory],
+        ...['--', join(project, 'test/node/space.sh'), directory],
       ],
       { env: environment, stdio: ['ignore', log, log] },
     )

@@ -23,10 +23,11 @@ import { unfit } from './requirements.js'
 import { staticPodText } from './static-pod.js'
 import { conditionOf } from './status.js'
 import { askWorkload, makePairs } from './workload.js'
+import { project } from '../project.js'
 
 /** In each of the four parts. */
 const rotations = Math.ceil(Number(process.env.HOLDFAST_NODE_ROTATIONS ?? 200) / 4)
-const deployed = join(import.meta.dirname, '../../deploy/static-pod')
+const deployed = join(project, 'deploy/static-pod')
 const patience = { within: 180_000, every: 50 }
 
 t.setTimeout(1_200_000)

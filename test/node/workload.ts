@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findGo } from './go.js'
 import { workingDirectory } from '../e2e/guard.js'
+import { project } from '../project.js'
 
 /** The image's name in containerd. */
 export const workloadImage = 'holdfast.test/workload:1'
@@ -32,7 +33,7 @@ export async function buildWorkload(): Promise<string> {
   const program = join(mkdtempSync(join(workingDirectory, 'workload-')), 'workload')
   const flags = ['build', '-trimpath', '-ldflags', '-s -w', '-o', program, '.']
   await promisify(execFile)(await findGo(), flags, {
-    cwd: join(import.meta.dirname, 'workload'),
+    cwd: join(project, 'test/node/workload'),
     env: { ...process.env, CGO_ENABLED: '0' },
   })
   return program

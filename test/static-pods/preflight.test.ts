@@ -8,6 +8,7 @@ import { Disk } from '../../src/durable/index.js'
 import { resultsOf } from '../../src/durable/index.js'
 import { begin, ended, run, runProcess, type Ended } from './command.js'
 import { NodeDisk, podText } from './pods.js'
+import { executable } from '../project.js'
 
 t.setTimeout(480_000)
 
@@ -108,9 +109,8 @@ await t.test('a file system that is read-only', { skip: canMount ? false : 'need
   const place = new Place(t)
   mkdirSync(place.manifests)
   const script = 'dir=$1; shift; mount -t tmpfs -o ro none "$dir" && exec "$@"'
-  const program = join(import.meta.dirname, '../../bin/holdfast.js')
   const inside = async (args: readonly string[]): Promise<Ended> => {
-    const words = ['sh', '-c', script, 'sh', place.manifests, 'env', '-i', process.execPath, program, ...args]
+    const words = ['sh', '-c', script, 'sh', place.manifests, 'env', '-i', process.execPath, executable, ...args]
     return ended(spawn('unshare', ['--mount', '--propagation', 'private', ...words]))
   }
   const refused = await inside(place.args())

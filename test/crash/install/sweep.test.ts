@@ -61,9 +61,7 @@ class Lane {
   }
 
   static async make(t: Test, directory: string, hold: string, situation: Situation): Promise<Lane> {
-    const started = situation.alone
-      ? executable(directory)
-      : await program(new URL('installer.ts', import.meta.url), directory)
+    const started = situation.alone ? executable(directory) : program(new URL('installer.js', import.meta.url))
     const lane = new Lane(t, { hold, executable: started, scratch: directory }, situation)
     const { node, args } = lane
     if (!situation.alone) {
@@ -112,7 +110,7 @@ for (const situation of situations) {
   const { name } = situation
   await t.test(`${name}, seed ${seed}`, { skip: hasStrace ? false : 'needs strace' }, async (t) => {
     const directory = scratch(t)
-    const hold = await program(new URL('../syscalls/hold.ts', import.meta.url), directory)
+    const hold = program(new URL('../syscalls/hold.js', import.meta.url))
     const lanes = await Promise.all([0, 1].map(() => Lane.make(t, directory, hold, situation)))
     const [first] = lanes
     if (first === undefined) throw new Error('no lane')

@@ -2,7 +2,7 @@
  * Power cuts and failing disks under real file systems. As root, on Linux with /dev/fuse, loop devices, strace, and mkfs.ext4,
  * mkfs.xfs, mkfs.btrfs:
  *
- *     npm run build && npx tsc --project test/crash/power && node dist/test/crash/power/run.js [OPTIONS]
+ *     npm run compile && node dist/test/crash/power/run.js [OPTIONS]
  *
  * HOLDFAST_DIST=/path/to/dist tests another build of the library and the agent, such as one in which a step was removed:
  *

@@ -28,9 +28,9 @@ export class Cast {
     readonly readerProgram: string,
   ) {}
 
-  static async make(scratch: string): Promise<Cast> {
-    const of = (name: string): Promise<string> => program(new URL(`${name}.ts`, import.meta.url), scratch)
-    return new Cast(await of('writer'), await of('reader'))
+  static make(): Cast {
+    const of = (name: string): string => program(new URL(`${name}.js`, import.meta.url))
+    return new Cast(of('writer'), of('reader'))
   }
 
   /** Publishes `count` versions; `within` is a command that the writer is started by. */

@@ -20,9 +20,9 @@ const isRoot = process.geteuid?.() === 0
 const random = randomFrom(seed)
 const inode = (path: string): number => lstatSync(path).ino
 
-async function stage(t: Test): Promise<{ root: string; cast: Cast }> {
+function stage(t: Test): { root: string; cast: Cast } {
   const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'holdfast-test-'))
-  const cast = await Cast.make(root)
+  const cast = Cast.make()
   t.teardown(async () => {
     await cast.end()
     rmSync(root, { recursive: true, force: true })
@@ -46,7 +46,7 @@ function tidy(t: Test, parent: string, targets: number): void {
 }
 
 await t.test('a directory, by path and by descriptor', async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   const target = join(root, 'parent/certs')
   t.equal((await cast.written(cast.writer(target, 1))).published, 1)
   const byPath = await cast.reader('path', target)
@@ -59,7 +59,7 @@ await t.test('a directory, by path and by descriptor', async (t) => {
 })
 
 await t.test('a file', async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   const target = join(root, 'parent/pod.yaml')
   t.equal((await cast.written(cast.writer(target, 1, 'file'))).published, 1)
   const readers = await Promise.all([cast.reader('file', target), cast.reader('file', target)])
@@ -69,7 +69,7 @@ await t.test('a file', async (t) => {
 })
 
 await t.test(`two targets in one parent, one writer killed again and again, seed ${seed}`, async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   const [steady, killed] = [join(root, 'parent/steady'), join(root, 'parent/killed')]
   for (const target of [steady, killed]) await cast.written(cast.writer(target, 1))
   const readers = await Promise.all([cast.reader('descriptor', steady), cast.reader('descriptor', killed)])
@@ -114,14 +114,14 @@ async function rivals(t: Test, paths: readonly [string, string], within: readonl
 }
 
 await t.test('two writers of one target', async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   const target = join(root, 'parent/certs')
   await rivals(t, [target, target], [], cast)
   tidy(t, join(root, 'parent'), 1)
 })
 
 await t.test('two writers of one target, one through a symbolic link above it', async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   symlinkSync('parent', join(root, 'alias'))
   await rivals(t, [join(root, 'parent/certs'), join(root, 'alias/certs')], [], cast)
   tidy(t, join(root, 'parent'), 1)
@@ -129,7 +129,7 @@ await t.test('two writers of one target, one through a symbolic link above it', 
 
 const unlessRoot = isRoot ? false : 'needs root (a bind mount): run by CI'
 await t.test('two writers of one target, one through a bind mount', { skip: unlessRoot }, async (t) => {
-  const { root, cast } = await stage(t)
+  const { root, cast } = stage(t)
   const [parent, alias] = [join(root, 'parent'), join(root, 'alias')]
   mkdirSync(alias)
   const mount = 'mount --bind "$0" "$1" && shift && exec "$@"'

@@ -39,8 +39,8 @@ async function publish(
   const root = scratch(t)
   const parent = join(root, 'parent')
   mkdirSync(parent)
-  const here = (name: string): Promise<string> => program(new URL(name, import.meta.url), root)
-  const publisher = { hold: await here('hold.ts'), executable: await here('publisher.ts'), scratch: root }
+  const here = (name: string): string => program(new URL(name, import.meta.url))
+  const publisher = { hold: here('hold.js'), executable: here('publisher.js'), scratch: root }
   const run = await traced(publisher, [join(parent, 'certs'), `${rounds}`, `${files}`], {
     thread: 'all',
     strace: [

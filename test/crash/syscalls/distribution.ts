@@ -1,16 +1,17 @@
 /**
- * What is tested: the built program and library, or those of HOLDFAST_DIST, a directory that `tsc` has made elsewhere (with a
- * step of the algorithm taken out, to see that somebody notices).
+ * What is tested: the built program and library, or those of HOLDFAST_DIST, a directory compiled elsewhere (with a step of the
+ * algorithm taken out, to see that somebody notices).
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type * as Native from '../../../native/index.js'
 import type * as Library from '../../../src/durable/index.js'
+import { executable as projectExecutable } from '../../project.js'
 
 const foreign = process.env['HOLDFAST_DIST']
 
-export const distribution = foreign ?? fileURLToPath(new URL('../../../dist', import.meta.url))
+export const distribution = foreign ?? fileURLToPath(new URL('../../..', import.meta.url))
 
 if (!existsSync(join(distribution, 'src/cli/main.js'))) {
   throw new Error(`${distribution} holds no built program: run "npm run build" first`)
@@ -18,7 +19,7 @@ if (!existsSync(join(distribution, 'src/cli/main.js'))) {
 
 /** The executable; for another build, one line that does the same. */
 export function executable(scratch: string): string {
-  if (foreign === undefined) return fileURLToPath(new URL('../../../bin/holdfast.js', import.meta.url))
+  if (foreign === undefined) return projectExecutable
   const main = JSON.stringify(pathToFileURL(join(foreign, 'src/cli/main.js')))
   const launcher = join(scratch, 'launch.mjs')
   writeFileSync(
@@ -42,25 +43,12 @@ export const environment: Record<string, string> = {
   HOLDFAST_BUILT: distribution,
 }
 
-/**
- * Arguments of env(1) that run Node with these variables and no others: what the runner of tests puts into the environment of its
- * children takes longer to load than the program, and has handlers of its own for signals.
- */
+/** Arguments of env(1) that run Node with these variables and no others. */
 export function plainNode(args: readonly string[], variables: NodeJS.ProcessEnv = environment): string[] {
   return ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), process.execPath, ...args]
 }
 
-/** A module of these tests as a program that plain Node can start, without a loader. */
-export async function program(source: URL, scratch: string): Promise<string> {
-  const { default: typescript } = await import('typescript')
-  const { outputText } = typescript.transpileModule(readFileSync(source, 'utf8'), {
-    compilerOptions: {
-      target: typescript.ScriptTarget.ES2022,
-      module: typescript.ModuleKind.ES2022,
-      verbatimModuleSyntax: true,
-    },
-  })
-  const path = join(scratch, basename(source.pathname).replace(/\.ts$/, '.mjs'))
-  writeFileSync(path, outputText)
-  return path
+/** The path of a compiled module, as a program for Node. */
+export function program(module: URL): string {
+  return fileURLToPath(module)
 }

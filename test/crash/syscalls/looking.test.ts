@@ -35,8 +35,8 @@ const drizzles = [
 for (const { code, call, step } of drizzles) {
   await t.test(`${code} from every ${step}th ${call}`, { skip }, async (t) => {
     const root = scratch(t)
-    const here = (name: string): Promise<string> => program(new URL(name, import.meta.url), root)
-    const publisher = { hold: await here('hold.ts'), executable: await here('publisher.ts'), scratch: root }
+    const here = (name: string): string => program(new URL(name, import.meta.url))
+    const publisher = { hold: here('hold.js'), executable: here('publisher.js'), scratch: root }
     const target = join(root, 'certs')
     const { stdout, stderr, log } = await traced(publisher, [target, `${rounds}`, `${files}`], {
       strace: ['-e', `trace=${call}`, '-e', `inject=${call}:error=${code}:when=${step}+${step}`],

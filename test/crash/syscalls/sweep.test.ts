@@ -28,7 +28,7 @@ const hasStrace = spawnSync('strace', ['-V']).status === 0
 
 await t.test(`faults at system calls, seed ${seed}`, { skip: hasStrace ? false : 'needs strace' }, async (t) => {
   const directory = scratch(t)
-  const hold = await program(new URL('hold.ts', import.meta.url), directory)
+  const hold = program(new URL('hold.js', import.meta.url))
   const held = { hold, executable: executable(directory), scratch: directory }
   const prepared = []
   for (const scenario of scenarios) {

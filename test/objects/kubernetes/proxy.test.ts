@@ -115,8 +115,8 @@ void t.test('through a proxy behind TLS that the system trusts', async (t) => {
   const file = join(directory.path, 'secure')
   writeFileSync(file, kubeconfig(cluster, { token: 'x' }))
   writeFileSync(join(directory.path, 'ca.crt'), authority.certificate)
-  const script = join(import.meta.dirname, 'through-secure-proxy.ts')
-  const child = spawn(process.execPath, [...process.execArgv, script, file], {
+  const script = join(import.meta.dirname, 'through-secure-proxy.js')
+  const child = spawn(process.execPath, [script, file], {
     env: {
       ...process.env,
       NODE_EXTRA_CA_CERTS: join(directory.path, 'ca.crt'),

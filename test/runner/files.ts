@@ -1,0 +1,54 @@
+/** Which test files there are, and which of them share a process. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative, resolve } from 'node:path'
+import { project } from '../project.js'
+
+/** Every test file, from the project's root, in order. */
+export function testFiles(): string[] {
+  return readdirSync(join(project, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test', name))
+    .sort()
+}
+
+/** Where the compiled module of a source is, from the project's root; what is compiled already stands for itself. */
+export function compiled(path: string): string {
+  return path.endsWith('.ts') ? join('dist', path.replace(/\.ts$/, '.js')) : path
+}
+
+/**
+ * The files that these words mean: a file, all below a directory, or all whose path holds the word.
+ * @throws Error where a word means none.
+ */
+export function namedFiles(words: readonly string[], all: readonly string[], directory: string): string[] {
+  const found = words.flatMap((word) => {
+    const path = relative(project, resolve(directory, word))
+    const exact = all.filter((file) => file === path || file.startsWith(`${path}/`))
+    const meant = exact.length > 0 ? exact : all.filter((file) => file.includes(word))
+    if (meant.length === 0) throw new Error(`No test file is meant by ${word}`)
+    return meant
+  })
+  return [...new Set(found)]
+}
+
+/**
+ * What a test does to its whole process, or learns from it: other processes, signals, the environment, descriptors, clocks, modules
+ * that are replaced; and what it asks of the root of its tests, which several files would share.
+ */
+const processWide =
+  /node:(child_process|worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)|syncBuiltinESMExports|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
+
+/** Whether this test file, and all that it imports from the tests, leaves its process as it found it. */
+export function sharesItsProcess(path: string, seen = new Set<string>()): boolean {
+  if (seen.has(path)) return true
+  seen.add(path)
+  const text = readFileSync(join(project, path), 'utf8')
+  if (processWide.test(text)) return false
+  return importsOfTests(path, text).every((other) => sharesItsProcess(other, seen))
+}
+
+function importsOfTests(path: string, text: string): string[] {
+  return [...text.matchAll(/\bfrom '(\.[^']*)\.js'/g)]
+    .map(([, name = '']) => normalize(join(dirname(path), `${name}.ts`)))
+    .filter((other) => other.startsWith('test/') && existsSync(join(project, other)))
+}

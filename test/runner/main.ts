@@ -1,0 +1,63 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { readArguments, usage } from './arguments.js'
+import { namedFiles, testFiles } from './files.js'
+import { Report } from './report.js'
+import { killAll, runBatch, type Ran } from './run-batch.js'
+import { batches, keepTimes, workThrough, type Times } from './schedule.js'
+import { suiteOf, suites } from './suites.js'
+
+/** Runs tests. The exit code: 0 if none failed, 1 if one did, 2 where the arguments make no sense. */
+export async function main(argv: readonly string[]): Promise<number> {
+  if (argv.includes('--help')) {
+    process.stdout.write(usage)
+    return 0
+  }
+  try {
+    return await run(readArguments(argv))
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`)
+    return 2
+  }
+}
+
+async function run({
+  suite,
+  jobs,
+  alone,
+  tap,
+  verbose,
+  costs,
+  paths,
+}: ReturnType<typeof readArguments>): Promise<number> {
+  const start = performance.now()
+  const all = testFiles()
+  const files = paths.length === 0 ? all.filter(suites[suite].holds) : namedFiles(paths, all, process.cwd())
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      killAll()
+      process.exit(1)
+    })
+  }
+  if (tap !== undefined) writeFileSync(tap, '')
+  const report = new Report((line) => console.log(line), verbose || paths.length > 0)
+  const spent: { files: string; ran: Ran }[] = []
+  const times: Times = {}
+  const work = async (batch: readonly string[]): Promise<string[][]> => {
+    const ran = await runBatch(batch, suiteOf(batch[0] ?? ''), (result) => report.test(result))
+    if (tap !== undefined) appendFileSync(tap, ran.tap)
+    report.batch(ran)
+    spent.push({ files: batch.join(' '), ran })
+    for (const { file } of ran.files) times[file] = ran.seconds / ran.files.length
+    return ran.left.length === 0 ? [] : [[...ran.left]]
+  }
+  // Suites that must have the machine to themselves decide for all that run with them.
+  const narrow = Math.min(...files.map((file) => suiteOf(file).jobs ?? availableParallelism()))
+  await workThrough(batches(files, alone), jobs ?? narrow, work)
+  keepTimes(times)
+  const cpu = (list: typeof spent): number => list.reduce((sum, { ran }) => sum + ran.cpuSeconds, 0)
+  spent.sort((a, b) => b.ran.cpuSeconds - a.ran.cpuSeconds)
+  for (const { files, ran } of spent.slice(0, costs)) console.log(`${ran.cpuSeconds.toFixed(1)} s of CPU: ${files}`)
+  report.totals((performance.now() - start) / 1000, cpu(spent))
+  return report.failed === 0 ? 0 : 1
+}

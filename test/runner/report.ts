@@ -1,0 +1,67 @@
+/** What a run prints: a line for each file as it ends, then what failed in full, what was skipped, and the totals. */
+import type { Ran } from './run-batch.js'
+import { inSources } from './source-places.js'
+import type { FileTally, Outcome, TestResult } from './tally.js'
+
+/** Of what a failed file prints besides, the last lines. */
+const keptLines = 60
+
+export class Report {
+  readonly #counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 }
+  readonly #failures: string[] = []
+  readonly #skipped: string[] = []
+
+  constructor(
+    private readonly print: (line: string) => void,
+    private readonly verbose: boolean,
+  ) {}
+
+  get failed(): number {
+    return this.#counts.failed
+  }
+
+  /** One test, as soon as it ends. */
+  test({ name, outcome }: TestResult): void {
+    if (this.verbose) this.print(`  ${outcome === 'passed' ? 'ok     ' : outcome} ${name}`)
+  }
+
+  batch({ files, seconds, cpuSeconds, stderr }: Ran): void {
+    for (const file of files) this.#file(file, stderr)
+    const [first] = files
+    if (first === undefined) return
+    const tests = files.reduce((sum, { results }) => sum + results.length, 0)
+    const what = files.length === 1 ? first.file : `${first.file} and ${files.length - 1} more in one process`
+    const state = files.some((file) => file.failed()) ? 'FAILED' : 'ok'
+    this.print(`${state.padEnd(6)} ${what}: ${tests} tests, ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`)
+    if (files.length > 1) for (const file of files) if (file.failed()) this.print(`FAILED ${file.file}`)
+  }
+
+  #file({ file, results, remarks }: FileTally, stderr: string): void {
+    for (const { name, outcome, detail } of results) {
+      this.#counts[outcome] += 1
+      if (outcome === 'skipped') this.#skipped.push(`skipped: ${file} › ${name}${detail === '' ? '' : ` (${detail})`}`)
+    }
+    if (this.verbose) for (const remark of remarks) this.print(`  ${remark}`)
+    const failures = results.filter(({ outcome }) => outcome === 'failed')
+    if (failures.length === 0) return
+    const lines = failures.map(
+      ({ name, detail }) => `✗ ${name === file ? '' : `${name}\n`}${indented(inSources(detail))}`,
+    )
+    const more = [...remarks, ...inSources(stderr).split('\n')].filter((line) => line.trim() !== '').slice(-keptLines)
+    this.#failures.push([`-- ${file}`, ...lines, ...more.map((line) => `  | ${line}`)].join('\n'))
+  }
+
+  /** The end of the run; its last line is the one that counts. */
+  totals(seconds: number, cpuSeconds: number): void {
+    for (const failure of this.#failures) this.print(`\n${failure}`)
+    if (this.#failures.length > 0) this.print('')
+    for (const line of this.#skipped) this.print(line)
+    this.print(`${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`)
+    const { passed, failed, skipped } = this.#counts
+    this.print(`${passed} passed, ${failed} failed, ${skipped} skipped`)
+  }
+}
+
+function indented(text: string): string {
+  return text.replace(/^/gm, '    ')
+}

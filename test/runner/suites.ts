@@ -1,0 +1,35 @@
+/** The suites that this runner runs: their files, how many at a time, and how long one may take. */
+export interface Suite {
+  /** Which paths, from the project's root, are its test files. */
+  readonly holds: (path: string) => boolean
+  /** Files that run at a time; undefined: one for each processor. */
+  readonly jobs: number | undefined
+  /** Seconds for a file that sets no timeout of its own. */
+  readonly timeout: number
+  /** Seconds after which a file's processes are killed, whatever it has set. */
+  readonly limit: number
+}
+
+const below =
+  (...directories: readonly string[]) =>
+  (path: string): boolean =>
+    directories.some((directory) => path.startsWith(`${directory}/`))
+
+const apart = below('test/e2e', 'test/node', 'test/crash')
+
+export const suites = {
+  unit: { holds: (path) => !apart(path), jobs: undefined, timeout: 600, limit: 660 },
+  e2e: { holds: below('test/e2e'), jobs: 1, timeout: 600, limit: 660 },
+  node: { holds: below('test/node'), jobs: 1, timeout: 900, limit: 1260 },
+  crash: { holds: below('test/crash'), jobs: 1, timeout: 3600, limit: 3660 },
+} as const satisfies Record<string, Suite>
+
+export type SuiteName = keyof typeof suites
+
+export const suiteNames = Object.keys(suites) as SuiteName[]
+
+export function suiteOf(path: string): Suite {
+  const name = suiteNames.find((one) => suites[one].holds(path))
+  if (name === undefined) throw new Error(`No suite holds ${path}`)
+  return suites[name]
+}
