@@ -10,6 +10,7 @@ import { createLogger } from './logger.js'
 import { openApi } from './open-api.js'
 import { Option } from './option.js'
 import {
+  addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
   logLevelOf,
@@ -34,6 +35,7 @@ interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
   readonly nodeName?: string
   readonly resources?: string
   readonly checkHostPaths?: true
+  readonly allowOlder?: true
   readonly requireProven?: true
   readonly dryRun?: true
   readonly v?: number
@@ -53,13 +55,14 @@ other installers on the node, and gives way to one of a newer revision. From fil
 the revision beside it; no API server is asked.`,
     )
     .argument('[manifest]', 'a local manifest; without it, the API is asked')
-  addPlaceOptions(addRevisionOptions(command))
+  addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
   return command
     .option('--resources <dir>', "from files: what goes into the revision's directory")
     .addOption(new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'))
     .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
     .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
+    .option('--allow-older', 'let an older revision take the place of a newer one that is live')
     .option('--dry-run', 'print what would change, paths and digests, and write nothing')
     .addOption(requireProvenOption())
     .addOption(outputOption())
@@ -140,6 +143,7 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
         timeout: options.timeoutDuration,
         dryRun: options.dryRun === true,
         requireProven: options.requireProven === true,
+        allowOlder: options.allowOlder === true,
         checkHostPaths: options.checkHostPaths === true,
       },
       {
@@ -207,6 +211,7 @@ async function fromFiles(
     timeout: options.timeoutDuration,
     dryRun: options.dryRun === true,
     requireProven: options.requireProven === true,
+    allowOlder: options.allowOlder === true,
     checkHostPaths: options.checkHostPaths === true,
   })
 }

@@ -13,6 +13,7 @@ import { openApi } from './open-api.js'
 import { Option } from './option.js'
 import { parseDuration, parseName, parseRevisionFlag } from './option-values.js'
 import {
+  addKlogOptions,
   logLevelOf,
   logLevelOption,
   nodeNameOf,
@@ -45,7 +46,7 @@ interface MonitorOptions extends OutputOptions {
 
 /** `holdfast monitor …` */
 export function monitorCommand(io: Io): Command {
-  return new Command('monitor')
+  return addKlogOptions(new Command('monitor'))
     .summary('watch a new revision; fall back to the last known good one')
     .description(
       `Watch the revision that was just installed. Ready three times in a row: it is recorded as the last known good one. Not

@@ -72,12 +72,26 @@ export function collectNames(text: string, before: readonly string[] = []): stri
 }
 
 export function collectRevisions(text: string, before: readonly number[] = []): number[] {
-  const parts = text.split(',').filter((part) => part.trim() !== '')
-  return [...before, ...parts.map((part) => parseRevisionFlag(part.trim()))]
+  const parts = text.split(',').map((part) => part.trim())
+  // As library-go's pruner: an empty variable in a template must not make every revision removable.
+  if (parts.includes('')) throw new InvalidArgumentError('A number in it is empty: leave the flag out to protect none.')
+  return [...before, ...parts.map(parseRevisionFlag)]
+}
+
+/** As library-go's pruner, which takes 0 for a flag that was forgotten. */
+export function parseEligibleRevision(text: string): number {
+  const revision = parseRevisionFlag(text)
+  if (revision === 0) throw new InvalidArgumentError('It must be 1 or more.')
+  return revision
 }
 
 export function parseRevisionFlag(text: string): number {
   const revision = parseRevision(text)
+  if (/^0\d+$/.test(text)) {
+    throw new InvalidArgumentError(
+      'It must be a whole number without a leading zero: revisions are names of directories.',
+    )
+  }
   if (revision === undefined) throw new InvalidArgumentError('It must be a whole number from 0 to 2147483647.')
   return revision
 }
@@ -85,6 +99,13 @@ export function parseRevisionFlag(text: string): number {
 export function parseName(text: string): string {
   if (!isObjectName(text)) throw new InvalidArgumentError('It must be a name that Kubernetes allows.')
   return text
+}
+
+/** As Go's strconv.ParseBool. A manifest's name that follows the flag must not be taken for its value. */
+export function parseGoBoolean(text: string): boolean {
+  if (!/^(?:1|t|T|true|TRUE|True|0|f|F|false|FALSE|False)$/.test(text))
+    throw new InvalidArgumentError('It must be true or false, with "=" before it.')
+  return /^[1tT]/.test(text)
 }
 
 export function parseCount(text: string): number {

@@ -7,6 +7,7 @@ import { Option } from './option.js'
 import {
   collectNames,
   parseCount,
+  parseGoBoolean,
   parseDirectoryMode,
   parseDuration,
   parseFileMode,
@@ -94,6 +95,22 @@ export const verbosityOption = () =>
     '-v, --v <number>',
     'verbosity, as klog counts it: 4 and above log everything, as --log-level debug',
   ).argParser((text) => parseCount(text.replace(/^=/, '')))
+
+/** klog's other flags, which say nothing here: what is logged goes to standard error, as JSON lines or readable. */
+export function addKlogOptions(command: Command): Command {
+  for (const flag of [
+    'add-dir-header',
+    'alsologtostderr',
+    'logtostderr',
+    'one-output',
+    'skip-headers',
+    'skip-log-headers',
+  ])
+    command.addOption(new Option(`--${flag} [boolean]`).argParser(parseGoBoolean).hideHelp())
+  for (const flag of ['log-backtrace-at', 'log-dir', 'log-file', 'log-file-max-size', 'stderrthreshold', 'vmodule'])
+    command.addOption(new Option(`--${flag} <value>`).hideHelp())
+  return command
+}
 
 export function logLevelOf(options: { readonly v?: number; readonly logLevel: LogLevel }): LogLevel {
   return options.v !== undefined && options.v >= 4 && options.logLevel === 'info' ? 'debug' : options.logLevel

@@ -6,8 +6,9 @@ import { asUsageError } from './invalid-input.js'
 import { printJson, type Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Option } from './option.js'
-import { collectRevisions, parseCount, parseDuration, parseName, parseRevisionFlag } from './option-values.js'
+import { collectRevisions, parseCount, parseDuration, parseName, parseEligibleRevision } from './option-values.js'
 import {
+  addKlogOptions,
   logLevelOf,
   logLevelOption,
   outputOption,
@@ -33,7 +34,7 @@ interface PruneOptions extends OutputOptions {
 /** `holdfast prune …` */
 export function pruneCommand(io: Io): Command {
   return (
-    new Command('prune')
+    addKlogOptions(new Command('prune'))
       .summary('remove old revisions of a static pod')
       .description(
         `Remove revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
@@ -41,7 +42,9 @@ revision of the live manifest, those that any other manifest names, and the last
 that only look similar, and links, are left alone. A crash leaves each revision whole, or gone.`,
       )
       .addOption(
-        new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(parseRevisionFlag),
+        new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(
+          parseEligibleRevision,
+        ),
       )
       .addOption(
         new Option('--protected-revisions <numbers>', 'revisions that stay; repeat it, or use commas').argParser(

@@ -8,6 +8,7 @@ import { loadForRights } from './load.js'
 import { Option } from './option.js'
 import { parseName } from './option-values.js'
 import {
+  addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
   configOption,
@@ -138,9 +139,9 @@ function rbacInstallCommand(io: Io): Command {
     `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
 wait for other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
   )
-  addPlaceOptions(addRevisionOptions(command))
+  addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
   // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
-  for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--dry-run'])
+  for (const flag of ['--kubeconfig <file>', '--context <name>', '--check-host-paths', '--allow-older', '--dry-run'])
     command.addOption(new Option(flag).hideHelp())
   return command
     .addOption(requireProvenOption().hideHelp())

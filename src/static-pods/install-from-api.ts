@@ -1,5 +1,5 @@
 /*
- * One revision from the API, as an operator's installer pod does it: settle, read everything, write, tell. The deadline
+ * One revision from the API, as an operator's installer pod does it: wait for the others, read everything, write, tell. The deadline
  * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
  */
 import { Deadline } from '../deadline.js'
@@ -14,12 +14,12 @@ import type { JsonMap } from './json.js'
 import { kubeletVersion } from './kubelet-version.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
 import { needsOwnUid } from './pod-uid.js'
-import { settle, settleTiming, type SettleTiming } from './settle.js'
+import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
 
 export interface ApiInstallRequest {
   readonly objects: RevisionObjects
   readonly nodeName: string
-  /** The installer's own pod: with it, it settles with others first. */
+  /** The installer's own pod: with it, it waits for the others first. */
   readonly podName: string | undefined
   readonly resourceDirectory: string
   readonly manifestDirectory: string
@@ -28,6 +28,7 @@ export interface ApiInstallRequest {
   readonly timeout: number
   readonly dryRun: boolean
   readonly requireProven: boolean
+  readonly allowOlder: boolean
   readonly checkHostPaths: boolean
 }
 
@@ -39,7 +40,7 @@ export interface ApiInstallMeans {
   readonly signal: AbortSignal
   /** The host's or pod's name, for events. */
   readonly instance: string
-  readonly timing?: { readonly settle?: SettleTiming; readonly cluster?: ClusterTiming }
+  readonly timing?: { readonly wait?: WaitTiming; readonly cluster?: ClusterTiming }
 }
 
 /** @throws StaticPodError, Superseded, InvalidInput, DurableWriteError */
@@ -57,8 +58,8 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
   try {
     if (request.podName !== undefined && !request.dryRun) {
       const { podName, nodeName } = request
-      const settling = { namespace, revision, nodeName, podName, timing: timing?.settle ?? settleTiming }
-      origin.ownPod = await settle(cluster, settling, log, signal)
+      const waiting = { namespace, revision, nodeName, podName, timing: timing?.wait ?? waitTiming }
+      origin.ownPod = await waitForInstallers(cluster, waiting, log, signal)
     }
     const result = await readAndWrite(cluster, request, means, signal, () => end - performance.now())
     await say({
@@ -96,6 +97,7 @@ async function readAndWrite(
     manifestLock: request.manifestLock,
     timeLeft: () => Math.max(0, timeLeft()),
     requireProven: request.requireProven,
+    allowOlder: request.allowOlder,
     checkHostPaths: request.checkHostPaths,
     // An installer's container sees no more of the host than it mounts.
     warnOfHostPaths: false,

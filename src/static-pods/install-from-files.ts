@@ -7,7 +7,7 @@ import { planFromFiles, type LocalFiles } from './plan-from-files.js'
 
 export interface FilesInstallRequest extends Pick<
   InstallSettings,
-  'disk' | 'log' | 'signal' | 'manifestDirectory' | 'manifestLock' | 'requireProven' | 'checkHostPaths'
+  'disk' | 'log' | 'signal' | 'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths'
 > {
   readonly files: LocalFiles
   /** Milliseconds for the whole run. */

@@ -8,12 +8,15 @@ import { dirname, join } from 'node:path'
 import type { Log } from '../log.js'
 import { listed, type Disk, type DirectoryChange, type DirectoryPublicationRequest } from '../durable/index.js'
 import { messageOf, StaticPodError, withState } from './failure.js'
-import type { InstallPlan } from './install-plan.js'
+import type { InstallPlan, PlannedManifest } from './install-plan.js'
+import { parseManifest, type Manifest } from './manifest.js'
 import { operationLockName } from './names.js'
 import { revisionsOfManifests } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
-import { manifestRequests, preflight } from './preflight.js'
+import { manifestRequests, preflight, refuseOlder } from './preflight.js'
+import { readSmallFile } from './read-file.js'
+import { isSamePod } from './same-pod.js'
 
 export interface InstallSettings {
   readonly disk: Disk
@@ -26,6 +29,8 @@ export interface InstallSettings {
   /** Milliseconds that are left to wait for locks. */
   readonly timeLeft: () => number
   readonly requireProven: boolean
+  /** An older revision may take the place of a newer one that is live. */
+  readonly allowOlder: boolean
   /** Refuse host paths that do not exist; otherwise they are warned of, if `warnOfHostPaths`. */
   readonly checkHostPaths: boolean
   readonly warnOfHostPaths: boolean
@@ -86,6 +91,8 @@ async function publishManifests(plan: InstallPlan, settings: InstallSettings): P
       ? undefined
       : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are what they were')
   try {
+    // Under the locks: another installer may have made a newer one live meanwhile.
+    await refuseOlder(plan, settings)
     return await disk.publishFiles(manifestRequests(plan, settings), signal)
   } finally {
     await held?.release()
@@ -119,28 +126,58 @@ async function removeOrphans({ directory, pod, revision }: InstallPlan, { disk, 
 
 /** What is to be done about the revision's directory, which may be there. */
 async function revisionStep(
-  { directory, revision, pod }: InstallPlan,
+  { directory, revision, pod, manifests }: InstallPlan,
   { disk, manifestDirectory, log }: InstallSettings,
   lookOnly = false,
 ): Promise<{ publish: DirectoryPublicationRequest[]; kept: InstallLine[] }> {
   if (directory === undefined || revision === undefined) return { publish: [], kept: [] }
-  const { exists, changes } = await disk.difference(directory)
+  const { exists, changes: found } = await disk.difference(directory)
   if (!exists) return { publish: [directory], kept: [] }
   const path = directory.target
+  const changes = await realChanges(found, path, manifests)
   const equal = changes.length === 0
   if (equal && (await disk.isSettled(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
-  const naming = (await revisionsOfManifests(manifestDirectory, pod, log)).get(revision)
+  const naming = (await revisionsOfManifests(manifestDirectory, pod, log)).naming(revision)
   // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
   if (naming === undefined) return { publish: [directory], kept: [] }
   if (!equal) {
     throw new StaticPodError(
-      `${path} is there and differs (${shown(changes)}), and ${naming} names it: a running pod may use it, so it is left ` +
-        `alone; install under a new revision`,
+      `${path} is there and differs (${shown(changes)}), and ${naming.path} ${naming.isCertain ? 'names it' : 'cannot be read as a pod, and may name it'}: ` +
+        `a running pod may use it, so it is left alone; install under a new revision`,
     )
   }
   // Another program may have written it, and not synced all of it.
   if (!lookOnly) await disk.syncTree(path)
   return { publish: [], kept: [{ path, outcome: 'kept' }] }
+}
+
+/**
+ * What of the differences counts. A revision that library-go wrote holds its staging directory, and its copies of the manifests are
+ * formatted by another program: the same pods are the same.
+ */
+async function realChanges(
+  changes: readonly DirectoryChange[],
+  directory: string,
+  manifests: readonly PlannedManifest[],
+): Promise<DirectoryChange[]> {
+  const real: DirectoryChange[] = []
+  for (const change of changes) {
+    const isStaging = change.path === 'staging' || change.path.startsWith('staging/')
+    if (isStaging && change.change === 'remove') continue
+    const planned = change.change === 'change' && manifests.find(({ name }) => name === change.path)
+    if (planned && (await holdsPod(join(directory, change.path), planned.manifest))) continue
+    real.push(change)
+  }
+  return real
+}
+
+async function holdsPod(path: string, manifest: Manifest): Promise<boolean> {
+  try {
+    const bytes = await readSmallFile(path)
+    return bytes !== undefined && isSamePod(await parseManifest(bytes, path), manifest)
+  } catch {
+    return false
+  }
 }
 
 function shown(changes: readonly DirectoryChange[]): string {

@@ -6,39 +6,52 @@ import { readlink, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../log.js'
 import { messageOf } from './failure.js'
-import { parseManifest } from './manifest.js'
+import { parseManifest, type Manifest } from './manifest.js'
 import { parseRevision, revisionsNamedIn } from './names.js'
 import { codeOf, listManifests, readSmallFile } from './read-file.js'
 
-/** Each revision that a manifest in the directory names, by path or by its label, and the manifest that names it. */
-export async function revisionsOfManifests(
-  manifestDirectory: string,
-  pod: string,
-  log: Log,
-): Promise<Map<number, string>> {
-  const found = new Map<number, string>()
+/** A manifest that names a revision, or one that cannot be read as a pod and may name it. */
+export interface NamingManifest {
+  readonly path: string
+  readonly isCertain: boolean
+}
+
+export interface NamedRevisions {
+  /** The manifest by which the revision may be in use; undefined where there is none. */
+  naming(revision: number): NamingManifest | undefined
+}
+
+/**
+ * The revisions that manifests in the directory name, by path or by the pod's own label. What cannot be read as a pod may be one that
+ * another program is about to write: it may name any revision.
+ * @throws Error where the directory, or a file in it, cannot be read
+ */
+export async function revisionsOfManifests(manifestDirectory: string, pod: string, log: Log): Promise<NamedRevisions> {
+  const found = new Map<number, NamingManifest>()
+  let unreadable: NamingManifest | undefined
   for (const path of await listManifests(manifestDirectory)) {
     const bytes = await readSmallFile(path, { follow: true })
     if (bytes === undefined) continue
     const own = path === join(manifestDirectory, `${pod}.yaml`)
-    for (const revision of await revisionsIn(bytes, path, pod, own, log)) {
-      if (!found.has(revision)) found.set(revision, path)
+    try {
+      const manifest = await parseManifest(bytes, path)
+      for (const revision of revisionsIn(bytes, manifest, pod, own)) {
+        if (!found.has(revision)) found.set(revision, { path, isCertain: true })
+      }
+    } catch (error) {
+      log.warn({ path, error: messageOf(error) }, `${path} cannot be read as a pod, and may name any revision`)
+      unreadable ??= { path, isCertain: false }
     }
   }
-  return found
+  return { naming: (revision) => found.get(revision) ?? unreadable }
 }
 
-async function revisionsIn(bytes: Uint8Array, path: string, pod: string, own: boolean, log: Log): Promise<Set<number>> {
+function revisionsIn(bytes: Uint8Array, manifest: Manifest, pod: string, own: boolean): Set<number> {
   const found = revisionsNamedIn(pod, Buffer.from(bytes).toString('latin1'))
-  try {
-    const manifest = await parseManifest(bytes, path)
-    // Text that YAML or JSON may write with escapes is looked at as it is meant, too.
-    for (const revision of revisionsNamedIn(pod, JSON.stringify(manifest.pod))) found.add(revision)
-    const label = own ? parseRevision(manifest.revision ?? '') : undefined
-    if (label !== undefined) found.add(label)
-  } catch (error) {
-    log.warn({ path, error: messageOf(error) }, 'a manifest is not one kubelet could run; it was searched as text')
-  }
+  // Text that YAML or JSON may write with escapes is looked at as it is meant, too.
+  for (const revision of revisionsNamedIn(pod, JSON.stringify(manifest.pod))) found.add(revision)
+  const label = own ? parseRevision(manifest.revision ?? '') : undefined
+  if (label !== undefined) found.add(label)
   return found
 }
 

@@ -9,6 +9,7 @@ import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from '
 import { revisionName } from './names.js'
 import { newUid } from './pod-uid.js'
 import { readSmallFile } from './read-file.js'
+import { isSamePod } from './same-pod.js'
 import { substitute, type Substitutions } from './substitute.js'
 
 /** What one revision is made of, by the names that the operator's flags give: without the revision's suffix. */
@@ -55,12 +56,12 @@ function needed(
   const of = (kind: ObjectKind, required: readonly string[], optional: readonly string[]): NeededObject[] =>
     [...new Set([...required, ...optional])]
       .sort()
-      // Required wins where a name is in both lists.
+      // A name in both lists may be absent, as in library-go.
       .map((name) => ({
         kind,
         name: nameOf(name),
         directoryName: name,
-        optional: !required.includes(name),
+        optional: optional.includes(name),
       }))
   return [
     ...of('Secret', lists.secrets, lists.optionalSecrets),
@@ -143,10 +144,8 @@ async function manifestsOf(
 /** Where the kubelet needs a uid, the one of an earlier try of this revision is kept: all else being equal, it is the same pod. */
 async function encoded(manifest: Manifest, ownUid: boolean, copy: string): Promise<Uint8Array> {
   if (!ownUid) return encodeManifest(manifest, undefined)
-  const earlier = await readSmallFile(copy).catch(() => undefined)
-  const uid = earlier && (await parseManifest(earlier, copy).catch(() => undefined))?.uid
-  if (uid !== undefined && Buffer.compare(encodeManifest(manifest, uid), earlier ?? Buffer.of()) === 0) {
-    return encodeManifest(manifest, uid)
-  }
-  return encodeManifest(manifest, newUid())
+  const bytes = await readSmallFile(copy).catch(() => undefined)
+  const earlier = bytes && (await parseManifest(bytes, copy).catch(() => undefined))
+  const isSame = earlier?.uid !== undefined && isSamePod(manifest, earlier)
+  return encodeManifest(manifest, isSame ? earlier.uid : newUid())
 }

@@ -11,6 +11,7 @@ import { hostPathFaults } from './host-paths.js'
 import type { InstallLine, InstallSettings } from './install.js'
 import type { InstallPlan } from './install-plan.js'
 import { parseManifest } from './manifest.js'
+import { parseRevision } from './names.js'
 import { codeOf, listManifests, readSmallFile } from './read-file.js'
 
 /**
@@ -25,6 +26,7 @@ export async function preflight(
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock)
+  await refuseOlder(plan, settings)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
     lines.push({ path: request.path, ...(await preview(request, settings, lookOnly)) })
@@ -83,6 +85,27 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
       `--resource-dir and --pod-manifest-dir are both ${resources}: kubelet reads the one, revisions go into another`,
     )
   }
+}
+
+/**
+ * Installers that do not wait for each other may come in any order: the label of the live manifest decides.
+ * @throws StaticPodError where a newer revision is live
+ */
+export async function refuseOlder(
+  { pod, revision }: InstallPlan,
+  { manifestDirectory, allowOlder }: InstallSettings,
+): Promise<void> {
+  if (revision === undefined || allowOlder) return
+  const path = join(manifestDirectory, `${pod}.yaml`)
+  const manifest = await readSmallFile(path)
+    .then((bytes) => bytes && parseManifest(bytes, path))
+    // What no kubelet could run holds nothing back.
+    .catch(() => undefined)
+  const live = parseRevision(manifest?.revision ?? '')
+  if (live === undefined || live <= revision) return
+  throw new StaticPodError(
+    `${path} is of revision ${live}, and revision ${revision} is older: it was not made live; --allow-older installs it all the same`,
+  )
 }
 
 async function checkLockFile(path: string | undefined): Promise<void> {

@@ -17,7 +17,7 @@ import {
   type Disk,
 } from '../durable/index.js'
 import { InvalidInput, messageOf, StaticPodError } from './failure.js'
-import { entriesOf, revisionsOfLinks, revisionsOfManifests } from './named-revisions.js'
+import { entriesOf, revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './named-revisions.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
 
@@ -89,8 +89,8 @@ async function verdicts(request: PruneRequest, log: Log): Promise<PruneLine[]> {
   return revisions.map((revision, index) => {
     const path = join(resourceDirectory, revisionName(pod, revision))
     const why =
-      naming('named by', manifests.get(revision)) ??
-      naming('named by', links.get(revision)) ??
+      byManifest(manifests.naming(revision)) ??
+      byLink(links.get(revision)) ??
       (protectedRevisions.includes(revision) ? 'protected' : undefined) ??
       (index < keep ? `among the newest ${keep}` : undefined) ??
       (maxEligible !== undefined && revision > maxEligible ? `newer than ${maxEligible}` : undefined)
@@ -98,8 +98,14 @@ async function verdicts(request: PruneRequest, log: Log): Promise<PruneLine[]> {
   })
 }
 
-function naming(how: string, what: string | undefined): string | undefined {
-  return what && `${how} ${what}`
+function byManifest(manifest: NamingManifest | undefined): string | undefined {
+  if (manifest === undefined) return undefined
+  const { path, isCertain } = manifest
+  return isCertain ? `named by ${path}` : `${path} cannot be read as a pod, and may name any revision`
+}
+
+function byLink(link: string | undefined): string | undefined {
+  return link && `named by ${link}`
 }
 
 async function removeAll(

@@ -9,7 +9,7 @@ import { decodeObject } from '../../src/objects/kubernetes/decode.js'
 import { Cluster as ApiCluster } from '../../src/static-pods/cluster.js'
 import { tell } from '../../src/static-pods/events.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
-import { settle, settleTiming } from '../../src/static-pods/settle.js'
+import { waitForInstallers, waitTiming } from '../../src/static-pods/wait-for-installers.js'
 import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { begin, ended, run, type Ended } from '../static-pods/command.js'
@@ -353,22 +353,22 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   const request = { namespace: site.namespace.name, revision: 6, nodeName, podName: own }
   const { signal } = new AbortController()
   const timing = { poll: 20, limit: 100, pause: 20 }
-  await t.rejects(settle(installers, { ...request, timing }, silent, signal), /no installer pod/)
+  await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /no installer pod/)
   await site.putPod(own, false)
   await site.putPod(`installer-5-${nodeName}`, false)
-  await t.rejects(settle(installers, { ...request, timing }, silent, signal), /have not ended in time: installer-5-/)
+  await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /have not ended in time: installer-5-/)
   let done = false
-  const waiting = settle(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
+  const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
   void waiting.then(() => (done = true))
   await new Promise((resolve) => setTimeout(resolve, 200))
   t.equal(done, false)
   await site.setEnded(`installer-5-${nodeName}`, true)
   t.match(await waiting, { metadata: { name: own } })
-  t.same(settleTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
+  t.same(waitTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
   const soon = AbortSignal.timeout(200)
   const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
-  await t.rejects(settle(installers, pausing, silent, soon), { name: 'TimeoutError' }, 'it ends while it pauses')
-  const late = settle(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
+  await t.rejects(waitForInstallers(installers, pausing, silent, soon), { name: 'TimeoutError' }, 'it ends while it pauses')
+  const late = waitForInstallers(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
   const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
   await new Promise((resolve) => setTimeout(resolve, 150))
   await site.putPod(`installer-7-${nodeName}`, false)

@@ -74,7 +74,7 @@ for (const fileSystem of fileSystems) {
       await install(plan, {
         ...{ disk: new InstallDisk(), log: silent, signal: new AbortController().signal },
         ...{ manifestDirectory: at('manifests'), manifestLock: at('manifest.lock'), timeLeft: () => 0 },
-        ...{ requireProven: true, checkHostPaths: false, warnOfHostPaths: false },
+        ...{ requireProven: true, allowOlder: false, checkHostPaths: false, warnOfHostPaths: false },
       })
     }
 

@@ -208,13 +208,53 @@ await t.test('a revision that is out of sight, but not off the disk, has failed'
   )
 })
 
-await t.test('a live manifest that is torn, or written with escapes, still protects', async (t) => {
+await t.test('a manifest that is written with escapes protects what it names', async (t) => {
   const node = new NodeDisk(t)
   for (const revision of [1, 2, 3]) node.makeRevision(revision)
-  node.makeManifest(`{"metadata": {"x": "${node.revision(2)}`)
+  node.makeManifest(podText({ labels: { revision: '2' } }))
   node.makeManifest(podText({ annotations: { at: 'PATH' } }).replace('PATH', '\\u002fweb-pod\\u002d3/x'), 'b.yaml')
   await prune(requestOf(node), new Disk(), silent, signal)
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
+})
+
+await t.test('what cannot be read as a pod may name any revision: nothing goes', async (t) => {
+  for (const [name, text] of [
+    ['web-pod.yaml', '{'],
+    ['web-pod.yaml', ''],
+    ['web-pod.yaml', `{"metadata": {"x": "/web-pod-2`],
+    ['web-pod.yaml', '{"kind":"ConfigMap","apiVersion":"v1"}'],
+    ['other.yaml', '{'],
+  ] as const) {
+    const node = new NodeDisk(t)
+    for (const revision of [1, 2, 3]) node.makeRevision(revision)
+    node.makeManifest(text, name)
+    const { code, stdout, stderr } = await run([
+      ...['prune', '--max-eligible-revision=3', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod'],
+    ])
+    t.equal(code, 0, stderr)
+    t.match(stdout, /kept .*web-pod-3 +.*cannot be read as a pod/, name)
+    t.match(stderr, new RegExp(`${name}.*cannot be read as a pod`))
+    t.same(visible(node.resources), ['web-pod-1', 'web-pod-2', 'web-pod-3'], `${name}: ${text}`)
+  }
+})
+
+await t.test('numbers that library-go refuses are refused, with the reason', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(1)
+  const place = ['prune', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod']
+  const cases: [string[], RegExp][] = [
+    [['--max-eligible-revision=7', '--protected-revisions='], /--protected-revisions.*empty/],
+    [['--max-eligible-revision=7', '--protected-revisions=1,,2'], /--protected-revisions.*empty/],
+    [['--max-eligible-revision=0'], /--max-eligible-revision.*1/],
+    [['--max-eligible-revision=006'], /leading zero/],
+    [['--max-eligible-revision=7', '--protected-revisions=5,006'], /leading zero/],
+  ]
+  for (const [flags, message] of cases) {
+    const { code, stderr } = await run([...place, ...flags])
+    t.equal(code, 2, flags.join(' '))
+    t.match(stderr, message)
+  }
+  t.ok(existsSync(node.revision(1)), 'nothing was removed')
 })
 
 await t.test('an installation under way is waited for', async (t) => {

@@ -155,7 +155,7 @@ await t.test('a revision of 30 Secrets and 10 ConfigMaps costs four barriers: tw
     {
       ...{ disk: both.disk, log: silent, signal: new AbortController().signal },
       ...{ manifestDirectory: node.manifests, manifestLock: undefined, timeLeft: () => 0 },
-      ...{ requireProven: false, checkHostPaths: false, warnOfHostPaths: false },
+      ...{ requireProven: false, allowOlder: false, checkHostPaths: false, warnOfHostPaths: false },
     },
   )
   t.equal(one.syncs.length, 2)

@@ -11,7 +11,7 @@ import type { InstallPlan } from '../../../src/static-pods/install-plan.js'
 
 type Settings = Pick<
   Install.InstallSettings,
-  'manifestDirectory' | 'manifestLock' | 'requireProven' | 'checkHostPaths' | 'warnOfHostPaths'
+  'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths' | 'warnOfHostPaths'
 >
 
 const load = async (module: string): Promise<unknown> =>

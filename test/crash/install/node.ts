@@ -88,6 +88,7 @@ export class CrashNode {
       manifestDirectory: this.manifests,
       manifestLock: this.#lock,
       requireProven: false,
+      allowOlder: false,
       checkHostPaths: false,
       warnOfHostPaths: false,
     }

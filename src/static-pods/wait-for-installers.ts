@@ -1,6 +1,6 @@
 /*
  * Operators make one installer pod for each revision and node, and may make the next before the last has ended. An installer
- * waits for the others on its node to end, and gives way to one of a newer revision.
+ * waits for those of other revisions on its node to end, and gives way to one of a newer revision.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
@@ -10,22 +10,22 @@ import { asList, asMap, asText, type JsonMap } from './json.js'
 import { parseRevision } from './names.js'
 
 /** Milliseconds; library-go's own numbers. */
-export interface SettleTiming {
+export interface WaitTiming {
   readonly poll: number
   readonly limit: number
   /** After all others have ended: time for a newer installer to appear. */
   readonly pause: number
 }
 
-export const settleTiming: SettleTiming = { poll: 10_000, limit: 60_000, pause: 30_000 }
+export const waitTiming: WaitTiming = { poll: 10_000, limit: 60_000, pause: 30_000 }
 
-export interface SettleRequest {
+export interface WaitRequest {
   readonly namespace: string
   readonly revision: number
   readonly nodeName: string
   /** This installer's own pod. */
   readonly podName: string
-  readonly timing: SettleTiming
+  readonly timing: WaitTiming
 }
 
 interface InstallerPod {
@@ -40,9 +40,9 @@ interface InstallerPod {
  * @throws Superseded when there is a newer one
  * @throws StaticPodError when others do not end within the limit, or no installer pod is found at all
  */
-export async function settle(
+export async function waitForInstallers(
   cluster: Cluster,
-  request: SettleRequest,
+  request: WaitRequest,
   log: Log,
   signal: AbortSignal,
 ): Promise<JsonMap | undefined> {
@@ -51,7 +51,8 @@ export async function settle(
   for (;;) {
     const pods = await installers(cluster, request, signal)
     refuseNewer(pods, request)
-    const others = pods.filter(({ name, running }) => running && name !== podName)
+    // A retry of the same revision does the same: the locks keep the two apart.
+    const others = pods.filter((pod) => pod.running && pod.name !== podName && pod.revision !== request.revision)
     if (others.length === 0) break
     if (performance.now() >= deadline) {
       const names = others.map(({ name }) => name).join(', ')
@@ -68,7 +69,7 @@ export async function settle(
 
 async function installers(
   cluster: Cluster,
-  { namespace, nodeName }: SettleRequest,
+  { namespace, nodeName }: WaitRequest,
   signal: AbortSignal,
 ): Promise<InstallerPod[]> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`
@@ -100,7 +101,7 @@ function installerOf(object: JsonMap, nodeName: string): InstallerPod[] {
   return [{ name, revision, running: !ended, object }]
 }
 
-function refuseNewer(pods: readonly InstallerPod[], { revision }: SettleRequest): void {
+function refuseNewer(pods: readonly InstallerPod[], { revision }: WaitRequest): void {
   const newer = pods.find((pod) => pod.revision > revision)
   if (newer === undefined) return
   throw new Superseded(

@@ -1,0 +1,38 @@
+import type { Command } from 'commander'
+import t from 'tap'
+import { installCommand } from '../../src/cli/install.js'
+import { monitorCommand } from '../../src/cli/monitor.js'
+import { pruneCommand } from '../../src/cli/prune.js'
+import { rbacCommand } from '../../src/cli/rbac.js'
+import { testIo } from '../cli/in-process.js'
+
+const { io } = testIo()
+
+/** Every flag that klog registers, and library-go's commands take. */
+const klogFlags = [
+  ...['--add-dir-header', '--alsologtostderr=false', '--log-backtrace-at=:0', '--log-dir=/x', '--log-file=/y'],
+  ...['--log-file-max-size=1800', '--logtostderr=true', '--one-output', '--skip-headers', '--skip-log-headers=0'],
+  ...['--stderrthreshold=2', '-v=2', '--vmodule=a=1,b=2'],
+]
+
+function parse(command: Command, args: readonly string[]): Command {
+  command.exitOverride().configureOutput({ writeErr: () => undefined })
+  const { operands, unknown } = command.parseOptions([...args])
+  if (operands.length + unknown.length > 0) throw new Error(`not read: ${[...operands, ...unknown].join(' ')}`)
+  return command
+}
+
+await t.test("klog's flags are taken, and not explained", (t) => {
+  const rbacInstall = rbacCommand(io).commands.find((command) => command.name() === 'install')
+  for (const made of [installCommand(io), monitorCommand(io), pruneCommand(io), rbacInstall]) {
+    if (made === undefined) throw new Error('rbac has no command install')
+    const command = parse(made, klogFlags)
+    t.notMatch(command.helpInformation(), /vmodule|logtostderr|skip-headers/)
+  }
+  t.end()
+})
+
+await t.test("a manifest's name is not taken for a flag's value", (t) => {
+  t.throws(() => parse(installCommand(io), ['--logtostderr', 'web.yaml']), /true or false, with "="/)
+  t.end()
+})
