@@ -356,7 +356,10 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /no installer pod/)
   await site.putPod(own, false)
   await site.putPod(`installer-5-${nodeName}`, false)
-  await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /have not ended in time: installer-5-/)
+  await t.rejects(
+    waitForInstallers(installers, { ...request, timing }, silent, signal),
+    /have not ended in time: installer-5-/,
+  )
   let done = false
   const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
   void waiting.then(() => (done = true))
@@ -367,7 +370,11 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   t.same(waitTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
   const soon = AbortSignal.timeout(200)
   const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
-  await t.rejects(waitForInstallers(installers, pausing, silent, soon), { name: 'TimeoutError' }, 'it ends while it pauses')
+  await t.rejects(
+    waitForInstallers(installers, pausing, silent, soon),
+    { name: 'TimeoutError' },
+    'it ends while it pauses',
+  )
   const late = waitForInstallers(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
   const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
   await new Promise((resolve) => setTimeout(resolve, 150))

@@ -1,6 +1,7 @@
 /** Without POD_NAME installers do not wait for each other: what is live decides, under the lock. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { json } from '../objects/kubernetes/api-server.js'
 import { InstallerApi } from './installer-api.js'
 
 t.setTimeout(480_000)
@@ -36,10 +37,7 @@ await t.test('of two at once, the newer one stays', async (t) => {
     api.override = ({ path }, reply) => {
       const object = api.objects.get(path)
       if (object === undefined || !path.endsWith('/secrets/client-6')) return undefined
-      void newer.then(() => {
-        reply.writeHead(200, { 'content-type': 'application/json' })
-        ;(reply as import('node:http').ServerResponse).end(JSON.stringify(object))
-      })
+      void newer.then(() => json(reply, 200, object))
       return true
     }
     const older = api.install(6)
