@@ -18,13 +18,13 @@ import type { Outcome } from './outcome.js'
 import { PendingRemovals } from './pending-removals.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
-import { noEvents, openEvents, type AgentEvents } from './report-events.js'
+import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
 import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly openSource: OpenSource
@@ -168,7 +168,7 @@ export class Agent {
     this.#events.configurationInvalid(message)
   }
 
-  /** Finishes or aborts what is in flight, at a point where every target is whole. */
+  /** Finishes or aborts what is in flight, at a point where every target is intact. */
   async stop(): Promise<void> {
     clearInterval(this.#driftTimer)
     this.#freshness.close()

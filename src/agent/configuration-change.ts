@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 
 /** What a configuration that was read again asks to be done. */
-export interface ConfigurationChange {
+interface ConfigurationChange {
   readonly added: readonly DirectoryConfiguration[]
   readonly changed: readonly DirectoryConfiguration[]
   /** Paths that are not the agent's any more; they stay on the disk as they are. */

@@ -14,7 +14,7 @@ import { directoryStatus, readStatusFile, statusFileIn, StatusWriter, type Statu
 /** Milliseconds to wait for another agent that writes its status in this instant. */
 const statusLockTimeout = 2_000
 
-export interface DaemonOptions {
+interface DaemonOptions {
   readonly configuration: AgentConfiguration
   /** Reads the configuration again. Rejects with what is wrong with it. */
   readonly load: () => Promise<AgentConfiguration>

@@ -9,7 +9,7 @@ import type { Metrics } from './report-metrics.js'
 /** More differences than a line can show are only counted. */
 const shown = 5
 
-export interface DriftReports {
+interface DriftReports {
   readonly log: Log
   readonly metrics: Metrics
 }

@@ -32,7 +32,7 @@ export interface Condition {
 export type ConditionState = Pick<Condition, 'status' | 'reason' | 'message'>
 
 /** The condition in a new state: its transition time changes with its status only, as everywhere in Kubernetes. */
-export function transition(
+function transition(
   type: Condition['type'],
   previous: Condition | undefined,
   { status, reason, message }: ConditionState,
@@ -44,7 +44,7 @@ export function transition(
 }
 
 /** What an earlier run has left in its status. */
-export interface EarlierStatus {
+interface EarlierStatus {
   readonly conditions: readonly Condition[]
   readonly confirmedAt: string | null
 }

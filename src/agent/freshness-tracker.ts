@@ -3,7 +3,7 @@ import type { DirectoryState, DirectoryStates } from './directory-state.js'
 import { freshness, Heartbeats, lossGrace, now } from './freshness.js'
 import type { Metrics } from './report-metrics.js'
 
-export interface FreshnessTrackerOptions {
+interface FreshnessTrackerOptions {
   readonly states: DirectoryStates
   readonly metrics: Metrics
   /** undefined until the first one is open. */

@@ -12,7 +12,7 @@ const longestSilence = 15 * 60_000
 /** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. */
 export const lossGrace = 3_000
 
-export interface Freshness {
+interface Freshness {
   readonly condition: ConditionState
   /** When all of what is published was last confirmed as the newest; undefined: not since the start. */
   readonly confirmedAt: Date | undefined

@@ -3,11 +3,11 @@ import { completeHook } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
-import type { AgentEvents } from './report-events.js'
+import type { AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
 import type { Batch, QueueResult } from './workqueue.js'
 
-export interface HookRunnerOptions {
+interface HookRunnerOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly events: Pick<AgentEvents, 'hookFailed'>

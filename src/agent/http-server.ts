@@ -127,7 +127,7 @@ async function pageAt(path: string, health: Health): Promise<Page> {
 }
 
 /** What readiness needs to know of a directory. */
-export interface ReadinessFacts {
+interface ReadinessFacts {
   readonly path: string
   /** It holds at least one object that is not optional. */
   readonly required: boolean

@@ -11,7 +11,7 @@ import { runPendingHooks } from './hook-runner.js'
 import type { Outcome } from './outcome.js'
 import { failedOutcome } from './publish.js'
 import { reconcile } from './reconcile.js'
-import { noEvents } from './report-events.js'
+import { noEvents } from './agent-events.js'
 import { noMetrics } from './report-metrics.js'
 
 export interface OnePassOptions {
@@ -28,7 +28,7 @@ export interface OnePassOptions {
 }
 
 /** What became of one directory. `outcome` is undefined only where the pass never came to it. */
-export interface Passed {
+interface Passed {
   readonly state: DirectoryState
   readonly outcome: Outcome | undefined
 }
@@ -72,7 +72,7 @@ export async function onePass(
 }
 
 /** What a pass would do to one directory. */
-export interface Planned {
+interface Planned {
   readonly state: DirectoryState
   readonly plan:
     | {

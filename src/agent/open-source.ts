@@ -8,15 +8,15 @@ import type { SourceListener } from '../objects/types.js'
 /** kubectl's own, for objects in files that name no namespace. */
 const defaultNamespace = 'default'
 
-export interface OpenSourceOptions {
+interface OpenSourceOptions {
   readonly log: Log
   /** holdfast's own, for the API server's audit log. */
   readonly version: string
 }
 
 /**
- * Opens the configured source; only the code of that one is loaded. A kubeconfig that is not there yet is no fault: the source
- * tells of it as what it cannot reach, and goes on trying.
+ * Opens the configured source; only the code of that one is loaded. A kubeconfig that does not exist yet is no error: the source
+ * reports it as what it cannot reach, and goes on trying.
  */
 export async function openSource(
   configuration: SourceConfiguration,

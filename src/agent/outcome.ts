@@ -63,7 +63,7 @@ export interface Context {
 export const publishResults = ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused'] as const
 export type PublishResult = (typeof publishResults)[number]
 
-export interface LogLine {
+interface LogLine {
   readonly level: keyof Log
   readonly reason?: Reason
   readonly message: string

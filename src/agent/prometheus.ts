@@ -37,7 +37,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'When the content on the disk was published; 0: never.',
     ['directory'],
   )
-  const ready = gauge('holdfast_directory_ready', '1: whole on the disk by its record.', ['directory'])
+  const ready = gauge('holdfast_directory_ready', '1: intact on the disk by its record.', ['directory'])
   const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
   ])
@@ -46,7 +46,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'One batch: staging, both barriers and the exchanges between them.',
     [],
   )
-  const restarts = counter('holdfast_watch_restarts_total', 'Watches begun again, by reason.', ['reason'])
+  const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
   const confirmed = gauge(
     'holdfast_last_confirmed_timestamp_seconds',
     'When the source last confirmed that what is published is current; 0: never.',

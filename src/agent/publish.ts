@@ -8,7 +8,7 @@ import { describeReference, type ObjectReference, type Source } from '../objects
 import { renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
 
-export interface PublishOptions {
+interface PublishOptions {
   readonly source: Pick<Source, 'latest'>
   readonly requireProven: boolean
   /** Milliseconds to wait for another holder of a target's lock. */

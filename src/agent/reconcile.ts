@@ -3,12 +3,13 @@ import { dateFindings } from '../directories/validate.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { describeReference, type Source } from '../objects/types.js'
-import { compareWithRecord, detectDrift } from './detect-drift.js'
-import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { applyOutcome } from './apply-outcome.js'
+import { detectDrift } from './detect-drift.js'
+import type { DirectoryState } from './directory-state.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { publish } from './publish.js'
-import { recordHeldBack, recordVersions } from './record-versions.js'
-import type { AgentEvents } from './report-events.js'
+import { recordHeldBack } from './record-versions.js'
+import type { AgentEvents } from './agent-events.js'
 import { reportLog, warnUnproven } from './report-log.js'
 import { reportMetrics, type Metrics } from './report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
@@ -16,7 +17,7 @@ import type { Batch, Due, QueueResult } from './workqueue.js'
 /** Why a pass is due, where no object is the cause. */
 export const causes = { start: 'start', driftCheck: 'drift check', configuration: 'configuration' } as const
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly events: Pick<AgentEvents, 'pass'>
@@ -76,7 +77,7 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
   return due
 }
 
-/** A certificate has ended since the last attempt, or the clock was set. */
+/** A certificate has ended since the last pass, or the clock was set. */
 function hasExpiryChanged({ certificates, published }: DirectoryState): boolean {
   const expired = dateFindings(certificates, new Date()).length > 0
   return expired !== (published?.reason === 'CertificateExpired')
@@ -127,56 +128,4 @@ function setFloor(state: DirectoryState, source: Pick<Source, 'published'>): voi
     const reference = references.get(`${kind} ${namespace}/${name}`)
     if (reference) source.published(reference, { uid, resourceVersion })
   }
-}
-
-type ObjectChanges = Pick<Context, 'removedObjects' | 'changedObjects'>
-
-/**
- * Brings the state up to an outcome, and answers which objects it changed. Rejects only where the record of an unchanged directory
- * cannot be read.
- */
-export async function applyOutcome(state: DirectoryState, outcome: Outcome, log: Log): Promise<ObjectChanges> {
-  if (outcome.kind === 'failed' && outcome.published) state.intact = false
-  if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
-  const { change, digest, objects, certificates } = outcome
-  const changes =
-    change === 'unchanged'
-      ? { removedObjects: [], changedObjects: [] }
-      : { removedObjects: removedObjects(state, objects), changedObjects: changedObjects(state, objects) }
-  if (change !== 'unchanged') {
-    state.publishedAt = new Date()
-    state.pendingHooks = outcome.hooks
-    state.generation += 1
-  } else if (state.digest !== digest) {
-    // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
-    await compareWithRecord(state)
-  }
-  state.compared = true
-  state.intact = true
-  state.drift = undefined
-  state.digest = digest
-  state.objects = objects.map(withoutPaths)
-  if (change === 'unchanged') await recordVersions(state, objects, log)
-  else state.recordedObjects = state.objects
-  state.certificates = certificates
-  return changes
-}
-
-function removedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const published = new Set(objects.map(nameOf))
-  const configured = new Set(referencesOf(state.configuration).map(describeReference))
-  // What the operator took out of the configuration was not removed by anything that anybody needs to know of.
-  return state.objects.filter((object) => !published.has(nameOf(object)) && configured.has(nameOf(object)))
-}
-
-function changedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const before = new Map(state.objects.map((object) => [nameOf(object), object]))
-  return objects.map(withoutPaths).filter((object) => {
-    const known = before.get(nameOf(object))
-    return known?.uid !== object.uid || known.resourceVersion !== object.resourceVersion
-  })
-}
-
-function nameOf({ kind, namespace, name }: PublishedObject): string {
-  return `${kind} ${namespace}/${name}`
 }

@@ -1,109 +1,15 @@
 /*
- * Which events tell of what. What is about one object is told on the object, in its namespace; what is about this node's disk,
+ * Which events report what. What is about one object is reported on the object, in its namespace; what is about this node's disk,
  * and all that keeps a directory from being published, on the Node. `kubectl describe node` shows how the node stands, and the
  * events of an object show which nodes have it.
  */
-import { hostname } from 'node:os'
-import type { Log } from '../log.js'
 import type { EventDraft, EventSubject } from '../objects/kubernetes/event-body.js'
-import type { EventRecorder } from '../objects/kubernetes/event-recorder.js'
-import type { ObjectReference, Observation, Source } from '../objects/types.js'
+import type { ObjectReference } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 import type { EventNote, Meaning } from './outcome.js'
 
-/** Milliseconds at the end for what has not been sent yet. */
-const closeTimeout = 2_000
-
-/** Reports to the cluster. Calls return at once, and never throw. */
-export interface AgentEvents {
-  pass(meaning: Pick<Meaning, 'events'>): void
-  /** A fresh read has confirmed an older version as current. */
-  rewound(reference: ObjectReference, observation: Observation, message: string): void
-  hookFailed(message: string): void
-  configurationInvalid(message: string): void
-  /** The configuration was read again: what was denied before may be allowed now. */
-  reloaded(): void
-  /** Sends what waits, for two seconds at most. */
-  close(): Promise<void>
-}
-
-/** For sources without a cluster, and for commands that end at once. */
-export const noEvents: AgentEvents = {
-  pass() {},
-  rewound() {},
-  hookFailed() {},
-  configurationInvalid() {},
-  reloaded() {},
-  close: () => Promise.resolve(),
-}
-
-export interface EventsOptions {
-  readonly log: Log
-  /** This node's name in the cluster; the empty string where nobody says. */
-  readonly node: string
-}
-
-/** Events to the API server that the source asks, if it asks one; their code is loaded only then. */
-export async function openEvents(source: Source, { log, node }: EventsOptions): Promise<AgentEvents> {
-  if (source.api === undefined) return noEvents
-  // eslint-disable-next-line no-restricted-syntax -- the start comes here
-  const { EventRecorder } = await import('../objects/kubernetes/event-recorder.js')
-  const instance = node === '' ? hostname() : node
-  const reporter: Reporter = {
-    node,
-    place: node === '' ? `host ${instance}` : `node ${node}`,
-    uid: (reference) => uidOf(source.latest(reference)),
-  }
-  return new ClusterEvents(new EventRecorder(source.api, { log, instance }), reporter, log)
-}
-
-class ClusterEvents implements AgentEvents {
-  constructor(
-    private readonly recorder: EventRecorder,
-    private readonly reporter: Reporter,
-    private readonly log: Log,
-  ) {}
-
-  pass(meaning: Pick<Meaning, 'events'>): void {
-    this.#record(() => draftsOf(meaning, this.reporter))
-  }
-
-  rewound(reference: ObjectReference, observation: Observation, message: string): void {
-    this.#record(() => [onObject(reference, uidOf(observation), 'HistoryRewound', message)])
-  }
-
-  hookFailed(message: string): void {
-    this.#record(() => onNode('HookFailed', message, this.reporter))
-  }
-
-  configurationInvalid(message: string): void {
-    this.#record(() => onNode('ConfigurationInvalid', message, this.reporter))
-  }
-
-  reloaded(): void {
-    this.recorder.retryDenied()
-  }
-
-  close(): Promise<void> {
-    return this.recorder.close(closeTimeout)
-  }
-
-  /** Events are no reason to fail: an error here is logged, and nothing else comes of it. */
-  #record(drafts: () => readonly EventDraft[]): void {
-    try {
-      for (const draft of drafts()) this.recorder.record(draft)
-    } catch (error) {
-      this.log.error({}, `an internal error of holdfast, in its events: ${String(error)}`)
-    }
-  }
-}
-
-function uidOf(observation: Observation | undefined): string | undefined {
-  return observation?.state === 'present' ? observation.object.uid : undefined
-}
-
 export interface Reporter {
-  /** The Node's name; the empty string where nobody says: then nothing is told on it. */
+  /** The Node's name; the empty string where nobody says: then nothing is reported on it. */
   readonly node: string
   /** For people: `node n1`, `host h1`. */
   readonly place: string
@@ -133,14 +39,14 @@ function draftsOfNote(note: EventNote, reporter: Reporter): EventDraft[] {
 }
 
 /** An event on this Node; none where its name is not known. */
-function onNode(reason: Reason, note: string, { node }: Reporter): EventDraft[] {
+export function onNode(reason: Reason, note: string, { node }: Reporter): EventDraft[] {
   if (node === '' || never.has(reason)) return []
   // As kubelet names its own Node in events (pkg/kubelet/kubelet.go, nodeRef): `kubectl describe node` looks for this uid, too.
   return [draft({ kind: 'Node', namespace: '', name: node, uid: node }, reason, note)]
 }
 
 /** An event on an object. `uid`: undefined where there is no such object, or none that could be read. */
-function onObject(
+export function onObject(
   { kind, namespace, name }: ObjectReference,
   uid: string | undefined,
   reason: Reason,

@@ -4,7 +4,7 @@ import type { DirectoryState } from './directory-state.js'
 import type { Context, Meaning, PublishResult } from './outcome.js'
 
 export const hookResults = ['success', 'failure'] as const
-export type HookResult = (typeof hookResults)[number]
+type HookResult = (typeof hookResults)[number]
 
 /** What the agent counts. Every label set that is known beforehand starts at 0. */
 export interface Metrics {

@@ -115,7 +115,7 @@ const writeDelay = 150
 /** Milliseconds: what changes nothing but dates is written this seldom, since each write costs the disk a flush. */
 const heartbeat = 5 * 60_000
 
-export interface StatusWriterOptions {
+interface StatusWriterOptions {
   /** Writes the status as it is now, durably. */
   write(): Promise<void>
   /** Called with a write's error; the next change, or the heartbeat, tries again. */

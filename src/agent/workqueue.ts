@@ -1,6 +1,8 @@
+import { retryDelay } from './backoff.js'
+
 /**
  * A keyed queue. A caller may rely on this: a key is never run twice at once; what is added for a key while it runs is merged into
- * one further run; what fails is tried again after a delay of its own; what waits runs again only when something is added for it.
+ * one further run; what fails runs again after a delay of its own; what waits runs again only when something is added for it.
  */
 
 /** What a run made of a key: finished; failed, try again later; or hopeless until something changes. */
@@ -156,20 +158,4 @@ export class Workqueue {
     const delay = (this.#options.delay ?? retryDelay)(entry.failures)
     entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
   }
-}
-
-/** The first delay after a failure, in milliseconds; each further one doubles it. */
-const firstDelay = 500
-
-/** No delay is longer, in milliseconds: what was mended by hand is picked up within two minutes. */
-export const longestDelay = 120_000
-
-/**
- * Milliseconds to wait after `failures` failures in a row (at least 1): 0.5 s, 1 s, 2 s … 2 min, each within a fifth of that, so
- * that the nodes of a cluster do not come back in step. `random` is in [0, 1).
- */
-export function retryDelay(failures: number, random: () => number = Math.random): number {
-  // 2^30 is far beyond the longest delay: the exponent is bounded so that it can never overflow.
-  const nominal = Math.min(firstDelay * 2 ** Math.min(failures - 1, 30), longestDelay)
-  return Math.min(Math.round(nominal * (0.8 + 0.4 * random())), longestDelay)
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { applyOutcome } from '../../src/agent/reconcile.js'
+import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import type { Outcome } from '../../src/agent/outcome.js'

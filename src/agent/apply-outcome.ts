@@ -1,0 +1,59 @@
+import { referencesOf } from '../config/references.js'
+import type { Log } from '../log.js'
+import { describeReference } from '../objects/types.js'
+import { compareWithRecord } from './detect-drift.js'
+import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import type { Context, Outcome } from './outcome.js'
+import { recordVersions } from './record-versions.js'
+
+type ObjectChanges = Pick<Context, 'removedObjects' | 'changedObjects'>
+
+/**
+ * Brings the state up to an outcome, and answers which objects it changed. Rejects only where the record of an unchanged directory
+ * cannot be read.
+ */
+export async function applyOutcome(state: DirectoryState, outcome: Outcome, log: Log): Promise<ObjectChanges> {
+  if (outcome.kind === 'failed' && outcome.published) state.intact = false
+  if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
+  const { change, digest, objects, certificates } = outcome
+  const changes =
+    change === 'unchanged'
+      ? { removedObjects: [], changedObjects: [] }
+      : { removedObjects: removedObjects(state, objects), changedObjects: changedObjects(state, objects) }
+  if (change !== 'unchanged') {
+    state.publishedAt = new Date()
+    state.pendingHooks = outcome.hooks
+    state.generation += 1
+  } else if (state.digest !== digest) {
+    // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
+    await compareWithRecord(state)
+  }
+  state.compared = true
+  state.intact = true
+  state.drift = undefined
+  state.digest = digest
+  state.objects = objects.map(withoutPaths)
+  if (change === 'unchanged') await recordVersions(state, objects, log)
+  else state.recordedObjects = state.objects
+  state.certificates = certificates
+  return changes
+}
+
+function removedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
+  const published = new Set(objects.map(nameOf))
+  const configured = new Set(referencesOf(state.configuration).map(describeReference))
+  // What the operator took out of the configuration was not removed by anything that anybody needs to know of.
+  return state.objects.filter((object) => !published.has(nameOf(object)) && configured.has(nameOf(object)))
+}
+
+function changedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
+  const before = new Map(state.objects.map((object) => [nameOf(object), object]))
+  return objects.map(withoutPaths).filter((object) => {
+    const known = before.get(nameOf(object))
+    return known?.uid !== object.uid || known.resourceVersion !== object.resourceVersion
+  })
+}
+
+function nameOf({ kind, namespace, name }: PublishedObject): string {
+  return `${kind} ${namespace}/${name}`
+}
