@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { json, startServer, type ApiServer, type Reply, type Seen } from '../objects/kubernetes/api-server.js'
-import { kubeconfig } from '../objects/kubernetes/kubeconfig-text.js'
+import { authority, serving } from '../objects/kubernetes/connected.js'
+import { base64, kubeconfig } from '../objects/kubernetes/kubeconfig-text.js'
 import { run, type Ended } from './command.js'
 import { NodeDisk, podText } from './pods.js'
 
@@ -14,7 +15,7 @@ type Override = (seen: Seen, reply: Reply) => true | undefined
 export class InstallerApi extends NodeDisk {
   /** Objects by path. */
   readonly objects = new Map<string, object>()
-  readonly events: { reason: string; note: string; regarding: object }[] = []
+  readonly events: { type: string; reason: string; note: string; regarding: object }[] = []
   override: Override = () => undefined
   readonly kubeconfig: string
 
@@ -24,11 +25,12 @@ export class InstallerApi extends NodeDisk {
   ) {
     super(t)
     this.kubeconfig = join(this.root, 'kubeconfig')
-    writeFileSync(this.kubeconfig, kubeconfig({ server: server.url }, {}, 'demo'))
+    const cluster = { server: server.url, 'certificate-authority-data': base64(authority.certificate) }
+    writeFileSync(this.kubeconfig, kubeconfig(cluster, {}, 'demo'))
   }
 
   static async start(t: Test): Promise<InstallerApi> {
-    const server = await startServer({ protocol: 'http', handler: (seen, reply) => api.#answer(seen, reply) })
+    const server = await startServer({ serving, handler: (seen, reply) => api.#answer(seen, reply) })
     t.teardown(() => server.close())
     const api = new InstallerApi(t, server)
     return api
@@ -40,8 +42,27 @@ export class InstallerApi extends NodeDisk {
     this.putSecret(`client-${revision}`, { 'tls.key': `key of ${revision}` })
   }
 
-  putConfigMap(name: string, data: object): void {
-    this.#put('configmaps', name, { data })
+  putConfigMap(name: string, data: object, binaryData: Readonly<Record<string, string>> = {}): void {
+    this.#put('configmaps', name, { data, binaryData })
+  }
+
+  putNode(name: string, kubeletVersion: string): void {
+    this.objects.set(`/api/v1/nodes/${name}`, { metadata: { name }, status: { nodeInfo: { kubeletVersion } } })
+  }
+
+  /** Installer pods of the node `n1`, and whether they have ended. */
+  putInstallers(pods: Readonly<Record<string, 'running' | 'ended'>>): void {
+    const items = Object.entries(pods).map(([name, phase]) => ({
+      metadata: { name, uid: `uid-${name}`, labels: { app: 'installer' } },
+      spec: { nodeName: 'n1' },
+      status: { containerStatuses: [{ state: phase === 'ended' ? { terminated: { exitCode: 0 } } : { running: {} } }] },
+    }))
+    this.objects.set('/api/v1/namespaces/demo/pods', { kind: 'PodList', metadata: { resourceVersion: '7' }, items })
+  }
+
+  /** Requests whose path ends so. */
+  asked(end: string): number {
+    return this.server.requests.filter(({ path }) => path.split('?', 1)[0]?.endsWith(end)).length
   }
 
   putSecret(name: string, data: Readonly<Record<string, string>>): void {
