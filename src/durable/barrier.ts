@@ -1,5 +1,6 @@
 import { toError } from '../errors.js'
-import type { Descriptor, FileSystem, Outcomes } from './file-system.js'
+import type { Descriptor, FileSystem, Outcomes, Attributes } from './file-system.js'
+import type { TargetNames } from './names.js'
 import type { Scope } from './scope.js'
 
 /** A descriptor that a barrier must make durable, and whose content it is. */
@@ -92,4 +93,47 @@ export class StagedFiles<Owner> {
     }
     for (const { scope, descriptor } of files) await scope.close(descriptor)
   }
+}
+
+/** A directory that several publications of a batch may have to sync: once is enough for each key. */
+export interface SharedDirectory {
+  readonly descriptor: Descriptor
+  /** Device and inode. */
+  readonly key: string
+}
+
+export function shared(descriptor: Descriptor, { device, inode }: Attributes): SharedDirectory {
+  return { descriptor, key: `${device}:${inode}` }
+}
+
+export async function sharedDirectory(fs: FileSystem, descriptor: Descriptor): Promise<SharedDirectory> {
+  return shared(descriptor, await fs.attributes(descriptor))
+}
+
+/** What a barrier has to sync for all of these: each directory once, for all who need it. */
+export function merged<Owner>(
+  owners: readonly Owner[],
+  directoriesOf: (owner: Owner) => readonly SharedDirectory[],
+): Pending<Owner>[] {
+  const byKey = new Map<string, { descriptor: Descriptor; type: 'directory'; owners: Owner[] }>()
+  for (const owner of owners) {
+    for (const { descriptor, key } of directoriesOf(owner)) {
+      const known = byKey.get(key)
+      if (known) known.owners.push(owner)
+      else byKey.set(key, { descriptor, type: 'directory', owners: [owner] })
+    }
+  }
+  return [...byKey.values()]
+}
+
+/**
+ * Fails where the file system has given up: after a flush that failed in another process's fsync, ours answers 0 for what
+ * is lost, and only the next mutation tells (EROFS, EIO). It must be one of a directory: ext4 reports the journal's error for
+ * an entry that is made or removed, and swallows it for times and modes (ext4_dirty_inode in fs/ext4/inode.c). What a kill
+ * leaves of it has a staging name, and goes with the next recovery.
+ */
+export async function probeJournal(fs: FileSystem, directory: Descriptor, names: TargetNames): Promise<void> {
+  const name = names.staging(fs.random())
+  await fs.close(await fs.createFile(directory, name))
+  await fs.removeFile(directory, name)
 }

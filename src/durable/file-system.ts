@@ -1,5 +1,5 @@
 /*
- * The seam: every call that the algorithm makes, and nothing else. node-file-system.ts is the real one; the crash
+ * The FileSystem interface: every call that the algorithm makes, and nothing else. posix/file-system.ts is the real one; the crash
  * explorer's model disk is another. All failures are thrown as FileSystemError-like objects with `code`, `syscall` and a
  * `path` that a person can read.
  */

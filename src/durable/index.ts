@@ -1,38 +1,38 @@
+import { isSystemError } from '../errors.js'
+import { wrapError } from './errors.js'
+import type { FileSystem } from './file-system.js'
+import { readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
+import { NodeFileSystem } from './posix/file-system.js'
+import { completeHook as complete, recordObjects as record } from './record-files.js'
+import type { Publication, RecordedObject } from './types.js'
+
 /*
  * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
  * when a call returns, the new content is on stable storage; after a crash at any instant the target is all old or all
  * new. A DurableWriteError with `published: false` means that the target is what it was, with `published: true` that the
  * new content is visible and its durability unknown. Malformed requests throw TypeError or RangeError and touch nothing.
  */
-import { isSystemError } from '../errors.js'
-import { completeHook as complete, recordObjects as record } from './append-to-record.js'
-import { wrapError } from './errors.js'
-import type { FileSystem } from './file-system.js'
-import { readPublication as look } from './inspect.js'
-import { NodeFileSystem } from './node-file-system.js'
-import { readPublishedFiles as publishedFiles } from './published-files.js'
-import type { Publication, RecordedObject } from './types.js'
 
 export { DurableWriteError, extendError, listed, wrapError } from './errors.js'
 /* For those who look at a target, or work beside it, as the core does. */
 export type * from './file-system.js'
-export { NodeFileSystem } from './node-file-system.js'
+export { NodeFileSystem } from './posix/file-system.js'
 export { dataLink } from './generation.js'
 export { lock } from './lock.js'
 export { namesFor, type TargetNames } from './names.js'
 export { inParallel } from './parallel.js'
-export { mountDetails, rootMount, type MountDetails } from './mountinfo.js'
-export { readWhole } from './read-whole.js'
-export { readAllRecords, readRecords, type Records } from './record.js'
+export { mountDetails, rootMount, type MountDetails } from './posix/mountinfo.js'
+export { readWhole } from './tree.js'
+export { readAllRecords, readRecords, type Records } from './record-files.js'
 export { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
 export { remove } from './remove.js'
 export { checkTarget } from './request.js'
 export { resolve, type Place } from './resolve.js'
 export { Scope } from './scope.js'
-export { setStrangersAside } from './set-aside.js'
-export { Disk, resultsOf, type Difference, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
+export { setStrangersAside } from './quarantine.js'
+export { Disk, type Difference, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
 export type { HeldLock } from './lock.js'
-export type { DirectoryChange, DirectoryPlanResult } from './plan.js'
+export type { DirectoryChange, DirectoryPlanResult } from './replace.js'
 export {
   directoryPublication,
   filePublication,
@@ -41,6 +41,7 @@ export {
   replaceDirectory,
   replaceFile,
 } from './replace.js'
+export { publish, resultsOf, type PublishOutcome } from './publish.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps } from '../../native/index.js'

@@ -1,20 +1,15 @@
-/*
- * What is done to a disk beside publishing one target: batches that fail as one, links, removals, locks, trees. All of it goes
- * through the FileSystem interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
- */
 import { basename, dirname, join } from 'node:path'
 import { isSystemError } from '../errors.js'
-import { DurableWriteError, extendError, listed, wrapError } from './errors.js'
+import { probeJournal } from './barrier.js'
+import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { compare, readPublication } from './inspect.js'
 import { type HeldLock, lockFile } from './lock.js'
 import { namesFor } from './names.js'
-import { NodeFileSystem } from './node-file-system.js'
-import type { DirectoryChange } from './plan.js'
-import { probeJournal } from './probe-journal.js'
-import { publish, type PublishOutcome } from './publish.js'
+import { NodeFileSystem } from './posix/file-system.js'
+import { publish, resultsOf } from './publish.js'
 import { remove } from './remove.js'
-import { directoryPublication, filePublication } from './replace.js'
+import { type DirectoryChange, directoryPublication, filePublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
@@ -26,6 +21,11 @@ import type {
   ReplaceFileOptions,
   ReplaceResult,
 } from './types.js'
+
+/*
+ * What is done to a disk beside publishing one target: batches that fail as one, links, removals, locks, trees. All of it goes
+ * through the FileSystem interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
+ */
 
 export type DirectoryPublicationRequest = DirectoryRequest & PublicationOptions
 
@@ -268,23 +268,6 @@ export class Disk {
 
 function readable(path: string, error: unknown, published: boolean, doing: string): unknown {
   return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
-}
-
-/**
- * The results of a batch in which nothing failed.
- * @throws DurableWriteError of the gravest failure, unknown durability before all others, with what became of the rest
- */
-export function resultsOf(outcomes: readonly PublishOutcome[]): ReplaceResult[] {
-  const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
-  const done = outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
-  const gravest = errors.find(({ published }) => published) ?? errors[0]
-  if (gravest === undefined) return done
-  const others = errors.filter((error) => error !== gravest).map(({ path }) => path)
-  const changed = done.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
-  throw extendError(gravest, [
-    ...(others.length > 0 ? [`failed too: ${listed(others)}`] : []),
-    ...(changed.length > 0 ? [`published all the same: ${listed(changed)}`] : []),
-  ])
 }
 
 /** Opens a directory with all that is in it, and what holds it. */

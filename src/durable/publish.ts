@@ -1,9 +1,8 @@
-import { barrier, closeSynced, StagedFiles } from './barrier.js'
-import { DurableWriteError, internalError } from './errors.js'
+import { barrier, closeSynced, StagedFiles, merged } from './barrier.js'
+import { DurableWriteError, extendError, internalError, listed } from './errors.js'
 import { inParallel } from './parallel.js'
-import { Parents } from './parents.js'
 import type { TargetPublication } from './publication.js'
-import { merged } from './shared-directories.js'
+import { Parents } from './site.js'
 import type { ReplaceResult } from './types.js'
 
 export type PublishOutcome = ReplaceResult | { error: DurableWriteError }
@@ -161,4 +160,21 @@ function faultOf(publication: TargetPublication, error: unknown, doing: string):
 
 function unreachable(): never {
   throw new Error('a publication without an outcome')
+}
+
+/**
+ * The results of a batch in which nothing failed.
+ * @throws DurableWriteError of the gravest failure, unknown durability before all others, with what became of the rest
+ */
+export function resultsOf(outcomes: readonly PublishOutcome[]): ReplaceResult[] {
+  const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
+  const done = outcomes.flatMap((outcome) => ('error' in outcome ? [] : [outcome]))
+  const gravest = errors.find(({ published }) => published) ?? errors[0]
+  if (gravest === undefined) return done
+  const others = errors.filter((error) => error !== gravest).map(({ path }) => path)
+  const changed = done.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
+  throw extendError(gravest, [
+    ...(others.length > 0 ? [`failed too: ${listed(others)}`] : []),
+    ...(changed.length > 0 ? [`published all the same: ${listed(changed)}`] : []),
+  ])
 }

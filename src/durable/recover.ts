@@ -2,9 +2,10 @@ import type { Log } from '../log.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { nextSequence, readAllRecords, readRecords, type Records, type StoredRecord } from './record.js'
+import { setStrangersAside } from './quarantine.js'
+import { type StoredRecord } from './record.js'
+import { nextSequence, readAllRecords, readRecords, type Records } from './record-files.js'
 import { remove } from './remove.js'
-import { setStrangersAside } from './set-aside.js'
 import type { Tree } from './tree.js'
 
 /** A target, locked, and what is known of it. */

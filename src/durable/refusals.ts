@@ -1,7 +1,8 @@
+import { codeOf } from '../errors.js'
 import { foreign, unfit } from './errors.js'
-import type { Attributes, FileSystem, Descriptor } from './file-system.js'
-import type { Recovery } from './recover.js'
+import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { RecordKind } from './record.js'
+import type { Recovery } from './recover.js'
 import type { Tree } from './tree.js'
 
 /*
@@ -76,4 +77,27 @@ export function refuseForeign(path: string, wanted: Tree, { tree, recorded }: Re
     state: 'it was left alone',
     advice: 'set adopt: true to replace it, or move it away',
   })
+}
+
+/** What a rename that did not make the new content visible is to be told as. */
+export function renameFault(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
+  const code = codeOf(failure)
+  if (code === 'EEXIST' && mode === 'noreplace') {
+    return foreign(`${path} was created by another program meanwhile`, path, { state: 'it was left alone' })
+  }
+  // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)).
+  if ((code === 'EINVAL' || code === 'ENOSYS') && mode !== 'replace') {
+    return unfit(
+      `the file system ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
+      {
+        code,
+        syscall: 'renameat2',
+        path,
+        state: `${path} is unchanged`,
+        advice: 'put it on ext4, xfs or btrfs',
+        cause: failure,
+      },
+    )
+  }
+  return failure
 }

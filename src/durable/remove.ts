@@ -1,4 +1,5 @@
 import { codeOf, failureOf } from '../errors.js'
+import type { Log } from '../log.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 
 /** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */
@@ -65,5 +66,19 @@ export async function removeInside(fs: FileSystem, directory: Descriptor, path: 
     throw error
   } finally {
     for (const descriptor of opened) await fs.close(descriptor)
+  }
+}
+
+/** What may fail without anything being lost: it is logged, and left to the next run. */
+export async function attempt(
+  log: Log,
+  path: string,
+  message: string,
+  task: () => Promise<void> | undefined,
+): Promise<void> {
+  try {
+    await task()
+  } catch (error) {
+    log.warn({ path, error: String(error) }, `${message}; the next run tries again`)
   }
 }

@@ -2,8 +2,8 @@ import { DirectoryPublication } from './directory-publication.js'
 import type { DurableWriteError } from './errors.js'
 import { FilePublication } from './file-publication.js'
 import type { FileSystem } from './file-system.js'
-import { NodeFileSystem } from './node-file-system.js'
-import { type DirectoryPlanResult, plan } from './plan.js'
+import { compare } from './inspect.js'
+import { NodeFileSystem } from './posix/file-system.js'
 import type { TargetPublication } from './publication.js'
 import { publish } from './publish.js'
 import { checkMode, checkOwner, checkTarget, planFor, toBytes } from './request.js'
@@ -15,6 +15,7 @@ import type {
   ReplaceDirectoryOptions,
   ReplaceFileOptions,
   ReplaceResult,
+  Outcome,
 } from './types.js'
 
 const system: FileSystem = new NodeFileSystem()
@@ -86,4 +87,41 @@ function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[
   if (outcome === undefined) throw new Error('publish() returned nothing')
   if ('error' in outcome) throw outcome.error
   return outcome
+}
+
+export interface DirectoryChange {
+  path: string
+  change: 'add' | 'change' | 'remove'
+}
+
+export interface DirectoryPlanResult {
+  outcome: Outcome
+  digest: string
+  /** Files that would change; directories only where nothing but themselves changes. */
+  changes: DirectoryChange[]
+}
+
+const kinds = {
+  missing: 'add',
+  unexpected: 'remove',
+  content: 'change',
+  mode: 'change',
+  owner: 'change',
+  type: 'change',
+} as const
+
+/** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
+export async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
+  try {
+    const { outcome, wanted, found } = await publication.preview()
+    const files = new Set(wanted.entries.filter(({ type }) => type === 'file').map(({ path }) => path))
+    const changes = compare(wanted, found)
+      .map(({ path, problem }) => ({ path, change: kinds[problem] }))
+      .filter(({ path, change }) => change !== 'add' || files.has(path))
+    return { outcome, digest: wanted.digest, changes }
+  } catch (error) {
+    throw publication.fault(error, 'could not plan')
+  } finally {
+    await publication.close()
+  }
 }

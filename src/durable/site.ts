@@ -1,10 +1,9 @@
+import { basename, dirname } from 'node:path'
 import { unfit } from './errors.js'
-import type { Mount } from './file-system.js'
+import type { Mount, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
-import type { Parents } from './parents.js'
-import { openAncestors, openParent, type Parent, type Place } from './resolve.js'
-import type { Descriptor } from './file-system.js'
-import type { Scope } from './scope.js'
+import { openAncestors, openParent, type Parent, type Place, resolve } from './resolve.js'
+import { Scope } from './scope.js'
 
 /** Where a target is: its parent, open, and what is known of it. */
 export class Site {
@@ -79,5 +78,43 @@ export class Site {
   /** Every directory above the parent, open, up to the root of its mount. */
   ancestors(): Promise<Descriptor[]> {
     return openAncestors(this.scope, this.place, this.parent.directory)
+  }
+}
+
+/** What the targets of one batch have in common: a parent is found and listed once, however many targets it holds. */
+export class Parents {
+  readonly #scope: Scope
+  readonly #places = new Map<string, Promise<Place>>()
+  readonly #listings = new Map<Descriptor, Promise<string[]>>()
+
+  constructor(readonly fs: FileSystem) {
+    this.#scope = new Scope(fs)
+  }
+
+  /** Where the target is. Makes nothing. */
+  async place(target: string): Promise<Place> {
+    const parent = dirname(target)
+    const known = this.#places.get(parent)
+    if (known === undefined) {
+      const finding = resolve(this.#scope, target)
+      this.#places.set(parent, finding)
+      return finding
+    }
+    const place = await known.catch(() => undefined)
+    // What was refused is refused for each target in its own words.
+    return place ? { ...place, target, name: basename(target) } : resolve(this.#scope, target)
+  }
+
+  /** The names in a directory, as they were once. To be asked only under the locks of all targets in it. */
+  names(directory: Descriptor): Promise<string[]> {
+    const known = this.#listings.get(directory)
+    if (known) return known
+    const listing = this.fs.list(directory)
+    this.#listings.set(directory, listing)
+    return listing
+  }
+
+  close(): Promise<void> {
+    return this.#scope.closeAll()
   }
 }

@@ -1,5 +1,5 @@
-import type { StagedFiles } from './barrier.js'
 import { failureOf } from '../errors.js'
+import { type StagedFiles, type SharedDirectory, sharedDirectory } from './barrier.js'
 import { foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
@@ -12,12 +12,11 @@ import {
   readGeneration,
   topNames,
 } from './generation.js'
-import { readRecords } from './record.js'
 import { type Current, TargetPublication } from './publication.js'
+import { readRecords } from './record-files.js'
 import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { type SharedDirectory, sharedDirectory } from './shared-directories.js'
 import { adorn, Labels, stageTree, stagingMode } from './stage.js'
 import { type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'

@@ -13,7 +13,7 @@ export const errors: readonly Mutation[] = [
   ),
   mutation(
     "the real hint's error is ignored",
-    'node-sync.ts',
+    'posix/sync.ts',
     "error.syscall === 'sync_file_range' && hintless.has(error.code)",
     "error.syscall === 'sync_file_range'",
     ownTest('durable/barrier'),
@@ -21,14 +21,14 @@ export const errors: readonly Mutation[] = [
   ),
   mutation(
     'the real hint is not waited for',
-    'node-sync.ts',
+    'posix/sync.ts',
     'return failure === undefined ? native.startWriteOut(file, true)',
     'return failure === undefined ? Promise.resolve()',
     syscalls(),
   ),
   mutation(
     'no hint',
-    'node-sync.ts',
+    'posix/sync.ts',
     'files.map((file) => native.startWriteOut(file, false))',
     'files.map(() => Promise.resolve())',
     syscalls(),

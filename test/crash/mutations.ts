@@ -99,21 +99,21 @@ const memory: readonly Mutation[] = [
   ),
   mutation(
     "anybody's record is believed",
-    'record.ts',
+    'record-files.ts',
     "if (type !== 'file' || !own || (mode & 0o022) !== 0) return null",
     "if (type !== 'file') return null",
     ownTest('crash/seam/trust'),
   ),
   mutation(
     "somebody else's record name is tried again and again",
-    'record.ts',
+    'record-files.ts',
     '  while (taken.has(sequence)) sequence++\n',
     '',
     ownTest('crash/seam/trust'),
   ),
   mutation(
     "somebody else's file raises the sequence",
-    'record.ts',
+    'record-files.ts',
     'Math.max(0, ...torn,',
     'Math.max(0, ...torn, ...taken,',
     ownTest('crash/seam/trust'),
@@ -244,7 +244,7 @@ const hostile: readonly Mutation[] = [
   ),
   mutation(
     'what is under a staging name is taken for our own',
-    'set-aside.ts',
+    'quarantine.ts',
     'inode === undefined || inode === inodes?.staged',
     'inode !== null || inode === inodes?.staged',
     ownTest('durable/set-aside'),
@@ -252,7 +252,7 @@ const hostile: readonly Mutation[] = [
   ),
   mutation(
     'what is set aside is not synced',
-    'set-aside.ts',
+    'quarantine.ts',
     'pending ? await fs.sync([parent]) : []',
     'pending ? [] : []',
     ownTest('durable/set-aside'),
@@ -260,7 +260,7 @@ const hostile: readonly Mutation[] = [
   ),
   mutation(
     'what a predecessor has set aside is not synced',
-    'set-aside.ts',
+    'quarantine.ts',
     'let pending = aside.some((random) => claims.has(names.staging(random)))',
     'let pending = false',
     ownTest('durable/set-aside'),

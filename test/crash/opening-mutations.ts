@@ -4,38 +4,38 @@ const opening = ownTest('crash/seam/opening')
 
 /** How things are opened and renamed: what no crash shows, but somebody who was there before. */
 export const openings: readonly Mutation[] = [
-  mutation('no O_EXCL', 'node-file-system.ts', 'O_CREAT | O_EXCL | O_NOFOLLOW', 'O_CREAT | O_NOFOLLOW', opening),
+  mutation('no O_EXCL', 'posix/file-system.ts', 'O_CREAT | O_EXCL | O_NOFOLLOW', 'O_CREAT | O_NOFOLLOW', opening),
   mutation(
     'links are followed to directories',
-    'node-file-system.ts',
+    'posix/file-system.ts',
     'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
     'O_RDONLY | O_DIRECTORY)',
     opening,
   ),
   mutation(
     'links are followed to files',
-    'node-file-system.ts',
+    'posix/file-system.ts',
     'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
     'O_RDONLY | O_NONBLOCK)',
     opening,
   ),
   mutation(
     'links are followed to append',
-    'node-file-system.ts',
+    'posix/file-system.ts',
     'O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)',
     'O_WRONLY | O_APPEND | O_NONBLOCK)',
     opening,
   ),
   mutation(
     'links are followed to locks',
-    'node-file-system.ts',
+    'posix/file-system.ts',
     'O_RDWR | O_NOFOLLOW | O_NONBLOCK)',
     'O_RDWR | O_NONBLOCK)',
     opening,
   ),
   mutation(
     'a fifo is waited for',
-    'node-file-system.ts',
+    'posix/file-system.ts',
     'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
     'O_RDONLY | O_NOFOLLOW)',
     opening,
@@ -47,7 +47,7 @@ export const openings: readonly Mutation[] = [
   ),
   mutation(
     'links are followed in paths, without openat2',
-    'open-path.ts',
+    'posix/open-path.ts',
     'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
     'O_RDONLY | O_DIRECTORY)',
     ownTest('durable/open-path'),

@@ -93,7 +93,7 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
 }
 
 /** What lies behind the seam, or beside it: the model disk stands in its place. */
-const beyondTheModel = /^(native\/|src\/durable\/(node-|sync-path|open-path|mount|attributes)[a-z-]*\.ts$)/
+const beyondTheModel = /^(native\/|src\/durable\/(posix\/[a-z-]+|sync-path)\.ts$)/
 
 /**
  * All that must catch it but power cuts; and of the other quick suites what they see of it: a part of the model's states, where

@@ -33,7 +33,7 @@ export const syncs: readonly Mutation[] = [
   ),
   mutation(
     'no fsync of the record',
-    'record-file.ts',
+    'record-files.ts',
     'staged.add(scope, file, owner, true)',
     '',
     model('first publication'),

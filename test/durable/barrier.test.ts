@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/node-sync.js'
+import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
 import { scratch } from './scratch.js'
 
 await t.test('AIO and the threads answer alike: each descriptor its own outcome, in order', async (t) => {

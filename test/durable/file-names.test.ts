@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { decodeName, pathInside } from '../../src/durable/file-names.js'
+import { decodeName, pathInside } from '../../src/durable/posix/calls.js'
 import { readPublication, replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
 import { kept, scratch } from './scratch.js'
 

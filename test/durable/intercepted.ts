@@ -1,5 +1,5 @@
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { NodeFileSystem } from '../../src/durable/node-file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 
 /** Called before each call of the seam that can fail; throwing makes the call fail. */
 export type Interceptor = (call: string, args: readonly unknown[], index: number) => void

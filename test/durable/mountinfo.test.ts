@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { mountDetails, parseMount, rootMount } from '../../src/durable/mountinfo.js'
+import { mountDetails, parseMount, rootMount } from '../../src/durable/posix/mountinfo.js'
 import { holds } from '../property.js'
 
 /** As seq_escape() and mangle() do it. */

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openPathNoSymlinks, walkNoSymlinks } from '../../src/durable/open-path.js'
+import { openPathNoSymlinks, walkNoSymlinks } from '../../src/durable/posix/open-path.js'
 import { scratch } from './scratch.js'
 
 // The walk stands in for openat2 on old kernels and under seccomp profiles: both must answer alike.

@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path'
 import t from 'tap'
 import { directoryPublication, filePublication } from '../../src/durable/index.js'
-import { NodeFileSystem } from '../../src/durable/node-file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'

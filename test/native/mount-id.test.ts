@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import t from 'tap'
 import { mountId } from '../../native/index.js'
-import { idFromProcess } from '../../src/durable/mount.js'
+import { idFromProcess } from '../../src/durable/posix/mount.js'
 
 await t.test('the ID of a mount is the one that /proc has, where the kernel tells', (t) => {
   for (const path of ['/', '/proc', '/dev', '/sys']) {

@@ -6,7 +6,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { startWriteOutAll, syncAll, syncOnThreads } from '../../../src/durable/node-sync.js'
+import { startWriteOutAll, syncAll, syncOnThreads } from '../../../src/durable/posix/sync.js'
 import { Disk, missingForDisk } from '../../disk/disk.js'
 
 t.setTimeout(300_000)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { directoryPublication } from '../../../src/durable/index.js'
 import { namesFor } from '../../../src/durable/names.js'
-import { NodeFileSystem } from '../../../src/durable/node-file-system.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish.js'
 import { contents, scratch } from '../../durable/scratch.js'
 

@@ -18,8 +18,8 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import * as native from '../../../native/index.js'
-import { NodeFileSystem } from '../../../src/durable/node-file-system.js'
-import { walkNoSymlinks } from '../../../src/durable/open-path.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { walkNoSymlinks } from '../../../src/durable/posix/open-path.js'
 import { scratch } from '../../durable/scratch.js'
 
 const fs = new NodeFileSystem()

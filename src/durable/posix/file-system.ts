@@ -1,17 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { constants } from 'node:fs'
-import * as native from '../../native/index.js'
-import { lookAt, toAttributes } from './attributes.js'
-import { isSystemError } from '../errors.js'
-import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from './file-system.js'
-import { pathInside } from './file-names.js'
+import * as native from '../../../native/index.js'
+import { isSystemError } from '../../errors.js'
+import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from '../file-system.js'
+import {
+  lookAt,
+  toAttributes,
+  pathInside,
+  call,
+  callNow,
+  type Done,
+  tell,
+  told,
+  listEntries,
+  listNames,
+} from './calls.js'
 import { mountOf } from './mount.js'
-import { call, callNow, type Done, tell, told } from './node-calls.js'
-import { listEntries, listNames } from './node-listing.js'
-import { ReadBuffers } from './read-buffers.js'
 import { openPathNoSymlinks, pathOf } from './open-path.js'
-import { startWriteOutAll, syncAll } from './node-sync.js'
+import { startWriteOutAll, syncAll } from './sync.js'
 
 /*
  * The real file system. A name is always meant inside an open directory: by an *at call, or as /proc/self/fd/N/NAME, so
@@ -241,5 +248,27 @@ function isNameless(descriptor: Descriptor): boolean {
     return fs.fstatSync(descriptor).nlink === 0
   } catch {
     return false
+  }
+}
+
+/** Bytes read at a time: what stays in memory of a file that is compared. */
+const pieceSize = 256 * 1024
+/** Most files are smaller: their buffers are kept and used again, since a batch reads hundreds. */
+const smallSize = 16 * 1024
+/** So many are kept. */
+const keptBuffers = 8
+
+/** Buffers to read files with. What was in them may be a private key: they never leave the process, nor are they shared. */
+export class ReadBuffers {
+  readonly #free: Buffer[] = []
+
+  /** One that is larger than a file of this size, so that one read tells its end, as far as a piece allows. */
+  take(size: number): Buffer {
+    if (size >= smallSize) return Buffer.allocUnsafeSlow(Math.min(pieceSize, size + 1))
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(smallSize)
+  }
+
+  giveBack(buffer: Buffer): void {
+    if (buffer.length === smallSize && this.#free.length < keptBuffers) this.#free.push(buffer)
   }
 }

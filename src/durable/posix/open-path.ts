@@ -1,9 +1,9 @@
-import { constants } from 'node:fs'
 import * as fs from 'node:fs'
+import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { promisify } from 'node:util'
-import * as native from '../../native/index.js'
-import { lookAt } from './attributes.js'
+import * as native from '../../../native/index.js'
+import { lookAt } from './calls.js'
 
 const open = promisify(fs.open)
 const closeDescriptor = promisify(fs.close)

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
-import * as native from '../../native/index.js'
-import { isSystemError, toError } from '../errors.js'
-import type { Descriptor, Outcomes } from './file-system.js'
+import * as native from '../../../native/index.js'
+import { isSystemError, toError } from '../../errors.js'
+import type { Descriptor, Outcomes } from '../file-system.js'
 
 const fsync = promisify(fs.fsync)
 

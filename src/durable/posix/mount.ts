@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import * as native from '../../native/index.js'
-import type { Descriptor, Mount } from './file-system.js'
+import * as native from '../../../native/index.js'
+import type { Descriptor, Mount } from '../file-system.js'
 import { mountDetails, type MountDetails } from './mountinfo.js'
 
 /*

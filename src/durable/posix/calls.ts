@@ -1,0 +1,138 @@
+import { isUtf8 } from 'node:buffer'
+import * as fs from 'node:fs'
+import { type BigIntStats, constants, lstat } from 'node:fs'
+import * as native from '../../../native/index.js'
+import { isSystemError, toError } from '../../errors.js'
+import type { Attributes, EntryType, Entry } from '../file-system.js'
+
+/*
+ * node:fs's calls on libuv's threads, by their callbacks: `fs.promises` costs half as much again for each call, and a batch
+ * makes a thousand. A failure names the path that a person knows, not /proc/self/fd.
+ */
+
+/** What node:fs calls at the end. */
+export type Done<T> = (error: Error | null, value?: T) => void
+
+/** Starts a call. `path` is asked for only where it failed. */
+export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => {
+      if (error) reject(tell(path(), error))
+      else resolve(value as T)
+    })
+  })
+}
+
+/** A call that is made at once: only what cannot wait for a disk. */
+export function callNow<T>(path: () => string, start: () => T): Promise<T> {
+  try {
+    return Promise.resolve(start())
+  } catch (error) {
+    return Promise.reject(tell(path(), error))
+  }
+}
+
+/** A call that answers with a promise of its own. */
+export async function told<T>(path: () => string, calling: Promise<T>): Promise<T> {
+  try {
+    return await calling
+  } catch (error) {
+    throw tell(path(), error)
+  }
+}
+
+/** A failure with the path that a person knows. */
+export function tell(path: string, error: unknown): Error {
+  if (!isSystemError(error)) return toError(error)
+  // libuv has no name for EDQUOT, EUCLEAN and some more.
+  const { errno } = error as NodeJS.ErrnoException
+  if (error.code.startsWith('Unknown') && errno !== undefined) error.code = native.errnoName(Math.abs(errno))
+  error.path = path
+  error.message = `${error.syscall} ${path}: ${error.code}`
+  return error
+}
+
+/** lstat(2); undefined where there is nothing. `name`: what a person calls it. */
+export async function lookAt(
+  path: string | Buffer,
+  name: () => string = () => path.toString(),
+): Promise<Attributes | undefined> {
+  try {
+    return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
+  } catch (error) {
+    if (isSystemError(error) && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** What the seam tells of a stat(2). */
+export function toAttributes(stats: BigIntStats): Attributes {
+  const mode = Number(stats.mode)
+  return {
+    type: types.get(mode & constants.S_IFMT) ?? 'other',
+    device: Number(stats.dev),
+    inode: stats.ino,
+    mode: mode & 0o7777,
+    uid: Number(stats.uid),
+    gid: Number(stats.gid),
+    size: Number(stats.size),
+  }
+}
+
+const types = new Map<number, EntryType>([
+  [constants.S_IFREG, 'file'],
+  [constants.S_IFDIR, 'directory'],
+  [constants.S_IFLNK, 'symlink'],
+])
+
+/** Names come as Latin-1, one character for each byte: most are ASCII, and need no buffer to be decoded from. */
+const encoding = 'latin1'
+
+/** The names in a directory. */
+export async function listNames(path: () => string, directory: string): Promise<string[]> {
+  const names = await call<string[]>(path, (done) => fs.readdir(directory, { encoding }, done))
+  return names.map(decoded)
+}
+
+/** The names in a directory with what they are, as the directory itself tells, else by lstat(2). */
+export async function listEntries(path: () => string, directory: string): Promise<Entry[]> {
+  const entries = await call<fs.Dirent[]>(path, (done) =>
+    fs.readdir(directory, { encoding, withFileTypes: true }, done),
+  )
+  return entries.map((entry) => ({ name: decoded(entry.name), type: typeOf(entry) }))
+}
+
+function typeOf(entry: fs.Dirent): EntryType {
+  if (entry.isFile()) return 'file'
+  if (entry.isDirectory()) return 'directory'
+  return entry.isSymbolicLink() ? 'symlink' : 'other'
+}
+
+const ascii = /^[ -~]*$/
+
+function decoded(bytes: string): string {
+  return ascii.test(bytes) ? bytes : decodeName(Buffer.from(bytes, 'latin1'))
+}
+
+/*
+ * Linux's file names are bytes; JavaScript's strings are not. A name that is no UTF-8 would come back mangled, name nothing,
+ * and so hide from everything that looks at a directory. Each byte that is not UTF-8 becomes a lone low surrogate,
+ * U+DC80 to U+DCFF, which no decoded text can hold (PEP 383), and becomes the byte again where the kernel is asked.
+ */
+
+const escapeBase = 0xdc00
+const loneEscape = /(?<![\uD800-\uDBFF])[\uDC80-\uDCFF]/
+
+/** The bytes of a name as a string, from which the same bytes can be made again. */
+export function decodeName(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  // Not even its valid parts are decoded: it only has to be told apart, and found again.
+  return Array.from(bytes, (byte) => String.fromCharCode(byte < 0x80 ? byte : escapeBase + byte)).join('')
+}
+
+/** A path inside a directory, for node:fs: a string, or bytes where the name holds some that are no text. */
+export function pathInside(directory: string, name: string): string | Buffer {
+  if (!loneEscape.test(name)) return `${directory}/${name}`
+  // latin1 keeps the low eight bits of each code unit: the byte that was escaped.
+  return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')])
+}
