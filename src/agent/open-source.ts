@@ -1,6 +1,6 @@
 /* eslint-disable no-restricted-syntax -- The start comes here; a source of another kind is opened at a reload, by hand. */
 import { closeSync, openSync } from 'node:fs'
-import type { SourceConfiguration } from '../config/types.js'
+import type { SourceConfiguration, SourceType } from '../config/source.js'
 import type { Log } from '../log.js'
 import type { ObservableSource } from '../objects/first-answers.js'
 import type { SourceListener } from '../objects/types.js'
@@ -14,35 +14,63 @@ interface OpenSourceOptions {
   readonly version: string
 }
 
+interface SourceKind<Type extends SourceType> {
+  /** Opens the source; only now its code is loaded. */
+  open(
+    configuration: SourceConfiguration<Type>,
+    listener: SourceListener,
+    options: OpenSourceOptions,
+  ): Promise<ObservableSource>
+  /** The namespace of names without one. */
+  namespaceOf(configuration: SourceConfiguration<Type>): Promise<string | undefined>
+}
+
+const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
+  files: {
+    async open({ path, namespace }, listener, { log }) {
+      const { FileSource } = await import('../objects/files/source.js')
+      return new FileSource(path, namespace ?? defaultNamespace, listener, { log })
+    },
+    namespaceOf: ({ namespace }) => Promise.resolve(namespace ?? defaultNamespace),
+  },
+  kubernetes: {
+    async open({ kubeconfig, context }, listener, { log, version }) {
+      const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
+        import('../objects/kubernetes/connection.js'),
+        import('../objects/kubernetes/cluster-access.js'),
+        import('../objects/kubernetes/source.js'),
+      ])
+      const access = () =>
+        loadClusterAccess({ kubeconfig, context, environment: process.env, search: 'service-account', log })
+      return new KubernetesSource(connect(access, { version }), listener, { log })
+    },
+    async namespaceOf({ kubeconfig, context }) {
+      needDescriptors('kubernetes')
+      const { loadClusterAccess } = await import('../objects/kubernetes/cluster-access.js')
+      const search = 'service-account'
+      const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, search })
+      return access.namespace
+    },
+  },
+}
+
 /**
  * Opens the configured source; only the code of that one is loaded. A kubeconfig that does not exist yet is no error: the source
- * reports it as what it cannot reach, and goes on trying.
+ * reports the API server as out of reach, and retries.
  */
-export async function openSource(
-  configuration: SourceConfiguration,
+export async function openSource<Type extends SourceType>(
+  configuration: SourceConfiguration<Type>,
   listener: SourceListener,
-  { log, version }: OpenSourceOptions,
+  options: OpenSourceOptions,
 ): Promise<ObservableSource> {
   needDescriptors(configuration.type)
-  if (configuration.type === 'files') {
-    const { FileSource } = await import('../objects/files/source.js')
-    loaded.add('files')
-    return new FileSource(configuration.path, configuration.namespace ?? defaultNamespace, listener, { log })
-  }
-  const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
-    import('../objects/kubernetes/connection.js'),
-    import('../objects/kubernetes/cluster-access.js'),
-    import('../objects/kubernetes/source.js'),
-  ])
-  loaded.add('kubernetes')
-  const { kubeconfig, context } = configuration
-  const access = () =>
-    loadClusterAccess({ kubeconfig, context, environment: process.env, search: 'service-account', log })
-  return new KubernetesSource(connect(access, { version }), listener, { log })
+  const source = await kinds[configuration.type].open(configuration, listener, options)
+  loaded.add(configuration.type)
+  return source
 }
 
 /** The sources whose code is loaded. */
-const loaded = new Set<SourceConfiguration['type']>()
+const loaded = new Set<SourceType>()
 
 /** What the code of a source and of its events takes at once, and more. */
 const enough = 128
@@ -51,7 +79,7 @@ const enough = 128
  * Node's loader remembers for ever that a module could not be loaded, so that a source whose code met EMFILE at a reload could not be
  * had before a restart. Throws before anything is loaded where there are too few descriptors; at the start, a failure ends the process.
  */
-function needDescriptors(type: SourceConfiguration['type']): void {
+function needDescriptors(type: SourceType): void {
   if (loaded.size === 0 || loaded.has(type)) return
   const opened: number[] = []
   try {
@@ -68,16 +96,8 @@ function needDescriptors(type: SourceConfiguration['type']): void {
 }
 
 /** The namespace of names without one: what the source's context or service account says. Rejects with what is wrong with it. */
-export async function namespaceOf(configuration: SourceConfiguration): Promise<string | undefined> {
-  if (configuration.type === 'files') return configuration.namespace ?? defaultNamespace
-  needDescriptors('kubernetes')
-  const { loadClusterAccess } = await import('../objects/kubernetes/cluster-access.js')
-  const { kubeconfig, context } = configuration
-  const access = await loadClusterAccess({
-    kubeconfig,
-    context,
-    environment: process.env,
-    search: 'service-account',
-  })
-  return access.namespace
+export function namespaceOf<Type extends SourceType>(
+  configuration: SourceConfiguration<Type>,
+): Promise<string | undefined> {
+  return kinds[configuration.type].namespaceOf(configuration)
 }

@@ -22,7 +22,7 @@ export interface ApiOptions {
   readonly signal: AbortSignal
 }
 
-type KubernetesSource = Extract<SourceConfiguration, { type: 'kubernetes' }>
+type KubernetesSource = SourceConfiguration<'kubernetes'>
 
 /** Whether the API server can be reached, takes our credentials, and allows what the configuration needs. */
 export async function apiVerdicts({ kubeconfig, context }: KubernetesSource, options: ApiOptions): Promise<Verdict[]> {

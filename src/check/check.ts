@@ -4,6 +4,7 @@
  */
 import { release } from 'node:os'
 import { referencesOf } from '../config/references.js'
+import type { SourceConfiguration, SourceType } from '../config/source.js'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace, permissionsOf, type Permission } from '../objects/permissions.js'
@@ -68,24 +69,38 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     kernelVerdict(release(), onBtrfs),
   ])
   signal.throwIfAborted()
-  findings.push(...(await sourceFindings(configuration, options, now)))
+  findings.push(...(await checkSource(configuration.source, configuration, options, now)))
   return findings
 }
 
-async function sourceFindings(configuration: AgentConfiguration, options: CheckOptions, now: Date): Promise<Finding[]> {
-  const { source, directories, file } = configuration
-  const under = (subject: string) => (verdict: Verdict) => ({ subject, ...verdict })
-  if (source.type === 'files') {
+type SourceCheck<Type extends SourceType> = (
+  source: SourceConfiguration<Type>,
+  configuration: AgentConfiguration,
+  options: CheckOptions,
+  now: Date,
+) => Promise<Finding[]>
+
+/** How each kind of source is checked. */
+const sourceChecks: { readonly [Type in SourceType]: SourceCheck<Type> } = {
+  async files({ path, namespace }, { directories }) {
     const { filesVerdicts } = await import('./files-source.js')
-    const wanted = wantedReferences(directories)
-    const verdicts = await filesVerdicts(source.path, source.namespace ?? defaultNamespace, wanted)
-    return verdicts.map(under(source.path))
-  }
-  const { apiVerdicts } = await import('./api.js')
-  const { nodeName, version, timeout, signal } = options
-  const permissions = neededPermissions(configuration, nodeName)
-  const verdicts = await apiVerdicts(source, { permissions, file, version, timeout, now, signal })
-  return [nodeNameVerdict(nodeName), ...verdicts].map(under(apiServer))
+    const verdicts = await filesVerdicts(path, namespace ?? defaultNamespace, wantedReferences(directories))
+    return verdicts.map((verdict) => ({ subject: path, ...verdict }))
+  },
+  async kubernetes(source, configuration, { nodeName, version, timeout, signal }, now) {
+    const { apiVerdicts } = await import('./api.js')
+    const permissions = neededPermissions(configuration, nodeName)
+    const { file } = configuration
+    const verdicts = await apiVerdicts(source, { permissions, file, version, timeout, now, signal })
+    return [nodeNameVerdict(nodeName), ...verdicts].map((verdict) => ({ subject: apiServer, ...verdict }))
+  },
+}
+
+function checkSource<Type extends SourceType>(
+  source: SourceConfiguration<Type>,
+  ...context: [AgentConfiguration, CheckOptions, Date]
+): Promise<Finding[]> {
+  return sourceChecks[source.type](source, ...context)
 }
 
 /** Without a node's name the agent makes no event about the Node. */

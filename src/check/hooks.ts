@@ -1,7 +1,7 @@
 import { constants, promises as fsp } from 'node:fs'
 import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
-import type { Hook } from '../config/types.js'
+import type { Hook, HookType } from '../config/hooks.js'
 import { addCapability, type Identity } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
 import { pidNamespaceIsOwn, readPidFile } from './processes.js'
@@ -15,18 +15,17 @@ export async function hookVerdict(hook: Hook, identity: Identity): Promise<Verdi
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
 }
 
-async function verdictOf(hook: Hook, identity: Identity): Promise<Verdict> {
-  switch (hook.type) {
-    case 'signal':
-      return signalVerdict(hook, identity)
-    case 'exec':
-      return execVerdict(hook.command[0] ?? '')
-    case 'http':
-      return httpVerdict(new URL(hook.url))
-  }
+const verdicts: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identity) => Promise<Verdict> } = {
+  signal: signalVerdict,
+  exec: ({ command }) => execVerdict(command[0] ?? ''),
+  http: ({ url }) => httpVerdict(new URL(url)),
 }
 
-async function signalVerdict({ pidFile }: Extract<Hook, { type: 'signal' }>, identity: Identity): Promise<Verdict> {
+function verdictOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<Verdict> {
+  return verdicts[hook.type](hook, identity)
+}
+
+async function signalVerdict({ pidFile }: Hook<'signal'>, identity: Identity): Promise<Verdict> {
   if (await pidNamespaceIsOwn()) {
     return fault(
       'hook',

@@ -41,7 +41,7 @@ async function load(
 
 function withFlags(source: SourceConfiguration, options: LoadOptions): SourceConfiguration {
   const { kubeconfig, context, namespace } = options
-  if (source.type === 'files') {
+  if (source.type !== 'kubernetes') {
     refuseClusterFlags(options)
     return namespace === undefined ? source : { ...source, namespace }
   }

@@ -90,8 +90,8 @@ async function runRbac(io: Io, options: RbacOptions): Promise<void> {
 }
 
 function headline({ file, source }: AgentConfiguration): string {
-  return source.type === 'files'
-    ? `# ${file} has source.files: no API server is asked, and no rights are needed.\n`
+  return source.type !== 'kubernetes'
+    ? `# ${file} has source.${source.type}: no API server is asked, and no rights are needed.\n`
     : `# What "holdfast agent" needs for ${file}, and nothing more.\n`
 }
 

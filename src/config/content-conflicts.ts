@@ -4,10 +4,15 @@
  */
 import { describeReference } from '../objects/types.js'
 import type { ReadContent } from './contents.js'
+import type { PublishForm } from './directory.js'
 import { quote } from '../quote.js'
 import type { Value } from './value.js'
 
-export function reportContentConflicts(contents: readonly ReadContent[], publish: 'exchange' | 'symlink'): void {
+export function reportContentConflicts(
+  contents: readonly ReadContent[],
+  publish: PublishForm,
+  reservesDots: boolean,
+): void {
   const paths = new InnerPaths()
   const whole = new Map<string, string>()
   for (const { content, at, itemPaths } of contents) {
@@ -19,9 +24,9 @@ export function reportContentConflicts(contents: readonly ReadContent[], publish
             at: itemPaths[index] ?? at,
           }))
     for (const file of named) paths.addFile(file.path, file.at)
-    if (publish === 'symlink') {
-      if (content.type === 'object' && content.items === undefined) reportReserved(content.into, at)
-      for (const file of named) reportReserved(file.path, file.at)
+    if (reservesDots) {
+      if (content.type === 'object' && content.items === undefined) reportReserved(content.into, publish, at)
+      for (const file of named) reportReserved(file.path, publish, file.at)
     }
     if (content.type === 'combine' || content.items !== undefined) continue
     paths.addDirectory(content.into, at)
@@ -35,10 +40,10 @@ export function reportContentConflicts(contents: readonly ReadContent[], publish
 }
 
 /** With `publish: symlink`, `..data` and the generations stand beside the links of the contents. */
-function reportReserved(path: string, at: Value): void {
+function reportReserved(path: string, publish: PublishForm, at: Value): void {
   const [top = ''] = path.split('/')
   if (!top.startsWith('..')) return
-  at.wrong(`${quote(top)} is reserved with publish: symlink`, "choose a name that does not begin with '..'")
+  at.wrong(`${quote(top)} is reserved with publish: ${publish}`, "choose a name that does not begin with '..'")
 }
 
 class InnerPaths {

@@ -7,6 +7,22 @@ import { readNodePath } from './paths.js'
 import type { DirectoryConfiguration } from './types.js'
 import type { MappingValue, Value } from './value.js'
 
+/**
+ * How a directory takes its place, and whether the form keeps the names that start with '..' for itself. A new form starts here: the
+ * compiler then names what it lacks.
+ */
+export const publishForms = {
+  exchange: { reservesDots: false },
+  symlink: { reservesDots: true },
+} as const satisfies Record<string, { readonly reservesDots: boolean }>
+
+export type PublishForm = keyof typeof publishForms
+
+/** What `validate` may list. A new one starts here: the compiler then names what it lacks. */
+const validations = ['certificates'] as const
+
+export type Validation = (typeof validations)[number]
+
 const fields = [
   'path',
   'publish',
@@ -41,13 +57,13 @@ export function readDirectory(value: Value, base: string, defaults: NamespaceDef
   if (directory === undefined) return undefined
   const at = directory.required('path', '/etc/kubernetes/certs')
   const path = at && readNodePath(at, base)
-  const publish = directory.field('publish')?.oneOf(['exchange', 'symlink'] as const) ?? 'exchange'
+  const publish = directory.field('publish')?.oneOf(Object.keys(publishForms) as PublishForm[]) ?? 'exchange'
   const contents = directory
     .required('contents', '[{ secret: NAME }]')
     ?.list()
     .map((content) => readContent(content, defaults))
     .filter((content) => content !== undefined)
-  reportContentConflicts(contents ?? [], publish)
+  reportContentConflicts(contents ?? [], publish, publishForms[publish].reservesDots)
   const configuration = {
     place: value.place,
     publish,
@@ -76,7 +92,7 @@ function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'm
 function readValidate(directory: MappingValue): DirectoryConfiguration['validate'] {
   const value = directory.field('validate')
   if (value === undefined || isEmptyList(value)) return []
-  const checks = value.list().map((check) => check.oneOf(['certificates'] as const))
+  const checks = value.list().map((check) => check.oneOf(validations))
   return [...new Set(checks.filter((check) => check !== undefined))]
 }
 

@@ -5,10 +5,52 @@ import { readDuration } from './duration.js'
 import { readAbsolutePath } from './paths.js'
 import { quote } from '../quote.js'
 import { nearest } from './suggestion.js'
-import type { Hook } from './types.js'
 import type { Value } from './value.js'
 
-const types = ['signal', 'exec', 'http'] as const
+/** What each type of hook is configured with. A new type starts here: the compiler then names what it lacks. */
+export interface HookSettings {
+  readonly signal: { readonly signal: NodeJS.Signals; readonly pidFile: string }
+  readonly exec: { readonly command: readonly string[] }
+  readonly http: { readonly url: string; readonly method: string }
+}
+
+export type HookType = keyof HookSettings
+
+/** A hook of one type; without one, of any. */
+export type Hook<Type extends HookType = HookType> = {
+  [Each in Type]: HookPolicy & { readonly type: Each } & HookSettings[Each]
+}[Type]
+
+interface HookPolicy {
+  /**
+   * What the record calls it: a digest of what it does, so that it is found again after a restart wherever it then stands in the
+   * list, and never taken for another one.
+   */
+  readonly key: string
+  /** What it is called in logs, metrics and status: `signal SIGHUP /run/x.pid`, `exec systemctl #2`, `http 127.0.0.1:9000`. */
+  readonly name: string
+  /** Where it stands in the file: `directories[0].afterPublish[1]`. */
+  readonly place: string
+  /** Milliseconds for one try. */
+  readonly timeout: number
+  /** Further tries after the first. */
+  readonly retries: number
+}
+
+interface HookReader<Type extends HookType> {
+  /** The settings, and what people call the hook: nothing secret. */
+  readonly read: (value: Value) => (HookSettings[Type] & { readonly name: string }) | undefined
+  /** What the hook does, and nothing of how patiently: another hook of the type has another identity. */
+  readonly identity: (settings: HookSettings[Type]) => readonly string[]
+}
+
+const readers: { readonly [Type in HookType]: HookReader<Type> } = {
+  signal: { read: readSignal, identity: ({ signal, pidFile }) => [signal, pidFile] },
+  exec: { read: readExec, identity: ({ command }) => command },
+  http: { read: readHttp, identity: ({ method, url }) => [method, url] },
+}
+
+const types = Object.keys(readers) as HookType[]
 const methods = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
 const defaultTimeout = 10_000
 const defaultRetries = 3
@@ -45,36 +87,37 @@ function readHook(value: Value): Hook | undefined {
   const type = hook?.exactlyOne(types)
   const body = type && hook?.field(type)
   if (body === undefined || type === undefined) return undefined
-  const policy = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries }
-  const specific = readers[type](body)
-  return specific && { ...specific, ...policy, key: keyOf(specific), place: value.place }
+  const policy = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries, place: value.place }
+  return readTyped(type, body, policy)
 }
 
-type Policy = 'timeout' | 'retries' | 'key' | 'place'
-type Specific = Hook extends infer One ? (One extends Hook ? Omit<One, Policy> : never) : never
-
-/** What it does, and nothing of how patiently. A digest, since arguments and URLs may hold secrets. */
-function keyOf(hook: Specific): string {
-  const parts =
-    hook.type === 'signal' ? [hook.signal, hook.pidFile] : hook.type === 'exec' ? hook.command : [hook.method, hook.url]
-  const digest = createHash('sha256').update(JSON.stringify([hook.type, ...parts]))
-  return digest.digest('hex').slice(0, 32)
+function readTyped<Type extends HookType>(
+  type: Type,
+  body: Value,
+  policy: Pick<HookPolicy, 'timeout' | 'retries' | 'place'>,
+): Hook<Type> | undefined {
+  const reader: HookReader<Type> = readers[type]
+  const settings = reader.read(body)
+  if (settings === undefined) return undefined
+  // A digest, since arguments and URLs may hold secrets.
+  const digest = createHash('sha256').update(JSON.stringify([type, ...reader.identity(settings)]))
+  const hook = { ...settings, ...policy, type, key: digest.digest('hex').slice(0, 32) }
+  return hook as unknown as Hook<Type>
 }
 
-const readers = { signal: readSignal, exec: readExec, http: readHttp }
 const policyFields = {
   timeout: 'it belongs to the hook, beside its type',
   retries: 'it belongs to the hook, beside its type',
 }
 
-function readSignal(value: Value): Specific | undefined {
+function readSignal(value: Value): (HookSettings['signal'] & { name: string }) | undefined {
   const signal = value.mapping(['name', 'pidFile'], policyFields)
   const nameValue = signal?.required('name', 'SIGHUP')
   const name = nameValue && readSignalName(nameValue)
   const pidFileValue = signal?.required('pidFile', '/run/NAME.pid')
   const pidFile = pidFileValue && readAbsolutePath(pidFileValue)
   if (name === undefined || pidFile === undefined) return undefined
-  return { type: 'signal', name: `signal ${name} ${pidFile}`, signal: name, pidFile }
+  return { name: `signal ${name} ${pidFile}`, signal: name, pidFile }
 }
 
 function readSignalName(value: Value): NodeJS.Signals | undefined {
@@ -96,7 +139,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
   return value.wrong(`${quote(text)} is not a signal`, suggestion)
 }
 
-function readExec(value: Value): Specific | undefined {
+function readExec(value: Value): (HookSettings['exec'] & { name: string }) | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'string') {
     return value.wrong('is one string', 'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell')
@@ -107,7 +150,7 @@ function readExec(value: Value): Specific | undefined {
   const path = readAbsolutePath(program)
   const command = [path, ...rest.map(readArgument)]
   if (!command.every((word) => word !== undefined)) return undefined
-  return { type: 'exec', name: `exec ${programName(command[0] ?? '')}`, command }
+  return { name: `exec ${programName(command[0] ?? '')}`, command }
 }
 
 /** An argument may be empty, and is never shown. */
@@ -123,14 +166,14 @@ function programName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1) || path
 }
 
-function readHttp(value: Value): Specific | undefined {
+function readHttp(value: Value): (HookSettings['http'] & { name: string }) | undefined {
   const http = value.mapping(['url', 'method'], policyFields)
   const method = http?.field('method')?.oneOf(methods)
   const urlValue = http?.required('url', '"http://127.0.0.1:9000/reload"')
   const url = urlValue && readUrl(urlValue)
   if (url === undefined) return undefined
   // A reload is a change, so it is asked for with POST where the file does not say.
-  return { type: 'http', name: `http ${url.host}`, url: url.href, method: method ?? 'POST' }
+  return { name: `http ${url.host}`, url: url.href, method: method ?? 'POST' }
 }
 
 function readUrl(value: Value): URL | undefined {

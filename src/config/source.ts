@@ -1,7 +1,23 @@
 import { readNamespace } from './object-names.js'
 import { readNodePath } from './paths.js'
-import type { SourceConfiguration } from './types.js'
 import type { MappingValue, Value } from './value.js'
+
+/** What each kind of source is configured with. A new kind starts here: the compiler then names what it lacks. */
+export interface SourceSettings {
+  readonly kubernetes: { readonly kubeconfig: string | undefined; readonly context?: string }
+  readonly files: {
+    readonly path: string
+    /** source.namespace: of objects in files that name none. */
+    readonly namespace?: string
+  }
+}
+
+export type SourceType = keyof SourceSettings
+
+/** A source of one kind; without one, of any. */
+export type SourceConfiguration<Type extends SourceType = SourceType> = {
+  [Each in Type]: { readonly type: Each } & SourceSettings[Each]
+}[Type]
 
 export interface ReadSource {
   readonly source: SourceConfiguration | undefined
@@ -11,7 +27,21 @@ export interface ReadSource {
   readonly filesPath: Value | undefined
 }
 
-const types = ['kubernetes', 'files'] as const
+interface SourceContext {
+  /** The directory that relative paths start at. */
+  readonly base: string
+  readonly namespace: string | undefined
+}
+
+type ReadKind = Pick<ReadSource, 'source' | 'filesPath'>
+
+/** Reads the field of each kind out of the mapping `source`. */
+const readers: Readonly<Record<SourceType, (source: MappingValue, context: SourceContext) => ReadKind>> = {
+  kubernetes: readKubernetes,
+  files: readFiles,
+}
+
+const types = Object.keys(readers) as SourceType[]
 
 /** Reads `source`; `base` is the directory that relative paths start at. */
 export function readSource(value: Value | undefined, base: string): ReadSource {
@@ -22,28 +52,28 @@ export function readSource(value: Value | undefined, base: string): ReadSource {
   })
   if (source === undefined) return nothing
   const namespaceValue = source.field('namespace')
-  // One that is wrong is told once, and not again with each name that it would have been for.
+  // One that is wrong is reported once, and not again with each name that it would have been for.
   const namespace = namespaceValue && (readNamespace(namespaceValue) ?? 'default')
   const type = source.exactlyOne(types)
   if (type === undefined) return { ...nothing, namespace }
-  if (type === 'kubernetes') return { ...nothing, namespace, source: readKubernetes(source, base) }
-  const filesPath = source.field('files')?.mapping(['path'])?.required('path', './objects')
-  const path = filesPath && readNodePath(filesPath, base)
-  if (path === undefined) return { namespace, filesPath, source: undefined }
-  return {
-    namespace,
-    filesPath,
-    source: namespace === undefined ? { type, path } : { type, path, namespace },
-  }
+  return { namespace, ...readers[type](source, { base, namespace }) }
 }
 
-function readKubernetes(source: MappingValue, base: string): SourceConfiguration | undefined {
+function readFiles(source: MappingValue, { base, namespace }: SourceContext): ReadKind {
+  const filesPath = source.field('files')?.mapping(['path'])?.required('path', './objects')
+  const path = filesPath && readNodePath(filesPath, base)
+  if (path === undefined) return { filesPath, source: undefined }
+  return { filesPath, source: { type: 'files', path, ...(namespace !== undefined && { namespace }) } }
+}
+
+function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind {
+  const filesPath = undefined
   const kubernetes = source
     .field('kubernetes', 'write kubernetes: {} for the service account')
     ?.mapping(['kubeconfig', 'context'], {
       namespace: 'it belongs to source, beside kubernetes',
     })
-  if (kubernetes === undefined) return undefined
+  if (kubernetes === undefined) return { source: undefined, filesPath }
   const kubeconfigValue = kubernetes.field('kubeconfig')
   const kubeconfig = kubeconfigValue && readNodePath(kubeconfigValue, base)
   const contextValue = kubernetes.field('context')
@@ -51,5 +81,5 @@ function readKubernetes(source: MappingValue, base: string): SourceConfiguration
   if (contextValue !== undefined && !kubernetes.has('kubeconfig')) {
     contextValue.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
   }
-  return context === undefined ? { type: 'kubernetes', kubeconfig } : { type: 'kubernetes', kubeconfig, context }
+  return { source: { type: 'kubernetes', kubeconfig, ...(context !== undefined && { context }) }, filesPath }
 }

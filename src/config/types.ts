@@ -1,4 +1,9 @@
 import type { ObjectReference } from '../objects/types.js'
+import type { PublishForm, Validation } from './directory.js'
+import type { Hook } from './hooks.js'
+import type { SourceConfiguration } from './source.js'
+
+export type { Hook, PublishForm, SourceConfiguration, Validation }
 
 /** A validated AgentConfiguration: paths are absolute, defaults are filled in, durations are milliseconds. */
 export interface AgentConfiguration {
@@ -14,15 +19,6 @@ export interface AgentConfiguration {
   readonly server: ServerConfiguration | undefined
 }
 
-export type SourceConfiguration =
-  | { readonly type: 'kubernetes'; readonly kubeconfig: string | undefined; readonly context?: string }
-  | {
-      readonly type: 'files'
-      readonly path: string
-      /** source.namespace: of objects in files that name none. */
-      readonly namespace?: string
-    }
-
 export interface ServerConfiguration {
   readonly host: string
   readonly port: number
@@ -37,14 +33,14 @@ export interface DirectoryConfiguration {
   readonly path: string
   /** Where it stands in the file: `directories[0]`. */
   readonly place: string
-  readonly publish: 'exchange' | 'symlink'
+  readonly publish: PublishForm
   readonly adopt: boolean
   readonly mode: number
   readonly fileMode: number
   readonly owner: Owner | undefined
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
-  readonly validate: readonly 'certificates'[]
+  readonly validate: readonly Validation[]
   readonly afterPublish: readonly Hook[]
 }
 
@@ -80,24 +76,3 @@ export interface CombinedContent {
   /** Leave the file out while a part of it is absent. */
   readonly optional: boolean
 }
-
-interface HookPolicy {
-  /**
-   * What the record calls it: a digest of what it does, so that it is found again after a restart wherever it then stands in the
-   * list, and never taken for another one.
-   */
-  readonly key: string
-  /** What it is called in logs, metrics and status: `signal SIGHUP /run/x.pid`, `exec systemctl #2`, `http 127.0.0.1:9000`. */
-  readonly name: string
-  /** Where it stands in the file: `directories[0].afterPublish[1]`. */
-  readonly place: string
-  /** Milliseconds for one try. */
-  readonly timeout: number
-  /** Further tries after the first. */
-  readonly retries: number
-}
-
-export type Hook =
-  | (HookPolicy & { readonly type: 'signal'; readonly signal: NodeJS.Signals; readonly pidFile: string })
-  | (HookPolicy & { readonly type: 'exec'; readonly command: readonly string[] })
-  | (HookPolicy & { readonly type: 'http'; readonly url: string; readonly method: string })

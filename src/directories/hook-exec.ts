@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
-import type { Hook } from '../config/types.js'
+import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
 import type { Log } from '../log.js'
 import { failureCode, HookError } from './hook-error.js'
@@ -20,11 +20,7 @@ const environment = {
  * itself has ended with 0; one that leaves a process in the background must redirect that one's output. Its output is counted,
  * and never kept: it may hold secrets. On timeout and on `signal` its whole process group is ended.
  */
-export async function runExec(
-  { name, command, timeout }: Extract<Hook, { type: 'exec' }>,
-  signal: AbortSignal,
-  log: Log,
-): Promise<void> {
+export async function runExec({ name, command, timeout }: Hook<'exec'>, signal: AbortSignal, log: Log): Promise<void> {
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')
   let child

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
-import type { Hook } from '../config/types.js'
+import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
 import { failureCode, HookError } from './hook-error.js'
 
@@ -10,10 +10,7 @@ const mostBody = 64 * 1024
  * Sends one request without a body and without a proxy. Any 2xx is success; a redirect is not followed, since it may lead
  * anywhere. The answer's body is read away, up to a limit, so that the server is not cut off in the middle of its work.
  */
-export async function runHttp(
-  { name, url, method, timeout }: Extract<Hook, { type: 'http' }>,
-  signal: AbortSignal,
-): Promise<void> {
+export async function runHttp({ name, url, method, timeout }: Hook<'http'>, signal: AbortSignal): Promise<void> {
   const deadline = new Deadline(timeout, signal)
   let status
   try {

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
-import type { Hook } from '../config/types.js'
+import type { Hook } from '../config/hooks.js'
 import { failureCode, HookError } from './hook-error.js'
 
 /** Bytes of a pid file that are looked at; some daemons write more lines than the first. */
@@ -9,7 +9,7 @@ const looked = 64
 const highestPid = 4_194_304
 
 /** Sends the signal to the process that the pid file names. Whether it did anything with it cannot be known. */
-export async function runSignal(hook: Extract<Hook, { type: 'signal' }>): Promise<void> {
+export async function runSignal(hook: Hook<'signal'>): Promise<void> {
   const { pid, owner } = await readPid(hook)
   await checkOwner(hook, pid, owner)
   try {
@@ -19,7 +19,7 @@ export async function runSignal(hook: Extract<Hook, { type: 'signal' }>): Promis
   }
 }
 
-async function readPid({ name, pidFile }: Extract<Hook, { type: 'signal' }>): Promise<{ pid: number; owner: number }> {
+async function readPid({ name, pidFile }: Hook<'signal'>): Promise<{ pid: number; owner: number }> {
   const problem = (message: string) => new HookError(name, `${pidFile}: ${message}`)
   let handle
   try {
@@ -52,7 +52,7 @@ async function readPid({ name, pidFile }: Extract<Hook, { type: 'signal' }>): Pr
  * A pid file of an ordinary user may send signals to that user's processes only: else its owner could have root signal any
  * process. Source: the same rule of systemd for PIDFile= (systemd.service(5)).
  */
-async function checkOwner(hook: Extract<Hook, { type: 'signal' }>, pid: number, owner: number): Promise<void> {
+async function checkOwner(hook: Hook<'signal'>, pid: number, owner: number): Promise<void> {
   if (owner === 0 || owner === process.geteuid?.()) return
   let processOwner
   try {
@@ -65,7 +65,7 @@ async function checkOwner(hook: Extract<Hook, { type: 'signal' }>, pid: number, 
   throw new HookError(hook.name, message)
 }
 
-function notSent({ name, pidFile }: Extract<Hook, { type: 'signal' }>, pid: number, code: string): HookError {
+function notSent({ name, pidFile }: Hook<'signal'>, pid: number, code: string): HookError {
   const advice =
     code === 'ESRCH'
       ? "there is no such process: the pid file is stale, or holdfast is in a PID namespace of its own (hostPID: true shares the host's)"

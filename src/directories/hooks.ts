@@ -3,7 +3,7 @@
  * over its time or abandoned.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Hook } from '../config/types.js'
+import type { Hook, HookType } from '../config/hooks.js'
 import type { Log } from '../log.js'
 import { runExec } from './hook-exec.js'
 import { HookError } from './hook-error.js'
@@ -47,15 +47,15 @@ export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOpti
   }
 }
 
-async function runOnce(hook: Hook, signal: AbortSignal, log: Log): Promise<void> {
-  switch (hook.type) {
-    case 'signal':
-      return runSignal(hook)
-    case 'exec':
-      return runExec(hook, signal, log)
-    case 'http':
-      return runHttp(hook, signal)
-  }
+/** How each type of hook is run: once. */
+const runners: { readonly [Type in HookType]: (hook: Hook<Type>, signal: AbortSignal, log: Log) => Promise<void> } = {
+  signal: runSignal,
+  exec: runExec,
+  http: runHttp,
+}
+
+function runOnce<Type extends HookType>(hook: Hook<Type>, signal: AbortSignal, log: Log): Promise<void> {
+  return runners[hook.type](hook, signal, log)
 }
 
 /** Many nodes that publish at once do not come back at once. */

@@ -10,7 +10,7 @@ import { Draft } from './draft.js'
 import { renderCombined } from './render-combined.js'
 import { renderObject } from './render-object.js'
 import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } from './types.js'
-import { certificateDate, checkBlocks, checkSecret, dateFindings } from './validate.js'
+import { certificateDate, dateFindings, validations } from './validate.js'
 
 /**
  * Renders a directory. `latest`: what the source says of an object, undefined before its first answer. `kept`: what is
@@ -41,15 +41,17 @@ export function render(
 }
 
 function finish(directory: DirectoryConfiguration, draft: Draft, known: readonly Availability[], now: Date): Rendering {
-  const validate = directory.validate.includes('certificates')
-  const findings: Finding[] = validate ? presentSecrets(known).flatMap(checkSecret) : []
+  const rules = directory.validate.map((validation) => validations[validation])
+  const secrets = presentSecrets(known)
+  const findings: Finding[] = rules.flatMap((rule) => secrets.flatMap((object) => rule.secret(object)))
   const certificates: CertificateDate[] = []
   // Without a prototype: `__proto__` is a key that the API allows.
   const files = Object.create(null) as Record<string, RenderedFile>
   for (const [path, { content, mode, origin, reference, kept }] of draft.files) {
     files[path] = mode === undefined ? { content } : { content, mode }
     const blocks = certificateBlocks(content)
-    if (validate && !kept) findings.push(...checkBlocks(path, blocks, { origin, reference }))
+    const file = { path, content, blocks, origin, reference }
+    if (!kept) findings.push(...rules.flatMap((rule) => rule.file(file)))
     const date = certificateDate(path, blocks)
     if (date !== undefined) certificates.push(date)
   }

@@ -1,7 +1,31 @@
 /** Whether what was rendered may be published, and how long its certificates are valid. Messages never hold content. */
 import { describeReference, type KubernetesObject, type ObjectReference } from '../objects/types.js'
 import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
+import type { Validation } from '../config/types.js'
 import type { CertificateDate, Finding } from './types.js'
+
+interface RenderedBlocks {
+  readonly path: string
+  readonly content: Uint8Array
+  /** The CERTIFICATE blocks of the content. */
+  readonly blocks: readonly CertificateBlock[]
+  /** Where it comes from, for people. */
+  readonly origin: string
+  /** The object that it comes from, where that is one. */
+  readonly reference: ObjectReference | undefined
+}
+
+interface ValidationRule {
+  /** Each Secret that the directory holds. */
+  secret(object: KubernetesObject): Finding[]
+  /** Each file that is rendered anew: what is kept of an object that has gone is not checked again. */
+  file(file: RenderedBlocks): Finding[]
+}
+
+/** What each word of `validate` checks. */
+export const validations: Readonly<Record<Validation, ValidationRule>> = {
+  certificates: { secret: checkSecret, file: ({ path, blocks, ...from }) => checkBlocks(path, blocks, from) },
+}
 
 /**
  * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must both be

@@ -45,10 +45,14 @@ export function directoryPublication(
   request: DirectoryRequest & PublicationOptions,
 ): TargetPublication {
   const plan = planFor(request.target, request)
-  return request.publish === 'symlink'
-    ? new SymlinkPublication(fs, plan, request)
-    : new DirectoryPublication(fs, plan, request)
+  return new forms[request.publish ?? 'exchange'](fs, plan, request)
 }
+
+/** How each form of publication does it. */
+const forms = {
+  exchange: DirectoryPublication,
+  symlink: SymlinkPublication,
+} as const satisfies Record<NonNullable<PublicationOptions['publish']>, unknown>
 
 /** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
 export async function planDirectory(request: DirectoryRequest & PublicationOptions): Promise<DirectoryPlanResult> {
