@@ -1,12 +1,12 @@
 /** One pass over several directories of a batch, on a real disk. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { DirectoryState } from '../../src/agent/directory-state.js'
-import { reconcile } from '../../src/agent/reconcile.js'
+import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
+import { causes, reconcile } from '../../src/agent/reconcile.js'
 import { noEvents, openEvents } from '../../src/agent/agent-events.js'
-import { noMetrics } from '../../src/agent/report-metrics.js'
+import { noMetrics, type Metrics } from '../../src/agent/report-metrics.js'
 import { silent } from '../../src/log.js'
 import type { ObjectReference } from '../../src/objects/types.js'
 import { directoryOf, present, secret, whole } from '../directories/objects.js'
@@ -19,6 +19,126 @@ function directory(t: Test): string {
   t.teardown(() => rmSync(root, { recursive: true, force: true }))
   return root
 }
+
+/** Directories on a real disk, each with a Secret of its name, and all that passes over them report. */
+class Scene {
+  readonly root: string
+  readonly states = new DirectoryStates()
+  readonly abort = new AbortController()
+  readonly counted: unknown[][] = []
+  readonly lines: { readonly level: string; readonly reason?: string; readonly message: string }[] = []
+  readonly outcomes: string[] = []
+  readonly floors: string[] = []
+  /** Called when a pass reads an object. */
+  asked: (name: string) => void = () => {}
+
+  constructor(t: Test, names: readonly string[]) {
+    this.root = directory(t)
+    for (const name of names) this.states.add(directoryOf([whole(secret(name))], { path: join(this.root, name) }))
+  }
+
+  /** One pass over all of them. */
+  async pass(...why: string[]): Promise<string[]> {
+    const at = (level: string) => (fields: { reason?: string }, message: string) => {
+      this.lines.push({ level, ...(fields.reason && { reason: fields.reason }), message })
+    }
+    const batch = [...this.states].map(({ publishOperation }) => [publishOperation, { causes: why, since: 0 }] as const)
+    const count =
+      (name: keyof Metrics) =>
+      (...values: unknown[]) =>
+        void this.counted.push([name, ...values])
+    const results = await reconcile(new Map(batch), {
+      log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+      metrics: { ...noMetrics, barrier: count('barrier'), drift: count('drift'), publish: count('publish') },
+      events: noEvents,
+      signal: this.abort.signal,
+      lockTimeout: 0,
+      requireProven: () => false,
+      source: {
+        latest: ({ name }) => {
+          this.asked(name)
+          return present(secret(name), { key: name })[1]
+        },
+        published: ({ name }) => void this.floors.push(name),
+      },
+      state: (operation) => this.states.byOperation(operation),
+      applied: (_, outcome) => {
+        this.outcomes.push(outcome.kind === 'published' ? outcome.change : outcome.kind)
+      },
+    })
+    return [...results.values()]
+  }
+
+  /** Counts and lines since the last call. */
+  news() {
+    const [counted, lines, outcomes] = [this.counted, this.lines, this.outcomes].map((list) => list.splice(0))
+    return { counted, lines, outcomes }
+  }
+
+  file(name: string): string {
+    return join(this.root, name, 'key')
+  }
+}
+
+await t.test('all directories of a batch share one pair of barriers', async (t) => {
+  const scene = new Scene(t, ['one', 'two', 'three'])
+  t.strictSame(await scene.pass(causes.start), ['done', 'done', 'done'])
+  t.strictSame(scene.outcomes, ['created', 'created', 'created'])
+  t.equal(scene.counted.filter(([name]) => name === 'barrier').length, 1)
+  t.equal(scene.counted.filter(([name, , result]) => name === 'publish' && result === 'created').length, 3)
+  t.strictSame(scene.floors, ['one', 'two', 'three'], 'the source knows what is published')
+  for (const name of ['one', 'two', 'three']) t.equal(readFileSync(scene.file(name), 'utf8'), name)
+})
+
+await t.test('a drift check of what is intact publishes nothing; drift is counted once, and repaired', async (t) => {
+  const scene = new Scene(t, ['one', 'two'])
+  await scene.pass(causes.start)
+  scene.news()
+  t.strictSame(await scene.pass(causes.driftCheck), [])
+  t.strictSame(scene.news(), { counted: [], lines: [], outcomes: [] })
+  writeFileSync(scene.file('two'), 'edited')
+  t.strictSame(await scene.pass(causes.driftCheck), ['done'], 'only the one that differs')
+  const { counted, lines, outcomes } = scene.news()
+  t.strictSame(outcomes, ['replaced'])
+  t.match(counted, [
+    ['drift', join(scene.root, 'two')],
+    ['barrier', Number],
+    ['publish', join(scene.root, 'two'), 'replaced', Number],
+  ])
+  t.match(lines, [
+    { level: 'warn', message: /two differs from what was published: key/ },
+    { level: 'info', reason: 'DriftRepaired', message: /two is repaired/ },
+  ])
+  t.equal(readFileSync(scene.file('two'), 'utf8'), 'two')
+  t.strictSame(
+    await scene.pass(causes.driftCheck, 'Secret ns/one'),
+    ['done', 'done'],
+    'an object is a cause of its own',
+  )
+  t.strictSame(scene.outcomes, ['unchanged', 'unchanged'])
+})
+
+await t.test('a pass that is aborted shows nothing, and waits', async (t) => {
+  const scene = new Scene(t, ['one'])
+  scene.abort.abort()
+  t.strictSame(await scene.pass(causes.start), ['wait'])
+  t.strictSame(scene.outcomes, ['aborted'])
+  t.match(scene.lines, [{ level: 'info', message: /aborted before anything was visible/ }])
+  t.equal(existsSync(scene.file('one')), false)
+  t.equal([...scene.states][0]?.published, undefined, 'the condition stays what it was')
+})
+
+await t.test('a directory that is dropped during the pass is left as it is', async (t) => {
+  const scene = new Scene(t, ['one', 'two'])
+  const [, two] = scene.states
+  scene.asked = (name) => {
+    if (name === 'two') scene.states.remove(join(scene.root, name))
+  }
+  t.strictSame(await scene.pass(causes.start), ['done'])
+  t.strictSame(scene.outcomes, ['created'])
+  t.equal(two?.intact, false, 'its state is nobody’s any more')
+  t.strictSame(scene.floors, ['one'])
+})
 
 await t.test('a fault of one directory does not keep the others of the batch from being reported', async (t) => {
   const root = directory(t)
