@@ -189,10 +189,11 @@ async function fromFiles(
   })) {
     if (given !== undefined) throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
   }
-  const [{ Disk }, { installFromFiles }] = await Promise.all([
+  const [{ Disk, disableCoreDumps }, { installFromFiles }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/install-from-files.js'),
   ])
+  disableCoreDumps()
   return installFromFiles({
     disk: new Disk(),
     log,

@@ -11,7 +11,7 @@ export interface ApiFlags {
 
 /**
  * A client of the API server, found as kubectl finds it: --kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config.
- * Close it in the end.
+ * Close it in the end. Before its credentials are read, this process can no longer leave them in a core file.
  * @throws UsageError where there is none, or its file is wrong
  */
 export async function openApi(
@@ -19,11 +19,13 @@ export async function openApi(
   environment: NodeJS.ProcessEnv,
   log: Log,
 ): Promise<{ api: ApiClient; decode: DecodeObject }> {
-  const [{ loadClusterAccess }, { connect }, { decodeObject }] = await Promise.all([
+  const [{ disableCoreDumps }, { loadClusterAccess }, { connect }, { decodeObject }] = await Promise.all([
+    import('../durable/index.js'),
     import('../objects/kubernetes/cluster-access.js'),
     import('../objects/kubernetes/connection.js'),
     import('../objects/kubernetes/decode.js'),
   ])
+  disableCoreDumps()
   try {
     const access = await loadClusterAccess({ kubeconfig, context, environment, log })
     return { api: connect(access, { version: version() }), decode: decodeObject }

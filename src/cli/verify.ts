@@ -58,11 +58,12 @@ Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 a faul
 async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   const { path } = directory
   const nothing = { path, digest: null, actual: null, publishedAt: null, differences: [] }
-  const [{ readPublication }, { describeDifferences, inOrder }, { hasRequired }] = await Promise.all([
+  const [{ disableCoreDumps, readPublication }, { describeDifferences, inOrder }, { hasRequired }] = await Promise.all([
     import('../durable/index.js'),
     import('../directories/verify.js'),
     import('../agent/directory-state.js'),
   ])
+  disableCoreDumps()
   let publication: Publication | undefined
   try {
     publication = await readPublication(path)
