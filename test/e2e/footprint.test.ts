@@ -1,6 +1,7 @@
 /** What the agent costs a node: memory, connections, and processor time when nothing happens. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { median } from '../../bench/measure.js'
 import { Cluster } from './cluster.js'
 import { readTree } from './disk.js'
 import { Node } from './node.js'
@@ -13,7 +14,8 @@ const watched = 50
 const limits = { anonymousKibibytes: 25 * 1024, connections: 1, processorPart: 0.01 }
 /** Milliseconds without a change. */
 const idle = 20_000
-const windows = 4
+/** Windows that are measured, always all of them; their median is the figure. */
+const windows = 5
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
@@ -39,19 +41,21 @@ await t.test(`${watched} watched Secrets in ten directories`, async (t) => {
     names.every((name, index) => readTree(node.path(directory(index)))?.[`${name}/version`] === '2'),
   )
 
-  // What came before has echoes (an event that is tried again, the sync of what was retired), and a busy machine adds its own: idle is
-  // the least of what is seen.
-  let used = Infinity
-  for (let window = 0; window < windows && used > idle * limits.processorPart; window++) {
+  // What came before has echoes in the first window or two (an event that is sent again, the sync of what was removed); the median of
+  // five does not count them, and still sees whatever goes on all the time. It is processor time of this process: what else the
+  // machine does is not in it.
+  const used: number[] = []
+  while (used.length < windows) {
     const before = processorTime(agent.pid)
     await sleep(idle)
-    used = Math.min(used, processorTime(agent.pid) - before)
+    used.push(processorTime(agent.pid) - before)
   }
   const anonymous = memory(agent.pid, 'Anonymous')
   const mebibytes = (kibibytes: number): string => (kibibytes / 1024).toFixed(1)
   t.comment(`anonymous ${mebibytes(anonymous)} MiB, resident ${mebibytes(memory(agent.pid, 'Rss'))} MiB`)
-  t.comment(`${used} ms of processor time in ${idle} ms`)
+  t.comment(`processor time: ${used.join(', ')} ms in windows of ${idle} ms`)
   t.ok(anonymous <= limits.anonymousKibibytes, 'anonymous memory')
   t.equal(connections(agent.pid, cluster.api.port), limits.connections, 'connections')
-  t.ok(used <= idle * limits.processorPart, 'processor time when idle')
+  t.equal(used.length, windows)
+  t.ok(median(used) <= idle * limits.processorPart, 'processor time when idle')
 })

@@ -1,4 +1,4 @@
-/** How long it takes from the change of a Secret to the file on the disk. */
+/** How long it takes from the start of the command that changes a Secret to the file on the disk: the command's own time is in it. */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import { performance } from 'node:perf_hooks'
@@ -11,8 +11,6 @@ import { until } from './until.js'
 t.setTimeout(180_000)
 
 const changes = 50
-/** Milliseconds. */
-const limit = 100
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
@@ -40,6 +38,12 @@ function visible(target: string, text: string): Promise<number> {
   })
 }
 
+/**
+ * Milliseconds, for the median. A PUT on a connection that is open takes a few of them itself; kubectl starts a process, reads its
+ * kubeconfig and asks for the API's discovery first, which takes a few hundred on two busy cores.
+ */
+const limits = { kubectl: 1_000, 'a PUT': 100 }
+
 for (const by of ['kubectl', 'a PUT'] as const) {
   await t.test(`${changes} changes by ${by}`, async (t) => {
     const namespace = await cluster.namespace()
@@ -57,18 +61,20 @@ for (const by of ['kubectl', 'a PUT'] as const) {
     for (let change = 1; change <= changes; change++) {
       const seen = visible(target, String(change))
       const patch = { stringData: { version: String(change) } }
+      const began = performance.timeOrigin + performance.now()
       if (by === 'a PUT') await namespace.patchSecret('a', patch)
       else await cluster.kubectl(['patch', 'secret', 'a', '-n', namespace.name, '-p', JSON.stringify(patch)])
-      const changed = performance.timeOrigin + performance.now()
-      // The agent is often done before kubectl has ended.
-      untilVisible.push(Math.max(0, (await seen) - changed))
+      // The agent is often done before the command has ended.
+      untilVisible.push((await seen) - began)
       const line = await until('the log tells it', () => agent.told('Published')[change])
-      untilDurable.push(Math.max(0, Date.parse(String(line['time'])) - changed))
+      untilDurable.push(Date.parse(String(line['time'])) - began)
     }
     t.comment(`on the disk: ${describe(untilVisible)}`)
     t.comment(`durable, and told in the log: ${describe(untilDurable)}`)
-    t.ok(quantile(untilVisible, 0.5) < limit)
-    t.ok(quantile(untilDurable, 0.5) < limit)
+    // A clock that started too late would give less than nothing.
+    t.ok(Math.min(...untilVisible) > 0, 'no change is seen before its command')
+    t.ok(quantile(untilVisible, 0.5) < limits[by])
+    t.ok(quantile(untilDurable, 0.5) < limits[by])
 
     t.ok((await agent.metric('holdfast_publishes_total', { directory: target })) >= changes + 1)
     t.ok((await agent.metric('holdfast_publish_duration_seconds_count', { directory: target })) >= changes + 1)
