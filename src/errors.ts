@@ -77,7 +77,7 @@ const byErrno: Readonly<Record<string, ErrnoRule>> = {
   EIO: { reason: 'PublishFailed', advice: 'the disk failed: look into the kernel log' },
   EACCES: {
     reason: 'PublishFailed',
-    advice: 'give this user the right to write here',
+    advice: 'add the capability CAP_DAC_OVERRIDE, or give this user the right to write here',
     adviceToRead: 'give this user the right to read what is there',
   },
   EPERM: {
@@ -150,4 +150,24 @@ function reasonFrom(error: unknown): FailureReason {
   const code = codeOf(error)
   if (syscall === 'flock' && (code === 'EAGAIN' || code === 'EWOULDBLOCK' || code === 'ETIMEDOUT')) return 'Busy'
   return reasonForErrno(code)
+}
+
+/**
+ * Declared by the errors of what was given: it is wrong whatever the state of the node, and nothing was started. A field, so that
+ * nobody loads a room in order to know its errors.
+ */
+export interface InvalidInput {
+  readonly invalid: 'argument' | 'configuration'
+}
+
+/** What is wrong with what was given; undefined for any other error. */
+export function invalidInputOf(error: unknown): InvalidInput['invalid'] | undefined {
+  if (!(error instanceof Error) || !('invalid' in error)) return undefined
+  return error.invalid === 'argument' || error.invalid === 'configuration' ? error.invalid : undefined
+}
+
+/** Whether a publication failed, with what is visible and why: what DurableWriteError declares. */
+export function isPublicationError(error: unknown): error is Error & { published: boolean; reason: string } {
+  if (!(error instanceof Error) || !('published' in error) || !('reason' in error)) return false
+  return typeof error.published === 'boolean' && typeof error.reason === 'string'
 }

@@ -1,74 +1,69 @@
 import type { SourceConfiguration } from '../config/types.js'
+import { messageOf } from '../errors.js'
 import { silent } from '../log.js'
 import type { AccessSnapshot } from '../objects/kubernetes/access.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../objects/kubernetes/client.js'
 import { loadClusterAccess } from '../objects/kubernetes/cluster-access.js'
 import { connect } from '../objects/kubernetes/connection.js'
 import { field, statusMessage } from '../objects/kubernetes/api-error.js'
-import type { Permission } from '../objects/permissions.js'
-import { clockVerdict, validitiesOf } from './certificates.js'
-import { fault, ok, warn, type Verdict } from './findings.js'
-import { permissionVerdicts } from './permissions.js'
+import { checkClock, validitiesOf } from './certificates.js'
+import { fault, ok, warn, type CheckResult } from './findings.js'
+import { checkPermissions, type PermissionOptions } from './permissions.js'
 
-export interface ApiOptions {
-  /** What the configuration needs to be allowed. */
-  readonly permissions: readonly Permission[]
-  /** Where the configuration is, for what to do. */
-  readonly file: string
+export interface ApiOptions extends PermissionOptions {
+  /** Of the process: where the API server is looked for. */
+  readonly environment: NodeJS.ProcessEnv
   readonly version: string
-  /** Milliseconds for each answer. */
-  readonly timeout: number
   readonly now: Date
-  readonly signal: AbortSignal
 }
 
 type KubernetesSource = SourceConfiguration<'kubernetes'>
 
 /** Whether the API server can be reached, takes our credentials, and allows what the configuration needs. */
-export async function apiVerdicts({ kubeconfig, context }: KubernetesSource, options: ApiOptions): Promise<Verdict[]> {
+export async function checkApi({ kubeconfig, context }: KubernetesSource, options: ApiOptions): Promise<CheckResult[]> {
+  const { environment } = options
   let access
   let snapshot
   try {
     // Found as the agent finds it.
     const search = 'service-account'
-    access = await loadClusterAccess({ kubeconfig, context, environment: process.env, search, log: silent })
+    access = await loadClusterAccess({ kubeconfig, context, environment, search, log: silent })
     snapshot = await access.current()
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return [fault('access', message, 'correct the kubeconfig, or what it names')]
+    return [fault('access', messageOf(error), 'correct the kubeconfig, or what it names')]
   }
-  const verdicts = [ok('access', access.origin), ...clockVerdicts(snapshot, options.now)]
+  const results = [ok('access', access.origin), ...checkClocks(snapshot, options.now)]
   const api = connect(access, { version: options.version })
   try {
     const reached = await reach(api, snapshot.server.origin, options)
-    verdicts.push(reached)
-    if (reached.status === 'FAULT') return verdicts
+    results.push(reached)
+    if (reached.status === 'FAULT') return results
     const accepted = await credentials(api, options)
-    verdicts.push(accepted)
-    if (accepted.status === 'FAULT') return verdicts
-    return [...verdicts, ...(await permissionVerdicts(api, options))]
+    results.push(accepted)
+    if (accepted.status === 'FAULT') return results
+    return [...results, ...(await checkPermissions(api, options))]
   } catch (error) {
     options.signal.throwIfAborted()
     if (!(error instanceof ConnectionError)) throw error
-    return [...verdicts, fault('reachable', error.message, 'see whether the API server is well, and check again')]
+    return [...results, fault('reachable', error.message, 'see whether the API server is well, and check again')]
   } finally {
     await api.close()
   }
 }
 
-function clockVerdicts({ certificate, authority }: AccessSnapshot, now: Date): Verdict[] {
+function checkClocks({ certificate, authority }: AccessSnapshot, now: Date): CheckResult[] {
   const [own, others] = [certificate?.chain, authority].map((pem, index) =>
     pem === undefined
       ? []
       : validitiesOf(index === 0 ? 'the client certificate' : "the authority's certificate", Buffer.from(pem)),
   )
   return [
-    clockVerdict('client certificate', own ?? [], now),
-    clockVerdict('certificate authority', others ?? [], now),
-  ].filter((verdict) => verdict !== undefined)
+    checkClock('client certificate', own ?? [], now),
+    checkClock('certificate authority', others ?? [], now),
+  ].filter((result) => result !== undefined)
 }
 
-async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOptions): Promise<Verdict> {
+async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOptions): Promise<CheckResult> {
   const started = performance.now()
   let answer: ApiResponse
   try {
@@ -81,7 +76,7 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
   }
   const milliseconds = Math.round(performance.now() - started)
   const { status, body } = answer
-  // Some servers tell their version to nobody whom they do not know; they have answered, which is all that is asked here.
+  // Some servers show their version to known users only; they have answered, which is all that is asked here.
   if (status === 401 || status === 403) return ok('reachable', `${origin} answered in ${milliseconds} ms`)
   const version = field(body, 'gitVersion')
   if (status === 200 && typeof version === 'string') {
@@ -94,8 +89,8 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
   )
 }
 
-/** SelfSubjectReview, since Kubernetes 1.28; before, the questions about permissions tell as much. */
-async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Promise<Verdict> {
+/** SelfSubjectReview, since Kubernetes 1.28; before, the questions about permissions show as much. */
+async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Promise<CheckResult> {
   const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
   const { status, body } = await api.send('POST', path, review, { timeout, signal })

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { AgentConfiguration, Owner } from '../config/types.js'
-import { fault, listed, ok, type Verdict } from './findings.js'
+import { fault, listed, ok, type CheckResult } from './findings.js'
 
 /** include/uapi/linux/capability.h */
 const bits = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_FOWNER: 3, CAP_KILL: 5 } as const
@@ -43,14 +43,14 @@ export interface Ownership {
 }
 
 /**
- * One verdict for each capability that the configuration needs: files for another owner are given away (CHOWN), then get their
+ * One result for each capability that the configuration needs: files for another owner are given away (CHOWN), then get their
  * mode (FOWNER), and are read and removed again at the next publication (DAC_OVERRIDE). What signals need is told with the hooks.
  */
-export function capabilityVerdicts(
+export function checkCapabilities(
   directories: AgentConfiguration['directories'],
   ownerships: readonly Ownership[],
   identity: Identity,
-): Verdict[] {
+): CheckResult[] {
   const needs = directories.flatMap(({ path, owner }) => [
     ...(owner === undefined ? [] : ownerNeeds(path, owner, identity)),
     ...foundNeeds(path, ownerships, identity),

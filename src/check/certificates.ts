@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { certificateBlocks } from '../directories/certificates.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
-import { codeOrMessage, ok, warn, type Verdict } from './findings.js'
+import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 
 export interface Validity {
   /** Where it is, for people. */
@@ -40,7 +40,7 @@ function datesOf({ validFrom, validTo }: X509Certificate): { from: Date; to: Dat
  * What the clock says of the certificates: one that is not valid yet was made by a clock that is ahead of this one, mostly a
  * right one. undefined where there are none.
  */
-export function clockVerdict(check: string, validities: readonly Validity[], now: Date): Verdict | undefined {
+export function checkClock(check: string, validities: readonly Validity[], now: Date): CheckResult | undefined {
   const [first] = validities
   if (first === undefined) return undefined
   const [latest, earliest] = validities.reduce(
@@ -66,9 +66,9 @@ export function clockVerdict(check: string, validities: readonly Validity[], now
 }
 
 /** For a directory: the dates of what is published there. */
-export async function publishedVerdict(target: string, now: Date): Promise<Verdict | undefined> {
+export async function checkPublished(target: string, now: Date): Promise<CheckResult | undefined> {
   try {
-    return clockVerdict('certificates', (await publishedCertificates(target)) ?? [], now)
+    return checkClock('certificates', (await publishedCertificates(target)) ?? [], now)
   } catch (error) {
     return warn(
       'certificates',

@@ -9,19 +9,18 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace, permissionsOf, type Permission } from '../objects/permissions.js'
 import { describeReference } from '../objects/types.js'
-import { capabilityVerdicts, ownIdentity } from './capabilities.js'
+import { checkCapabilities, ownIdentity } from './capabilities.js'
 import { checkDirectory } from './directory.js'
-import type { WantedReference } from './files-source.js'
-import { ok, warn, type Finding, type Verdict } from './findings.js'
-import { hookVerdict } from './hooks.js'
-import { kernelVerdict } from './kernel.js'
+import type { DesiredReference } from './files-source.js'
+import { ok, warn, type Finding, type CheckResult } from './findings.js'
+import { checkHook } from './hooks.js'
 import { seLinux } from './label.js'
-import { stateDirectoryVerdict } from './state-directory.js'
-import { coreDumpVerdict, processVerdicts } from './this-process.js'
-
-export type { Finding, Status } from './findings.js'
+import { checkStateDirectory } from './state-directory.js'
+import { checkCoreDump, checkKernel, checkProcess } from './this-process.js'
 
 export interface CheckOptions {
+  /** Of the process: where the API server is looked for. */
+  readonly environment: NodeJS.ProcessEnv
   /** holdfast's own, for the API server's audit log. */
   readonly version: string
   /** This node's name; empty where nobody says. */
@@ -43,30 +42,30 @@ const defaultNamespace = 'default'
 export async function checkNode(configuration: AgentConfiguration, options: CheckOptions): Promise<Finding[]> {
   const { directories, requireProven, stateDirectory } = configuration
   const { signal, lockTimeout } = options
-  const coreDumps = coreDumpVerdict()
+  const coreDumps = checkCoreDump()
   const fs = new NodeFileSystem()
   const identity = ownIdentity()
   const now = new Date()
   const context = { fs, identity, selinux: seLinux(), requireProven, now, lockTimeout }
   const findings: Finding[] = []
-  const add = (subject: string, verdicts: readonly Verdict[]) =>
-    findings.push(...verdicts.map((verdict) => ({ subject, ...verdict })))
+  const add = (subject: string, results: readonly CheckResult[]) =>
+    findings.push(...results.map((result) => ({ subject, ...result })))
   const reports = []
   for (const directory of directories) {
     signal.throwIfAborted()
     const report = await checkDirectory(directory, context)
     reports.push({ path: directory.path, ...report })
-    const hooks = await Promise.all(directory.afterPublish.map((hook) => hookVerdict(hook, identity)))
-    add(directory.path, [...report.verdicts, ...hooks])
+    const hooks = await Promise.all(directory.afterPublish.map((hook) => checkHook(hook, identity)))
+    add(directory.path, [...report.results, ...hooks])
   }
-  add(stateDirectory, [await stateDirectoryVerdict(fs, stateDirectory)])
+  add(stateDirectory, [await checkStateDirectory(fs, stateDirectory)])
   const onBtrfs = reports.filter(({ fileSystem }) => fileSystem === 'btrfs').map(({ path }) => path)
   const ownerships = reports.map(({ ownership }) => ownership)
   add(thisProcess, [
-    ...capabilityVerdicts(directories, ownerships, identity),
-    ...(await processVerdicts()),
+    ...checkCapabilities(directories, ownerships, identity),
+    ...(await checkProcess()),
     coreDumps,
-    kernelVerdict(release(), onBtrfs),
+    checkKernel(release(), onBtrfs),
   ])
   signal.throwIfAborted()
   findings.push(...(await checkSource(configuration.source, configuration, options, now)))
@@ -83,16 +82,16 @@ type SourceCheck<Type extends SourceType> = (
 /** How each kind of source is checked. */
 const sourceChecks: { readonly [Type in SourceType]: SourceCheck<Type> } = {
   async files({ path, namespace }, { directories }) {
-    const { filesVerdicts } = await import('./files-source.js')
-    const verdicts = await filesVerdicts(path, namespace ?? defaultNamespace, wantedReferences(directories))
-    return verdicts.map((verdict) => ({ subject: path, ...verdict }))
+    const { checkFiles } = await import('./files-source.js')
+    const results = await checkFiles(path, namespace ?? defaultNamespace, desiredReferences(directories))
+    return results.map((result) => ({ subject: path, ...result }))
   },
-  async kubernetes(source, configuration, { nodeName, version, timeout, signal }, now) {
-    const { apiVerdicts } = await import('./api.js')
+  async kubernetes(source, configuration, { nodeName, environment, version, timeout, signal }, now) {
+    const { checkApi } = await import('./api.js')
     const permissions = neededPermissions(configuration, nodeName)
     const { file } = configuration
-    const verdicts = await apiVerdicts(source, { permissions, file, version, timeout, now, signal })
-    return [nodeNameVerdict(nodeName), ...verdicts].map((verdict) => ({ subject: apiServer, ...verdict }))
+    const results = await checkApi(source, { permissions, file, environment, version, timeout, now, signal })
+    return [checkNodeName(nodeName), ...results].map((result) => ({ subject: apiServer, ...result }))
   },
 }
 
@@ -111,7 +110,7 @@ function neededPermissions(configuration: AgentConfiguration, nodeName: string):
   return all.filter(({ namespace }) => namespace !== nodeEventsNamespace || others.has(namespace))
 }
 
-function nodeNameVerdict(nodeName: string): Verdict {
+function checkNodeName(nodeName: string): CheckResult {
   if (nodeName !== '') return ok('node name', nodeName)
   return warn(
     'node name',
@@ -121,8 +120,8 @@ function nodeNameVerdict(nodeName: string): Verdict {
 }
 
 /** Each object once; it is optional only where no directory requires it. */
-function wantedReferences(directories: readonly DirectoryConfiguration[]): WantedReference[] {
-  const wanted = new Map<string, WantedReference>()
+function desiredReferences(directories: readonly DirectoryConfiguration[]): DesiredReference[] {
+  const desired = new Map<string, DesiredReference>()
   for (const directory of directories) {
     const required = new Set(
       directory.contents
@@ -134,9 +133,9 @@ function wantedReferences(directories: readonly DirectoryConfiguration[]): Wante
     )
     for (const reference of referencesOf(directory)) {
       const name = describeReference(reference)
-      const optional = !required.has(name) && wanted.get(name)?.optional !== false
-      wanted.set(name, { reference, optional })
+      const optional = !required.has(name) && desired.get(name)?.optional !== false
+      desired.set(name, { reference, optional })
     }
   }
-  return [...wanted.values()]
+  return [...desired.values()]
 }

@@ -1,12 +1,12 @@
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
-import { advice as adviceFor } from './advice.js'
-import { codeOf, isSystemError } from '../errors.js'
+import { codeOf, isSystemError, messageOf } from '../errors.js'
 import {
   DurableWriteError,
   type Attributes,
   type Descriptor,
   type FileSystem,
   lock,
+  mountDetails,
   namesFor,
   type TargetNames,
   readRecords,
@@ -15,16 +15,14 @@ import {
   Scope,
 } from '../durable/index.js'
 import type { Identity, Ownership } from './capabilities.js'
-import { publishedVerdict } from './certificates.js'
+import { checkPublished } from './certificates.js'
 import { probeExchange } from './exchange-probe.js'
-import { fault, faultOf, ok, warn, type Verdict } from './findings.js'
-import { diskUnder, flushVerdict } from './flushes.js'
-import { labelVerdict, type SecurityModule } from './label.js'
-import { mountVerdict, typeVerdict } from './mount.js'
-import { mountDetails } from '../durable/index.js'
-import { isPastItsMode, parentVerdict } from './parents.js'
-import { freeOn, spaceVerdicts, usageOf } from './space.js'
-import { leftoverVerdict, lookAtTarget } from './target.js'
+import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings.js'
+import { checkLabel, type SecurityModule } from './label.js'
+import { diskUnder, checkFlushes, checkMount, checkFileSystem } from './mount.js'
+import { isPastItsMode, checkParent } from './parents.js'
+import { freeOn, checkSpace, usageOf } from './space.js'
+import { checkLeftovers, lookAtTarget } from './target.js'
 
 export interface DirectoryContext {
   readonly fs: FileSystem
@@ -38,7 +36,7 @@ export interface DirectoryContext {
 }
 
 export interface DirectoryReport {
-  readonly verdicts: readonly Verdict[]
+  readonly results: readonly CheckResult[]
   readonly ownership: Ownership
   /** Type of the file system that the target is on, or will be on; undefined where that cannot be told. */
   readonly fileSystem: string | undefined
@@ -56,9 +54,9 @@ export async function checkDirectory(
     return await new DirectoryCheck(configuration, context, scope, place).run()
   } catch (error) {
     const ownership = { path, target: undefined, overridesParent: false }
-    const verdict = isSystemError(error) && !(error instanceof DurableWriteError)
+    const isBare = isSystemError(error) && !(error instanceof DurableWriteError)
     return {
-      verdicts: [verdict ? fault('path', error.message, adviceFor(error.code)) : faultOf('path', error)],
+      results: [isBare ? fault('path', error.message, adviceOn(error.code)) : faultOf('path', error)],
       ownership,
       fileSystem: undefined,
     }
@@ -91,26 +89,26 @@ class DirectoryCheck {
     const details = mountDetails(mount.id)
     const attributes = await fs.attributes(anchor)
     const overridesParent = isPastItsMode(attributes, context.identity)
-    const verdicts: Verdict[] = []
+    const results: CheckResult[] = []
     if (details !== undefined) {
-      const flushes = flushVerdict(details, diskUnder(details))
-      verdicts.push(mountVerdict(details), typeVerdict(details, mount.proven, context.requireProven))
-      if (flushes !== undefined) verdicts.push(flushes)
+      const flushes = checkFlushes(details, diskUnder(details))
+      results.push(checkMount(details), checkFileSystem(details, mount.proven, context.requireProven))
+      if (flushes !== undefined) results.push(flushes)
     }
     const parent = { ...place, anchor: this.#anchorPath }
-    verdicts.push(await parentVerdict(fs, parent, attributes, context.identity))
+    results.push(await checkParent(fs, parent, attributes, context.identity))
     const { found, ownership } = await this.#lockedLook(mount.id, attributes)
-    verdicts.push(...found)
-    const clock = await publishedVerdict(configuration.path, context.now)
-    if (clock !== undefined) verdicts.push(clock)
-    return { verdicts, fileSystem: mount.type, ownership: { ...ownership, overridesParent } }
+    results.push(...found)
+    const clock = await checkPublished(configuration.path, context.now)
+    if (clock !== undefined) results.push(clock)
+    return { results, fileSystem: mount.type, ownership: { ...ownership, overridesParent } }
   }
 
   /** What could change under a publication is looked at under its lock, where there is one: a lock is not made for this. */
   async #lockedLook(
     parentMount: number,
     attributes: Attributes,
-  ): Promise<{ found: Verdict[]; ownership: Omit<Ownership, 'overridesParent'> }> {
+  ): Promise<{ found: CheckResult[]; ownership: Omit<Ownership, 'overridesParent'> }> {
     const { fs, lockTimeout } = this.context
     const { anchor, missing, name } = this.place
     const { path } = this.configuration
@@ -130,12 +128,12 @@ class DirectoryCheck {
         release = await lock(this.scope, { ...request, timeout: lockTimeout, signal: undefined })
       }
     } catch (error) {
-      return { found: [lockVerdict(error, path)], ownership: unknown }
+      return { found: [lockResult(error, path)], ownership: unknown }
     }
     try {
       const records = await readRecords(fs, anchor, name, this.#names)
       const {
-        verdict,
+        result,
         attributes: of,
         opened,
       } = await lookAtTarget({
@@ -148,7 +146,7 @@ class DirectoryCheck {
         records,
       })
       if (opened !== undefined) await this.scope.keep(Promise.resolve(opened))
-      const found = [verdict, leftoverVerdict(records, this.#names), await this.#probe(anchor)]
+      const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
       return { found, ownership: { path, target: of } }
     } finally {
@@ -156,7 +154,7 @@ class DirectoryCheck {
     }
   }
 
-  async #probe(parent: Descriptor): Promise<Verdict> {
+  async #probe(parent: Descriptor): Promise<CheckResult> {
     const { failure, step, left } = await probeExchange(this.context.fs, parent, this.#names)
     const { path } = this.configuration
     if (failure !== undefined) {
@@ -170,7 +168,7 @@ class DirectoryCheck {
         )
       }
       const doing = step === 'create' ? 'nothing can be made beside the target' : 'two names cannot be exchanged'
-      return fault('exchange', `${doing}: ${failure.message}`, adviceFor(code))
+      return fault('exchange', `${doing}: ${failure.message}`, adviceOn(code))
     }
     if (left.length > 0) {
       return fault(
@@ -182,30 +180,29 @@ class DirectoryCheck {
     return ok('exchange', 'tried beside the target with two directories: they changed places in one step')
   }
 
-  async #space(target: Descriptor | undefined): Promise<Verdict[]> {
+  async #space(target: Descriptor | undefined): Promise<CheckResult[]> {
     const { fs } = this.context
     try {
       const free = await freeOn(this.place.anchor)
       const used = target === undefined ? undefined : await usageOf(fs, target, free.blockSize)
-      return spaceVerdicts(free, used)
+      return checkSpace(free, used)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      return [warn('space', `cannot be told: ${message}`, adviceFor(codeOf(error) ?? ''))]
+      return [warn('space', `cannot be measured: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]
     }
   }
 
-  async #label(target: Descriptor | undefined): Promise<Verdict[]> {
+  async #label(target: Descriptor | undefined): Promise<CheckResult[]> {
     const { fs, selinux } = this.context
     if (selinux === undefined) return []
     const labels = {
       parent: await fs.label(this.place.anchor),
       target: target === undefined ? undefined : await fs.label(target),
     }
-    return [labelVerdict(selinux, labels)]
+    return [checkLabel(selinux, labels)]
   }
 }
 
-function lockVerdict(error: unknown, path: string): Verdict {
+function lockResult(error: unknown, path: string): CheckResult {
   if (error instanceof DurableWriteError && error.reason === 'Busy') {
     return warn(
       'target',
@@ -214,6 +211,5 @@ function lockVerdict(error: unknown, path: string): Verdict {
     )
   }
   if (error instanceof DurableWriteError) return faultOf('target', error)
-  const message = error instanceof Error ? error.message : String(error)
-  return fault('target', `its lock cannot be taken: ${message}`, adviceFor(codeOf(error) ?? ''))
+  return fault('target', `its lock cannot be taken: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))
 }

@@ -4,19 +4,19 @@ import { lookAt } from '../objects/files/look.js'
 import { readObjectFile } from '../objects/files/read-file.js'
 import { describeReference, type ObjectReference } from '../objects/types.js'
 import { silent } from '../log.js'
-import { fault, listed, ok, warn, type Verdict } from './findings.js'
+import { fault, listed, ok, warn, type CheckResult } from './findings.js'
 
-export interface WantedReference {
+export interface DesiredReference {
   readonly reference: ObjectReference
   readonly optional: boolean
 }
 
 /** Whether the files can be read and parsed, and hold what the configuration names. Read once, as the agent reads them. */
-export async function filesVerdicts(
+export async function checkFiles(
   directory: string,
   defaultNamespace: string,
-  wanted: readonly WantedReference[],
-): Promise<Verdict[]> {
+  desired: readonly DesiredReference[],
+): Promise<CheckResult[]> {
   let stamps
   try {
     stamps = (await lookAt(directory)).stamps
@@ -24,36 +24,36 @@ export async function filesVerdicts(
     return [fault('files', fileFault(directory, error).message, 'make it readable, or correct source.files.path')]
   }
   const catalog = new Catalog()
-  const verdicts: Verdict[] = []
+  const results: CheckResult[] = []
   for (const [name, stamp] of stamps) {
     try {
       const objects = await readObjectFile(directory, name, stamp, { defaultNamespace, log: silent })
-      if (objects === undefined) verdicts.push(warn('files', `${name} is being written`, 'check again'))
+      if (objects === undefined) results.push(warn('files', `${name} is being written`, 'check again'))
       else catalog.set(name, { stamp: stamp.id, objects, fault: undefined })
     } catch (error) {
       if (!(error instanceof FileFault)) throw error
-      verdicts.push(fault('files', error.message, 'correct the file'))
+      results.push(fault('files', error.message, 'correct the file'))
       catalog.set(name, { stamp: stamp.id, objects: [], fault: error })
     }
   }
-  const good = stamps.size - verdicts.length
-  if (verdicts.length === 0) verdicts.push(ok('files', `${good} can be read and parsed`))
-  return [...verdicts, ...objectVerdicts(catalog, wanted)]
+  const good = stamps.size - results.length
+  if (results.length === 0) results.push(ok('files', `${good} can be read and parsed`))
+  return [...results, ...checkObject(catalog, desired)]
 }
 
-function objectVerdicts(catalog: Catalog, wanted: readonly WantedReference[]): Verdict[] {
-  const verdicts: Verdict[] = []
+function checkObject(catalog: Catalog, desired: readonly DesiredReference[]): CheckResult[] {
+  const results: CheckResult[] = []
   const there: string[] = []
-  for (const { reference, optional } of wanted) {
+  for (const { reference, optional } of desired) {
     const name = describeReference(reference)
     const { observation } = catalog.answer(reference, undefined)
     if (observation.state === 'present') there.push(name)
-    else if (observation.state === 'unknown') verdicts.push(fault('objects', observation.message, 'correct the files'))
+    else if (observation.state === 'unknown') results.push(fault('objects', observation.message, 'correct the files'))
     else if (optional) there.push(`${name} (optional, absent)`)
     else {
       const advice = 'add it: the directories that need it are not published before'
-      verdicts.push(warn('objects', `${name} is in none of the files`, advice))
+      results.push(warn('objects', `${name} is in none of the files`, advice))
     }
   }
-  return there.length > 0 ? [ok('objects', listed(there)), ...verdicts] : verdicts
+  return there.length > 0 ? [ok('objects', listed(there)), ...results] : results
 }

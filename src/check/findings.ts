@@ -1,4 +1,5 @@
 import { DurableWriteError } from '../durable/index.js'
+import { adviceFor, codeOf, messageOf } from '../errors.js'
 
 /**
  * `OK`: as it should be. `WARN`: it works, but less is promised, or something will be in the way later. `FAULT`: with this the
@@ -18,29 +19,29 @@ export interface Finding {
 }
 
 /** A finding that has not been given its subject yet. */
-export type Verdict = Omit<Finding, 'subject'>
+export type CheckResult = Omit<Finding, 'subject'>
 
-export function ok(check: string, found: string): Verdict {
+export function ok(check: string, found: string): CheckResult {
   return { check, status: 'OK', found, advice: null }
 }
 
-export function warn(check: string, found: string, advice: string): Verdict {
+export function warn(check: string, found: string, advice: string): CheckResult {
   return { check, status: 'WARN', found, advice }
 }
 
-export function fault(check: string, found: string, advice: string): Verdict {
+export function fault(check: string, found: string, advice: string): CheckResult {
   return { check, status: 'FAULT', found, advice }
 }
 
-/** Nothing was touched here: that need not be said again of each fault. */
-const untouched = /(?:nothing was changed|is unchanged)$/
-
-/** What a publication would be refused with, its last part being what to do. Anything else is thrown again. */
-export function faultOf(check: string, error: unknown): Verdict {
+/** What a publication would be refused with. Anything else is thrown again. */
+export function faultOf(check: string, error: unknown): CheckResult {
   if (!(error instanceof DurableWriteError)) throw error
-  const parts = error.message.split('; ').filter((part) => !untouched.test(part))
-  const advice = parts.length > 1 ? (parts.pop() ?? '') : 'name another path'
-  return fault(check, parts.join('; '), advice)
+  return fault(check, error.problem, error.advice ?? 'name another path')
+}
+
+/** What to do about a system call that failed with this errno. */
+export function adviceOn(code: string): string {
+  return adviceFor(code) ?? 'look into the kernel log'
 }
 
 /** `a, b and c`; of many, the first few and how many more. */
@@ -67,6 +68,5 @@ export function inBytes(bytes: number): string {
 
 /** The errno name of a failure, or what it says. */
 export function codeOrMessage(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.message
+  return codeOf(error) ?? messageOf(error)
 }

@@ -3,29 +3,29 @@ import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
 import type { Hook, HookType } from '../config/hooks.js'
 import { addCapability, type Identity } from './capabilities.js'
-import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
+import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { pidNamespaceIsOwn, readPidFile } from './processes.js'
 
 /** Milliseconds for a connection to an http hook's host. */
 const connectTimeout = 2_000
 
 /** Whether a hook could run from here, as far as that can be told without running it. */
-export async function hookVerdict(hook: Hook, identity: Identity): Promise<Verdict> {
-  const { status, found, advice } = await verdictOf(hook, identity)
+export async function checkHook(hook: Hook, identity: Identity): Promise<CheckResult> {
+  const { status, found, advice } = await resultOf(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
 }
 
-const verdicts: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identity) => Promise<Verdict> } = {
-  signal: signalVerdict,
-  exec: ({ command }) => execVerdict(command[0] ?? ''),
-  http: ({ url }) => httpVerdict(new URL(url)),
+const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identity) => Promise<CheckResult> } = {
+  signal: checkSignal,
+  exec: ({ command }) => checkExec(command[0] ?? ''),
+  http: ({ url }) => checkHttp(new URL(url)),
 }
 
-function verdictOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<Verdict> {
-  return verdicts[hook.type](hook, identity)
+function resultOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<CheckResult> {
+  return checks[hook.type](hook, identity)
 }
 
-async function signalVerdict({ pidFile }: Hook<'signal'>, identity: Identity): Promise<Verdict> {
+async function checkSignal({ pidFile }: Hook<'signal'>, identity: Identity): Promise<CheckResult> {
   if (await pidNamespaceIsOwn()) {
     return fault(
       'hook',
@@ -41,7 +41,7 @@ async function signalVerdict({ pidFile }: Hook<'signal'>, identity: Identity): P
   if ('problem' in read) {
     const todo = read.missing ? 'start the process, or correct pidFile' : 'correct the file or pidFile'
     if (!read.missing) return fault('hook', read.problem, todo)
-    return killVerdict(identity, undefined) ?? warn('hook', `${read.problem}: the process does not run`, todo)
+    return checkKill(identity, undefined) ?? warn('hook', `${read.problem}: the process does not run`, todo)
   }
   const { pid, process } = read
   if (process === undefined) {
@@ -49,13 +49,13 @@ async function signalVerdict({ pidFile }: Hook<'signal'>, identity: Identity): P
     return warn('hook', found, 'start the process; in a pod, set hostPID: true')
   }
   return (
-    killVerdict(identity, process) ??
+    checkKill(identity, process) ??
     ok('hook', `process ${pid} (${process.command}) of user ${process.uid} can be signalled`)
   )
 }
 
 /** kill(2): the same user may, everybody else needs the capability. */
-function killVerdict(identity: Identity, process: { readonly uid: number } | undefined): Verdict | undefined {
+function checkKill(identity: Identity, process: { readonly uid: number } | undefined): CheckResult | undefined {
   if (identity.has('CAP_KILL') || process?.uid === identity.uid) return undefined
   if (process === undefined) {
     return warn(
@@ -71,7 +71,7 @@ function killVerdict(identity: Identity, process: { readonly uid: number } | und
   )
 }
 
-async function execVerdict(program: string): Promise<Verdict> {
+async function checkExec(program: string): Promise<CheckResult> {
   const kind = await statusOf(program)
   if (kind === undefined) {
     return fault('hook', `there is no ${program} here`, 'put it into the image, mount it, or use a signal or http hook')
@@ -119,7 +119,7 @@ async function interpreterOf(program: string): Promise<string | undefined> {
 }
 
 /** A connection is made and closed; nothing is sent. Path and query are nobody's to see. */
-async function httpVerdict(url: URL): Promise<Verdict> {
+async function checkHttp(url: URL): Promise<CheckResult> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
   const code = await new Promise<string | undefined>((resolve) => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { ok, warn, type Verdict } from './findings.js'
+import { ok, warn, type CheckResult } from './findings.js'
 
 export interface SecurityModule {
   /** The SELinux context of this process. */
@@ -22,10 +22,10 @@ export function plain(label: Uint8Array): string {
 }
 
 /** What the target has, or will get: staged files inherit their directory's label, and keep what the old target's had. */
-export function labelVerdict(
+export function checkLabel(
   { context }: SecurityModule,
   labels: { readonly target: Uint8Array | undefined; readonly parent: Uint8Array | undefined },
-): Verdict {
+): CheckResult {
   const label = labels.target ?? labels.parent
   if (label === undefined) {
     return warn(

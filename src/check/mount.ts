@@ -1,8 +1,10 @@
-import { fault, ok, warn, type Verdict } from './findings.js'
+import { readFileSync, realpathSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { rootMount, type MountDetails } from '../durable/index.js'
+import { fault, ok, warn, type CheckResult } from './findings.js'
 
 /** Where the target's parent is mounted, and whether mounts that are made on it later are seen from here. */
-export function mountVerdict(mount: MountDetails, root = rootMount()): Verdict {
+export function checkMount(mount: MountDetails, root = rootMount()): CheckResult {
   const found = `${mount.source} on ${mount.mountPoint}`
   const inContainer = root?.type === 'overlay'
   if (inContainer && mount.id === root.id) {
@@ -30,7 +32,7 @@ export function mountVerdict(mount: MountDetails, root = rootMount()): Verdict {
 }
 
 /** Whether the guarantees about power cuts are proven on this file system. */
-export function typeVerdict({ type, options }: MountDetails, proven: boolean, requireProven: boolean): Verdict {
+export function checkFileSystem({ type, options }: MountDetails, proven: boolean, requireProven: boolean): CheckResult {
   if (proven) return ok('file system', `${type}${type === 'ext4' ? ' with its journal' : ''}: durability is proven`)
   const off = options.find((option) => option === 'nobarrier' || option === 'barrier=0')
   const why = type !== 'ext4' ? '' : off === undefined ? ' without a journal' : ` with ${off}`
@@ -39,4 +41,88 @@ export function typeVerdict({ type, options }: MountDetails, proven: boolean, re
   return requireProven
     ? fault('file system', `${found}, and requireProven is set`, `${advice}, or do without requireProven`)
     : warn('file system', found, advice)
+}
+
+/** The disk under a mount, as sysfs shows it. */
+export interface Disk {
+  /** `sda`, `dm-0`, `loop3` */
+  readonly name: string
+  /** `write back` or `write through` (queue/write_cache); undefined where it does not say. */
+  readonly cache: string | undefined
+  /** Path of the file behind a loop device. */
+  readonly backingFile: string | undefined
+}
+
+/** undefined where no block device is known: overlay, tmpfs, network file systems, or a sysfs that is hidden. */
+export function diskUnder({ device, source }: Pick<MountDetails, 'device' | 'source'>): Disk | undefined {
+  const own = device.startsWith('0:') ? undefined : directoryOf(`/sys/dev/block/${device}`)
+  // btrfs has a device number of its own, and names one of its disks as the source.
+  const found = own ?? (source.startsWith('/dev/') ? classDirectory(source) : undefined)
+  if (found === undefined) return undefined
+  const disk = readText(`${found}/partition`) === undefined ? found : dirname(found)
+  return {
+    name: basename(disk),
+    cache: readText(`${disk}/queue/write_cache`),
+    backingFile: readText(`${disk}/loop/backing_file`),
+  }
+}
+
+function classDirectory(source: string): string | undefined {
+  let node = source
+  try {
+    node = realpathSync(source)
+  } catch {
+    // A container that has no such device node: its name has to do.
+  }
+  return directoryOf(`/sys/class/block/${basename(node)}`)
+}
+
+function directoryOf(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether what fsync asks for reaches the disk. undefined where nothing is known of it. */
+export function checkFlushes(mount: MountDetails, disk: Disk | undefined): CheckResult | undefined {
+  const { type, options } = mount
+  const off = options.find((option) => option === 'nobarrier' || option === 'barrier=0')
+  if (off !== undefined) {
+    return warn(
+      'flushes',
+      `the mount option ${off} turns them off: what was published may be lost or torn by a power cut`,
+      `mount it without ${off}`,
+    )
+  }
+  // Newer kernels show it as fsync=volatile (fs/overlayfs/params.c).
+  if (type === 'overlay' && options.some((option) => option === 'volatile' || option === 'fsync=volatile')) {
+    return warn(
+      'flushes',
+      'the overlay is mounted with the option volatile: nothing is ever synced',
+      'mount a directory of the host here',
+    )
+  }
+  if (disk === undefined) return undefined
+  const { name, cache, backingFile } = disk
+  if (backingFile !== undefined) {
+    return warn(
+      'flushes',
+      `${name} is a loop device over ${backingFile}: they are as good as those of the file system that holds it`,
+      'use a disk or a partition where it matters',
+    )
+  }
+  if (cache === undefined) return undefined
+  return cache === 'write through'
+    ? ok('flushes', `${name} says that it has no cache to flush (write through); a hypervisor may say so wrongly`)
+    : ok('flushes', `are sent to ${name} (${cache} cache)`)
 }

@@ -1,15 +1,15 @@
 import { dirname } from 'node:path'
 import type { Attributes, FileSystem } from '../durable/index.js'
 import type { Identity } from './capabilities.js'
-import { fault, listed, ok, warn, type Verdict } from './findings.js'
+import { fault, listed, ok, warn, type CheckResult } from './findings.js'
 
 /** What holds the target, and what holds that: whoever may write there can put something else in its place. */
-export async function parentVerdict(
+export async function checkParent(
   fs: FileSystem,
   place: { readonly realParent: string; readonly anchor: string; readonly missing: readonly string[] },
   attributes: Attributes,
   { uid }: Identity,
-): Promise<Verdict> {
+): Promise<CheckResult> {
   const { anchor, missing, realParent } = place
   const shown = describe(attributes)
   const found =

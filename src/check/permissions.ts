@@ -1,8 +1,17 @@
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import { field, statusMessage } from '../objects/kubernetes/api-error.js'
 import type { Permission } from '../objects/permissions.js'
-import type { ApiOptions } from './api.js'
-import { fault, listed, ok, warn, type Verdict } from './findings.js'
+import { fault, listed, ok, warn, type CheckResult } from './findings.js'
+
+export interface PermissionOptions {
+  /** What the configuration needs to be allowed. */
+  readonly permissions: readonly Permission[]
+  /** Where the configuration is, for what to do. */
+  readonly file: string
+  /** Milliseconds for each answer. */
+  readonly timeout: number
+  readonly signal: AbortSignal
+}
 
 /** Questions that are open at the API server at a time. */
 const inFlight = 8
@@ -26,7 +35,7 @@ type Answered = readonly [Question, Answer]
  * Asks for each verb on each object whether it is allowed (SelfSubjectAccessReview); nothing is read. A list and a watch with a
  * field selector for a name are authorized as if the name stood in the path.
  */
-export async function permissionVerdicts(api: ApiClient, options: ApiOptions): Promise<Verdict[]> {
+export async function checkPermissions(api: ApiClient, options: PermissionOptions): Promise<CheckResult[]> {
   const { permissions, file } = options
   const questions = permissions.flatMap((permission) =>
     (permission.names ?? [undefined]).flatMap((name) =>
@@ -45,13 +54,13 @@ export async function permissionVerdicts(api: ApiClient, options: ApiOptions): P
     const answer = answers.get(question)
     return answer === undefined ? [] : [[question, answer]]
   })
-  return permissions.flatMap((permission) => verdictsFor(permission, inOrder, file))
+  return permissions.flatMap((permission) => resultsFor(permission, inOrder, file))
 }
 
-function verdictsFor(permission: Permission, answers: readonly Answered[], file: string): Verdict[] {
+function resultsFor(permission: Permission, answers: readonly Answered[], file: string): CheckResult[] {
   const { resource, namespace, names, verbs, purpose } = permission
   const allowed: (string | undefined)[] = []
-  const verdicts: Verdict[] = []
+  const results: CheckResult[] = []
   for (const name of names ?? [undefined]) {
     const refused = answers.filter(
       ([asked, answer]) => asked.permission === permission && asked.name === name && answer.allowed !== true,
@@ -64,14 +73,14 @@ function verdictsFor(permission: Permission, answers: readonly Answered[], file:
     const on = `${resource}${name === undefined ? '' : ` ${name}`} in namespace ${namespace}`
     const found = `${listed(refused.map(([{ verb }]) => verb))} on ${on}: ${first[1].message}`
     const unknown = refused.every(([, answer]) => answer.allowed === undefined)
-    if (unknown) verdicts.push(warn('permission', found, 'check again'))
-    else if (purpose === 'objects') verdicts.push(fault('permission', found, advice(file)))
-    else verdicts.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
+    if (unknown) results.push(warn('permission', found, 'check again'))
+    else if (purpose === 'objects') results.push(fault('permission', found, advice(file)))
+    else results.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
   }
-  if (allowed.length === 0) return verdicts
+  if (allowed.length === 0) return results
   const which = listed(allowed.filter((name) => name !== undefined))
   const what = `${listed(verbs)} on ${resource}${which === '' ? '' : ` ${which}`}`
-  return [ok('permission', `${what} in namespace ${namespace}: allowed`), ...verdicts]
+  return [ok('permission', `${what} in namespace ${namespace}: allowed`), ...results]
 }
 
 function advice(file: string): string {
@@ -81,7 +90,7 @@ function advice(file: string): string {
 async function ask(
   api: ApiClient,
   { permission, name, verb }: Question,
-  { timeout, signal }: ApiOptions,
+  { timeout, signal }: PermissionOptions,
 ): Promise<Answer> {
   const { namespace, group, resource } = permission
   const review = {

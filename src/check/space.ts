@@ -1,6 +1,6 @@
 import { promises as fsp } from 'node:fs'
 import { type Descriptor, type FileSystem, Scope } from '../durable/index.js'
-import { fault, inBytes, ok, warn, type Verdict } from './findings.js'
+import { fault, inBytes, ok, warn, type CheckResult } from './findings.js'
 
 /** Below this many free bytes and inodes there is little room for anything. */
 const lowBytes = 16 * 1024 * 1024
@@ -51,22 +51,22 @@ export async function freeOn(directory: Descriptor): Promise<Free & { blockSize:
 }
 
 /** Old and new are on the disk together until the old content is removed; while a second publication waits, twice as much. */
-export function spaceVerdicts(free: Free, used: Usage | undefined): Verdict[] {
+export function checkSpace(free: Free, used: Usage | undefined): CheckResult[] {
   return [
-    verdict('space', free.bytes, used?.bytes ?? 0, lowBytes, inBytes),
+    amountResult('space', free.bytes, used?.bytes ?? 0, lowBytes, inBytes),
     free.inodes === undefined
       ? ok('inodes', 'this file system makes them as they are needed')
-      : verdict('inodes', free.inodes, used?.inodes ?? 0, lowInodes, String),
+      : amountResult('inodes', free.inodes, used?.inodes ?? 0, lowInodes, String),
   ]
 }
 
-function verdict(
+function amountResult(
   check: 'space' | 'inodes',
   free: number,
   used: number,
   low: number,
   show: (amount: number) => string,
-): Verdict {
+): CheckResult {
   const found = used > 0 ? `${show(free)} free; the target takes ${show(used)}` : `${show(free)} free`
   const more = check === 'space' ? 'free space on this file system' : 'remove files on this file system'
   if (free < used) return fault(check, `${found}, and as much is needed beside it to publish anew`, more)

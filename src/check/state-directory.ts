@@ -1,12 +1,11 @@
 import { promises as fsp, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { FileSystem, Mount } from '../durable/index.js'
-import { advice } from './advice.js'
-import { codeOrMessage, fault, ok, warn, type Verdict } from './findings.js'
+import { adviceOn, codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { rootMount } from '../durable/index.js'
 
 /** Where the agent keeps its status: writable, and there again after a restart. Nothing is written to find out. */
-export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promise<Verdict> {
+export async function checkStateDirectory(fs: FileSystem, path: string): Promise<CheckResult> {
   let at = path
   for (;;) {
     try {
@@ -18,7 +17,7 @@ export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promi
     } catch (error) {
       const code = codeOrMessage(error)
       if (code !== 'ENOENT' || at === '/') {
-        return fault('state directory', `${at} cannot be looked at: ${code}`, advice(code))
+        return fault('state directory', `${at} cannot be looked at: ${code}`, adviceOn(code))
       }
       at = dirname(at)
     }
@@ -28,7 +27,7 @@ export async function stateDirectoryVerdict(fs: FileSystem, path: string): Promi
     await fsp.access(at, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = codeOrMessage(error)
-    return fault('state directory', `${where}${at} cannot be written to: ${code}`, advice(code))
+    return fault('state directory', `${where}${at} cannot be written to: ${code}`, adviceOn(code))
   }
   const mount = await mountOn(fs, at)
   if (mount === undefined) return ok('state directory', `${where}writable`)

@@ -9,7 +9,7 @@ import {
   type TargetNames,
   type Records,
 } from '../durable/index.js'
-import { fault, faultOf, ok, warn, type Verdict } from './findings.js'
+import { fault, faultOf, ok, warn, type CheckResult } from './findings.js'
 
 export interface TargetLook {
   readonly fs: FileSystem
@@ -23,7 +23,7 @@ export interface TargetLook {
 
 /** The target, open, where it is a directory that can be replaced. */
 export interface Target {
-  readonly verdict: Verdict
+  readonly result: CheckResult
   readonly attributes?: Attributes
   /** To be closed by the caller. */
   readonly opened?: Descriptor
@@ -34,7 +34,7 @@ export async function lookAtTarget(look: TargetLook): Promise<Target> {
   const { fs, configuration, parent, name } = look
   const { path } = configuration
   const attributes = await fs.look(parent, name)
-  if (attributes === undefined) return { verdict: ok('target', 'does not exist yet') }
+  if (attributes === undefined) return { result: ok('target', 'does not exist yet') }
   let opened: Descriptor | undefined
   try {
     refuseOtherThanDirectory(path, attributes)
@@ -42,17 +42,17 @@ export async function lookAtTarget(look: TargetLook): Promise<Target> {
     await refuseOtherMount(fs, path, opened, look.parentMount, look.parentAttributes.device)
   } catch (error) {
     if (opened !== undefined) await fs.close(opened)
-    return { verdict: faultOf('target', error) }
+    return { result: faultOf('target', error) }
   }
   try {
-    return { verdict: await formVerdict(look, opened), attributes, opened }
+    return { result: await checkForm(look, opened), attributes, opened }
   } catch (error) {
     await fs.close(opened)
     throw error
   }
 }
 
-async function formVerdict({ fs, configuration, records }: TargetLook, opened: Descriptor): Promise<Verdict> {
+async function checkForm({ fs, configuration, records }: TargetLook, opened: Descriptor): Promise<CheckResult> {
   const { publish, adopt, path } = configuration
   const entries = await fs.list(opened)
   const [newest] = records.valid
@@ -81,7 +81,7 @@ async function formVerdict({ fs, configuration, records }: TargetLook, opened: D
 }
 
 /** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */
-export function leftoverVerdict({ staging, torn, aside }: Records, names: TargetNames): Verdict {
+export function checkLeftovers({ staging, torn, aside }: Records, names: TargetNames): CheckResult {
   if (aside.length > 0) {
     return warn(
       'leftovers',

@@ -1,17 +1,17 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { AioContext, AioRefused, disableCoreDumps } from '../../native/index.js'
-import { codeOrMessage, ok, warn, type Verdict } from './findings.js'
+import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 
 /** A barrier of many files works with fewer descriptors, in more pieces. */
 const enoughFiles = 256
 
 /** What the kernel and the container let this process do. */
-export async function processVerdicts(): Promise<Verdict[]> {
-  return [await aioVerdict(), openFilesVerdict()]
+export async function checkProcess(): Promise<CheckResult[]> {
+  return [await checkAio(), checkOpenFiles()]
 }
 
 /** One fsync of the root directory by AIO, as a barrier is made: a seccomp profile may refuse any of its calls. */
-async function aioVerdict(): Promise<Verdict> {
+async function checkAio(): Promise<CheckResult> {
   const threads = 'a barrier runs on threads instead: slower, and as durable'
   if (process.env['HOLDFAST_AIO'] === 'off') return ok('AIO', `turned off by HOLDFAST_AIO: ${threads}`)
   const root = openSync('/', 'r')
@@ -32,12 +32,12 @@ async function aioVerdict(): Promise<Verdict> {
   }
 }
 
-function refused(message: string, threads: string, advice: string): Verdict {
+function refused(message: string, threads: string, advice: string): CheckResult {
   return warn('AIO', `refused (${message}): ${threads}`, advice)
 }
 
 /** Turns them off, as every command does before it holds private keys: what follows is then looked at as the agent would see it. */
-export function coreDumpVerdict(): Verdict {
+export function checkCoreDump(): CheckResult {
   try {
     disableCoreDumps()
   } catch (error) {
@@ -49,7 +49,7 @@ export function coreDumpVerdict(): Verdict {
   return warn('core dumps', `are on (${limit ?? 'unlimited'} bytes)`, 'set LimitCORE=0 or ulimit -c 0')
 }
 
-function openFilesVerdict(): Verdict {
+function checkOpenFiles(): CheckResult {
   const limit = softLimit('Max open files') ?? Infinity
   if (limit >= enoughFiles) return ok('open files', `up to ${limit}`)
   return warn(
@@ -64,4 +64,38 @@ function softLimit(name: string): number | undefined {
   const text = readFileSync('/proc/self/limits', 'latin1')
   const value = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1]
   return value === undefined || value === 'unlimited' ? undefined : Number(value)
+}
+
+/**
+ * First releases with the fix of CVE-2025-71183, by branch: on btrfs, an exchange of directories, then fsync, then the replay of
+ * the log after a power cut could delete one of them (fs/btrfs/tree-log.c).
+ */
+const fixedIn: readonly (readonly [major: number, minor: number, patch: number])[] = [
+  [6, 1, 161],
+  [6, 6, 121],
+  [6, 12, 66],
+  [6, 18, 6],
+]
+
+const fixedSince = [6, 19] as const
+
+/** What the kernel's release says, for targets on btrfs. Distributions carry fixes into older releases, so it only warns. */
+export function checkKernel(release: string, btrfsTargets: readonly string[]): CheckResult {
+  if (btrfsTargets.length === 0) return ok('kernel', `Linux ${release}`)
+  const [, major, minor, patch] = (/^(\d+)\.(\d+)(?:\.(\d+))?/.exec(release) ?? []).map(Number)
+  const about = 'CVE-2025-71183: after a power cut, btrfs may have deleted a directory that was exchanged'
+  if (major === undefined || minor === undefined) {
+    return warn('kernel', `the release "${release}" cannot be read: ${about}`, 'see whether it has the fix')
+  }
+  if (isFixed(major, minor, patch || 0)) return ok('kernel', `Linux ${release} has the fix of CVE-2025-71183`)
+  return warn(
+    'kernel',
+    `Linux ${release} is of a release without the fix of ${about}`,
+    `use 6.1.161, 6.6.121, 6.12.66, 6.18.6, 6.19 or later, or make sure that the distribution has the fix; or put the targets on ext4 or xfs`,
+  )
+}
+
+function isFixed(major: number, minor: number, patch: number): boolean {
+  if (major !== fixedSince[0] || minor >= fixedSince[1]) return major >= fixedSince[0]
+  return fixedIn.some(([, branch, first]) => branch === minor && patch >= first)
 }

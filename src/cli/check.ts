@@ -71,6 +71,7 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
   const findings = await interruptible(io, (signal) =>
     checkNode(configuration, {
       version: version(),
+      environment: io.env,
       nodeName: nodeName(options, io.env),
       timeout: options.timeout,
       lockTimeout,
@@ -99,12 +100,12 @@ export function checkText(findings: readonly Finding[], paint: Paint): string {
   }
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const [faults, warnings] = [count('FAULT'), count('WARN')]
-  const told = `${plural(faults, 'fault')}, ${plural(warnings, 'warning')}`
-  const verdict =
+  const counts = `${plural(faults, 'fault')}, ${plural(warnings, 'warning')}`
+  const conclusion =
     faults > 0
-      ? paint('red', `this node is not fit: ${told}`)
-      : paint(warnings > 0 ? 'yellow' : 'green', `this node is fit: ${told}`)
-  return `${table(rows)}\n${verdict}\n`
+      ? paint('red', `this node is not fit: ${counts}`)
+      : paint(warnings > 0 ? 'yellow' : 'green', `this node is fit: ${counts}`)
+  return `${table(rows)}\n${conclusion}\n`
 }
 
 function plural(count: number, noun: string): string {

@@ -1,9 +1,11 @@
+import { invalidInputOf, isPublicationError, type InvalidInput } from '../errors.js'
+
 /** What each exit code means; scripts rely on them. */
 export const exitCodes = {
   done: 0,
   /** At least one target is not as asked; none that failed was changed. */
   failed: 1,
-  /** Wrong usage or configuration; nothing was begun. */
+  /** Wrong usage or configuration; nothing was started. */
   usage: 2,
   /** Published, but whether it survives a power cut is unknown. Wins over `failed`. */
   durabilityUnknown: 3,
@@ -23,8 +25,9 @@ export function exitCodeAfter(signal: EndingSignal): number {
 }
 
 /** Wrong usage, found after the arguments were parsed: exit 2, with the message alone. */
-export class UsageError extends Error {
+export class UsageError extends Error implements InvalidInput {
   override readonly name = 'UsageError'
+  readonly invalid = 'argument'
 }
 
 /** The command has said all there is to say; only the exit code is left. */
@@ -35,25 +38,11 @@ export class Exit extends Error {
   }
 }
 
-/** What the codes need of a durable write's error, without loading the library that makes them. */
-interface WriteFault {
-  readonly published: boolean
-  readonly reason: string
-}
-
-function isWriteFault(error: unknown): error is Error & WriteFault {
-  return error instanceof Error && error.name === 'DurableWriteError'
-}
-
-/** Errors of rooms that need not be loaded only to tell their errors from others. */
-export const configurationFaults = new Set(['ConfigurationError', 'KubeconfigError'])
-
 /** The one place that turns an error into an exit code. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof Exit) return error.exitCode
-  if (error instanceof UsageError) return exitCodes.usage
-  if (error instanceof Error && configurationFaults.has(error.name)) return exitCodes.usage
-  if (isWriteFault(error)) {
+  if (invalidInputOf(error) !== undefined) return exitCodes.usage
+  if (isPublicationError(error)) {
     if (error.published) return exitCodes.durabilityUnknown
     return error.reason === 'Busy' ? exitCodes.busy : exitCodes.failed
   }

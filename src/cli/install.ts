@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { InstallLine, InstallResult } from '../static-pods/install.js'
 import { UsageError } from './exit-codes.js'
-import { asUsageError } from './invalid-input.js'
 import { printJson, type Io } from './io.js'
 import { createLogger } from './logger.js'
 import { openApi } from './open-api.js'
@@ -103,9 +102,7 @@ async function runInstall(
   const log = createLogger(io, logLevelOf(options))
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible(io, (signal) =>
-    asUsageError(
-      manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
-    ),
+    manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
   )
   await warnOfUnproven(result, log)
   if (options.output === 'json') printJson(io.stdout, options.dryRun ? { dryRun: true, ...result } : result)

@@ -5,7 +5,6 @@ import type { ApiClient } from '../objects/kubernetes/client.js'
 import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
 import type { Probe } from '../static-pods/readiness.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { asUsageError } from './invalid-input.js'
 import { printJson, type Io } from './io.js'
 import { logToFile } from './log-file.js'
 import { createLogger } from './logger.js'
@@ -178,7 +177,7 @@ async function openProbes(
   if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
     throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
   }
-  if (readyCa !== undefined) await asUsageError(checkAuthority(resolve(readyCa)))
+  if (readyCa !== undefined) await checkAuthority(resolve(readyCa))
   if (!kubeconfig && probes.length === 0) {
     throw new UsageError('nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing')
   }

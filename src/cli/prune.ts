@@ -2,7 +2,6 @@ import { Command } from 'commander'
 import { resolve } from 'node:path'
 import type { PruneLine } from '../static-pods/prune.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { asUsageError } from './invalid-input.js'
 import { printJson, type Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Option } from './option.js'
@@ -110,7 +109,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     keep: keep ?? 0,
     lockTimeout: options.lockTimeout,
   }
-  const lines = await asUsageError(interruptible(io, (signal) => prune(request, new Disk(), log, signal)))
+  const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
   if (options.output === 'json') printJson(io.stdout, { ...(dryRun && { dryRun }), revisions: lines })
   else if (lines.length === 0) io.stdout.write(`no revision of ${staticPodName ?? ''} in ${resourceDirectory}\n`)
   else io.stdout.write(table(lines.map((line) => row(line, dryRun))))

@@ -1,10 +1,11 @@
 import { logProblems } from '../config/log-problems.js'
 import type { ConfigurationError } from '../config/problem.js'
-import { configurationFaults, Exit, UsageError } from './exit-codes.js'
+import { invalidInputOf } from '../errors.js'
+import { Exit } from './exit-codes.js'
 import { createLogger, logLevels, type LogLevel } from './logger.js'
 import { printJson, type Io } from './io.js'
 
-export interface ErrorFacts {
+interface ErrorFacts {
   readonly message: string
   readonly code?: string
   readonly syscall?: string
@@ -12,12 +13,13 @@ export interface ErrorFacts {
   readonly published?: boolean
   readonly reason?: string
   /** Each thing that is wrong in a configuration file, with its place. */
-  readonly problems?: readonly object[]
+  readonly problems?: ConfigurationError['problems']
 }
 
 /** What may be reported of an error: its sentence, and the fields of a durable write's error. Its cause stays inside. */
 function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { message: String(error) }
+  const problems = problemsOf(error)
   const field = (name: string, type: 'string' | 'boolean') => {
     const value: unknown = Reflect.get(error, name)
     return typeof value === type ? { [name]: value } : {}
@@ -29,13 +31,16 @@ function errorFacts(error: unknown): ErrorFacts {
     ...field('path', 'string'),
     ...field('published', 'boolean'),
     ...field('reason', 'string'),
-    ...(configurationFaults.has(error.name) ? { reason: 'ConfigurationInvalid' } : {}),
-    ...(isConfigurationError(error) ? { problems: error.problems } : {}),
+    ...(invalidInputOf(error) === 'configuration' && { reason: 'ConfigurationInvalid' }),
+    ...(problems && { problems }),
   }
 }
 
-function isConfigurationError(error: unknown): error is ConfigurationError {
-  return error instanceof Error && error.name === 'ConfigurationError'
+/** The parser of the configuration gathers what is wrong. */
+function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
+  return invalidInputOf(error) === 'configuration' && 'problems' in error
+    ? (error as ConfigurationError).problems
+    : undefined
 }
 
 /**
@@ -46,13 +51,13 @@ export function reportError(error: unknown, options: Readonly<Record<string, unk
   if (error instanceof Exit) return
   const facts = errorFacts(error)
   if (options.output === 'json') printJson(io.stdout, { error: facts })
-  if (error instanceof UsageError) {
+  if (invalidInputOf(error) === 'argument') {
     io.stderr.write(`error: ${facts.message}\n`)
     return
   }
   const { message, problems, ...fields } = facts
   const level = logLevels.find((known) => known === options.logLevel)
   const log = createLogger(io, (level satisfies LogLevel | undefined) ?? 'info')
-  if (problems === undefined || !isConfigurationError(error)) log.error(fields, message)
-  else logProblems(log, error)
+  if (problems === undefined) log.error(fields, message)
+  else logProblems(log, { problems })
 }

@@ -1,3 +1,4 @@
+import type { InvalidInput } from '../errors.js'
 import type { Position } from '../yaml/parse.js'
 
 /** One thing that is wrong in a configuration file, and where. Never holds what may be secret: URLs, arguments, other files' text. */
@@ -21,15 +22,16 @@ export function describeProblem({ file, line, column, place, message, suggestion
 }
 
 /** A configuration file that cannot be used. The message has one line for each problem, in the order of the file. */
-export class ConfigurationError extends Error {
+export class ConfigurationError extends Error implements InvalidInput {
   override readonly name = 'ConfigurationError'
+  readonly invalid = 'configuration'
 
   constructor(readonly problems: readonly Problem[]) {
     super(problems.map(describeProblem).join('\n'))
   }
 }
 
-/** Gathers problems, so that all of them can be told at once. */
+/** Gathers problems, so that all of them can be reported at once. */
 export class Problems {
   readonly #found: Problem[] = []
 

@@ -1,3 +1,4 @@
+import type { InvalidInput as DeclaredInvalid } from '../errors.js'
 import { DurableWriteError, extendError } from '../durable/index.js'
 
 /** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
@@ -10,9 +11,10 @@ export class Superseded extends StaticPodError {
   override readonly name = 'Superseded'
 }
 
-/** What was given cannot be right whatever the state of the node: nothing was begun. */
-export class InvalidInput extends StaticPodError {
+/** What was given cannot be right whatever the state of the node: nothing was started. */
+export class InvalidInput extends StaticPodError implements DeclaredInvalid {
   override readonly name = 'InvalidInput'
+  readonly invalid = 'argument'
 }
 
 /** The sentence of whatever was thrown. */

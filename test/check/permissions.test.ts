@@ -1,5 +1,5 @@
 import t from 'tap'
-import { permissionVerdicts } from '../../src/check/permissions.js'
+import { checkPermissions } from '../../src/check/permissions.js'
 import type { Permission } from '../../src/objects/permissions.js'
 import { json, type Reply } from '../objects/kubernetes/api-server.js'
 import { start } from '../objects/kubernetes/connected.js'
@@ -27,16 +27,14 @@ await t.test('in the order of the questions, though the last is answered first',
       for (const each of waiting.reverse()) json(each, 201, { kind: 'SelfSubjectAccessReview', status })
     },
   })
-  const verdicts = await permissionVerdicts(api, {
+  const results = await checkPermissions(api, {
     permissions,
     file: 'agent.yaml',
-    version: '1.2.3',
     timeout: 60_000,
-    now: new Date(),
     signal: new AbortController().signal,
   })
   t.same(
-    verdicts.map(({ status, found }) => [status, found.split(';')[0]]),
+    results.map(({ status, found }) => [status, found.split(';')[0]]),
     [
       ['FAULT', 'get, list and watch on secrets a in namespace ns: not allowed'],
       ['FAULT', 'get, list and watch on secrets b in namespace ns: not allowed'],

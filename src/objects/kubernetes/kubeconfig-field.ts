@@ -1,11 +1,14 @@
+import type { InvalidInput } from '../../errors.js'
+
 /**
  * One field of a kubeconfig, with its place: every complaint names the file and the field, and never the value,
  * since the value may be a key or a token.
  */
 
 /** A kubeconfig that cannot be used: `FILE: PLACE: PROBLEM`. Retrying helps only once a file has changed. */
-export class KubeconfigError extends Error {
+export class KubeconfigError extends Error implements InvalidInput {
   override readonly name = 'KubeconfigError'
+  readonly invalid = 'configuration'
   constructor(
     readonly file: string,
     /** Such as `users[0].user.token`; the empty string where the whole file is meant. */

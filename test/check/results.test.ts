@@ -1,13 +1,12 @@
 /** What is said of facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
 import t from 'tap'
-import { clockVerdict } from '../../src/check/certificates.js'
+import { checkClock } from '../../src/check/certificates.js'
 import { faultOf, inBytes, listed, type Finding } from '../../src/check/findings.js'
-import { flushVerdict } from '../../src/check/flushes.js'
-import { kernelVerdict } from '../../src/check/kernel.js'
-import { labelVerdict } from '../../src/check/label.js'
-import { mountVerdict } from '../../src/check/mount.js'
+import { checkKernel } from '../../src/check/this-process.js'
+import { checkLabel } from '../../src/check/label.js'
+import { checkFlushes, checkMount } from '../../src/check/mount.js'
 import { parseMount } from '../../src/durable/posix/mountinfo.js'
-import { spaceVerdicts } from '../../src/check/space.js'
+import { checkSpace } from '../../src/check/space.js'
 import { painter } from '../../src/cli/colour.js'
 import { checkText } from '../../src/cli/check.js'
 import { DurableWriteError } from '../../src/durable/index.js'
@@ -15,12 +14,12 @@ import { DurableWriteError } from '../../src/durable/index.js'
 await t.test('kernels, for a target on btrfs', (t) => {
   const fixed = ['6.1.161', '6.1.200-1.el9', '6.6.121', '6.12.66', '6.18.6', '6.18.44-fc-v669', '6.19.0', '7.0.1']
   const affected = ['6.1.160', '6.6.120-generic', '6.12.65', '6.12', '6.18.5', '6.17.13', '5.15.200', '5.10.0-28-amd64']
-  for (const release of fixed) t.match(kernelVerdict(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
+  for (const release of fixed) t.match(checkKernel(release, ['/x']), { status: 'OK', found: /has the fix/ }, release)
   for (const release of affected) {
-    t.match(kernelVerdict(release, ['/x']), { status: 'WARN', found: /CVE-2025-71183/, advice: /6\.12\.66/ }, release)
+    t.match(checkKernel(release, ['/x']), { status: 'WARN', found: /CVE-2025-71183/, advice: /6\.12\.66/ }, release)
   }
-  t.equal(kernelVerdict('next', ['/x']).status, 'WARN')
-  t.match(kernelVerdict('6.1.0', []), { status: 'OK', found: 'Linux 6.1.0' }, 'no btrfs, no matter')
+  t.equal(checkKernel('next', ['/x']).status, 'WARN')
+  t.match(checkKernel('6.1.0', []), { status: 'OK', found: 'Linux 6.1.0' }, 'no btrfs, no matter')
   t.end()
 })
 
@@ -39,26 +38,26 @@ await t.test('lines of mountinfo', (t) => {
 
 await t.test('disks', (t) => {
   const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
-  t.match(flushVerdict(ext4, disk('write back')), {
+  t.match(checkFlushes(ext4, disk('write back')), {
     status: 'OK',
     found: 'are sent to sda (write back cache)',
   })
-  t.match(flushVerdict(ext4, disk('write through')), {
+  t.match(checkFlushes(ext4, disk('write through')), {
     status: 'OK',
     found: /no cache to flush \(write through\)/,
   })
-  t.equal(flushVerdict(ext4, disk(undefined)), undefined)
-  t.equal(flushVerdict(ext4, undefined), undefined)
+  t.equal(checkFlushes(ext4, disk(undefined)), undefined)
+  t.equal(checkFlushes(ext4, undefined), undefined)
   for (const option of ['nobarrier', 'barrier=0']) {
     const without = { ...ext4, options: [...ext4.options, option] }
-    t.match(flushVerdict(without, disk('write back')), {
+    t.match(checkFlushes(without, disk('write back')), {
       status: 'WARN',
       advice: `mount it without ${option}`,
     })
   }
   for (const option of ['volatile', 'fsync=volatile']) {
     const overlay = { ...ext4, type: 'overlay', options: ['rw', option] }
-    t.match(flushVerdict(overlay, undefined), { status: 'WARN', found: /nothing is ever synced/ }, option)
+    t.match(checkFlushes(overlay, undefined), { status: 'WARN', found: /nothing is ever synced/ }, option)
   }
   t.end()
 })
@@ -66,15 +65,15 @@ await t.test('disks', (t) => {
 await t.test('mounts in a container', (t) => {
   const root = line('1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a')
   const host = line('36 1 8:1 /etc/kubernetes /etc/kubernetes rw - ext4 /dev/sda1 rw')
-  t.match(mountVerdict(root, root), {
+  t.match(checkMount(root, root), {
     status: 'WARN',
     found: /the container's own layer/,
     advice: /hostPath/,
   })
-  t.match(mountVerdict(host, root), { status: 'WARN', advice: /mountPropagation: HostToContainer/ })
-  t.equal(mountVerdict({ ...host, receives: true }, root).status, 'OK')
-  t.equal(mountVerdict(host, ext4).status, 'OK', 'not in a container')
-  t.match(mountVerdict({ ...host, options: ['ro'] }, ext4), { status: 'FAULT', found: /read-only$/ })
+  t.match(checkMount(host, root), { status: 'WARN', advice: /mountPropagation: HostToContainer/ })
+  t.equal(checkMount({ ...host, receives: true }, root).status, 'OK')
+  t.equal(checkMount(host, ext4).status, 'OK', 'not in a container')
+  t.match(checkMount({ ...host, options: ['ro'] }, ext4), { status: 'FAULT', found: /read-only$/ })
   t.end()
 })
 
@@ -82,27 +81,27 @@ await t.test('labels', (t) => {
   const bytes = (text: string) => Buffer.from(`${text}\0`)
   const module = { context: 'system_u:system_r:container_t:s0:c1,c2' }
   const [cert, etc] = [bytes('system_u:object_r:cert_t:s0'), bytes('system_u:object_r:etc_t:s0')]
-  t.match(labelVerdict(module, { target: cert, parent: etc }), {
+  t.match(checkLabel(module, { target: cert, parent: etc }), {
     status: 'OK',
     found: /^system_u:object_r:cert_t:s0, the target's, kept/,
   })
-  t.match(labelVerdict(module, { target: undefined, parent: etc }), {
+  t.match(checkLabel(module, { target: undefined, parent: etc }), {
     status: 'OK',
     found: /etc_t:s0, inherited from the parent; this process: .*container_t/,
   })
-  t.match(labelVerdict(module, { target: undefined, parent: undefined }), {
+  t.match(checkLabel(module, { target: undefined, parent: undefined }), {
     status: 'WARN',
     advice: /restorecon/,
   })
   const unlabeled = bytes('system_u:object_r:unlabeled_t:s0')
-  t.equal(labelVerdict(module, { target: unlabeled, parent: etc }).status, 'WARN')
+  t.equal(checkLabel(module, { target: unlabeled, parent: etc }).status, 'WARN')
   t.end()
 })
 
 await t.test('room', (t) => {
   const GiB = 1024 ** 3
   const statuses = (free: number, inodes: number | undefined, used: number) =>
-    spaceVerdicts({ bytes: free, inodes }, { bytes: used, inodes: 3 }).map(({ status }) => status)
+    checkSpace({ bytes: free, inodes }, { bytes: used, inodes: 3 }).map(({ status }) => status)
   t.same(statuses(GiB, undefined, 1024), ['OK', 'OK'])
   t.same(statuses(GiB, 5, GiB / 2), ['OK', 'WARN'])
   t.same(statuses(GiB, 2, GiB / 2 + 1), ['WARN', 'FAULT'])
@@ -120,17 +119,17 @@ await t.test('the clock', (t) => {
     from: new Date(now.getTime() + from * day),
     to: new Date(now.getTime() + to * day),
   })
-  t.equal(clockVerdict('c', [], now), undefined)
-  t.match(clockVerdict('c', [valid('a', -1, 9), valid('b', -2, 5)], now), {
+  t.equal(checkClock('c', [], now), undefined)
+  t.match(checkClock('c', [valid('a', -1, 9), valid('b', -2, 5)], now), {
     status: 'OK',
     found: '2 certificates, valid now; the first to end is b, at 2026-06-06T12:00:00Z',
   })
-  t.match(clockVerdict('c', [valid('a', -1, 9), valid('b', 1, 5)], now), {
+  t.match(checkClock('c', [valid('a', -1, 9), valid('b', 1, 5)], now), {
     status: 'WARN',
     found: 'b is not valid before 2026-06-02T12:00:00Z; the clock says 2026-06-01T12:00:00Z',
     advice: /set the clock/,
   })
-  t.match(clockVerdict('c', [valid('a', -1, 0), valid('b', -1, 5)], now), {
+  t.match(checkClock('c', [valid('a', -1, 0), valid('b', -1, 5)], now), {
     status: 'WARN',
     found: /^a expired at/,
   })
@@ -147,8 +146,8 @@ await t.test('names in a row', (t) => {
 })
 
 await t.test('a refusal, as what was found and what to do', (t) => {
-  const details = { code: 'EBUSY', syscall: 'lstat', path: '/x' }
-  const refusal = new DurableWriteError('/x is bad; it is so; nothing was changed; do this', details)
+  const details = { code: 'EBUSY', syscall: 'lstat', path: '/x', state: 'nothing was changed', advice: 'do this' }
+  const refusal = new DurableWriteError('/x is bad; it is so', details)
   t.match(faultOf('target', refusal), { status: 'FAULT', found: '/x is bad; it is so', advice: 'do this' })
   t.throws(() => faultOf('target', new TypeError('a defect')), { message: 'a defect' })
   t.end()
