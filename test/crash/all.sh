@@ -52,7 +52,7 @@ part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
   part "power cuts" "${power[@]}"
 else
-  echo "## power cuts: left out, they need root"
+  echo "left out: power cuts (they need root)"
 fi
 echo "## all of it: $SECONDS s"
 exit "$failed"

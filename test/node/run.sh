@@ -1,6 +1,7 @@
 #!/bin/sh
 # `npm run test:node`: builds what the tests run (the control plane's programs once, the image each time), and runs them.
-# Arguments are for test/run.mjs: `npm run test:node -- test/node/daemon-set.test.ts`. Where the machine cannot be a node, one line says so.
+# Arguments are for test/run.mjs: `npm run test:node -- test/node/daemon-set.test.ts`. Where the machine cannot be a node,
+# one line says so, and `.ci/run` takes the suite as skipped.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -11,7 +12,7 @@ for program in containerd ctr runc unshare nsenter buildah debootstrap; do
 done
 [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -d /sys/fs/cgroup/memory ] || missing="$missing control-groups"
 if [ -n "$missing" ]; then
-  echo "node tests left out: this machine lacks$missing"
+  echo "left out: node tests (this machine lacks$missing)"
   exit 0
 fi
 

@@ -116,7 +116,8 @@ export class Tally {
     })
     parser.on('assert', (result: Result) => this.#assertion(level(), result))
     parser.on('plan', ({ end, comment }: { end: number; comment: string }) => {
-      if (end === 0 && /^skip\b/i.test(comment)) level().skipped = comment.replace(/^skip:?\s*/i, '')
+      const why = comment.replace(/^(skip:?|no tests found)\s*/i, '')
+      if (end === 0 && why !== '') level().skipped = why
     })
     parser.on('comment', (line: string) => this.#comment(line))
     parser.on('extra', (line: string) => this.#remark(line))

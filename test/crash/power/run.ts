@@ -55,10 +55,13 @@ async function all({ fileSystems, seed, ...rest }: Options): Promise<number> {
   console.log(`power cuts: seed ${seed}, ${rest.depth} states, library in ${dist}`)
   const rows: Row[] = []
   const findings: Finding[] = []
+  let skipped = 0
   const take = (report: Report): void => {
     if ('row' in report) rows.push(report.row)
-    else if ('skipped' in report) console.log(`skipped: ${report.skipped}`)
-    else {
+    else if ('skipped' in report) {
+      skipped += 1
+      console.log(`skipped: power cuts (${report.skipped})`)
+    } else {
       findings.push(report.finding)
       console.log(told(report.finding))
     }
@@ -72,6 +75,7 @@ async function all({ fileSystems, seed, ...rest }: Options): Promise<number> {
   const states = rows.reduce((sum, row) => sum + row.states, 0)
   const seconds = Math.round((performance.now() - began) / 1000)
   console.log(`${states} states in ${seconds} s, ${findings.length} violations, seed ${seed}`)
+  console.log(`${rows.length} passed, ${findings.length} failed, ${skipped} skipped`)
   if (findings.length > 0) return 1
   return ends.every((code) => code === 0) ? 0 : 2
 }

@@ -1,0 +1,134 @@
+/** The runner, before files that must not pass for good: each is run by test/run.mjs's own program, in a process. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import t from 'tap'
+import { project } from '../project.js'
+import { runBatch } from './run-batch.js'
+import type { TestResult } from './tally.js'
+
+mkdirSync(join(project, 'dist/test'), { recursive: true })
+const directory = mkdtempSync(join(project, 'dist/test/runner-'))
+t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+
+/** A test module below `dist`, where it finds tap; its path from the project's root. */
+function module(name: string, text: string): string {
+  const path = join(directory, `${name}.js`)
+  writeFileSync(path, `import t from 'tap'\n${text}`)
+  return relative(project, path)
+}
+
+async function results(text: string, limits = { timeout: 20, limit: 30 }): Promise<readonly TestResult[]> {
+  const { files } = await runBatch([module('one', text)], limits)
+  return files.flatMap((file) => file.results)
+}
+
+const outcomes = (found: readonly TestResult[]): string[] => found.map(({ name, outcome }) => `${outcome}: ${name}`)
+
+await t.test('tests are counted, not assertions, and chapters are not', async (t) => {
+  const found = await results(`
+    await t.test('two assertions', async (t) => { t.ok(true); t.ok(true) })
+    await t.test('chapter', async (t) => {
+      await t.test('one', async (t) => t.ok(true))
+      await t.test('other', async (t) => t.ok(true))
+    })`)
+  t.same(outcomes(found), ['passed: two assertions', 'passed: chapter › one', 'passed: chapter › other'])
+})
+
+await t.test('a failed assertion fails its test, and not the chapter too; what it says is kept', async (t) => {
+  const found = await results(`
+    await t.test('chapter', async (t) => {
+      await t.test('wrong', async (t) => t.equal(1, 2, 'numbers'))
+      await t.test('right', async (t) => t.ok(true))
+    })`)
+  t.same(outcomes(found), ['failed: chapter › wrong', 'passed: chapter › right'])
+  t.match(found[0]?.detail, /numbers[^]*\+1/)
+})
+
+await t.test('an assertion outside all tests makes a test of the file', async (t) => {
+  const [right] = await results('t.ok(true)')
+  t.equal(right?.outcome, 'passed')
+  const [wrong] = await results("t.ok(false, 'outside')")
+  t.match(wrong, { outcome: 'failed', detail: /outside/ })
+})
+
+await t.test('skipped, to do, and a file that is skipped as a whole: none of it passes', async (t) => {
+  const found = await results(`
+    await t.test('needy', { skip: 'needs root' }, async (t) => t.ok(true))
+    await t.test('later', { todo: true }, async (t) => t.ok(true))
+    await t.test('inside', async (t) => t.skip('not here'))`)
+  t.same(outcomes(found).slice(0, 2), ['skipped: needy', 'skipped: later'])
+  t.equal(found[0]?.detail, 'needs root')
+  t.notOk(
+    outcomes(found).some((line) => line.startsWith('passed')),
+    outcomes(found).join(),
+  )
+  t.match(await results("t.plan(0, 'no cluster')"), [{ outcome: 'skipped', detail: 'no cluster' }])
+})
+
+await t.test(
+  'a test that asserts nothing, a file without a test, and one that prints no TAP have failed',
+  async (t) => {
+    t.match(await results("await t.test('empty', async () => {})"), [
+      { outcome: 'failed', detail: 'It asserts nothing' },
+    ])
+    t.match(await results(''), [{ outcome: 'failed' }])
+    t.match(await results("console.log('all is well')"), [{ outcome: 'failed' }])
+  },
+)
+
+await t.test('a plan that is not kept, a bail-out, a throw, an exit code and a signal have failed', async (t) => {
+  const passes = "await t.test('good', async (t) => t.ok(true));"
+  for (const [name, text, detail] of [
+    ['plan', `t.plan(2); ${passes}`, /./],
+    ['bail-out', `${passes} t.bailout('no more')`, /no more/],
+    ['throw', `${passes} throw new Error('from the top')`, /./],
+    ['rejection', `${passes} void Promise.reject(new Error('nobody waits'))`, /./],
+    ['exit code', `${passes} process.on('exit', () => { process.exitCode = 7 })`, /exit code 7/],
+    ['exit code 1', `${passes} process.on('exit', () => { process.exitCode = 1 })`, /exit code 1/],
+    ['signal', `${passes} process.kill(process.pid, 'SIGKILL')`, /SIGKILL/],
+    ['cut off', `${passes} process.reallyExit(0)`, /./],
+  ] as const) {
+    const found = await results(text)
+    const failed = found.filter(({ outcome }) => outcome === 'failed')
+    t.ok(failed.length > 0, `${name}: ${outcomes(found).join()}`)
+    t.match(failed.map((one) => one.detail).join('\n'), detail, name)
+  }
+})
+
+await t.test('a test that hangs, and a process that does, have failed, and leave nothing running', async (t) => {
+  const waits = "await t.test('waits', () => new Promise(() => setInterval(() => {}, 1000)))"
+  t.match(await results(waits, { timeout: 1, limit: 30 }), [{ outcome: 'failed', name: 'waits' }])
+  const marker = `${directory}/marker`
+  const spins = `import { spawn } from 'node:child_process'
+    spawn('sleep', ['300'], { argv0: ${JSON.stringify(marker)} })
+    await t.test('good', async (t) => t.ok(true))
+    for (;;) {}`
+  const found = await results(spins, { timeout: 20, limit: 2 })
+  t.match(found.at(-1), { outcome: 'failed', detail: /killed after 2 s/ })
+  const pgrep = spawn('pgrep', ['-f', marker], { stdio: 'ignore' })
+  t.same(await once(pgrep, 'close'), [1, null], 'what it had started has ended')
+})
+
+await t.test(
+  'several files in a process: each has its own results; behind one that dies, the others are left',
+  async (t) => {
+    const good = module('good', "await t.test('good', async (t) => t.ok(true))")
+    const bad = module('bad', "await t.test('bad', async (t) => t.ok(false, 'wrong'))")
+    const dies = module('dies', "await t.test('before', async (t) => t.ok(true)); process.kill(process.pid, 'SIGKILL')")
+    const unplanned = module('unplanned', "await t.test('unplanned', async (t) => { t.plan(2); t.ok(true) })")
+    const limits = { timeout: 20, limit: 30 }
+    const said = ({ files }: Awaited<ReturnType<typeof runBatch>>) =>
+      files.map((file) => [file.file, file.failed() ? 'failed' : 'passed'])
+    const first = await runBatch([good, bad, dies, good], limits)
+    t.same(said(first), [
+      [good, 'passed'],
+      [bad, 'failed'],
+      [dies, 'failed'],
+    ])
+    const second = await runBatch([unplanned, good], limits)
+    t.same(said(second), [[unplanned, 'failed']])
+    t.same(second.left, [good], 'another process runs it')
+  },
+)
