@@ -34,6 +34,13 @@ export const errors: readonly Mutation[] = [
     syscalls(),
   ),
   mutation(
+    "a leading commit's failure is forgotten",
+    'posix/lead-commit.ts',
+    '(await leading) ?? outcomes[first]',
+    '(await leading) && outcomes[first]',
+    ownTest('crash/seam/leading-commit'),
+  ),
+  mutation(
     'a failed fsync is tried again',
     'barrier.ts',
     '(descriptors) => fs.sync(descriptors))',

@@ -136,6 +136,13 @@ export const syncs: readonly Mutation[] = [
     'of new Map<Owner, Error>()',
     ownTest('crash/seam/room'),
   ),
+  mutation(
+    'the barrier behind a leading commit is left out',
+    'posix/lead-commit.ts',
+    'const outcomes = await barrier()',
+    'const outcomes: Outcomes = descriptors.map(() => undefined)',
+    ownTest('crash/seam/leading-commit'),
+  ),
   compound(
     'AIO: what io_submit did not take is forgotten',
     [['/native/aio.ts', 'next += submitted\n', 'next += wanted\n']],

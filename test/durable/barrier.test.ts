@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { behindLeadingCommit } from '../../src/durable/posix/lead-commit.js'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
 import { scratch } from './scratch.js'
 
@@ -33,3 +34,30 @@ await t.test('the hint: an error is told, a file system that has no write-out is
   t.equal(good, undefined)
   t.match(bad, { code: 'EBADF', syscall: 'sync_file_range' })
 })
+
+await t.test(
+  'a leading commit is for large barriers on ext4 alone; the barrier itself is never left out',
+  async (t) => {
+    const unsyncable = openSync('/proc/self/status', 'r')
+    t.teardown(() => closeSync(unsyncable))
+    const own = new Set(Array.from({ length: 200 }, (_, index) => 1_000_000 + index))
+    const descriptors = [...own, unsyncable]
+    let barriers = 0
+    const barrier = (): Promise<undefined[]> => {
+      barriers += 1
+      return Promise.resolve(descriptors.map(() => undefined))
+    }
+    t.same(
+      await behindLeadingCommit(descriptors.slice(100), own, barrier),
+      descriptors.map(() => undefined),
+      'small',
+    )
+    const outcomes = await behindLeadingCommit(descriptors, own, barrier)
+    t.equal(barriers, 2)
+    t.same(
+      outcomes,
+      descriptors.map(() => undefined),
+      'procfs: no leading commit, whose fsync would have failed',
+    )
+  },
+)

@@ -18,6 +18,7 @@ import {
 } from './calls.js'
 import { mountOf } from './mount.js'
 import { openPathNoSymlinks, pathOf } from './open-path.js'
+import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
 
 /*
@@ -33,6 +34,7 @@ const labelAttribute = 'security.selinux'
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   readonly stagedFiles = stagedFilesBound()
+  readonly #written = new Set<Descriptor>()
   readonly #buffers = new ReadBuffers()
   #boot: string | undefined
 
@@ -52,8 +54,10 @@ export class NodeFileSystem implements FileSystem {
     return this.#open(parent, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
   }
 
-  createFile(parent: Descriptor, name: string): Promise<Descriptor> {
-    return this.#open(parent, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW)
+  async createFile(parent: Descriptor, name: string): Promise<Descriptor> {
+    const file = await this.#open(parent, name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW)
+    this.#written.add(file)
+    return file
   }
 
   async openLock(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -158,7 +162,8 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
-    return this.#toldEach(descriptors, await syncAll(descriptors))
+    const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
+    return this.#toldEach(descriptors, outcomes)
   }
 
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
@@ -185,6 +190,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   close(descriptor: Descriptor): Promise<void> {
+    this.#written.delete(descriptor)
     const named = (): string => `descriptor ${descriptor}`
     // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
     // done at once: no local file system writes at it (network ones do; they cannot exchange).

@@ -1,0 +1,69 @@
+/*
+ * The commit that leads a large barrier on ext4 is a hint and an fsync in one: its failure is a failure, and it replaces nothing
+ * of the barrier.
+ */
+import { closeSync, constants, fstatSync, openSync, promises, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Outcomes } from '../../../src/durable/file-system.js'
+import { behindLeadingCommit } from '../../../src/durable/posix/lead-commit.js'
+import { scratch } from '../../durable/scratch.js'
+
+/** open(2)'s flag for a descriptor that names a file and can do nothing with it: its fsync is EBADF. */
+const O_PATH = 0o10000000
+
+/** Something that is on an ext4; on a machine without one, everything is said to be. */
+function onExt4(): string {
+  const lines = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const found = lines.map((line) => line.split(' ')).find(([, , type]) => type === 'ext4')?.[1]
+  if (found === undefined) Object.assign(promises, { statfs: () => Promise.resolve({ type: 0xef53 }) })
+  return found ?? '/'
+}
+
+const place = onExt4()
+const succeeded = undefined
+
+function opened(t: Test, path: string, flags: number): number {
+  const descriptor = openSync(path, flags)
+  t.teardown(() => closeSync(descriptor))
+  return descriptor
+}
+
+await t.test('its failure is a failure', async (t) => {
+  const leader = opened(t, place, O_PATH)
+  const root = scratch(t)
+  const own = Array.from({ length: 130 }, (_, index) =>
+    opened(t, join(root, `file-${index}`), constants.O_RDWR | constants.O_CREAT),
+  )
+  const descriptors = [...own, leader]
+  let barriers = 0
+  const outcomes = await behindLeadingCommit(descriptors, new Set(own), () => {
+    barriers += 1
+    return Promise.resolve<Outcomes>(descriptors.map(() => succeeded))
+  })
+  t.equal(barriers, 1, 'the barrier comes none the less')
+  t.match(outcomes[130], { code: 'EBADF', syscall: 'fsync' }, 'a later success does not make it good')
+  t.same(
+    outcomes.slice(0, 130),
+    own.map(() => succeeded),
+  )
+})
+
+await t.test('the barrier is what counts, and modes stay as they are', async (t) => {
+  const root = scratch(t)
+  const leader = opened(t, place, constants.O_RDONLY)
+  const own = Array.from({ length: 130 }, (_, index) =>
+    opened(t, join(root, `file-${index}`), constants.O_RDWR | constants.O_CREAT),
+  )
+  const modes = (): number[] => own.map((descriptor) => fstatSync(descriptor).mode)
+  const before = modes()
+  const failure = new Error('the disk')
+  const outcomes = await behindLeadingCommit([...own, leader], new Set(own), () =>
+    Promise.resolve<Outcomes>([...own.map(() => failure), succeeded]),
+  )
+  t.same(
+    outcomes.slice(0, 130),
+    before.map(() => failure),
+  )
+  t.same(modes(), before)
+})
