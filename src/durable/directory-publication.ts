@@ -86,7 +86,7 @@ export class DirectoryPublication extends TargetPublication {
     await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
-    const labels = new Labels(this.recovery?.tree)
+    const labels = new Labels(this.found?.tree)
     const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
     this.#staged = tree.root
     return [...tree.directories]
@@ -154,7 +154,7 @@ export class DirectoryPublication extends TargetPublication {
 
   /** The first removal of the old content, where it says something: a foreign owner or an immutable flag does not. */
   override async mutate(): Promise<void> {
-    const first = this.recovery?.tree?.entries.find(({ type }) => type !== 'directory')
+    const first = this.found?.tree?.entries.find(({ type }) => type !== 'directory')
     const old = this.#oldDirectory
     if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) {
       this.#removed = first.path
@@ -168,7 +168,7 @@ export class DirectoryPublication extends TargetPublication {
     if (old === undefined) return
     await makeWritable(this.fs, old)
     const name = this.names.staging(this.random)
-    const known = (this.recovery?.tree?.entries ?? []).filter(({ path }) => path !== '')
+    const known = (this.found?.tree?.entries ?? []).filter(({ path }) => path !== '')
     if (known.every(({ path, type }) => type !== 'directory' && !path.includes('/'))) {
       for (const { path } of known) if (path !== this.#removed) await remove(this.fs, old, path)
       const failure = await failureOf(this.fs.removeDirectory(this.directory, name))

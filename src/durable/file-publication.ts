@@ -57,7 +57,7 @@ export class FilePublication extends TargetPublication {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)
-    await adorn(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.recovery?.tree).of(''))
+    await adorn(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.found?.tree).of(''))
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)
     return []

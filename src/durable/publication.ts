@@ -6,7 +6,8 @@ import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { type RecordBody, type RecordKind, type StagedInodes } from './record.js'
 import { RecordFile } from './record-files.js'
-import { recover, type Recovery } from './recover.js'
+import { judge, type Judgement } from './judge.js'
+import { clean, ownStaging, readBeside } from './clean.js'
 import { refuseForeign, refuseOtherForm, renameFault } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
@@ -34,7 +35,10 @@ export abstract class TargetPublication {
   readonly log: Log
   /** The new content is visible: from here on, failure means that durability is unknown. */
   published = false
-  protected recovery: Recovery | undefined
+  /** What was found at the target and beside it. */
+  protected found: Judgement | undefined
+  /** Names beside the target that go once this publication is committed. */
+  #leftovers: readonly string[] = []
   protected random: string
   /** Somebody else's entry may be under the staging name: nothing may be deleted. */
   protected keep = false
@@ -128,7 +132,7 @@ export abstract class TargetPublication {
       await this.openParent()
       await this.#refuseKind()
       const outcome = (await this.#decide(parents, true)) ? 'unchanged' : this.outcome
-      return { outcome, wanted: this.wanted, found: this.recovery?.tree }
+      return { outcome, wanted: this.wanted, found: this.found?.tree }
     } finally {
       await parents.close()
     }
@@ -141,29 +145,35 @@ export abstract class TargetPublication {
 
   /** Whether the target is as wanted already, and known to be durable. */
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
-    this.recovery = await recover({
+    const current = await this.readCurrent()
+    const area = {
       fs: this.fs,
       parent: this.directory,
       path: this.path,
       name: this.name,
       names: this.names,
-      found: await this.readCurrent(),
+      target: current?.attributes,
       listing: await parents.names(this.directory),
       log: this.log,
-      sharedStaging: this.options.family !== undefined,
-      lookOnly,
-    })
-    const { tree, current } = this.recovery
-    refuseOtherForm(this.path, this.kind, this.recovery)
+    }
+    const sharedStaging = this.options.family !== undefined
+    const records = await readBeside(area)
+    const found = { names: this.names, exists: current !== undefined, tree: current?.tree, records, sharedStaging }
+    const staging = lookOnly ? records.staging : await ownStaging(area, records, sharedStaging)
+    this.found = judge({ ...found, staging })
+    const { removeNow, removeLater } = this.found
+    if (!lookOnly) this.#leftovers = [...(await clean(area, removeNow)), ...removeLater]
+    const { tree, current: recorded } = this.found
+    refuseOtherForm(this.path, this.kind, this.found)
     const same = tree?.digest === this.wanted.digest
-    if (same && current?.trusted && (await this.isComplete())) return true
-    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.wanted, this.recovery)
+    if (same && recorded?.trusted && (await this.isComplete())) return true
+    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.wanted, this.found)
     return false
   }
 
   /** Step 4. */
   async stage(staged: StagedFiles<TargetPublication>): Promise<void> {
-    const first = this.recovery?.current?.trusted !== true
+    const first = this.found?.current?.trusted !== true
     const ancestors = first ? await this.site.ancestors() : []
     const directories = await this.stageContent(staged)
     await this.#stageRecord(staged)
@@ -181,16 +191,16 @@ export abstract class TargetPublication {
 
   async #stageRecord(staged: StagedFiles<TargetPublication>): Promise<void> {
     const { objects = [], hooks = [] } = this.options
-    const sequence = this.recovery?.nextSequence ?? 1
+    const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
     const body: RecordBody = {
       version: 1,
       name: this.name,
       kind: this.kind,
       boot: await this.fs.bootId(),
-      before: this.recovery?.tree?.digest ?? null,
+      before: this.found?.tree?.digest ?? null,
       after: this.wanted.digest,
-      owned: this.recovery?.recorded ?? false,
+      owned: this.found?.recorded ?? false,
       publishedAt: this.fs.now(),
       objects,
       hooks,
@@ -211,16 +221,16 @@ export abstract class TargetPublication {
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
   async retire(): Promise<void> {
     await this.#attempt('the old content could not be removed', () => this.retireContent())
-    const { leftovers = [], current } = this.recovery ?? {}
+    const { current } = this.found ?? {}
     const record = current ? [this.names.record(current.sequence)] : []
-    for (const entry of [...leftovers, ...record]) {
+    for (const entry of [...this.#leftovers, ...record]) {
       await this.#attempt(`${entry} could not be removed`, () => remove(this.fs, this.directory, entry))
     }
   }
 
   /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */
   async discard(): Promise<void> {
-    if (!this.recovery || this.keep) return
+    if (!this.found || this.keep) return
     await this.#attempt('what was staged could not be removed', () => this.discardContent())
     await this.#attempt('the staged record could not be removed', () => this.#record?.discard())
   }
@@ -245,7 +255,7 @@ export abstract class TargetPublication {
   }
 
   get outcome(): Outcome {
-    return this.recovery?.exists === true ? 'replaced' : 'created'
+    return this.found?.exists === true ? 'replaced' : 'created'
   }
 
   fault(error: unknown, doing: string): DurableWriteError {

@@ -33,7 +33,7 @@ export type StagingClaims = readonly { readonly boot: string; readonly staging?:
  * `aside`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
  * Throws what the file system throws: then nothing must be deleted.
  */
-export async function setStrangersAside(
+export async function quarantineForeign(
   area: StagingArea,
   staging: readonly string[],
   aside: readonly string[],

@@ -2,7 +2,7 @@ import { codeOf } from '../errors.js'
 import { foreign, unfit } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { RecordKind } from './record.js'
-import type { Recovery } from './recover.js'
+import type { Judgement } from './judge.js'
 import type { Tree } from './tree.js'
 
 /*
@@ -56,7 +56,7 @@ export async function refuseOtherMount(
 }
 
 /** A target that was published in another form than is asked for now. */
-export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Recovery): void {
+export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Judgement): void {
   if (newest === undefined || newest.kind === kind || !exists) return
   throw unfit(`${path} was published in the form "${newest.kind}", and "${kind}" is asked for`, {
     code: 'EEXIST',
@@ -67,7 +67,7 @@ export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists
 }
 
 /** A non-empty directory that this program did not publish is somebody's: it is replaced only by more of the same. */
-export function refuseForeign(path: string, wanted: Tree, { tree, recorded }: Recovery): void {
+export function refuseForeign(path: string, wanted: Tree, { tree, recorded }: Judgement): void {
   if (recorded || tree === undefined) return
   const own = new Set(wanted.entries.map((entry) => entry.path))
   const strangers = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)

@@ -101,7 +101,7 @@ export class SymlinkPublication extends TargetPublication {
 
   protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
-    const generation = generationName(this.recovery?.nextSequence ?? 1, this.random)
+    const generation = generationName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
     let target = this.#target
     if (target === undefined) {
@@ -117,7 +117,7 @@ export class SymlinkPublication extends TargetPublication {
     await this.fs.createDirectory(target, generation, stagingMode(this.plan.mode))
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
-    const labels = new Labels(this.recovery?.tree)
+    const labels = new Labels(this.found?.tree)
     const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {

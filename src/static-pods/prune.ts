@@ -13,7 +13,7 @@ import {
   type TargetNames,
   readAllRecords,
   remove,
-  setStrangersAside,
+  quarantineForeign,
   type Disk,
 } from '../durable/index.js'
 import { InvalidInput, messageOf, StaticPodError } from './failure.js'
@@ -164,7 +164,7 @@ async function ownStaging(
   const aside = entries.flatMap((name) => names.asideOf(name) ?? [])
   if (staging.length === 0) return []
   const records = await readAllRecords(fs, parent)
-  const own = await setStrangersAside({ fs, parent, path, names, log }, staging, aside, records)
+  const own = await quarantineForeign({ fs, parent, path, names, log }, staging, aside, records)
   return own.map(names.staging)
 }
 

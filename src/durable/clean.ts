@@ -1,0 +1,71 @@
+import { unfit } from './errors.js'
+import type { Attributes } from './file-system.js'
+import { quarantineForeign, type StagingArea } from './quarantine.js'
+import { readAllRecords, readRecords, type Records } from './record-files.js'
+import { remove } from './remove.js'
+
+/** A target, locked, and where its records and staging are. */
+export interface TargetArea extends StagingArea {
+  readonly name: string
+  /** The target itself; undefined where there is none. */
+  readonly target: Attributes | undefined
+  /** The names in the parent, listed under the lock, where they are known. */
+  readonly listing?: readonly string[] | undefined
+}
+
+/** Reads what is kept beside the target. Throws where the file system has made target and staging one directory. */
+export async function readBeside(area: TargetArea): Promise<Records> {
+  const { fs, parent, path, name, names, listing, log } = area
+  const records = await readRecords(fs, parent, name, names, listing)
+  await refuseOneInode(area, records.staging)
+  if (records.torn.length > 0 && records.valid.length === 0) {
+    log.warn(
+      { path, records: records.torn.map((sequence) => names.record(sequence)) },
+      'the publication record is damaged, and counts as none',
+    )
+  }
+  return records
+}
+
+/** Random parts of staging names that hold what is this program's own; what another program's exchange left is quarantined first. */
+export async function ownStaging(
+  area: TargetArea,
+  { valid, staging, aside }: Records,
+  sharedStaging: boolean,
+): Promise<readonly string[]> {
+  if (staging.length + aside.length === 0) return staging
+  const records = sharedStaging ? await readAllRecords(area.fs, area.parent) : valid
+  return quarantineForeign(area, staging, aside, records)
+}
+
+/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */
+export async function clean({ fs, parent, path, log }: TargetArea, names: readonly string[]): Promise<string[]> {
+  const left: string[] = []
+  for (const entry of names) {
+    try {
+      await remove(fs, parent, entry)
+    } catch (error) {
+      log.warn({ path, leftover: entry, error: String(error) }, 'a leftover could not be removed')
+      left.push(entry)
+    }
+  }
+  return left
+}
+
+/** An ext4 without a journal can leave target and staging as two names of one directory: each removal would be both. */
+async function refuseOneInode(
+  { fs, parent, names, path, target }: TargetArea,
+  staging: readonly string[],
+): Promise<void> {
+  for (const random of staging) {
+    const entry = await fs.look(parent, names.staging(random))
+    if (target?.type === 'directory' && entry?.inode === target.inode && entry.device === target.device) {
+      throw unfit(`${path} and ${names.staging(random)} beside it are one directory: the file system is damaged`, {
+        code: 'EUCLEAN',
+        syscall: 'lstat',
+        path,
+        advice: 'unmount it and run fsck',
+      })
+    }
+  }
+}

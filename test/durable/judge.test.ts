@@ -1,0 +1,176 @@
+/** What is seen of a target, against what is to be done: each row is one state that a predecessor can leave. */
+import t from 'tap'
+import { judge, type Judgement, type Seen } from '../../src/durable/judge.js'
+import { namesFor } from '../../src/durable/names.js'
+import type { StoredRecord } from '../../src/durable/record.js'
+
+const names = namesFor('certs')
+const staged = names.staging('0123456789abcdef')
+
+function record(
+  sequence: number,
+  before: string | null,
+  after: string,
+  marks: Partial<StoredRecord> = {},
+): StoredRecord {
+  return {
+    ...{ version: 1, name: 'certs', kind: 'exchange', boot: 'b', owned: false, publishedAt: 0 },
+    ...{ objects: [], hooks: [], entries: [], pendingHooks: [], settled: false, trusted: false },
+    ...{ sequence, before, after },
+    ...marks,
+  }
+}
+
+const committed = { settled: true, trusted: true }
+const laterBoot = { trusted: true }
+
+interface Row {
+  readonly what: string
+  /** Digest of the target; null: there is none; 'broken': there is one, in no form that can be read. */
+  readonly target: string | null
+  /** Newest first. */
+  readonly valid?: readonly StoredRecord[]
+  readonly torn?: readonly number[]
+  readonly taken?: readonly number[]
+  readonly staging?: boolean
+  readonly shared?: boolean
+  /** Sequences of records; 0 is the staging. */
+  readonly now: readonly number[]
+  readonly later: readonly number[]
+  readonly expected: Partial<Pick<Judgement, 'exists' | 'recorded' | 'nextSequence'>> & { readonly current?: number }
+}
+
+const rows: readonly Row[] = [
+  {
+    ...{ what: 'nothing at all', target: null, now: [], later: [] },
+    expected: { exists: false, recorded: false, nextSequence: 1 },
+  },
+  {
+    ...{
+      what: 'no record: there was no exchange, staging is left over',
+      target: null,
+      staging: true,
+      now: [0],
+      later: [],
+    },
+    expected: { recorded: false },
+  },
+  {
+    ...{ what: "somebody else's directory", target: 'x', staging: true, now: [0], later: [] },
+    expected: { exists: true, recorded: false },
+  },
+  {
+    what: 'published and committed: all else is left over',
+    target: 'b',
+    valid: [record(2, 'a', 'b', committed), record(1, null, 'a', committed)],
+    ...{ staging: true, now: [0, 1], later: [] },
+    expected: { current: 2, recorded: true, nextSequence: 3 },
+  },
+  {
+    what: 'published under another boot: durable without the mark',
+    target: 'b',
+    valid: [record(2, 'a', 'b', laterBoot), record(1, null, 'a', committed)],
+    ...{ staging: true, now: [0, 1], later: [] },
+    expected: { current: 2 },
+  },
+  {
+    what: 'visible, not known to be durable: nothing goes before the next commit',
+    target: 'b',
+    valid: [record(2, 'a', 'b'), record(1, null, 'a', committed)],
+    ...{ staging: true, now: [], later: [0, 1] },
+    expected: { current: 2, recorded: true },
+  },
+  {
+    what: 'aborted before the exchange: its record and staging go',
+    target: 'a',
+    valid: [record(2, 'a', 'b'), record(1, null, 'a', committed)],
+    ...{ staging: true, now: [0, 2], later: [] },
+    expected: { current: 1, recorded: true, nextSequence: 3 },
+  },
+  {
+    what: 'aborted, and what is there is itself in doubt',
+    target: 'a',
+    valid: [record(2, 'a', 'b'), record(1, null, 'a')],
+    ...{ staging: true, now: [], later: [0, 2] },
+    expected: { current: 1 },
+  },
+  {
+    what: 'the first publication aborted: the record goes, and nothing was ever ours',
+    target: null,
+    valid: [record(1, null, 'a')],
+    ...{ staging: true, now: [0, 1], later: [] },
+    expected: { exists: false, recorded: false, nextSequence: 2 },
+  },
+  {
+    what: 'drift: nothing goes',
+    target: 'x',
+    valid: [record(1, null, 'a', committed)],
+    ...{ staging: true, now: [], later: [0, 1] },
+    expected: { recorded: true, nextSequence: 2 },
+  },
+  {
+    what: 'the target is gone: nothing goes',
+    target: null,
+    valid: [record(1, 'x', 'a', committed)],
+    ...{ staging: true, now: [], later: [0, 1] },
+    expected: { exists: false, recorded: true },
+  },
+  {
+    what: 'a broken form is no missing target',
+    target: 'broken',
+    valid: [record(1, null, 'a')],
+    ...{ staging: true, now: [], later: [0, 1] },
+    expected: { exists: true },
+  },
+  {
+    what: 'torn records go with the rest, and count for the next sequence',
+    target: 'a',
+    valid: [record(1, null, 'a', committed)],
+    torn: [7],
+    ...{ now: [7], later: [] },
+    expected: { current: 1, nextSequence: 8 },
+  },
+  {
+    what: "somebody else's file has a record's name: it is passed over, and raises nothing",
+    target: 'a',
+    valid: [record(1, null, 'a', committed)],
+    taken: [2, 99],
+    ...{ now: [], later: [] },
+    expected: { nextSequence: 3 },
+  },
+  {
+    what: 'staging that other targets share waits for the next commit',
+    target: 'a',
+    valid: [record(2, 'x', 'a', committed), record(1, null, 'x', committed)],
+    ...{ staging: true, shared: true, now: [1], later: [0] },
+    expected: { current: 2 },
+  },
+  {
+    what: "aborted over somebody else's directory: what that found is not ours by it",
+    target: 'x',
+    valid: [record(1, 'x', 'a')],
+    ...{ staging: true, now: [0, 1], later: [] },
+    expected: { recorded: false },
+  },
+]
+
+for (const { what, target, valid = [], torn = [], taken = [], staging, shared = false, now, later, expected } of rows) {
+  void t.test(what, (t) => {
+    const seen: Seen = {
+      names,
+      exists: target !== null,
+      tree: target === null || target === 'broken' ? undefined : { digest: target, entries: [] },
+      records: { valid, torn, taken: new Set(taken), staging: [], aside: [], missed: false },
+      staging: staging ? ['0123456789abcdef'] : [],
+      sharedStaging: shared,
+    }
+    const { removeNow, removeLater, current, ...state } = judge(seen)
+    const nameOf = (sequence: number): string => (sequence === 0 ? staged : names.record(sequence))
+    t.same([...removeNow].sort(), now.map(nameOf).sort(), 'at once')
+    t.same([...removeLater].sort(), later.map(nameOf).sort(), 'after the next commit')
+    const { current: sequence, ...rest } = expected
+    if (sequence !== undefined) t.equal(current?.sequence, sequence)
+    t.match(state, rest)
+    t.end()
+  })
+}
