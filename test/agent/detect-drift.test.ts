@@ -1,0 +1,110 @@
+/** What a directory is found to be when the agent takes it on, and what differs on its disk later. */
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { compareWithRecord, detectDrift, startDirectory } from '../../src/agent/detect-drift.js'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { noMetrics, type Metrics } from '../../src/agent/report-metrics.js'
+import { replaceDirectory } from '../../src/durable/index.js'
+import { silent } from '../../src/log.js'
+import { directoryOf } from '../directories/objects.js'
+
+const earlier = '2026-01-01T00:00:00.000Z'
+
+function scene(t: Test) {
+  const root = mkdtempSync(join(tmpdir(), 'holdfast-detect-drift-'))
+  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  const state = new DirectoryState(directoryOf([], { path: join(root, 'target') }))
+  const counted: unknown[][] = []
+  const lines: string[] = []
+  const count =
+    (name: keyof Metrics) =>
+    (...values: unknown[]) =>
+      void counted.push([name, ...values])
+  const line = (_: object, message: string) => void lines.push(message)
+  const metrics = { ...noMetrics, drift: count('drift'), ready: count('ready'), publishedAt: count('publishedAt') }
+  return { state, counted, lines, reports: { log: { ...silent, warn: line, error: line }, metrics } }
+}
+
+await t.test('nothing is published yet', async (t) => {
+  const { state, counted, lines, reports } = scene(t)
+  await startDirectory(state, reports)
+  t.match(state.published, { status: 'False', reason: 'SourceUnavailable', message: 'nothing is published yet' })
+  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable' })
+  t.strictSame(counted, [['ready', state.path, false]])
+  t.strictSame(lines, [])
+})
+
+await t.test('what was published before is intact, and keeps its transition time', async (t) => {
+  const { state, counted, reports } = scene(t)
+  await replaceDirectory(state.path, { files: { a: '1' } })
+  const conditions = [
+    { type: 'Published', status: 'True', reason: 'Published', message: 'before', lastTransitionTime: earlier },
+    { type: 'Fresh', status: 'True', reason: 'Published', message: 'before', lastTransitionTime: earlier },
+  ] as const
+  state.restore({ conditions, confirmedAt: earlier })
+  await startDirectory(state, reports)
+  t.strictSame([state.published, state.fresh], conditions)
+  t.equal(state.intact, true)
+  t.match(counted, [
+    ['ready', state.path, true],
+    ['publishedAt', state.path, Date],
+  ])
+})
+
+await t.test('what differs is False with the difference, whatever the earlier run said', async (t) => {
+  const { state, reports } = scene(t)
+  await replaceDirectory(state.path, { files: { a: '1' } })
+  appendFileSync(join(state.path, 'a'), '2')
+  const published = { type: 'Published', status: 'True', reason: 'Published', message: '' } as const
+  state.restore({ conditions: [{ ...published, lastTransitionTime: earlier }], confirmedAt: null })
+  await startDirectory(state, reports)
+  t.match(state.published, { status: 'False', message: /^the disk differs from what was published: a / })
+  t.not(state.published?.lastTransitionTime, earlier)
+})
+
+await t.test('drift is counted and logged once, until it is repaired', async (t) => {
+  const { state, counted, lines, reports } = scene(t)
+  await replaceDirectory(state.path, { files: { a: '1' } })
+  const drifts = () => counted.filter(([name]) => name === 'drift').length
+  await detectDrift(state, reports)
+  t.equal(drifts(), 0)
+  writeFileSync(join(state.path, 'foreign'), '')
+  await detectDrift(state, reports)
+  await detectDrift(state, reports)
+  t.equal(drifts(), 1)
+  t.match(lines, [/target differs from what was published: foreign was not published/])
+  t.equal(state.intact, false)
+  rmSync(join(state.path, 'foreign'))
+  await detectDrift(state, reports)
+  t.equal(state.intact, true)
+  writeFileSync(join(state.path, 'foreign'), '')
+  await detectDrift(state, reports)
+  t.equal(drifts(), 2)
+})
+
+await t.test(
+  'of many differences, five are named and the others counted; a record that is gone is one, too',
+  async (t) => {
+    const { state } = scene(t)
+    await replaceDirectory(state.path, { files: { a: '1' } })
+    for (let count = 0; count < 8; count++) writeFileSync(join(state.path, `foreign-${count}`), '')
+    t.match(await compareWithRecord(state), /^(foreign-\d was not published(, )?){5} and 3 more$/)
+    rmSync(join(state.path, '..'), { recursive: true })
+    mkdirSync(state.path, { recursive: true })
+    t.equal(await compareWithRecord(state), 'its record is gone')
+  },
+)
+
+await t.test('a record that cannot be read is reported, and the state stays what it was', async (t) => {
+  const { state, lines, reports } = scene(t)
+  await replaceDirectory(state.path, { files: { a: '1' } })
+  await detectDrift(state, reports)
+  const parent = join(state.path, '..')
+  rmSync(parent, { recursive: true })
+  writeFileSync(parent, '')
+  await detectDrift(state, reports)
+  t.match(lines, [/target cannot be compared with its record: /])
+  t.equal(state.intact, true)
+})
