@@ -1,3 +1,4 @@
+import { compareResourceVersions } from '../objects/resource-version.js'
 import { referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
@@ -122,7 +123,5 @@ export function desiredObjects(states: Iterable<DirectoryState>): WantedObject[]
 /** Versions of one object of an API server compare as numbers; of anything else, the first one stands. */
 function newer(a: ObjectVersion | undefined, b: ObjectVersion | undefined): ObjectVersion | undefined {
   if (a === undefined || b === undefined) return a ?? b
-  const decimal = /^\d+$/
-  if (!decimal.test(a.resourceVersion) || !decimal.test(b.resourceVersion)) return a
-  return BigInt(b.resourceVersion) > BigInt(a.resourceVersion) ? b : a
+  return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) < 0 ? b : a
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AgentConfiguration, Owner } from '../config/types.js'
-import { fault, listed, ok, type CheckResult } from './findings.js'
+import { listed } from '../listed.js'
+import { fault, ok, type CheckResult } from './findings.js'
 
 /** include/uapi/linux/capability.h */
 const bits = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_FOWNER: 3, CAP_KILL: 5 } as const

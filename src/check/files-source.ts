@@ -4,7 +4,8 @@ import { lookAt } from '../objects/files/look.js'
 import { readObjectFile } from '../objects/files/read-file.js'
 import { describeReference, type ObjectReference } from '../objects/types.js'
 import { silent } from '../log.js'
-import { fault, listed, ok, warn, type CheckResult } from './findings.js'
+import { listed } from '../listed.js'
+import { fault, ok, warn, type CheckResult } from './findings.js'
 
 export interface DesiredReference {
   readonly reference: ObjectReference

@@ -44,15 +44,6 @@ export function adviceOn(code: string): string {
   return adviceFor(code) ?? 'look into the kernel log'
 }
 
-/** `a, b and c`; of many, the first few and how many more. */
-export function listed(names: readonly string[], most = 5): string {
-  const shown = names.slice(0, most)
-  const more = names.length - shown.length
-  const all = more > 0 ? [...shown, `${more} more`] : shown
-  const last = all.pop() ?? ''
-  return all.length === 0 ? last : `${all.join(', ')} and ${last}`
-}
-
 /** `1.5 GiB`, `12 KiB`, `7 bytes`. */
 export function inBytes(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']

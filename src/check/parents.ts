@@ -1,7 +1,8 @@
 import { dirname } from 'node:path'
 import type { Attributes, FileSystem } from '../durable/index.js'
 import type { Identity } from './capabilities.js'
-import { fault, listed, ok, warn, type CheckResult } from './findings.js'
+import { listed } from '../listed.js'
+import { fault, ok, warn, type CheckResult } from './findings.js'
 
 /** What holds the target, and what holds that: whoever may write there can put something else in its place. */
 export async function checkParent(

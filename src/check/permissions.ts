@@ -1,7 +1,8 @@
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import { field, statusMessage } from '../objects/kubernetes/api-error.js'
 import type { Permission } from '../objects/permissions.js'
-import { fault, listed, ok, warn, type CheckResult } from './findings.js'
+import { listed } from '../listed.js'
+import { fault, ok, warn, type CheckResult } from './findings.js'
 
 export interface PermissionOptions {
   /** What the configuration needs to be allowed. */

@@ -1,7 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 import { parseDuration as millisecondsOf } from '../config/duration.js'
 import { formatMode, modeLimits, parseOctal } from '../config/mode.js'
-import { isObjectName, parseRevision } from '../static-pods/names.js'
+import { isObjectName } from '../kubernetes-names.js'
+import { parseRevision } from '../static-pods/names.js'
 
 /* Parsers for the values of flags. Each throws commander's InvalidArgumentError, which ends in exit code 2. */
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { RevisionObjects } from '../static-pods/plan-from-api.js'
-import { isObjectName } from '../static-pods/names.js'
+import { isObjectName } from '../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { logLevels, type LogLevel } from './logger.js'
 import { Option } from './option.js'

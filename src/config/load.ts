@@ -1,5 +1,5 @@
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { codeOf } from '../errors.js'
+import { readRegularFile, UnfitFileError } from '../regular-file.js'
 import { parseConfiguration, type ConfigurationOptions } from './parse.js'
 import { ConfigurationError } from './problem.js'
 import type { AgentConfiguration } from './types.js'
@@ -13,22 +13,11 @@ export async function loadConfiguration(file: string, options: ConfigurationOpti
 }
 
 async function readText(file: string): Promise<string> {
-  let bytes: Buffer
-  try {
-    // Without O_NONBLOCK, opening a FIFO that was named by mistake would wait for ever.
-    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
-    try {
-      const status = await handle.stat()
-      if (!status.isFile()) throw unreadable(file, 'is not a regular file')
-      if (status.size > maximumSize) throw unreadable(file, `is larger than ${maximumSize} bytes`)
-      bytes = await handle.readFile()
-    } finally {
-      await handle.close()
-    }
-  } catch (error) {
-    if (error instanceof ConfigurationError) throw error
-    throw unreadable(file, `cannot be read (${errorCode(error)})`, advice[errorCode(error)])
-  }
+  const bytes = await readRegularFile(file, maximumSize).catch((error: unknown) => {
+    if (error instanceof UnfitFileError) throw unreadable(file, error.problem)
+    const code = codeOf(error) ?? 'unknown'
+    throw unreadable(file, `cannot be read (${code})`, advice[code])
+  })
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -46,8 +35,4 @@ const advice: Readonly<Record<string, string>> = {
 function unreadable(file: string, message: string, suggestion?: string): ConfigurationError {
   const problem = { file, line: 0, column: 0, place: '', message }
   return new ConfigurationError([suggestion === undefined ? problem : { ...problem, suggestion }])
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
 }

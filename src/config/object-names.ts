@@ -1,26 +1,8 @@
-/** Names that the Kubernetes API allows. Source: k8s.io/apimachinery/pkg/util/validation. */
+/** Reads names of the Kubernetes API. */
+import { isDataKey, isLabel, isObjectName } from '../kubernetes-names.js'
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
 import { quote } from '../quote.js'
 import type { Value } from './value.js'
-
-const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
-const subdomainPattern = new RegExp(`^${label}(?:\\.${label})*$`)
-const labelPattern = new RegExp(`^${label}$`)
-
-/** A DNS-1123 subdomain, as names of Secrets and ConfigMaps are. */
-export function isObjectName(text: string): boolean {
-  return text.length <= 253 && subdomainPattern.test(text)
-}
-
-/** A DNS-1123 label. */
-export function isNamespace(text: string): boolean {
-  return text.length <= 63 && labelPattern.test(text)
-}
-
-/** A key of a Secret or a ConfigMap: such a key is a safe file name too. */
-function isKey(text: string): boolean {
-  return text.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(text) && text !== '.' && !text.startsWith('..')
-}
 
 /** The namespace of names that have none, and the names that met none. */
 export interface NamespaceDefault {
@@ -30,7 +12,7 @@ export interface NamespaceDefault {
 
 export function readNamespace(value: Value): string | undefined {
   const text = value.name('kube-system')
-  if (text === undefined || isNamespace(text)) return text
+  if (text === undefined || isLabel(text)) return text
   return value.wrong(`${quote(text)} is not a namespace`, "it is lower-case letters, digits and '-', at most 63")
 }
 
@@ -50,7 +32,7 @@ export function readReference(value: Value, kind: ObjectKind, defaults: Namespac
     defaults.unqualified.push({ value, name })
     return undefined
   }
-  if (!isNamespace(namespace)) {
+  if (!isLabel(namespace)) {
     return value.wrong(`${quote(namespace)} is not a namespace`, "it is lower-case letters, digits and '-', at most 63")
   }
   return { kind, namespace, name }
@@ -58,7 +40,7 @@ export function readReference(value: Value, kind: ObjectKind, defaults: Namespac
 
 export function readKey(value: Value): string | undefined {
   const text = value.name('tls.crt')
-  if (text === undefined || isKey(text)) return text
+  if (text === undefined || isDataKey(text)) return text
   const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not begin with '..'"
   return value.wrong(`${quote(text)} is not a key`, rule)
 }

@@ -5,7 +5,8 @@
 import { dirname, resolve } from 'node:path'
 import { readDirectory } from './directory.js'
 import { readDuration } from './duration.js'
-import { isNamespace, type NamespaceDefault } from './object-names.js'
+import { isLabel } from '../kubernetes-names.js'
+import type { NamespaceDefault } from './object-names.js'
 import { readNodePath } from './paths.js'
 import { quote } from '../quote.js'
 import { Problems } from './problem.js'
@@ -111,7 +112,7 @@ function read(
   readFixed(document, 'kind', kind)
   const { source, namespace, filesPath } = readSource(document.required('source', '{ kubernetes: {} }'), base)
   const fallback = override ?? namespace ?? defaultNamespace
-  if (fallback !== undefined && fallback !== namespace && !isNamespace(fallback)) {
+  if (fallback !== undefined && fallback !== namespace && !isLabel(fallback)) {
     root.wrong(`the default namespace ${quote(fallback)} is not a namespace`)
   }
   const defaults: NamespaceDefault = { namespace: fallback, unqualified: [] }

@@ -1,3 +1,4 @@
+import { isDataKey } from '../kubernetes-names.js'
 import type { ObjectContent } from '../config/types.js'
 import { describeReference, type KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'
@@ -41,7 +42,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   }
   if (content.items === undefined) {
     for (const [key, bytes] of object.data) {
-      if (isFileName(key)) add(key, bytes, within(content, key), undefined)
+      if (isDataKey(key)) add(key, bytes, within(content, key), undefined)
       else {
         const message = `${describeReference(reference)} has a key that is no file name: ${JSON.stringify(key.slice(0, 64))}`
         draft.find({ reason: 'ObjectInvalid', message, reference })
@@ -96,9 +97,4 @@ function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: rea
 
 function within({ into }: ObjectContent, path: string): string {
   return into === '' ? path : `${into}/${path}`
-}
-
-/** As the API server demands of a key. Source: k8s.io/apimachinery/pkg/util/validation, IsConfigMapKey. */
-function isFileName(key: string): boolean {
-  return key.length <= 253 && /^[-._a-zA-Z0-9]+$/.test(key) && key !== '.' && !key.startsWith('..')
 }

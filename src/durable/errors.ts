@@ -120,9 +120,3 @@ export function extendError(error: DurableWriteError, more: readonly string[]): 
       : { state, advice: `${advice}; ${last}` }
   return new DurableWriteError(problem, { code, syscall, path, published, reason, cause, ...parts })
 }
-
-/** The first few paths, and how many more. */
-export function listed(paths: readonly string[]): string {
-  const more = paths.length - 3
-  return paths.slice(0, 3).join(', ') + (more > 0 ? ` and ${more} more` : '')
-}

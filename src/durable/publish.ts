@@ -1,5 +1,6 @@
+import { listed } from '../listed.js'
 import { barrier, closeSynced, StagedFiles, merged } from './barrier.js'
-import { DurableWriteError, extendError, internalError, listed } from './errors.js'
+import { DurableWriteError, extendError, internalError } from './errors.js'
 import { inParallel } from './parallel.js'
 import type { TargetPublication } from './publication.js'
 import { Parents } from './site.js'
@@ -174,7 +175,7 @@ export function resultsOf(outcomes: readonly PublishOutcome[]): ReplaceResult[] 
   const others = errors.filter((error) => error !== gravest).map(({ path }) => path)
   const changed = done.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
   throw extendError(gravest, [
-    ...(others.length > 0 ? [`failed too: ${listed(others)}`] : []),
-    ...(changed.length > 0 ? [`published all the same: ${listed(changed)}`] : []),
+    ...(others.length > 0 ? [`failed too: ${listed(others, 3)}`] : []),
+    ...(changed.length > 0 ? [`published all the same: ${listed(changed, 3)}`] : []),
   ])
 }

@@ -6,7 +6,8 @@
  */
 import { dirname, join } from 'node:path'
 import type { Log } from '../log.js'
-import { listed, type Disk, type DirectoryChange, type DirectoryPublicationRequest } from '../durable/index.js'
+import { listed } from '../listed.js'
+import type { Disk, DirectoryChange, DirectoryPublicationRequest } from '../durable/index.js'
 import { messageOf, StaticPodError, withState } from './failure.js'
 import type { InstallPlan, PlannedManifest } from './install-plan.js'
 import { parseManifest, type Manifest } from './manifest.js'
@@ -104,7 +105,9 @@ function leftBehind(directories: readonly InstallLine[]): string[] {
   const written = directories
     .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
     .map(({ path }) => path)
-  return written.length === 0 ? [] : [`written before: ${listed(written)}; the same command again goes on from there`]
+  return written.length === 0
+    ? []
+    : [`written before: ${listed(written, 3)}; the same command again goes on from there`]
 }
 
 /** What installations that were killed left of revisions that never came. Their staging goes with the next publication. */

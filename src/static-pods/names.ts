@@ -34,16 +34,6 @@ export function revisionsNamedIn(pod: string, text: string): Set<number> {
   return found
 }
 
-/** A DNS subdomain, as the API server demands of the names of pods, Secrets and ConfigMaps (RFC 1123). */
-export function isObjectName(name: string): boolean {
-  return name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name)
-}
-
-/** A DNS label, as the API server demands of the names of namespaces, containers and volumes (RFC 1123). */
-export function isLabel(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value)
-}
-
 /** All revisions of a pod share one lock and one form of staging names in the resource directory. */
 export function revisionFamily(pod: string): string {
   return `${pod}-REVISION`

@@ -1,3 +1,4 @@
+import { compareResourceVersions } from '../objects/resource-version.js'
 import type { Log } from '../log.js'
 import type { RecordedObject } from '../durable/types.js'
 import type { Disk, DirectoryPublicationRequest } from '../durable/index.js'
@@ -36,7 +37,5 @@ function isOlder({ objects = [] }: DirectoryPublicationRequest, published: reado
 /** Of one object (the same uid), versions compare as numbers, for one resource type (Kubernetes 1.35, KEP-5504). */
 function isNewer(published: RecordedObject, read: RecordedObject): boolean {
   const same = published.kind === read.kind && published.name === read.name && published.uid === read.uid
-  const [theirs, ours] = [published.resourceVersion, read.resourceVersion]
-  if (!same || !/^\d+$/.test(theirs) || !/^\d+$/.test(ours)) return false
-  return BigInt(theirs) > BigInt(ours)
+  return same && (compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0) > 0
 }

@@ -4,8 +4,8 @@
  * pkg/apis/core/validation, ValidatePodCreate); one that it refuses counts as absent, and the pod that ran from the file before
  * is ended. What is not looked at here is left to kubelet.
  */
+import { isLabel, isObjectName } from '../kubernetes-names.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
-import { isLabel, isObjectName } from './names.js'
 
 export interface PodFault {
   /** As in `spec.containers[1].name`. */
@@ -70,7 +70,7 @@ function* faults(pod: JsonMap): Generator<PodFault> {
   const spec = asMap(pod.spec) ?? {}
   if (!isObjectName(asText(metadata.name) ?? ''))
     yield { field: 'metadata.name', problem: 'is no name that Kubernetes allows for a pod (a DNS subdomain)' }
-  if (isThere(metadata.namespace) && metadata.namespace !== '' && !isLabel(metadata.namespace))
+  if (isThere(metadata.namespace) && metadata.namespace !== '' && !isLabel(asText(metadata.namespace) ?? ''))
     yield { field: 'metadata.namespace', problem: 'is no name that Kubernetes allows for a namespace' }
   for (const field of ['labels', 'annotations']) yield* textMap(metadata[field], `metadata.${field}`)
   for (const [key, value] of Object.entries(asMap(metadata.labels) ?? {})) {
@@ -135,7 +135,8 @@ function* containerFaults(
 
 function* ownName(value: unknown, field: string, what: string, taken: Set<string>): Generator<PodFault> {
   const name = asText(value) ?? ''
-  if (!isLabel(name)) yield { field, problem: `is no name that Kubernetes allows for a ${what} (a DNS label)` }
+  if (!isLabel(asText(name) ?? ''))
+    yield { field, problem: `is no name that Kubernetes allows for a ${what} (a DNS label)` }
   else if (taken.has(name)) yield { field, problem: `is the name of another ${what}` }
   taken.add(name)
 }

@@ -1,11 +1,9 @@
-import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readRegularFile } from '../regular-file.js'
 
 /** A pod is at most a few MiB of JSON; kubelet itself reads no more than 10 MiB of a manifest. */
 const largestFile = 16 * 1024 * 1024
-
-const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
 
 /**
  * A small regular file; undefined where there is none. `follow`: through a symbolic link in its last part.
@@ -13,16 +11,7 @@ const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
  */
 export async function readSmallFile(path: string, { follow = false } = {}): Promise<Uint8Array | undefined> {
   try {
-    const file = await open(path, O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW))
-    try {
-      const stat = await file.stat()
-      if (!stat.isFile()) throw new Error(`${path} is no regular file`)
-      if (stat.size > largestFile)
-        throw new Error(`${path} is larger than ${largestFile / 1024 / 1024} MiB: no manifest is`)
-      return await file.readFile()
-    } finally {
-      await file.close()
-    }
+    return await readRegularFile(path, largestFile, { follow })
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined

@@ -1,7 +1,8 @@
 /** What is said of facts that a test's machine cannot have at will: kernels, disks, labels, mounts in containers, clocks. */
 import t from 'tap'
 import { checkClock } from '../../src/check/certificates.js'
-import { faultOf, inBytes, listed, type Finding } from '../../src/check/findings.js'
+import { listed } from '../../src/listed.js'
+import { faultOf, inBytes, type Finding } from '../../src/check/findings.js'
 import { checkKernel } from '../../src/check/this-process.js'
 import { checkLabel } from '../../src/check/label.js'
 import { checkFlushes, checkMount } from '../../src/check/mount.js'

@@ -7,11 +7,10 @@ import t from 'tap'
 import { parseDirectoryMode, parseDuration as parseFlag, parseFileMode } from '../../src/cli/option-values.js'
 import { parseDuration } from '../../src/config/duration.js'
 import { formatMode, parseOctal } from '../../src/config/mode.js'
-import { isNamespace, isObjectName } from '../../src/config/object-names.js'
+import { isLabel, isObjectName } from '../../src/kubernetes-names.js'
 import { ConfigurationError } from '../../src/config/problem.js'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { decodeData, InvalidObjectError } from '../../src/objects/kubernetes/decode.js'
-import { isLabel, isObjectName as isRevisionedName } from '../../src/static-pods/names.js'
 import { holds } from '../property.js'
 
 /** The parts of a duration, as units of Go's time package in nanoseconds. */
@@ -96,7 +95,7 @@ await t.test('no text takes long to be refused', (t) => {
   }
   for (const text of [`${'a-'.repeat(100)}-`, 'a'.repeat(100_000), `${'a.'.repeat(126)}-`]) {
     t.notOk(isObjectName(text))
-    t.notOk(isNamespace(text))
+    t.notOk(isLabel(text))
   }
   t.ok(performance.now() - began < 5_000)
   t.end()
@@ -142,9 +141,7 @@ await t.test('names of objects and namespaces: one rule everywhere', async (t) =
   const property = fc.property(nameLike, (text) => {
     const name = text.length <= 253 && text.split('.').every(isLabelByRule)
     assert.equal(isObjectName(text), name)
-    assert.equal(isRevisionedName(text), name)
     const label = text.length <= 63 && isLabelByRule(text)
-    assert.equal(isNamespace(text), label)
     assert.equal(isLabel(text), label)
   })
   await holds(t, 'names', property, { runs: 1000 })

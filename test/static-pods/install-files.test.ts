@@ -249,7 +249,7 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', source, ...place, '--timeout-duration', '0'], /--timeout-duration must be more than 0/],
     [['install', source, ...place, '--cert-secrets', 'a'], /--cert-secrets is for an installation from the API/],
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
-    [['install', node.root, ...place], /is no regular file/],
+    [['install', node.root, ...place], /is not a regular file/],
     [['install', source, source, ...place], /too many arguments/],
     [['install'], /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest first/],
     [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps, --resource-dir, .* are missing\n/],

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { isObjectName, parseRevision, revisionOf, revisionsNamedIn } from '../../src/static-pods/names.js'
+import { isObjectName } from '../../src/kubernetes-names.js'
+import { parseRevision, revisionOf, revisionsNamedIn } from '../../src/static-pods/names.js'
 import { encodeManifest, parseManifest } from '../../src/static-pods/manifest.js'
 import { needsOwnUid } from '../../src/static-pods/pod-uid.js'
 import { substitute } from '../../src/static-pods/substitute.js'

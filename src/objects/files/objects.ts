@@ -1,5 +1,6 @@
 /** From a file's documents to the Secrets and ConfigMaps that they hold. */
 import type { Log } from '../../log.js'
+import { isObjectName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import { addStringData, decodeData, InvalidObjectError, record } from '../kubernetes/decode.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
@@ -108,7 +109,7 @@ function readObject(
 /** A DNS subdomain: what the API server demands of the name of a Secret or a ConfigMap (RFC 1123). */
 function nameOf(value: unknown, field: string): string {
   if (typeof value !== 'string') throw new InvalidObjectError(`${field} must be a string`)
-  if (value.length > 253 || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(value)) {
+  if (!isObjectName(value)) {
     throw new InvalidObjectError(`${field} ${quote(value)} is not a name that Kubernetes allows`)
   }
   return value

@@ -1,5 +1,6 @@
-import { constants } from 'node:fs'
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
+import { codeOf } from '../../errors.js'
+import { readRegularFile, UnfitFileError } from '../../regular-file.js'
 import type { Log } from '../../log.js'
 
 /**
@@ -62,16 +63,9 @@ export async function fingerprint(path: string): Promise<string> {
 const MAX_FILE = 8 * 1024 * 1024
 
 async function readSmallFile(path: string): Promise<string> {
-  // O_NONBLOCK, so that a named pipe in the file's place cannot hold us for ever.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
-    throw new Error(`cannot read ${path} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
+  const bytes = await readRegularFile(path, MAX_FILE).catch((error: unknown) => {
+    if (error instanceof UnfitFileError) throw error
+    throw new Error(`cannot read ${path} (${codeOf(error) ?? 'unknown'})`)
   })
-  try {
-    const stats = await file.stat()
-    if (!stats.isFile()) throw new Error(`${path} is not a regular file`)
-    if (stats.size > MAX_FILE) throw new Error(`${path} is larger than ${MAX_FILE} bytes`)
-    return await file.readFile('utf8')
-  } finally {
-    await file.close()
-  }
+  return bytes.toString()
 }

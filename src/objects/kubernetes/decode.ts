@@ -2,6 +2,7 @@
  * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is told with the key's
  * name and never with its value.
  */
+import { isDataKey, longestName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import type { KubernetesObject, ObjectKind, ObjectReference } from '../types.js'
 
@@ -12,9 +13,6 @@ export class InvalidObjectError extends Error {
 
 /** All values of one object together, in bytes (Kubernetes: pkg/apis/core/types.go, MaxSecretSize). */
 export const maximumDataSize = 1024 * 1024
-
-/** Characters of a key (Kubernetes: apimachinery pkg/util/validation, IsConfigMapKey). */
-const maximumKeyLength = 253
 
 type Data = Map<string, Uint8Array>
 
@@ -85,11 +83,10 @@ function addAll(data: Data, field: string, map: unknown, decode: (value: string)
 }
 
 function checkKey(key: string, field: string): void {
-  if (key.length > maximumKeyLength) {
-    throw new InvalidObjectError(`${field} has a key of ${key.length} characters: ${maximumKeyLength} are allowed`)
+  if (key.length > longestName) {
+    throw new InvalidObjectError(`${field} has a key of ${key.length} characters: ${longestName} are allowed`)
   }
-  // '..' and what begins with it would be taken for the links of an atomic volume, or climb out.
-  if (key === '.' || key.startsWith('..') || !/^[-._a-zA-Z0-9]+$/.test(key)) {
+  if (!isDataKey(key)) {
     throw new InvalidObjectError(
       `${field} has the key ${quote(key)}: keys are letters, digits, '-', '_' and '.', and do not begin with '..'`,
     )

@@ -1,0 +1,26 @@
+/** Names that the Kubernetes API allows. Source: k8s.io/apimachinery/pkg/util/validation. */
+
+const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
+const subdomainPattern = new RegExp(`^${label}(?:\\.${label})*$`)
+const labelPattern = new RegExp(`^${label}$`)
+
+/** Characters of an object's name, and of a key. */
+export const longestName = 253
+
+/** A DNS-1123 subdomain, as the names of Secrets, ConfigMaps and pods are. */
+export function isObjectName(text: string): boolean {
+  return text.length <= longestName && subdomainPattern.test(text)
+}
+
+/** A DNS-1123 label, as the names of namespaces, containers and volumes are. */
+export function isLabel(text: string): boolean {
+  return text.length <= 63 && labelPattern.test(text)
+}
+
+/**
+ * A key of a Secret or a ConfigMap, which is a safe file name, too: '..' and what starts with it would be taken for the links of an
+ * atomic volume, or climb out.
+ */
+export function isDataKey(text: string): boolean {
+  return text.length <= longestName && /^[-._a-zA-Z0-9]+$/.test(text) && text !== '.' && !text.startsWith('..')
+}
