@@ -8,6 +8,7 @@ const number = systemCallNumber({ x64: 437, arm64: 437 })
 
 const sizeOfOpenHow = 24
 const closeOnExec = 0o2000000
+const resolveNoMounts = 0x01
 const resolveNoSymlinks = 0x04
 
 /**
@@ -16,10 +17,23 @@ const resolveNoSymlinks = 0x04
  * Throws SystemError; ENOSYS before Linux 5.6, EPERM or ENOSYS under a seccomp profile that does not know it.
  */
 export async function openNoSymlinks(directory: number, path: string, openFlags: number): Promise<number> {
+  return open(directory, path, openFlags, resolveNoSymlinks)
+}
+
+/**
+ * The same, and EXDEV where any part of the path is on another mount than the directory (RESOLVE_NO_XDEV): a bind mount of the same
+ * file system is another mount, a btrfs subvolume is not. The directory must be a descriptor of it, not /proc/self/fd/N, which is
+ * another mount itself.
+ */
+export async function openOnSameMount(directory: number, path: string, openFlags: number): Promise<number> {
+  return open(directory, path, openFlags, resolveNoSymlinks | resolveNoMounts)
+}
+
+async function open(directory: number, path: string, openFlags: number, resolve: number): Promise<number> {
   const how = new DataView(new ArrayBuffer(sizeOfOpenHow))
   how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec), true)
   how.setBigUint64(8, 0n, true)
-  how.setBigUint64(16, BigInt(resolveNoSymlinks), true)
+  how.setBigUint64(16, BigInt(resolve), true)
   const bytes = new Uint8Array(how.buffer)
   const { result, errno } = await callAsync(
     openat2,

@@ -3,12 +3,13 @@ import { errnoName, SystemError } from './errno.js'
 import { callAsync, declare } from './libc.js'
 
 const fgetxattr = declare('fgetxattr', 'long', ['int', 'const char *', 'void *', 'size_t'])
+const flistxattr = declare('flistxattr', 'long', ['int', 'void *', 'size_t'])
 const fsetxattr = declare('fsetxattr', 'int', ['int', 'const char *', 'const void *', 'size_t', 'int'])
 
 /** Most values are short. */
 const usualValue = 256
-/** An SELinux context has at most a page. */
-const maximumValue = 4096
+/** The kernel's own bound of a value and of a list of names: XATTR_SIZE_MAX and XATTR_LIST_MAX (include/uapi/linux/limits.h). */
+const maximumValue = 65_536
 
 /** fgetxattr(2): undefined where the file or the file system has no such attribute. Throws SystemError. */
 export async function getAttribute(fd: number, name: string): Promise<Uint8Array | undefined> {
@@ -23,6 +24,24 @@ async function readAttribute(fd: number, name: string, size: number): Promise<Ui
   if (['ENODATA', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) return undefined
   if (code === 'ERANGE' && size < maximumValue) return readAttribute(fd, name, maximumValue)
   throw new SystemError('fgetxattr', errno, undefined)
+}
+
+/** flistxattr(2): the names of all attributes that this process may see; none where the file system has no attributes. Throws SystemError. */
+export async function listAttributes(fd: number): Promise<string[]> {
+  return readNames(fd, usualValue)
+}
+
+async function readNames(fd: number, size: number): Promise<string[]> {
+  const names = new Uint8Array(size)
+  const { result, errno } = await callAsync(flistxattr, checkDescriptor(fd), names, size)
+  if (result >= 0) {
+    const text = Buffer.from(names.buffer, 0, result).toString('utf8')
+    return text.split('\0').filter((name) => name !== '')
+  }
+  const code = errnoName(errno)
+  if (['ENOTSUP', 'EOPNOTSUPP'].includes(code)) return []
+  if (code === 'ERANGE' && size < maximumValue) return readNames(fd, maximumValue)
+  throw new SystemError('flistxattr', errno, undefined)
 }
 
 /** fsetxattr(2). Throws SystemError. */

@@ -1,6 +1,6 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import {
-  refuseOtherMount,
+  openTarget,
   refuseOtherThanDirectory,
   type Attributes,
   type Descriptor,
@@ -35,13 +35,11 @@ export async function lookAtTarget(look: TargetLook): Promise<Target> {
   const { path } = configuration
   const attributes = await fs.look(parent, name)
   if (attributes === undefined) return { result: ok('target', 'does not exist yet') }
-  let opened: Descriptor | undefined
+  let opened: Descriptor
   try {
     refuseOtherThanDirectory(path, attributes)
-    opened = await fs.openDirectory(parent, name)
-    await refuseOtherMount(fs, path, opened, look.parentMount, look.parentAttributes.device)
+    opened = await openTarget(fs, path, parent, name, look.parentAttributes.device)
   } catch (error) {
-    if (opened !== undefined) await fs.close(opened)
     return { result: faultOf('target', error) }
   }
   try {

@@ -1,12 +1,12 @@
 import { codeOf, failureOf } from '../errors.js'
 import { barrier, type StagedFiles, type SharedDirectory } from './barrier.js'
-import { foreign, unfit } from './errors.js'
+import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
 import { type Current, TargetPublication } from './publication.js'
 import type { StagedInodes } from './record.js'
-import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
-import { empty, makeWritable, remove, removeInside } from './remove.js'
+import { openTarget, refuseOtherThanDirectory } from './refusals.js'
+import { empty, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
 import { Labels, stageTree, stagingMode } from './stage.js'
 import { readTree, type Tree, treeOf } from './tree.js'
@@ -44,8 +44,6 @@ export class DirectoryPublication extends TargetPublication {
     const opened = await this.#open()
     this.#oldDirectory = opened
     if (opened === undefined) return undefined
-    const { attributes: parent } = this.site.parent
-    await refuseOtherMount(this.fs, this.path, opened, this.site.mount.id, parent.device)
     const attributes = await this.fs.attributes(opened)
     this.#old = attributes
     const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
@@ -56,9 +54,11 @@ export class DirectoryPublication extends TargetPublication {
   /** The target, open; undefined where there is none. */
   async #open(): Promise<Descriptor | undefined> {
     try {
-      return await this.scope.keep(this.fs.openDirectory(this.directory, this.name))
+      const { device } = this.site.parent.attributes
+      return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
+      if (error instanceof DurableWriteError) throw error
       const found = await this.fs.look(this.directory, this.name)
       if (found) this.refuseKind(found)
       throw error
@@ -166,6 +166,7 @@ export class DirectoryPublication extends TargetPublication {
   protected async retireContent(): Promise<void> {
     const old = this.#oldDirectory
     if (old === undefined) return
+    await refuseMounted(this.fs, old)
     await makeWritable(this.fs, old)
     const name = this.names.staging(this.random)
     const known = (this.found?.tree?.entries ?? []).filter(({ path }) => path !== '')

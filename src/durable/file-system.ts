@@ -46,9 +46,9 @@ export type Outcomes = (Error | undefined)[]
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
-  /** Opens a directory that is no symbolic link (ELOOP or ENOTDIR). */
+  /** Opens a directory that is no symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
-  /** Opens a regular file for reading; a symbolic link is ELOOP, and a fifo does not block. */
+  /** Opens a regular file for reading; a symbolic link is ELOOP, another mount EXDEV, and a fifo does not block. */
   openFile(parent: Descriptor, name: string): Promise<Descriptor>
   /** Opens a regular file for appending. */
   openAppend(parent: Descriptor, name: string): Promise<Descriptor>
@@ -92,6 +92,8 @@ export interface FileSystem {
   /** An exclusive lock for as long as the descriptor is open; false when somebody else holds it. Never waits. */
   tryLock(lock: Descriptor): boolean
   mount(descriptor: Descriptor): Promise<Mount>
+  /** Relative paths of what is mounted below a directory, as far as this mount namespace knows. */
+  mountsBelow(directory: Descriptor): Promise<string[]>
   close(descriptor: Descriptor): Promise<void>
   /** Differs after each start of the kernel. */
   bootId(): Promise<string>

@@ -29,30 +29,69 @@ export function refuseOtherThanDirectory(path: string, found: Attributes): void 
   }
 }
 
-/** A mount point can be neither exchanged nor removed, and removing what it covers would detach it. */
-export async function refuseOtherMount(
+/**
+ * Opens a directory that is to be replaced. A mount point can be neither exchanged nor removed; what is mounted below belongs to
+ * somebody else, would go with the old content, and hides what it covers; another device cannot be exchanged with. Mounts of other
+ * mount namespaces cannot be seen from here.
+ * @throws DurableWriteError with the reason TargetUnfit; what the system answers where there is nothing to open
+ */
+export async function openTarget(
+  fs: FileSystem,
+  path: string,
+  parent: Descriptor,
+  name: string,
+  parentDevice: number,
+): Promise<Descriptor> {
+  const opened = await openOnMount(fs, path, parent, name)
+  try {
+    await refuseMountsBelow(fs, path, opened)
+    await refuseOtherDevice(fs, path, opened, parentDevice)
+    return opened
+  } catch (error) {
+    await fs.close(opened)
+    throw error
+  }
+}
+
+async function openOnMount(fs: FileSystem, path: string, parent: Descriptor, name: string): Promise<Descriptor> {
+  try {
+    return await fs.openDirectory(parent, name)
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error
+    throw unfit(`${path} is a mount point`, {
+      code: 'EBUSY',
+      syscall: 'openat2',
+      path,
+      advice: 'name a directory inside it, or mount its parent instead',
+      cause: error,
+    })
+  }
+}
+
+async function refuseMountsBelow(fs: FileSystem, path: string, target: Descriptor): Promise<void> {
+  const [mount] = await fs.mountsBelow(target)
+  if (mount === undefined) return
+  throw unfit(`${path}/${mount} is a mount point below the target`, {
+    code: 'EBUSY',
+    syscall: 'openat2',
+    path,
+    advice: `unmount ${path}/${mount}, or name a target without a mount below it`,
+  })
+}
+
+async function refuseOtherDevice(
   fs: FileSystem,
   path: string,
   opened: Descriptor,
-  parentMount: number,
   parentDevice: number,
 ): Promise<void> {
-  if ((await fs.mount(opened)).id !== parentMount) {
-    throw unfit(`${path} is a mount point`, {
-      code: 'EBUSY',
-      syscall: 'lstat',
-      path,
-      advice: 'name a directory inside it, or mount its parent instead',
-    })
-  }
-  if ((await fs.attributes(opened)).device !== parentDevice) {
-    throw unfit(`${path} is on another device than its parent (a btrfs subvolume)`, {
-      code: 'EXDEV',
-      syscall: 'lstat',
-      path,
-      advice: 'name a directory inside it',
-    })
-  }
+  if ((await fs.attributes(opened)).device === parentDevice) return
+  throw unfit(`${path} is on another device than its parent (a btrfs subvolume)`, {
+    code: 'EXDEV',
+    syscall: 'lstat',
+    path,
+    advice: 'name a directory inside it',
+  })
 }
 
 /** A target that was published in another form than is asked for now. */

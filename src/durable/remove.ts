@@ -12,6 +12,7 @@ export async function remove(fs: FileSystem, parent: Descriptor, name: string): 
   if ((await fs.look(parent, name))?.type !== 'directory') throw failure
   const directory = await openToEmpty(fs, parent, name)
   try {
+    await refuseMounted(fs, directory)
     await empty(fs, directory)
   } finally {
     await fs.close(directory)
@@ -22,6 +23,16 @@ export async function remove(fs: FileSystem, parent: Descriptor, name: string): 
 /** Removes all that is in a directory. */
 export async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
   for (const entry of await fs.list(directory)) await remove(fs, directory, entry)
+}
+
+/** Before the first removal: what is left because of a mount in it is left as a whole. */
+export async function refuseMounted(fs: FileSystem, directory: Descriptor): Promise<void> {
+  const [mount] = await fs.mountsBelow(directory)
+  if (mount === undefined) return
+  throw Object.assign(new Error(`${mount} in it is a mount point, and belongs to somebody else`), {
+    code: 'EBUSY',
+    syscall: 'rmdir',
+  })
 }
 
 async function openToEmpty(fs: FileSystem, parent: Descriptor, name: string): Promise<Descriptor> {

@@ -14,7 +14,7 @@ import {
 } from './generation.js'
 import { type Current, TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
-import { refuseOtherMount, refuseOtherThanDirectory } from './refusals.js'
+import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
 import { adorn, Labels, stageTree, stagingMode } from './stage.js'
@@ -60,9 +60,8 @@ export class SymlinkPublication extends TargetPublication {
     const found = await this.fs.look(directory, this.name)
     if (found === undefined) return undefined
     this.refuseKind(found)
-    this.#target ??= await this.scope.keep(this.fs.openDirectory(directory, this.name))
-    const { mount, parent } = this.site
-    await refuseOtherMount(this.fs, this.path, this.#target, mount.id, parent.attributes.device)
+    const { device } = this.site.parent.attributes
+    this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
     const entries = await this.fs.list(this.#target)
     const generation = await currentGeneration(this.fs, this.#target)
     const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)

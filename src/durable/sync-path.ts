@@ -1,11 +1,11 @@
-import { basename, dirname, resolve as resolvePath } from 'node:path'
+import { basename, dirname, join, resolve as resolvePath } from 'node:path'
 import { probeJournal } from './barrier.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { namesFor } from './names.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { checkPath, checkTarget } from './request.js'
-import { resolve } from './resolve.js'
+import { type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
 const system: FileSystem = new NodeFileSystem()
@@ -26,13 +26,16 @@ export async function syncPath(path: string): Promise<void> {
 }
 
 async function openAny(scope: Scope, path: string): Promise<Descriptor> {
-  const { anchor, name } = await place(scope, path)
+  const { anchor, name, realParent } = await place(scope, path)
   const entry = await system.look(anchor, name)
   if (entry === undefined) throw missing(path, 'open')
-  return scope.keep(entry.type === 'directory' ? system.openDirectory(anchor, name) : system.openFile(anchor, name))
+  // A mount point may be synced as any other directory.
+  return scope.keep(
+    entry.type === 'directory' ? system.openPath(join(realParent, name)) : system.openFile(anchor, name),
+  )
 }
 
-async function place(scope: Scope, path: string): Promise<{ anchor: Descriptor; name: string }> {
+async function place(scope: Scope, path: string): Promise<Place> {
   const found = await resolve(scope, checkTarget(path))
   if (found.missing.length === 0) return found
   throw missing(path)
@@ -85,9 +88,9 @@ export async function syncParents(targets: readonly string[]): Promise<void> {
       if (found.missing.length === 0) parents.push(found.anchor)
     }
     for (const target of targets) {
-      const { anchor, name, missing } = await resolve(scope, checkTarget(target))
+      const { anchor, name, realParent, missing } = await resolve(scope, checkTarget(target))
       const entry = missing.length === 0 ? await system.look(anchor, name) : undefined
-      if (entry?.type === 'directory') parents.push(await scope.keep(system.openDirectory(anchor, name)))
+      if (entry?.type === 'directory') parents.push(await scope.keep(system.openPath(join(realParent, name))))
     }
     const [failure] = (await system.sync(parents)).filter((outcome) => outcome !== undefined)
     if (failure) throw failure

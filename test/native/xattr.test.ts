@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { getAttribute, setAttribute, SystemError } from '../../native/index.js'
+import { getAttribute, listAttributes, setAttribute, SystemError } from '../../native/index.js'
 
 await t.test('attributes of any length come back as they were set', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-xattr-'))
@@ -23,6 +23,10 @@ await t.test('attributes of any length come back as they were set', async (t) =>
     await setAttribute(fd, 'user.label', value)
     t.same(Buffer.from((await getAttribute(fd, 'user.label')) ?? 'none'), value, `${length} bytes`)
   }
+  t.same((await listAttributes(fd)).filter((name) => name.startsWith('user.')).sort(), ['user.label', 'user.short'])
+  for (let index = 0; index < 40; index++) await setAttribute(fd, `user.one-of-many-${index}`, Buffer.alloc(0))
+  t.equal((await listAttributes(fd)).filter((name) => name.startsWith('user.one-of-many')).length, 40)
+  await t.rejects(listAttributes(999_999), { code: 'EBADF', syscall: 'flistxattr' })
   t.equal(await getAttribute(fd, 'user.other'), undefined)
   await t.rejects(getAttribute(999_999, 'user.label'), { code: 'EBADF', syscall: 'fgetxattr' })
 })

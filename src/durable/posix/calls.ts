@@ -130,9 +130,14 @@ export function decodeName(bytes: Buffer): string {
   return Array.from(bytes, (byte) => String.fromCharCode(byte < 0x80 ? byte : escapeBase + byte)).join('')
 }
 
+/** Whether a name is text, and not bytes that only stand for themselves. */
+export function isText(name: string): boolean {
+  return !loneEscape.test(name)
+}
+
 /** A path inside a directory, for node:fs: a string, or bytes where the name holds some that are no text. */
 export function pathInside(directory: string, name: string): string | Buffer {
-  if (!loneEscape.test(name)) return `${directory}/${name}`
+  if (isText(name)) return `${directory}/${name}`
   // latin1 keeps the low eight bits of each code unit: the byte that was escaped.
   return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')])
 }

@@ -16,8 +16,9 @@ import {
   listEntries,
   listNames,
 } from './calls.js'
-import { mountOf } from './mount.js'
-import { openPathNoSymlinks, pathOf } from './open-path.js'
+import { mountIdOf, mountOf } from './mount.js'
+import { mountPointsBelow } from './mountinfo.js'
+import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
 
@@ -42,12 +43,13 @@ export class NodeFileSystem implements FileSystem {
     return told(() => path, openPathNoSymlinks(path))
   }
 
-  openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
-    return this.#open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
+    const opened = await openDirectoryOnMount(parent, name)
+    return opened ?? this.#openOnMount(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   }
 
   openFile(parent: Descriptor, name: string): Promise<Descriptor> {
-    return this.#open(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    return this.#openOnMount(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   }
 
   openAppend(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -189,6 +191,15 @@ export class NodeFileSystem implements FileSystem {
     )
   }
 
+  mountsBelow(directory: Descriptor): Promise<string[]> {
+    const path = pathOf(directory)
+    const cut = path === '/' ? 1 : path.length + 1
+    return callNow(
+      () => path,
+      () => mountPointsBelow(path).map((mountPoint) => mountPoint.slice(cut)),
+    )
+  }
+
   close(descriptor: Descriptor): Promise<void> {
     this.#written.delete(descriptor)
     const named = (): string => `descriptor ${descriptor}`
@@ -213,6 +224,14 @@ export class NodeFileSystem implements FileSystem {
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
     return this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done))
+  }
+
+  /** The mount is looked at once it is open: that waits for no disk, as a look at the name can. */
+  async #openOnMount(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
+    const opened = await this.#open(parent, name, flags)
+    if (mountIdOf(opened) === mountIdOf(parent)) return opened
+    fs.closeSync(opened)
+    throw otherMount(pathOf(parent, name))
   }
 
   /** A call on a name inside an open directory. */

@@ -9,8 +9,12 @@ import { mountDetails, type MountDetails } from './mountinfo.js'
  * older kernels from /proc/self/fdinfo/N (proc(5), fs/proc/fd.c). None of it waits for a disk, so it is asked at once.
  */
 export function mountOf(descriptor: Descriptor): Mount {
-  const id = native.mountId(descriptor) ?? idFromProcess(descriptor)
+  const id = mountIdOf(descriptor)
   return { id, ...kindOf(id) }
+}
+
+export function mountIdOf(descriptor: Descriptor): number {
+  return native.mountId(descriptor) ?? idFromProcess(descriptor)
 }
 
 /** What a kernel before 5.8 tells of it. */

@@ -21,6 +21,14 @@ export function mountDetails(id: number): MountDetails | undefined {
   return line === undefined ? undefined : parseMount(line)
 }
 
+/** Mount points below a path, without `/` at its end. */
+export function mountPointsBelow(path: string): string[] {
+  const prefix = path === '/' ? path : `${path}/`
+  return lines()
+    .map((line) => parseMount(line).mountPoint)
+    .filter((mountPoint) => mountPoint.startsWith(prefix) && mountPoint !== path)
+}
+
 /** The mount on `/`: the last one that covers it. */
 export function rootMount(): MountDetails | undefined {
   return lines()

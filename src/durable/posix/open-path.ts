@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { promisify } from 'node:util'
 import * as native from '../../../native/index.js'
-import { lookAt } from './calls.js'
+import { isText, lookAt, told } from './calls.js'
 
 const open = promisify(fs.open)
 const closeDescriptor = promisify(fs.close)
@@ -19,6 +19,25 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
     if (!(error instanceof native.SystemError) || !['ENOSYS', 'EPERM'].includes(error.code)) throw error
     return walkNoSymlinks(path)
   }
+}
+
+/**
+ * Opens a directory by its name in another one, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a
+ * seccomp profile or a name that is no text leaves that to be found out another way.
+ */
+export async function openDirectoryOnMount(parent: number, name: string): Promise<number | undefined> {
+  if (!isText(name)) return undefined
+  try {
+    return await told(() => pathOf(parent, name), native.openOnSameMount(parent, name, native.directoryFlags))
+  } catch (error) {
+    if (error instanceof native.SystemError && ['ENOSYS', 'EPERM'].includes(error.code)) return undefined
+    throw error
+  }
+}
+
+/** What is on another mount than the directory that holds its name. */
+export function otherMount(path: string): native.SystemError {
+  return new native.SystemError('openat2', osConstants.errno.EXDEV, path)
 }
 
 /** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. */

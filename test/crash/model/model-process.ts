@@ -239,6 +239,12 @@ export class ModelProcess implements FileSystem {
     return this.disk.tryLock(this.#open.of(lock).inode, this)
   }
 
+  /** The model has one mount. */
+  mountsBelow(directory: Descriptor): Promise<string[]> {
+    this.#open.of(directory)
+    return Promise.resolve([])
+  }
+
   async mount(descriptor: Descriptor): Promise<Mount> {
     this.#open.of(descriptor)
     await this.before?.('mount', '')

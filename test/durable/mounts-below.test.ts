@@ -1,0 +1,145 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { project } from '../project.js'
+import t, { type Test } from 'tap'
+import { scratch } from './scratch.js'
+
+const program = join(project, 'bin/holdfast.js')
+const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
+
+/** Runs the program in a mount namespace of its own, where `mounts` (source, place) are bound first. */
+function holdfastUnder(mounts: readonly (readonly [string, string])[], args: readonly string[]) {
+  const binds = mounts.map(([source, place]) => `mount --bind '${source}' '${place}' && `).join('')
+  const { status, stdout, stderr } = spawnSync(
+    'unshare',
+    ['--mount', '--propagation', 'private', 'sh', '-c', `${binds}exec "$0" "$@"`, process.execPath, program, ...args],
+    { encoding: 'utf8' },
+  )
+  return { code: status, stdout, stderr }
+}
+
+/** A published target with a subdirectory, new content for it, and another file system's data, mounted where the test says. */
+function scene(t: Test) {
+  const root = scratch(t)
+  const data = join(root, 'data')
+  mkdirSync(join(data, 'deep'), { recursive: true })
+  writeFileSync(join(data, 'precious'), 'somebody else needs this')
+  writeFileSync(join(data, 'deep', 'more'), 'and this')
+  mkdirSync(join(root, 'old', 'sub'), { recursive: true })
+  writeFileSync(join(root, 'old', 'tls.crt'), 'old')
+  writeFileSync(join(root, 'old', 'sub', 'file'), 'old')
+  mkdirSync(join(root, 'new'))
+  writeFileSync(join(root, 'new', 'tls.crt'), 'new')
+  const target = join(root, 'node', 'certs')
+  mkdirSync(join(root, 'node'))
+  const first = holdfastUnder([], ['replace', target, '--from', join(root, 'old')])
+  t.equal(first.code, 0, first.stderr)
+  const untouched = (): void => {
+    t.equal(readFileSync(join(data, 'precious'), 'utf8'), 'somebody else needs this')
+    t.equal(readFileSync(join(data, 'deep', 'more'), 'utf8'), 'and this')
+  }
+  return { root, data, target, untouched }
+}
+
+await t.test(
+  'a mount below the target: replace refuses, and nothing of the other file system is touched',
+  { skip: notRoot },
+  (t) => {
+    const { root, data, target, untouched } = scene(t)
+    const result = holdfastUnder(
+      [[data, join(target, 'sub')]],
+      ['replace', target, '--from', join(root, 'new'), '-o', 'json'],
+    )
+    untouched()
+    t.equal(result.code, 1)
+    t.match(JSON.parse(result.stdout), { error: { reason: 'TargetUnfit', published: false } })
+    t.match(result.stderr, /sub.* is a mount point/)
+    t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'old', 'the target is what it was')
+    t.end()
+  },
+)
+
+await t.test('a file mounted over a file of the target is a mount below it, too', { skip: notRoot }, (t) => {
+  const { root, data, target, untouched } = scene(t)
+  const result = holdfastUnder(
+    [[join(data, 'precious'), join(target, 'tls.crt')]],
+    ['replace', target, '--from', join(root, 'new'), '-o', 'json'],
+  )
+  untouched()
+  t.equal(result.code, 1)
+  t.match(JSON.parse(result.stdout), { error: { reason: 'TargetUnfit', published: false } })
+  t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'old')
+  t.end()
+})
+
+await t.test(
+  'a leftover with a mount in it stays, whole, and is logged; the publication goes on',
+  { skip: notRoot },
+  (t) => {
+    const { root, data, target, untouched } = scene(t)
+    const lock = readdirSync(join(root, 'node')).find((name) => name.endsWith('.lock')) ?? ''
+    const leftover = join(root, 'node', lock.replace('.lock', '-0123456789abcdef'))
+    mkdirSync(join(leftover, 'mounted'), { recursive: true })
+    writeFileSync(join(leftover, 'file'), 'left by a predecessor')
+    const result = holdfastUnder([[data, join(leftover, 'mounted')]], ['replace', target, '--from', join(root, 'new')])
+    untouched()
+    t.equal(result.code, 0, result.stderr)
+    t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), 'new')
+    t.ok(existsSync(join(leftover, 'mounted')))
+    t.match(result.stderr, /mount/)
+    t.end()
+  },
+)
+
+await t.test('sync refuses a target with a mount below it, and the other directories go on', { skip: notRoot }, (t) => {
+  const { root, data, target, untouched } = scene(t)
+  const objects = join(root, 'objects')
+  mkdirSync(objects)
+  writeFileSync(
+    join(objects, 'ca.yaml'),
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'ca', namespace: 'demo' },
+      data: { 'tls.crt': 'new' },
+    }),
+  )
+  const other = join(root, 'node', 'other')
+  const directories = [target, other].map((path) => ({ path, adopt: true, contents: [{ configMap: 'ca' }] }))
+  const configuration = join(root, 'holdfast.yaml')
+  writeFileSync(
+    configuration,
+    JSON.stringify({
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      stateDirectory: join(root, 'state'),
+      source: { namespace: 'demo', files: { path: objects } },
+      directories,
+    }),
+  )
+  const result = holdfastUnder([[data, join(target, 'sub')]], ['sync', '--config', configuration])
+  untouched()
+  t.equal(result.code, 1)
+  t.match(result.stdout + result.stderr, /TargetUnfit/)
+  t.equal(readFileSync(join(other, 'tls.crt'), 'utf8'), 'new')
+  t.end()
+})
+
+await t.test('prune leaves a revision with a mount in it, and says so', { skip: notRoot }, (t) => {
+  const { root, data, untouched } = scene(t)
+  const resources = join(root, 'resources')
+  for (const revision of [1, 2, 3]) {
+    mkdirSync(join(resources, `web-pod-${revision}`, 'secrets'), { recursive: true })
+    writeFileSync(join(resources, `web-pod-${revision}`, 'web-pod.yaml'), '{}')
+  }
+  const result = holdfastUnder(
+    [[data, join(resources, 'web-pod-1', 'secrets')]],
+    ['prune', '--max-eligible-revision', '2', '--resource-dir', resources, '--static-pod-name', 'web-pod'],
+  )
+  untouched()
+  t.equal(result.code, 1)
+  t.match(result.stdout + result.stderr, /web-pod-1.*mount/s)
+  t.notOk(existsSync(join(resources, 'web-pod-2')), 'the other one went')
+  t.end()
+})
