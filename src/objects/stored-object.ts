@@ -1,7 +1,7 @@
 /**
  * The newest known version of one object, and the rule that it never goes backwards.
  *
- * The floor is the highest resource version that was observed or published. A sighting below it comes from a lagging
+ * The floor is the highest resource version that was observed or published. A version below it comes from a lagging
  * cache, or from an etcd that was restored from a backup; only a fresh read can tell which. So `offer` refuses it as
  * stale, and the caller comes back with `confirm` and the answer of a read that began after that.
  */
@@ -10,7 +10,7 @@ import { isSameData, isSameObservation } from './same-observation.js'
 import type { ObjectReference, ObjectVersion, Observation, SourceListener } from './types.js'
 
 /** What was seen of an object, and as of which resource version. */
-export interface Sighting {
+export interface ObservedVersion {
   readonly observation: Observation
   /** Of the object; for an absence, of the list or of the deletion. Undefined where the server gave none. */
   readonly resourceVersion: string | undefined
@@ -47,23 +47,23 @@ export class StoredObject {
   }
 
   /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must tell. */
-  offer(sighting: Sighting): 'accepted' | 'stale' {
-    if (this.#isStale(sighting)) return 'stale'
-    this.#accept(sighting, false)
+  offer(observed: ObservedVersion): 'accepted' | 'stale' {
+    if (this.#isStale(observed)) return 'stale'
+    this.#accept(observed, false)
     return 'accepted'
   }
 
   /** Takes what a fresh read has seen, which accepts no cache. If it is older than the floor, history was rewound. */
-  confirm(sighting: Sighting): void {
-    const { resourceVersion } = sighting
-    const rewound = resourceVersion !== undefined && isComparable(resourceVersion) && this.#isStale(sighting)
+  confirm(observed: ObservedVersion): void {
+    const { resourceVersion } = observed
+    const rewound = resourceVersion !== undefined && isComparable(resourceVersion) && this.#isStale(observed)
     if (rewound && this.#floor !== undefined) {
       if (this.#undone === undefined || isAbove(this.#floor.resourceVersion, this.#undone)) {
         this.#undone = this.#floor.resourceVersion
       }
       this.#floor = undefined
     }
-    this.#accept(sighting, rewound)
+    this.#accept(observed, rewound)
   }
 
   /** Sets what is known without looking at versions: for what could not be read, and for sources that have no order. */
@@ -84,10 +84,10 @@ export class StoredObject {
     this.#forgotten = true
   }
 
-  #accept(sighting: Sighting, rewound: boolean): void {
-    const { resourceVersion, uid } = sighting
+  #accept(observed: ObservedVersion, rewound: boolean): void {
+    const { resourceVersion, uid } = observed
     if (resourceVersion !== undefined) this.#raise({ resourceVersion, uid })
-    this.say(sighting.observation, { rewound })
+    this.say(observed.observation, { rewound })
     this.current()
   }
 
@@ -97,7 +97,7 @@ export class StoredObject {
     this.#floor = { resourceVersion: version.resourceVersion, uid: version.uid }
   }
 
-  #isStale({ resourceVersion, uid, observation }: Sighting): boolean {
+  #isStale({ resourceVersion, uid, observation }: ObservedVersion): boolean {
     if (resourceVersion === undefined || !isComparable(resourceVersion)) return true
     if (this.#floor === undefined) return false
     const order = compareResourceVersions(resourceVersion, this.#floor.resourceVersion) ?? -1

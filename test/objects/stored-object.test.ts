@@ -1,20 +1,20 @@
 import t from 'tap'
 import { compareResourceVersions } from '../../src/objects/resource-version.js'
-import { StoredObject, type Sighting } from '../../src/objects/stored-object.js'
+import { StoredObject, type ObservedVersion } from '../../src/objects/stored-object.js'
 import type { KubernetesObject } from '../../src/objects/types.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { Recorder, reference } from './recorder.js'
 
 const cert = reference('serving-cert')
 
-function present(version: number | string, uid = 'u', content = String(version)): Sighting {
+function present(version: number | string, uid = 'u', content = String(version)): ObservedVersion {
   const resourceVersion = String(version)
   const data = new Map([['a', Buffer.from(content)]])
   const object: KubernetesObject = { reference: cert, uid, resourceVersion, terminating: false, data }
   return { observation: { state: 'present', object }, resourceVersion, uid }
 }
 
-function absent(version: number | string): Sighting {
+function absent(version: number | string): ObservedVersion {
   return { observation: { state: 'absent' }, resourceVersion: String(version), uid: undefined }
 }
 
@@ -40,7 +40,7 @@ void t.test('resource versions are compared as numbers of any length', (t) => {
 })
 
 void t.test('what is taken, and what needs a fresh read', (t) => {
-  const cases: [name: string, known: Sighting[], offered: Sighting, 'accepted' | 'stale'][] = [
+  const cases: [name: string, known: ObservedVersion[], offered: ObservedVersion, 'accepted' | 'stale'][] = [
     ['the first', [], present(5), 'accepted'],
     ['a newer one', [present(5)], present(6), 'accepted'],
     ['the same again', [present(5)], present(5), 'accepted'],
@@ -59,7 +59,7 @@ void t.test('what is taken, and what needs a fresh read', (t) => {
   ]
   for (const [name, known, offered, expected] of cases) {
     const stored = new StoredObject(cert, new Recorder())
-    for (const sighting of known) t.equal(stored.offer(sighting), 'accepted')
+    for (const observed of known) t.equal(stored.offer(observed), 'accepted')
     const { latest } = stored
     t.equal(stored.offer(offered), expected, name)
     if (expected === 'stale') t.equal(stored.latest, latest, `${name}: nothing has changed`)
@@ -104,13 +104,13 @@ void t.test('a confirmation that is as new as what is known is no rewind', (t) =
   t.end()
 })
 
-void t.test('any order of sightings, out of any number of lagging caches', (t) => {
+void t.test('any order of observed versions, out of any number of lagging caches', (t) => {
   const random = randomFrom(seed)
   t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)
   for (let run = 0; run < 300; run++) {
     // One true history: at each revision, the object is there, as last written, or it is not.
-    const history: Sighting[] = [absent(1)]
+    const history: ObservedVersion[] = [absent(1)]
     let uid = 0
     for (let revision = 2; revision < 60; revision++) {
       const before = history.at(-1)?.observation
@@ -125,7 +125,7 @@ void t.test('any order of sightings, out of any number of lagging caches', (t) =
       if (random() < 0.3) now = Math.min(now + pick(5), history.length - 1)
       // A cache that lags by anything.
       const seen = history[pick(now + 1)] ?? t.fail('no such revision')
-      if (stored.offer(seen as Sighting) === 'stale') stored.confirm(history[now] as Sighting)
+      if (stored.offer(seen as ObservedVersion) === 'stale') stored.confirm(history[now] as ObservedVersion)
     }
     let highest = 0
     for (const { observation, rewound } of recorder.told) {
@@ -141,7 +141,7 @@ void t.test('any order of sightings, out of any number of lagging caches', (t) =
 })
 
 /** What a list as of a later revision says, where nothing has changed. */
-function reread(observation: Sighting['observation'], revision: number): Sighting {
+function reread(observation: ObservedVersion['observation'], revision: number): ObservedVersion {
   if (observation.state !== 'present') return absent(revision)
   const { resourceVersion, uid } = observation.object
   return { observation, resourceVersion, uid }

@@ -12,7 +12,7 @@ import { Backoff } from './backoff.js'
 import type { ApiClient, ApiResponse } from './client.js'
 import { InvalidObjectError } from './decode.js'
 import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query, type Right } from './requests.js'
-import { sightObject } from './sighting.js'
+import { observeObject } from './observed-version.js'
 
 /** Milliseconds; tests make them smaller. */
 export interface ReadTiming {
@@ -70,7 +70,7 @@ export class ApiReader {
     return this.#untilAnswered(signal, Infinity, async () => {
       const answer = await this.#ask(target, {}, signal)
       if (isAbsent(answer, target.name)) return undefined
-      const { observation } = sightObject(reference, this.#document(target, 'get', answer))
+      const { observation } = observeObject(reference, this.#document(target, 'get', answer))
       if (observation.state === 'present') return observation.object
       throw new InvalidObjectError(observation.state === 'unknown' ? observation.message : describeTarget(target))
     })

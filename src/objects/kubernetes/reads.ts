@@ -1,15 +1,15 @@
 /** Reads of one object that accept no cache: no resourceVersion is given. */
-import type { Sighting } from '../stored-object.js'
+import type { ObservedVersion } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
 import { isAbsent } from './absence.js'
 import { protocolError, refusedRequest } from './api-error.js'
 import type { ApiClient, RequestOptions } from './client.js'
 import { collectionPath, listQuery, objectTarget, pathOf } from './requests.js'
-import { resourceVersionOf, sightList, sightObject } from './sighting.js'
+import { resourceVersionOf, observeList, observeObject } from './observed-version.js'
 
 /** What the object is now, and the version of the collection as of which that is so: a watch goes on from there. */
 export interface ListRead {
-  readonly sighting: Sighting
+  readonly observed: ObservedVersion
   readonly resourceVersion: string | undefined
 }
 
@@ -21,14 +21,14 @@ export async function readList(
 ): Promise<ListRead> {
   const answer = await client.get(collectionPath(reference), listQuery(reference), options)
   if (answer.status !== 200) throw refusedRequest(objectTarget(reference), 'list', answer)
-  return { sighting: sightList(reference, answer.body), resourceVersion: resourceVersionOf(answer.body) }
+  return { observed: observeList(reference, answer.body), resourceVersion: resourceVersionOf(answer.body) }
 }
 
 /** How often GET and list may say different things: the object was made or deleted between the two. */
 const maximumContradictions = 3
 
 /**
- * Settles whether a sighting that is older than what was known is a lagging cache or a history that was rewound. A GET by name
+ * Settles whether an observed version that is older than what was known is a lagging cache or a history that was rewound. A GET by name
  * is answered by etcd itself, also where the API server answers consistent lists from its cache (KEP-2340).
  * @throws ApiError, ConnectionError
  */
@@ -36,15 +36,15 @@ export async function readFresh(
   client: ApiClient,
   reference: ObjectReference,
   options: RequestOptions,
-): Promise<Sighting> {
+): Promise<ObservedVersion> {
   const target = objectTarget(reference)
   for (let contradictions = 0; contradictions < maximumContradictions; contradictions++) {
     const answer = await client.get(pathOf(target), {}, options)
-    if (answer.status === 200) return sightObject(reference, answer.body)
+    if (answer.status === 200) return observeObject(reference, answer.body)
     if (!isAbsent(answer, target.name)) throw refusedRequest(target, 'get', answer)
     // A 404 does not say as of which version it holds: an empty list does.
-    const { sighting } = await readList(client, reference, options)
-    if (sighting.observation.state === 'absent') return sighting
+    const { observed } = await readList(client, reference, options)
+    if (observed.observation.state === 'absent') return observed
   }
   throw protocolError(reference, "the API server's GET says that it is absent, its list that it is there")
 }

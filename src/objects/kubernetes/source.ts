@@ -19,7 +19,7 @@ import {
 import type { ApiClient } from './client.js'
 import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
-import { ObjectWatch, type WatchContext } from './watch.js'
+import { Reflector, type WatchContext } from './reflector.js'
 
 export interface KubernetesSourceOptions {
   readonly log?: Log
@@ -30,7 +30,7 @@ export interface KubernetesSourceOptions {
 
 export class KubernetesSource implements ObservableSource {
   readonly #store: ObjectStore
-  readonly #watches = new Map<string, { watch: ObjectWatch; ended: Promise<void> }>()
+  readonly #watches = new Map<string, { watch: Reflector; ended: Promise<void> }>()
   readonly #context: WatchContext
   #closed = false
 
@@ -58,7 +58,7 @@ export class KubernetesSource implements ObservableSource {
       this.#watches.delete(describeReference(reference))
     }
     for (const stored of added) {
-      const watch = new ObjectWatch(stored, this.#context)
+      const watch = new Reflector(stored, this.#context)
       this.#watches.set(describeReference(stored.reference), { watch, ended: watch.run() })
     }
   }

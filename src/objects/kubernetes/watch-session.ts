@@ -1,10 +1,10 @@
 /** One watch stream, event by event: what each says goes to the stored object. */
 import { compareResourceVersions } from '../resource-version.js'
-import type { Sighting, StoredObject } from '../stored-object.js'
+import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
 import { objectTarget } from './requests.js'
-import { resourceVersionOf, sightAbsence, sightObject } from './sighting.js'
+import { resourceVersionOf, observeAbsence, observeObject } from './observed-version.js'
 
 /** The annotation of the bookmark that ends the initial events (KEP-3157). */
 const initialEventsEnd = 'k8s.io/initial-events-end'
@@ -19,12 +19,12 @@ export class WatchSession {
 
   /**
    * @param from the version that the watch was asked to go on from; undefined where initial events come first
-   * @param readFresh settles a sighting that is older than what is known
+   * @param readFresh settles an observed version that is older than what is known
    */
   constructor(
     private readonly stored: StoredObject,
     from: string | undefined,
-    private readonly readFresh: () => Promise<Sighting>,
+    private readonly readFresh: () => Promise<ObservedVersion>,
   ) {
     this.#position = from
   }
@@ -49,13 +49,13 @@ export class WatchSession {
       case 'ADDED':
       case 'MODIFIED':
         this.#seen = true
-        await this.#offer(sightObject(this.stored.reference, object))
+        await this.#offer(observeObject(this.stored.reference, object))
         this.#advance(resourceVersionOf(object))
         break
       case 'DELETED':
         // The object's resourceVersion is the deletion's. That it is the right object is checked before it is believed.
-        sightObject(this.stored.reference, object)
-        await this.#offer(sightAbsence(resourceVersionOf(object)))
+        observeObject(this.stored.reference, object)
+        await this.#offer(observeAbsence(resourceVersionOf(object)))
         this.#advance(resourceVersionOf(object))
         break
       case 'BOOKMARK':
@@ -86,15 +86,15 @@ export class WatchSession {
     if (field(field(field(object, 'metadata'), 'annotations'), initialEventsEnd) !== 'true') return
     this.#position = version
     if (this.#seen) this.stored.current()
-    else await this.#offer(sightAbsence(version))
+    else await this.#offer(observeAbsence(version))
   }
 
-  async #offer(sighting: Sighting): Promise<void> {
-    const { resourceVersion } = sighting
+  async #offer(observed: ObservedVersion): Promise<void> {
+    const { resourceVersion } = observed
     if (resourceVersion !== undefined && this.#settledUpTo !== undefined) {
       if (!isBelow(this.#settledUpTo, resourceVersion)) return
     }
-    if (this.stored.offer(sighting) === 'accepted') return
+    if (this.stored.offer(observed) === 'accepted') return
     const fresh = await this.readFresh()
     this.stored.confirm(fresh)
     this.#settledUpTo = fresh.resourceVersion

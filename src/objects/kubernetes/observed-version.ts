@@ -1,5 +1,5 @@
 /** What an answer of the API says of one object. */
-import type { Sighting } from '../stored-object.js'
+import type { ObservedVersion } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
@@ -8,7 +8,7 @@ import { field, ApiError } from './api-error.js'
  * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
  * @throws ApiError if it is another object than the one that was asked for
  */
-export function sightObject(reference: ObjectReference, json: unknown): Sighting {
+export function observeObject(reference: ObjectReference, json: unknown): ObservedVersion {
   const metadata = field(json, 'metadata')
   const [name, namespace] = [field(metadata, 'name'), field(metadata, 'namespace')]
   if (name !== reference.name || namespace !== reference.namespace) {
@@ -37,7 +37,7 @@ export function sightObject(reference: ObjectReference, json: unknown): Sighting
 }
 
 /** The object is not there, as of this version of the collection. */
-export function sightAbsence(resourceVersion: string | undefined): Sighting {
+export function observeAbsence(resourceVersion: string | undefined): ObservedVersion {
   return { observation: { state: 'absent' }, resourceVersion, uid: undefined }
 }
 
@@ -45,16 +45,16 @@ export function sightAbsence(resourceVersion: string | undefined): Sighting {
  * What a list of this one object says.
  * @throws ApiError if it is no list
  */
-export function sightList(reference: ObjectReference, json: unknown): Sighting {
+export function observeList(reference: ObjectReference, json: unknown): ObservedVersion {
   const items = field(json, 'items')
   // Go prints an empty list as null.
   if (items !== null && !Array.isArray(items)) {
     throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is no list`)
   }
   const [item, ...others] = (items ?? []) as unknown[]
-  if (item === undefined) return sightAbsence(resourceVersionOf(json))
+  if (item === undefined) return observeAbsence(resourceVersionOf(json))
   // More than the one: the selector was dropped on the way, and any of them may be meant.
-  return sightObject(reference, others.length === 0 ? item : undefined)
+  return observeObject(reference, others.length === 0 ? item : undefined)
 }
 
 /** metadata.resourceVersion of an object, a list or a bookmark. */

@@ -30,7 +30,7 @@ export interface WatchContext {
   streamingLists: boolean
 }
 
-export class ObjectWatch {
+export class Reflector {
   readonly #backoff: Backoff
   readonly #report: FailureReport
   #attempt = new AbortController()
@@ -73,9 +73,9 @@ export class ObjectWatch {
     if (from !== undefined) return this.#watch(from)
     if (this.context.streamingLists) return this.#watch(undefined)
     const { client } = this.context
-    const { sighting, resourceVersion } = await readList(client, this.stored.reference, this.#request())
+    const { observed, resourceVersion } = await readList(client, this.stored.reference, this.#request())
     this.#answered()
-    if (this.stored.offer(sighting) === 'stale') this.stored.confirm(await this.#readFresh())
+    if (this.stored.offer(observed) === 'stale') this.stored.confirm(await this.#readFresh())
     if (resourceVersion === undefined)
       throw new ApiError('protocol', `${describeReference(this.stored.reference)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
