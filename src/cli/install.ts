@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Log } from '../log.js'
-import type { InstallLine, InstallResult } from '../static-pods/install.js'
+import type { InstallLine, InstallResult } from '../static-pods/install-plan.js'
 import { UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
 import { createLogger } from './logger.js'
@@ -119,7 +119,7 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
   })
   if (resources !== undefined) throw new UsageError('--resources is for an installation from files: name a manifest')
   const { certificates } = objects
-  const { api, decode } = await openApi(options, env, log)
+  const { api } = await openApi(options, env, log)
   const [{ Disk }, { installFromApi }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/install-from-api.js'),
@@ -145,7 +145,6 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
       },
       {
         api,
-        decode,
         disk: new Disk(),
         log,
         signal,

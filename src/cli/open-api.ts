@@ -1,6 +1,5 @@
 import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
-import type { DecodeObject } from '../static-pods/cluster.js'
 import { UsageError } from './exit-codes.js'
 import { version } from './version.js'
 
@@ -18,17 +17,16 @@ export async function openApi(
   { kubeconfig, context }: ApiFlags,
   environment: NodeJS.ProcessEnv,
   log: Log,
-): Promise<{ api: ApiClient; decode: DecodeObject }> {
-  const [{ disableCoreDumps }, { loadClusterAccess }, { connect }, { decodeObject }] = await Promise.all([
+): Promise<{ api: ApiClient }> {
+  const [{ disableCoreDumps }, { loadClusterAccess }, { connect }] = await Promise.all([
     import('../durable/index.js'),
     import('../objects/kubernetes/cluster-access.js'),
     import('../objects/kubernetes/connection.js'),
-    import('../objects/kubernetes/decode.js'),
   ])
   disableCoreDumps()
   try {
     const access = await loadClusterAccess({ kubeconfig, context, environment, log })
-    return { api: connect(access, { version: version() }), decode: decodeObject }
+    return { api: connect(access, { version: version() }) }
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }

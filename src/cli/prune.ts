@@ -91,7 +91,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   }
   const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
     import('../durable/index.js'),
-    import('../static-pods/manifest-directory.js'),
+    import('../static-pods/revisions-in-use.js'),
     import('../static-pods/prune.js'),
   ])
   const resourceDirectory = resolve(resourceDir ?? '')

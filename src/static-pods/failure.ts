@@ -1,4 +1,4 @@
-import type { InvalidInput as DeclaredInvalid } from '../errors.js'
+import { messageOf, type InvalidInput as DeclaredInvalid } from '../errors.js'
 import { DurableWriteError, extendError } from '../durable/index.js'
 
 /** What was asked for could not be done; the message says what, on which object or path, and what to do. No secret is in it. */
@@ -15,11 +15,6 @@ export class Superseded extends StaticPodError {
 export class InvalidInput extends StaticPodError implements DeclaredInvalid {
   override readonly name = 'InvalidInput'
   readonly invalid = 'argument'
-}
-
-/** The sentence of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** The same failure, told with what else is to be known of the disk: sentences without their full stops. */

@@ -11,7 +11,7 @@ import {
 } from './last-known-good.js'
 import { encodeManifest, type Manifest } from './manifest.js'
 import { operationLockName } from './names.js'
-import { newUid } from './pod-uid.js'
+import { newUid } from './kubelet.js'
 import { join } from 'node:path'
 
 /** By which an operator knows a fallback (library-go: pkg/operator/staticpod/startupmonitor/annotations). */

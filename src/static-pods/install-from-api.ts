@@ -2,19 +2,23 @@
  * One revision from the API, as an operator's installer pod does it: wait for the others, read everything, write, tell. The deadline
  * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
  */
+import { messageOf } from '../errors.js'
 import { Deadline } from '../deadline.js'
 import type { Log } from '../log.js'
-import { Cluster, clusterTiming, type ClusterTiming, type DecodeObject } from './cluster.js'
+import { ApiReader, type ReadTiming } from '../objects/kubernetes/api-reader.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import type { Disk } from '../durable/index.js'
-import { tell, type InstallEvent } from './events.js'
-import { late, messageOf, Superseded } from './failure.js'
-import { dryRun, install, type InstallResult, type InstallSettings } from './install.js'
+import { reportInstall, type InstallEvent } from './events.js'
+import { late, Superseded } from './failure.js'
+import { dryRun, install } from './install.js'
+import type { InstallResult, InstallSettings } from './install-plan.js'
 import type { JsonMap } from './json.js'
-import { kubeletVersion } from './kubelet-version.js'
+import { kubeletVersion, needsOwnUid } from './kubelet.js'
 import { planFromApi, type RevisionObjects } from './plan-from-api.js'
-import { needsOwnUid } from './pod-uid.js'
 import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
+
+/** What to do about a 403. */
+const forbidden = '"holdfast rbac install" with the same flags prints the Role that is needed'
 
 export interface ApiInstallRequest {
   readonly objects: RevisionObjects
@@ -34,13 +38,12 @@ export interface ApiInstallRequest {
 
 export interface ApiInstallMeans {
   readonly api: ApiClient
-  readonly decode: DecodeObject
   readonly disk: Disk
   readonly log: Log
   readonly signal: AbortSignal
   /** The host's or pod's name, for events. */
   readonly instance: string
-  readonly timing?: { readonly wait?: WaitTiming; readonly cluster?: ClusterTiming }
+  readonly timing?: { readonly wait?: WaitTiming; readonly read?: ReadTiming }
 }
 
 /** @throws StaticPodError, Superseded, InvalidInput, DurableWriteError */
@@ -50,18 +53,18 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
   const deadline = new Deadline(request.timeout, means.signal)
   const end = performance.now() + request.timeout
   const { signal } = deadline
-  const cluster = new Cluster(api, means.decode, log, timing?.cluster ?? clusterTiming)
+  const reader = new ApiReader(api, { log, forbidden, ...(timing?.read && { timing: timing.read }) })
   const origin = { namespace, pod, instance: means.instance, ownPod: undefined as JsonMap | undefined }
   const say = async (event: InstallEvent): Promise<void> => {
-    if (!request.dryRun) await tell(api, origin, event, log)
+    if (!request.dryRun) await reportInstall(api, origin, event, log)
   }
   try {
     if (request.podName !== undefined && !request.dryRun) {
       const { podName, nodeName } = request
       const waiting = { namespace, revision, nodeName, podName, timing: timing?.wait ?? waitTiming }
-      origin.ownPod = await waitForInstallers(cluster, waiting, log, signal)
+      origin.ownPod = await waitForInstallers(reader, waiting, log, signal)
     }
-    const result = await readAndWrite(cluster, request, means, signal, () => end - performance.now())
+    const result = await readAndWrite(reader, request, means, signal, () => end - performance.now())
     await say({
       ...{ type: 'Normal', reason: 'StaticPodInstallerCompleted' },
       note: `Successfully installed revision ${revision}`,
@@ -81,17 +84,17 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
 }
 
 async function readAndWrite(
-  cluster: Cluster,
+  reader: ApiReader,
   request: ApiInstallRequest,
   { disk, log }: ApiInstallMeans,
   signal: AbortSignal,
   timeLeft: () => number,
 ): Promise<InstallResult> {
   const { nodeName, resourceDirectory, manifestDirectory, objects } = request
-  const kubelet = await kubeletVersion(cluster, nodeName, log, signal)
+  const kubelet = await kubeletVersion(reader, nodeName, log, signal)
   const words = { revision: objects.revision, nodeName }
   const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet) }
-  const plan = await planFromApi(cluster, objects, planning, signal)
+  const plan = await planFromApi(reader, objects, planning, signal)
   const settings: InstallSettings = {
     ...{ disk, log, signal, manifestDirectory },
     manifestLock: request.manifestLock,

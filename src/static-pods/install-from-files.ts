@@ -1,9 +1,16 @@
 /* One manifest from a local file, and what else it needs from a local directory. No API server is asked. */
-import { resolve } from 'node:path'
+import { lstat, readdir } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
 import { Deadline } from '../deadline.js'
-import { late } from './failure.js'
-import { dryRun, install, type InstallResult, type InstallSettings } from './install.js'
-import { planFromFiles, type LocalFiles } from './plan-from-files.js'
+import { codeOf, messageOf } from '../errors.js'
+import { InvalidInput, late } from './failure.js'
+import { dryRun, install } from './install.js'
+import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
+import { encodeManifest, parseManifest, refuseUnrunnable } from './manifest.js'
+import { isObjectName } from '../kubernetes-names.js'
+import { revisionName } from './names.js'
+import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
+import { readSmallFile } from './read-file.js'
 
 export interface FilesInstallRequest extends Pick<
   InstallSettings,
@@ -40,4 +47,120 @@ async function planAndInstall(request: FilesInstallRequest, deadline: Deadline):
   } catch (error) {
     throw deadline.expired && !signal.aborted ? late(error, timeout) : error
   }
+}
+
+/** A manifest in a local file, and what else it needs. */
+interface LocalFiles {
+  readonly manifest: string
+  /** undefined: the manifest's file name, without what follows its last dot. */
+  readonly pod: string | undefined
+  /** All three, or none. */
+  readonly revision:
+    | {
+        readonly number: number
+        readonly resourceDirectory: string
+        /** undefined: the revision holds the manifest's copy alone. */
+        readonly resources: string | undefined
+      }
+    | undefined
+  readonly nodeName: string | undefined
+}
+
+/**
+ * What the local files make; writes nothing, and asks no API server. Without a revision the manifest is installed byte for
+ * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API.
+ * @throws InvalidInput
+ */
+export async function planFromFiles({
+  manifest: path,
+  pod: named,
+  revision,
+  nodeName,
+}: LocalFiles): Promise<InstallPlan> {
+  const bytes = await readSmallFile(path, { follow: true }).catch((error: unknown) => {
+    throw new InvalidInput(messageOf(error))
+  })
+  if (bytes === undefined) throw new InvalidInput(`${path} does not exist`)
+  const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
+  const name = named === undefined ? basename(path) : `${named}.yaml`
+  if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet reads no file whose name has a leading dot`)
+  if (revision === undefined) {
+    const manifest = await parseManifest(bytes, path)
+    refuseUnrunnable(manifest, path)
+    const manifests = [{ name, content: bytes, manifest }]
+    return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
+  }
+  if (!isObjectName(pod)) throw new InvalidInput(`${JSON.stringify(pod)} cannot name a pod: use --pod with a DNS name`)
+  const words = { revision: revision.number, nodeName }
+  const manifest = await parseManifest(substitute(bytes, words), path)
+  refuseUnrunnable(manifest, path)
+  const manifests = [{ name, content: encodeManifest(manifest, manifest.uid), manifest }]
+  const { files, directories } = revision.resources
+    ? await readResources(revision.resources, words)
+    : { files: new Map<string, never>(), directories: [] }
+  if (files.has(name)) {
+    throw new InvalidInput(
+      `--resources holds ${name}, which is the name of the manifest's copy in ${revisionName(pod, revision.number)}`,
+    )
+  }
+  return {
+    pod,
+    revision: revision.number,
+    directory: revisionRequest(revision.resourceDirectory, pod, revision.number, {
+      ...{ files, directories, manifests, objects: [] },
+    }),
+    lasting: [],
+    manifests,
+  }
+}
+
+/** More than any pod needs; a mistaken `--resources /` ends here, not in memory. */
+const mostFiles = 10_000
+const mostBytes = 256 * 1024 * 1024
+
+/**
+ * A local directory's files and directories, as a revision is to hold them, with the modes that library-go would give:
+ * what is below `secrets/` counts as a Secret's, all else as a ConfigMap's.
+ * @throws InvalidInput for what cannot be copied: links, special files, too much
+ */
+async function readResources(
+  root: string,
+  words: Substitutions,
+): Promise<{ files: Map<string, PlannedFile>; directories: string[] }> {
+  const files = new Map<string, PlannedFile>()
+  const directories: string[] = []
+  let bytes = 0
+  const top = await lstat(root).catch((error: unknown) => refuse(root, `cannot be read (${codeOf(error) ?? ''})`))
+  if (!top.isDirectory()) refuse(root, 'is no directory')
+  const walk = async (below: string): Promise<void> => {
+    const entries = await readdir(join(root, below), { withFileTypes: true, encoding: 'buffer' })
+    for (const entry of entries) {
+      const name = entry.name.toString('utf8')
+      const path = below === '' ? name : `${below}/${name}`
+      if (!Buffer.from(name).equals(entry.name)) refuse(join(root, path), 'has a name that is not UTF-8')
+      if (entry.isDirectory()) {
+        directories.push(path)
+        await walk(path)
+        continue
+      }
+      if (entry.isSymbolicLink()) refuse(join(root, path), 'is a symbolic link: put what it leads to in its place')
+      if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
+      const content = await readSmallFile(join(root, path))
+      if (content === undefined) refuse(join(root, path), 'went away while it was read')
+      bytes += content.length
+      if (files.size >= mostFiles || bytes > mostBytes) {
+        refuse(root, `holds more than ${mostFiles} files or ${mostBytes / 1024 / 1024} MiB`)
+      }
+      files.set(path, {
+        content: substitute(content, words),
+        mode: fileMode(path.startsWith('secrets/'), name),
+      })
+    }
+  }
+  await walk('')
+  return { files, directories }
+}
+
+function refuse(path: string, what: string): never {
+  throw new InvalidInput(`--resources: ${path} ${what}`)
 }

@@ -1,11 +1,15 @@
 import { join } from 'node:path'
-import type { RecordedObject } from '../durable/types.js'
-import type { DirectoryPublicationRequest } from '../durable/index.js'
-import type { FetchedObject } from './fetch-objects.js'
+import type { Log } from '../log.js'
+import type { Disk, DirectoryChange, DirectoryPublicationRequest, RecordedObject } from '../durable/index.js'
 import { revisionFamily, revisionName } from './names.js'
-import { objectDirectory, objectFiles, type PlannedFile } from './object-files.js'
+import {
+  objectDirectory,
+  objectFiles,
+  type FetchedObject,
+  type PlannedFile,
+  type Substitutions,
+} from './object-files.js'
 import type { Manifest } from './manifest.js'
-import type { Substitutions } from './substitute.js'
 
 /** A manifest that is to be live. */
 export interface PlannedManifest {
@@ -27,6 +31,40 @@ export interface InstallPlan {
   readonly reread?: (target: string) => Promise<DirectoryPublicationRequest | undefined>
   /** In the order in which they become live; the pod itself last. */
   readonly manifests: readonly PlannedManifest[]
+}
+
+export interface InstallSettings {
+  readonly disk: Disk
+  readonly log: Log
+  /** Aborts at the deadline and on SIGTERM: before a manifest is renamed, never in the middle. */
+  readonly signal: AbortSignal
+  readonly manifestDirectory: string
+  /** undefined: none is taken. */
+  readonly manifestLock: string | undefined
+  /** Milliseconds that are left to wait for locks. */
+  readonly timeLeft: () => number
+  readonly requireProven: boolean
+  /** An older revision may take the place of a newer one that is live. */
+  readonly allowOlder: boolean
+  /** Refuse host paths that do not exist; otherwise they are warned of, if `warnOfHostPaths`. */
+  readonly checkHostPaths: boolean
+  readonly warnOfHostPaths: boolean
+}
+
+/** What became of one path. `kept`: it was there already, the same, and was not touched because a live manifest names it. */
+export interface InstallLine {
+  readonly path: string
+  readonly outcome: 'created' | 'replaced' | 'unchanged' | 'kept'
+  readonly digest?: string
+  readonly unproven?: true
+  readonly changes?: readonly DirectoryChange[]
+}
+
+export interface InstallResult {
+  readonly pod: string
+  readonly revision: number | undefined
+  readonly directories: readonly InstallLine[]
+  readonly manifests: readonly InstallLine[]
 }
 
 /** The revision's directory: everything in it becomes visible in one rename. */

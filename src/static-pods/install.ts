@@ -4,54 +4,20 @@
  * themselves, only what is in them; the manifests come last, each in one rename, so that kubelet never sees one that names
  * what is not there. Killed in between, the old manifest stands and the next run completes.
  */
+import { messageOf } from '../errors.js'
 import { dirname, join } from 'node:path'
-import type { Log } from '../log.js'
 import { listed } from '../listed.js'
-import type { Disk, DirectoryChange, DirectoryPublicationRequest } from '../durable/index.js'
-import { messageOf, StaticPodError, withState } from './failure.js'
-import type { InstallPlan, PlannedManifest } from './install-plan.js'
+import type { DirectoryChange, DirectoryPublicationRequest } from '../durable/index.js'
+import { StaticPodError, withState } from './failure.js'
+import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { operationLockName } from './names.js'
-import { revisionsOfManifests } from './named-revisions.js'
+import { revisionsOfManifests } from './revisions-in-use.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
 import { manifestRequests, preflight, refuseOlder } from './preflight.js'
 import { readSmallFile } from './read-file.js'
 import { isSamePod } from './same-pod.js'
-
-export interface InstallSettings {
-  readonly disk: Disk
-  readonly log: Log
-  /** Aborts at the deadline and on SIGTERM: before a manifest is renamed, never in the middle. */
-  readonly signal: AbortSignal
-  readonly manifestDirectory: string
-  /** undefined: none is taken. */
-  readonly manifestLock: string | undefined
-  /** Milliseconds that are left to wait for locks. */
-  readonly timeLeft: () => number
-  readonly requireProven: boolean
-  /** An older revision may take the place of a newer one that is live. */
-  readonly allowOlder: boolean
-  /** Refuse host paths that do not exist; otherwise they are warned of, if `warnOfHostPaths`. */
-  readonly checkHostPaths: boolean
-  readonly warnOfHostPaths: boolean
-}
-
-/** What became of one path. `kept`: it was there already, the same, and was not touched because a live manifest names it. */
-export interface InstallLine {
-  readonly path: string
-  readonly outcome: 'created' | 'replaced' | 'unchanged' | 'kept'
-  readonly digest?: string
-  readonly unproven?: true
-  readonly changes?: readonly DirectoryChange[]
-}
-
-export interface InstallResult {
-  readonly pod: string
-  readonly revision: number | undefined
-  readonly directories: readonly InstallLine[]
-  readonly manifests: readonly InstallLine[]
-}
 
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
 export async function install(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {

@@ -2,15 +2,16 @@
  * The revision that was last seen ready: a symbolic link `<target>-last-known-good` in the resource directory, which leads to
  * the copy of the manifest in that revision. Only a revision that is whole counts.
  */
+import { codeOf, messageOf } from '../errors.js'
 import { readlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { Disk } from '../durable/index.js'
-import { messageOf, StaticPodError } from './failure.js'
+import { StaticPodError } from './failure.js'
 import { parseManifest, type Manifest } from './manifest.js'
-import { entriesOf } from './named-revisions.js'
+import { entriesOf } from './revisions-in-use.js'
 import { revisionName, revisionOf } from './names.js'
-import { codeOf, readSmallFile } from './read-file.js'
+import { readSmallFile } from './read-file.js'
 
 /** Where the parts of one static pod are, by the names that startup-monitor uses. */
 export interface StaticPodPlaces {

@@ -3,10 +3,10 @@
  * manifest of the last known good one takes its place. Everything that it decides, it decides under the manifest lock, from
  * what the manifest directory says at that moment; so it may be killed at any instant and started again.
  */
+import { messageOf } from '../errors.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
 import { DurableWriteError, type Disk, type HeldLock } from '../durable/index.js'
-import { messageOf } from './failure.js'
 import { fallBack, fallbackForRevision } from './fall-back.js'
 import {
   lastKnownGood,

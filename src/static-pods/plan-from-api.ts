@@ -1,16 +1,16 @@
 import { join } from 'node:path'
-import { fetchObjects, type NeededObject } from './fetch-objects.js'
-import type { Cluster } from './cluster.js'
+import { inParallel } from '../durable/index.js'
+import type { ApiReader } from '../objects/kubernetes/api-reader.js'
 import { InvalidInput, StaticPodError } from './failure.js'
 import { lastingRequests, revisionContent, revisionRequest, type InstallPlan } from './install-plan.js'
 import type { PlannedManifest } from './install-plan.js'
 import type { KubernetesObject, ObjectKind } from '../objects/types.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from './manifest.js'
 import { revisionName } from './names.js'
-import { newUid } from './pod-uid.js'
+import { newUid } from './kubelet.js'
 import { readSmallFile } from './read-file.js'
 import { isSamePod } from './same-pod.js'
-import { substitute, type Substitutions } from './substitute.js'
+import { substitute, type Substitutions, type FetchedObject, type NeededObject } from './object-files.js'
 
 /** What one revision is made of, by the names that the operator's flags give: without the revision's suffix. */
 export interface RevisionObjects {
@@ -81,7 +81,7 @@ export interface PlanSettings {
  * @throws StaticPodError, InvalidInput
  */
 export async function planFromApi(
-  cluster: Cluster,
+  reader: ApiReader,
   wanted: RevisionObjects,
   settings: PlanSettings,
   signal: AbortSignal,
@@ -91,7 +91,7 @@ export async function planFromApi(
   const own = manifestObject(wanted)
   const lasting = certificateObjects(wanted)
   const listed = revisioned.find(({ kind, name }) => kind === own.kind && name === own.name)
-  const fetched = await fetchObjects(cluster, namespace, [...revisioned, ...lasting, ...(listed ? [] : [own])], signal)
+  const fetched = await fetchObjects(reader, namespace, [...revisioned, ...lasting, ...(listed ? [] : [own])], signal)
   const of = (list: readonly NeededObject[]) => fetched.filter((item) => list.includes(item.needed))
   const source = of([listed ?? own])[0]?.object
   // `--optional-configmaps` may have made it optional; without it there is nothing to install.
@@ -107,7 +107,7 @@ export async function planFromApi(
     lasting: certificates ? lastingRequests(certificates.directory, of(lasting), settings.words) : [],
     reread: async (target) => {
       if (certificates === undefined) return undefined
-      const again = await fetchObjects(cluster, namespace, lasting, signal)
+      const again = await fetchObjects(reader, namespace, lasting, signal)
       const requests = lastingRequests(certificates.directory, again, settings.words)
       return requests.find((request) => request.target === target)
     },
@@ -148,4 +148,43 @@ async function encoded(manifest: Manifest, ownUid: boolean, copy: string): Promi
   const earlier = bytes && (await parseManifest(bytes, copy).catch(() => undefined))
   const isSame = earlier?.uid !== undefined && isSamePod(manifest, earlier)
   return encodeManifest(manifest, isSame ? earlier.uid : newUid())
+}
+
+/** Reads that are under way at a time: one connection carries a hundred. */
+const width = 16
+
+/**
+ * Reads all of them, before anything is written. Optional ones may be absent.
+ * @throws StaticPodError, ApiError, InvalidObjectError for the first that is absent, refused, or not valid; the other reads are then aborted
+ */
+async function fetchObjects(
+  reader: ApiReader,
+  namespace: string,
+  needed: readonly NeededObject[],
+  signal: AbortSignal,
+): Promise<FetchedObject[]> {
+  const found = new Map<NeededObject, KubernetesObject>()
+  const giveUp = new AbortController()
+  const either = AbortSignal.any([signal, giveUp.signal])
+  let first: unknown
+  await inParallel(needed, width, async (item) => {
+    const { kind, name, optional } = item
+    try {
+      const object = await reader.getObject({ kind, namespace, name }, either)
+      if (object !== undefined) found.set(item, object)
+      else if (!optional) {
+        throw new StaticPodError(`${kind} ${namespace}/${name} does not exist, and it is required`)
+      }
+    } catch (error) {
+      first ??= error
+      giveUp.abort(error)
+      throw error
+    }
+  }).catch((error: unknown) => {
+    throw first ?? error
+  })
+  return needed.flatMap((item) => {
+    const object = found.get(item)
+    return object ? [{ ...item, needed: item, object }] : []
+  })
 }

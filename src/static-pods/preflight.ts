@@ -2,17 +2,17 @@
  * What can be known of the node before the first byte of an installation is written: that no place is one where it could not
  * end well. What is found wrong only later would leave a revision behind that no manifest names.
  */
+import { codeOf, messageOf } from '../errors.js'
 import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DurableWriteError, type DirectoryPublicationRequest, type FileRequest } from '../durable/index.js'
-import { InvalidInput, messageOf, StaticPodError } from './failure.js'
+import { InvalidInput, StaticPodError } from './failure.js'
 import { hostPathFaults } from './host-paths.js'
-import type { InstallLine, InstallSettings } from './install.js'
-import type { InstallPlan } from './install-plan.js'
+import type { InstallLine, InstallPlan, InstallSettings } from './install-plan.js'
 import { parseManifest } from './manifest.js'
 import { parseRevision } from './names.js'
-import { codeOf, listManifests, readSmallFile } from './read-file.js'
+import { listManifests, readSmallFile } from './read-file.js'
 
 /**
  * What would become of each manifest. Writes nothing, and takes no lock. `lookOnly`: a place that may not be written to is only

@@ -1,6 +1,6 @@
+import { messageOf } from '../errors.js'
 import { spawn } from 'node:child_process'
 import { Deadline } from '../deadline.js'
-import { messageOf } from './failure.js'
 import type { Probe, ProbeResult } from './readiness.js'
 
 /** Milliseconds for the command; then its whole process group is ended. */

@@ -1,6 +1,6 @@
+import { messageOf } from '../errors.js'
 import { isAbsent } from '../objects/kubernetes/absence.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../objects/kubernetes/client.js'
-import { messageOf } from './failure.js'
 import { asList, asMap, asText } from './json.js'
 import type { Probe, ProbeResult } from './readiness.js'
 

@@ -1,11 +1,11 @@
+import { codeOf, messageOf } from '../errors.js'
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Deadline } from '../deadline.js'
-import { InvalidInput, messageOf } from './failure.js'
+import { InvalidInput } from './failure.js'
 import type { Probe, ProbeResult } from './readiness.js'
-import { codeOf } from './read-file.js'
 
 /** Milliseconds. */
 const patience = 5_000

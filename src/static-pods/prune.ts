@@ -3,6 +3,7 @@
  * one leaves by a rename to a name that nobody reads, made durable before the first of its files goes: a crash leaves it
  * whole or not at all, and the next run of prune or install removes what is left.
  */
+import { messageOf } from '../errors.js'
 import { join } from 'node:path'
 import type { Log } from '../log.js'
 import {
@@ -16,8 +17,8 @@ import {
   quarantineForeign,
   type Disk,
 } from '../durable/index.js'
-import { InvalidInput, messageOf, StaticPodError } from './failure.js'
-import { entriesOf, revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './named-revisions.js'
+import { InvalidInput, StaticPodError } from './failure.js'
+import { entriesOf, revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readRegularFile } from '../regular-file.js'
+import { codeOf } from '../errors.js'
 
 /** A pod is at most a few MiB of JSON; kubelet itself reads no more than 10 MiB of a manifest. */
 const largestFile = 16 * 1024 * 1024
@@ -34,8 +35,4 @@ export async function listManifests(directory: string): Promise<string[]> {
     if (code === 'ENOENT') return []
     throw new Error(`${directory} cannot be read: ${code ?? String(error)}`, { cause: error })
   }
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

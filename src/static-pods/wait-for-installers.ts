@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
-import type { Cluster } from './cluster.js'
+import type { ApiReader } from '../objects/kubernetes/api-reader.js'
+import { podTarget } from '../objects/kubernetes/requests.js'
 import { StaticPodError, Superseded } from './failure.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
 import { parseRevision } from './names.js'
@@ -41,7 +42,7 @@ interface InstallerPod {
  * @throws StaticPodError when others do not end within the limit, or no installer pod is found at all
  */
 export async function waitForInstallers(
-  cluster: Cluster,
+  reader: ApiReader,
   request: WaitRequest,
   log: Log,
   signal: AbortSignal,
@@ -49,7 +50,7 @@ export async function waitForInstallers(
   const { timing, podName } = request
   const deadline = performance.now() + timing.limit
   for (;;) {
-    const pods = await installers(cluster, request, signal)
+    const pods = await installers(reader, request, signal)
     refuseNewer(pods, request)
     // A retry of the same revision does the same: the locks keep the two apart.
     const others = pods.filter((pod) => pod.running && pod.name !== podName && pod.revision !== request.revision)
@@ -62,24 +63,19 @@ export async function waitForInstallers(
     await pauseFor(Math.min(timing.poll, Math.max(0, deadline - performance.now())), signal)
   }
   await pauseFor(timing.pause, signal)
-  const pods = await installers(cluster, request, signal)
+  const pods = await installers(reader, request, signal)
   refuseNewer(pods, request)
   return pods.find(({ name }) => name === podName)?.object
 }
 
 async function installers(
-  cluster: Cluster,
+  reader: ApiReader,
   { namespace, nodeName }: WaitRequest,
   signal: AbortSignal,
 ): Promise<InstallerPod[]> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`
-  const body = await cluster.get(
-    `pods of ${namespace}`,
-    path,
-    { labelSelector: 'app=installer', fieldSelector: `spec.nodeName=${nodeName}` },
-    signal,
-  )
-  const pods = asList(asMap(body)?.items).flatMap((item) => installerOf(asMap(item) ?? {}, nodeName))
+  const query = { labelSelector: 'app=installer', fieldSelector: `spec.nodeName=${nodeName}` }
+  const items = await reader.list(podTarget(namespace), query, signal)
+  const pods = items.flatMap((item) => installerOf(asMap(item) ?? {}, nodeName))
   if (pods.length === 0) {
     throw new StaticPodError(
       `no installer pod (label app=installer) is on node ${nodeName} in namespace ${namespace}, ` +

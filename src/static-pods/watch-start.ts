@@ -3,13 +3,12 @@
  * otherwise never come to its timeout. The time is the kernel's, since boot, so that a clock that is set does not count; after
  * a reboot the pod starts again, and so does the watch. No sync: what a power cut takes is of another boot anyway.
  */
+import { codeOf, messageOf } from '../errors.js'
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../log.js'
-import { messageOf } from './failure.js'
 import type { StaticPodPlaces } from './last-known-good.js'
-import { codeOf } from './read-file.js'
 
 interface Mark {
   readonly revision: number

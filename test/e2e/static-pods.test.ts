@@ -5,9 +5,8 @@ import t, { type Test } from 'tap'
 import { silent } from '../../src/log.js'
 import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
 import { connect } from '../../src/objects/kubernetes/connection.js'
-import { decodeObject } from '../../src/objects/kubernetes/decode.js'
-import { Cluster as ApiCluster } from '../../src/static-pods/cluster.js'
-import { tell } from '../../src/static-pods/events.js'
+import { ApiReader } from '../../src/objects/kubernetes/api-reader.js'
+import { reportInstall } from '../../src/static-pods/events.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
 import { waitForInstallers, waitTiming } from '../../src/static-pods/wait-for-installers.js'
 import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
@@ -268,7 +267,7 @@ await t.test("events regard what made the installer's pod", async (t) => {
   const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'v' }
   const ownPod = { metadata: { name: 'installer-6-n', uid: 'w', ownerReferences: [other, owner] } }
   const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
-  await tell(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
+  await reportInstall(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
   const { body } = await cluster.api.admin.call('GET', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
   const [told] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
   t.match(told, {
@@ -348,7 +347,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
-  const installers = new ApiCluster(api, decodeObject, silent)
+  const installers = new ApiReader(api, { log: silent })
   const own = `installer-6-${nodeName}`
   const request = { namespace: site.namespace.name, revision: 6, nodeName, podName: own }
   const { signal } = new AbortController()
@@ -405,7 +404,7 @@ await t.test('a server that is away is waited for; SIGTERM and the deadline end 
 
   const waiting = begin([...flags, `--kubeconfig=${kubeconfig}`])
   let tries = 0
-  waiting.stderr?.on('data', (chunk: Buffer) => (tries += String(chunk).split('trying again').length - 1))
+  waiting.stderr?.on('data', (chunk: Buffer) => (tries += String(chunk).split('the read is retried').length - 1))
   const end = ended(waiting)
   await until('it has tried more than four times', () => tries > 4)
   gate.open()

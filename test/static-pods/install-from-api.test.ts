@@ -1,8 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import t from 'tap'
 import { silent } from '../../src/log.js'
-import { decodeObject } from '../../src/objects/kubernetes/decode.js'
-import { Cluster } from '../../src/static-pods/cluster.js'
+import { ApiReader } from '../../src/objects/kubernetes/api-reader.js'
 import { waitForInstallers } from '../../src/static-pods/wait-for-installers.js'
 import { connectTo } from '../objects/kubernetes/connected.js'
 import { InstallerApi, notFoundPage } from './installer-api.js'
@@ -52,7 +51,7 @@ await t.test("an installer does not wait for one of its own revision, as library
     api.objects.set('/api/v1/namespaces/demo/pods', { items: pods })
     const request = { namespace: 'demo', revision: 6, nodeName: 'n1', podName: 'installer-6-retry-1-n1' }
     const timing = { poll: 1, limit: 20, pause: 1 }
-    return waitForInstallers(new Cluster(client, decodeObject, silent), { ...request, timing }, silent, signal)
+    return waitForInstallers(new ApiReader(client, { log: silent }), { ...request, timing }, silent, signal)
   }
   const own = pod('installer-6-retry-1-n1', false)
   t.match(await settle(pod('installer-6-n1', false), own), { metadata: { name: 'installer-6-retry-1-n1' } })

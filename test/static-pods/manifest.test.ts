@@ -2,8 +2,8 @@ import t from 'tap'
 import { isObjectName } from '../../src/kubernetes-names.js'
 import { parseRevision, revisionOf, revisionsNamedIn } from '../../src/static-pods/names.js'
 import { encodeManifest, parseManifest } from '../../src/static-pods/manifest.js'
-import { needsOwnUid } from '../../src/static-pods/pod-uid.js'
-import { substitute } from '../../src/static-pods/substitute.js'
+import { needsOwnUid } from '../../src/static-pods/kubelet.js'
+import { substitute } from '../../src/static-pods/object-files.js'
 
 await t.test('a manifest is read as kubelet reads it', async (t) => {
   const text = `

@@ -27,7 +27,7 @@ await t.test(
     const request = { target, files: { a: '1' }, family: revisionFamily('web-pod') }
     await publish([directoryPublication(fs, request)]).catch(() => undefined)
     t.ok(exchanged)
-    const args = ['prune', '--max-eligible-revision=0', '--static-pod-name=web-pod']
+    const args = ['prune', '--keep=9', '--static-pod-name=web-pod']
     const { code, stderr } = await run([...args, `--resource-dir=${node.resources}`])
     t.equal(code, 0, stderr)
     const [aside = '', ...more] = readdirSync(node.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))

@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Disk as InstallDisk } from '../../../src/durable/index.js'
 import type * as Install from '../../../src/static-pods/install.js'
-import type { InstallPlan } from '../../../src/static-pods/install-plan.js'
+import type { InstallPlan, InstallSettings } from '../../../src/static-pods/install-plan.js'
 
 type Settings = Pick<
-  Install.InstallSettings,
+  InstallSettings,
   'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths' | 'warnOfHostPaths'
 >
 

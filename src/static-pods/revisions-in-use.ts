@@ -2,13 +2,53 @@
  * Which revisions must stay: those that a manifest on the node names, and the last known good one. Whatever cannot be read
  * is an error, never "names nothing".
  */
-import { readlink, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readlink, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { messageOf } from './failure.js'
+import { StaticPodError } from './failure.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { parseRevision, revisionsNamedIn } from './names.js'
-import { codeOf, listManifests, readSmallFile } from './read-file.js'
+import { listManifests, readSmallFile } from './read-file.js'
+
+/** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
+const usual = '/etc/kubernetes/manifests'
+
+/**
+ * Where the manifests are that say what is in use: the directory that was named; else `manifests` beside the resource
+ * directory, as OpenShift has it; else the usual one. Where there is none of these, the first of them, with a warning: then no
+ * revision counts as live.
+ * @throws StaticPodError where the named one does not exist: a mistyped path must not make everything removable
+ */
+export async function manifestDirectoryOf(
+  named: string | undefined,
+  resourceDirectory: string,
+  log: Log,
+  fallback = usual,
+): Promise<string> {
+  if (named !== undefined) {
+    if (await exists(named)) return named
+    throw new StaticPodError(
+      `the manifest directory ${named} does not exist: it is not known which revisions are in use, and nothing was removed; ` +
+        `check --pod-manifest-dir, and whether it is mounted here`,
+    )
+  }
+  const beside = join(dirname(resourceDirectory), 'manifests')
+  for (const path of [beside, fallback]) if (await exists(path)) return path
+  log.warn(
+    { paths: [beside, fallback] },
+    'there is no manifest directory here, so that no revision counts as live; name it with --pod-manifest-dir',
+  )
+  return beside
+}
+
+/** Whatever is there, or cannot be looked at: reading it tells. */
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: unknown) => codeOf(error) !== 'ENOENT',
+  )
+}
 
 /** A manifest that names a revision, or one that cannot be read as a pod and may name it. */
 export interface NamingManifest {

@@ -1,0 +1,49 @@
+/* What this node's kubelet needs of a manifest. */
+import { randomUUID } from 'node:crypto'
+import { messageOf } from '../errors.js'
+import type { Log } from '../log.js'
+import type { ApiReader } from '../objects/kubernetes/api-reader.js'
+import { nodeTarget } from '../objects/kubernetes/requests.js'
+import { asMap, asText } from './json.js'
+
+/** As often as library-go asks. */
+const tries = 4
+
+/** The node's kubelet, `v1.35.4`; undefined, with a warning, where nobody says. */
+export async function kubeletVersion(
+  reader: ApiReader,
+  nodeName: string,
+  log: Log,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const node = await reader.get(nodeTarget(nodeName), signal, tries)
+    const version = asText(asMap(asMap(node?.status)?.nodeInfo)?.kubeletVersion)
+    if (version !== undefined) return version
+    log.warn({ node: nodeName }, "the node's kubelet version is not known; a current one is assumed")
+  } catch (error) {
+    signal.throwIfAborted()
+    log.warn(
+      { node: nodeName, error: messageOf(error) },
+      "the node's kubelet version cannot be read; a current one is assumed",
+    )
+  }
+  return undefined
+}
+
+/**
+ * Whether this kubelet needs a new metadata.uid for each installation, to tell a changed static pod from the old one:
+ * those before 1.23.0 do; later ones make it from the content themselves, and a version that nobody can read is taken for
+ * a later one. Pre-releases of 1.23.0 come before it (semver.org, 11).
+ */
+export function needsOwnUid(kubeletVersion: string | undefined): boolean {
+  const [, major, minor, patch, rest = ''] = /^v?(\d+)\.(\d+)\.(\d+)([-+].*)?$/.exec(kubeletVersion ?? '') ?? []
+  if (major === undefined || minor === undefined) return false
+  if (Number(major) !== 1) return Number(major) < 1
+  if (Number(minor) !== 23) return Number(minor) < 23
+  return patch === '0' && rest.startsWith('-')
+}
+
+export function newUid(): string {
+  return randomUUID()
+}
