@@ -35,6 +35,9 @@ const lateImport = {
 }
 const early = ['src/durable', 'src/objects', 'src/directories', 'src/agent']
 
+/** The one door to the core. */
+const insideDurable = '/durable/(?!index\\.js$)'
+
 const importRules = Object.entries(rooms).map(([room, below]) => {
   const forbidden = Object.keys(rooms).filter((other) => other !== room && !below.includes(other))
   return {
@@ -50,6 +53,9 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
               allowTypeImports: other !== 'native',
               message: `${room} may call ${below.join(', ') || 'nobody'}; from ${other} it may import types only.`,
             })),
+            ...(below.includes('src/durable')
+              ? [{ regex: insideDurable, allowTypeImports: true, message: 'Import it from src/durable/index.ts.' }]
+              : []),
             ...(room === 'native'
               ? []
               : [{ regex: '^koffi', message: 'Only native/ talks to libc; add the call there.' }]),
@@ -70,6 +76,9 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
                 message: 'Only native/ talks to libc; add the call there.',
               },
             ]),
+        ...(below.includes('src/durable')
+          ? [{ selector: dynamicImport(insideDurable), message: 'Import it from src/durable/index.ts.' }]
+          : []),
         ...(early.includes(room) ? [lateImport] : []),
       ],
     },

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { readArguments, usage } from './arguments.js'
 import { namedFiles, testFiles } from './files.js'
@@ -40,6 +40,12 @@ async function run({
     })
   }
   if (tap !== undefined) writeFileSync(tap, '')
+  const coverage = process.env['NODE_V8_COVERAGE']
+  if (coverage !== undefined) {
+    // Some tests run the program as another user, which is measured, too.
+    mkdirSync(coverage, { recursive: true })
+    chmodSync(coverage, 0o1777)
+  }
   const report = new Report((line) => console.log(line), verbose || paths.length > 0)
   const spent: { files: string; ran: Ran }[] = []
   const times: Times = {}
