@@ -193,7 +193,10 @@ export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<stri
     optionalConfigMaps: flags.optionalCertConfigmaps ?? [],
   }
   const needed = {
-    ...{ '--revision': revision, '--namespace': namespace, '--pod': pod, '--configmaps': configmaps },
+    '--revision': revision,
+    '--namespace': namespace,
+    '--pod': pod,
+    '--configmaps': configmaps,
     ...(Object.values(certificates).some((names) => names.length > 0) && {
       '--cert-dir (there are objects for it)': certDir,
     }),
@@ -204,7 +207,9 @@ export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<stri
   requireFlags(needed, fromFiles ? '; to install from files, name a manifest first' : '')
   if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
   return {
-    ...{ revision, namespace, pod },
+    revision,
+    namespace,
+    pod,
     secrets: flags.secrets ?? [],
     optionalSecrets: flags.optionalSecrets ?? [],
     configMaps: configmaps ?? [],

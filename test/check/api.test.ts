@@ -1,0 +1,129 @@
+/** `check` and an API server: a real one over TLS that gives the answers of kube-apiserver. */
+import { writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { json, startServer, type Handler, type Reply, type Seen } from '../objects/kubernetes/api-server.js'
+import { authority, serving } from '../objects/kubernetes/connected.js'
+import { base64, kubeconfig } from '../objects/kubernetes/kubeconfig-text.js'
+import { Scene } from './scene.js'
+
+type Answers = Readonly<Record<string, (reply: Reply, seen: Seen) => void>>
+
+const version = '/version'
+const selfReview = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+const accessReview = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+
+const status = (reply: Reply, code: number, message: string) =>
+  json(reply, code, { apiVersion: 'v1', kind: 'Status', status: 'Failure', code, message })
+
+/** A server that is well, and allows everything. */
+const healthy: Answers = {
+  [version]: (reply) => json(reply, 200, { major: '1', minor: '34', gitVersion: 'v1.34.1' }),
+  [selfReview]: (reply) =>
+    json(reply, 201, { status: { userInfo: { username: 'system:serviceaccount:holdfast:agent' } } }),
+  [accessReview]: (reply) => json(reply, 201, { status: { allowed: true } }),
+}
+
+interface Review {
+  readonly spec: {
+    readonly resourceAttributes: { readonly resource: string; readonly verb: string; readonly name?: string }
+  }
+}
+
+/** What `check` finds of the API server, and which requests it made. */
+async function checkAgainst(t: Test, answers: Answers) {
+  const handler: Handler = (seen, reply) => {
+    const answer = answers[seen.path]
+    if (answer === undefined) status(reply, 404, 'the server could not find the requested resource')
+    else answer(reply, seen)
+  }
+  const server = await startServer({ serving, handler })
+  t.teardown(() => server.close())
+  const scene = new Scene(t)
+  const file = scene.path('kubeconfig')
+  const cluster = { server: server.url, 'certificate-authority-data': base64(authority.certificate) }
+  writeFileSync(file, kubeconfig(cluster, { token: 'very-secret' }))
+  const source = { namespace: 'demo', kubernetes: { kubeconfig: file } }
+  scene.configure([{ path: scene.target, contents: [{ secret: 'serving-cert' }] }], { source })
+  const checked = await scene.check(t, { env: { NODE_NAME: 'n1' } }, ['--timeout', '60s'])
+  t.notMatch(JSON.stringify(checked.document), /very-secret/)
+  const found = (check: string) => checked.all(check, 'API server')
+  return { found, requests: server.requests, url: server.url }
+}
+
+await t.test('reached, accepted, allowed: each permission is asked for, and no object is read', async (t) => {
+  const { found, requests, url } = await checkAgainst(t, healthy)
+  t.match(found('reachable'), [{ status: 'OK', found: /^https:.* answered in \d+ ms: Kubernetes v1\.34\.1$/ }])
+  t.ok(found('reachable')[0]?.found.startsWith(url))
+  t.match(found('credentials'), [{ status: 'OK', found: 'accepted as system:serviceaccount:holdfast:agent' }])
+  t.match(found('certificate authority'), [{ status: 'OK', found: /^one certificate, valid now/ }])
+  t.ok(found('permission').length >= 2)
+  t.ok(found('permission').every((finding) => finding.status === 'OK'))
+  const secrets = 'get, list and watch on secrets serving-cert in namespace demo: allowed'
+  t.equal(found('permission').filter((finding) => finding.found === secrets).length, 1)
+  const asked = requests
+    .filter(({ path }) => path === accessReview)
+    .map(({ body }) => (JSON.parse(body) as Review).spec.resourceAttributes)
+    .filter(({ resource }) => resource === 'secrets')
+    .map(({ verb, name }) => `${verb} ${name ?? ''}`)
+  t.same(asked.sort(), ['get serving-cert', 'list serving-cert', 'watch serving-cert'])
+  t.same([...new Set(requests.map(({ path }) => path))].sort(), [selfReview, accessReview, version].sort())
+})
+
+await t.test('what is not allowed is a fault for objects, and a warning for events', async (t) => {
+  const { found } = await checkAgainst(t, {
+    ...healthy,
+    [accessReview]: (reply, { body }) => {
+      const { resource, verb } = (JSON.parse(body) as Review).spec.resourceAttributes
+      json(reply, 201, { status: { allowed: resource === 'secrets' && verb !== 'watch' } })
+    },
+  })
+  const permissions = found('permission')
+  const [refused, ...others] = permissions.filter(({ status }) => status === 'FAULT')
+  t.same(others, [])
+  t.match(refused, { found: 'watch on secrets serving-cert in namespace demo: not allowed' })
+  t.match(refused?.advice, /^holdfast rbac --config \S+ \| kubectl apply/)
+  const warnings = permissions.filter(({ status }) => status === 'WARN')
+  t.ok(warnings.length > 0 && warnings.every((finding) => finding.found.includes('events will not be seen')))
+})
+
+await t.test('credentials that the server does not accept: nothing more is asked', async (t) => {
+  const { found, requests } = await checkAgainst(t, {
+    ...healthy,
+    [selfReview]: (reply) => status(reply, 401, 'Unauthorized'),
+  })
+  t.match(found('credentials'), [{ status: 'FAULT', found: /HTTP 401: Unauthorized/, advice: /expired certificate/ }])
+  t.same(found('permission'), [])
+  t.notOk(requests.some(({ path }) => path === accessReview))
+})
+
+await t.test('a server that shows its version to known users only has answered', async (t) => {
+  for (const code of [401, 403]) {
+    const { found } = await checkAgainst(t, { ...healthy, [version]: (reply) => status(reply, code, 'no') })
+    t.match(found('reachable'), [{ status: 'OK', found: /answered in \d+ ms$/ }])
+  }
+})
+
+await t.test('something else at the address', async (t) => {
+  const { found, requests } = await checkAgainst(t, { [version]: (reply) => json(reply, 200, { hello: 'world' }) })
+  t.match(found('reachable'), [{ status: 'FAULT', found: /answered \/version with HTTP 200/ }])
+  t.equal(requests.length, 1)
+})
+
+await t.test('before Kubernetes 1.28, and under load: who we are is not known', async (t) => {
+  const old: Answers = { ...healthy, [selfReview]: (reply) => status(reply, 404, 'not found') }
+  t.match((await checkAgainst(t, old)).found('credentials'), [{ status: 'OK', found: 'accepted' }])
+  const busy = await checkAgainst(t, { ...healthy, [selfReview]: (reply) => status(reply, 500, 'etcd is away') })
+  t.match(busy.found('credentials'), [{ status: 'WARN', found: 'the API server answered HTTP 500: etcd is away' }])
+  const silent = await checkAgainst(t, { ...healthy, [accessReview]: (reply) => status(reply, 500, 'etcd is away') })
+  t.match(silent.found('permission')[0], { status: 'WARN', found: /does not say \(HTTP 500: etcd is away\)/ })
+})
+
+await t.test('a connection that breaks after the first answer', async (t) => {
+  const { found } = await checkAgainst(t, {
+    ...healthy,
+    [selfReview]: (reply) => {
+      if ('stream' in reply) reply.stream.destroy()
+    },
+  })
+  t.match(found('reachable').at(-1), { status: 'FAULT', advice: 'see whether the API server is well, and check again' })
+})
