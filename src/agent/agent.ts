@@ -191,7 +191,10 @@ export class Agent {
     this.#hooks.forget(state.hooksOperation)
     this.states.remove(path)
     this.#options.metrics.forget(path)
-    this.#options.log.info({ directory: path }, `${path} is not configured any more: it stays on the disk as it is`)
+    this.#options.log.info(
+      { directory: path },
+      `${path} is no longer configured: holdfast leaves it on the disk as it is`,
+    )
   }
 
   #due(state: DirectoryState, cause: string): void {
@@ -217,7 +220,7 @@ export class Agent {
   #observed(reference: ObjectReference, observation: Observation, rewound: boolean): void {
     const name = describeReference(reference)
     if (rewound) {
-      const message = `${name} has gone back to an older version, which a fresh read confirms: it is published`
+      const message = `${name} went back to an older version, and a fresh read confirms it: holdfast publishes it`
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)
       this.#events.rewound(reference, observation, message)
     }

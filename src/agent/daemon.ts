@@ -46,7 +46,7 @@ export class Daemon {
       failed: (error) =>
         log.warn(
           { reason: failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed' },
-          `the status file cannot be written: ${messageOf(error)}`,
+          `could not write the status file: ${messageOf(error)}`,
         ),
     })
     this.#agent = new Agent(configuration, {
@@ -123,7 +123,9 @@ export class Daemon {
     try {
       const after = await load()
       if (after.stateDirectory !== before.stateDirectory) {
-        throw new Error(`stateDirectory was changed, which takes a restart: it is ${before.stateDirectory}`)
+        throw new Error(
+          `stateDirectory was changed: restart the agent to use it; until then it is ${before.stateDirectory}`,
+        )
       }
       const moved = await this.#bind(after.server)
       try {
@@ -139,7 +141,7 @@ export class Daemon {
       this.#configurationError = messageOf(error)
       if (error instanceof ConfigurationError) logProblems(log, error)
       const about = error instanceof ConfigurationError ? `${before.file} is invalid` : messageOf(error)
-      const message = `${about}; the configuration that was read before stays in force`
+      const message = `${about}; the previous configuration stays in force`
       log.error({ reason: 'ConfigurationInvalid', configuration: before.file }, message)
       this.#agent.configurationRefused(message)
     }
@@ -151,7 +153,7 @@ export class Daemon {
   async #bind(after: ServerConfiguration | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined
-    if (after && !this.#metrics) throw new Error('server was added, which takes a restart')
+    if (after && !this.#metrics) throw new Error('server was added: restart the agent to serve it')
     return { server: after && (await this.#serve(after)) }
   }
 
@@ -184,7 +186,7 @@ export class Daemon {
   async #restoreStatus(): Promise<void> {
     const { configuration, log } = this.#options
     const before = await readStatusFile(configuration.stateDirectory).catch((error: unknown) => {
-      log.warn({}, `the status of the last run cannot be read: ${messageOf(error)}`)
+      log.warn({}, `could not read the status of the last run: ${messageOf(error)}`)
       return undefined
     })
     for (const status of before?.directories ?? []) this.#agent.states.byPath(status.path)?.restore(status)
@@ -237,8 +239,8 @@ export class Daemon {
 function adviceFor(error: unknown): string {
   const code = codeOf(error)
   if (code === 'EADDRINUSE')
-    return 'another program, perhaps another agent, has this address: stop it, or choose another port'
-  if (code === 'EACCES') return 'ports below 1024 take CAP_NET_BIND_SERVICE: choose another one'
+    return 'another program, perhaps another agent, uses this address: stop it, or choose another port'
+  if (code === 'EACCES') return 'ports below 1024 need CAP_NET_BIND_SERVICE: choose another port'
   if (code === 'EADDRNOTAVAIL') return 'no interface of this machine has this address'
   return 'choose another address'
 }

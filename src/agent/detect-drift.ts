@@ -36,7 +36,7 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
         : `the disk differs from what was published: ${state.drift}`
     state.setPublished({ status: 'False', reason: 'SourceUnavailable', message }, now)
   } else if (state.published?.status !== 'True') {
-    const message = 'the disk holds what was published before the agent started'
+    const message = 'the disk holds the content that was published before the agent started'
     state.setPublished({ status: 'True', reason: 'Published', message }, now)
   }
   if (!state.fresh) {
@@ -71,7 +71,7 @@ export async function compareWithRecord(state: DirectoryState): Promise<string |
   const hadRecord = state.digest !== undefined
   const publication = await readPublication(state.path)
   state.adopt(publication)
-  if (publication === undefined) return hadRecord ? 'its record is gone' : undefined
+  if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
   return publication.differences.length === 0 ? undefined : summary(publication)
 }
 

@@ -41,7 +41,7 @@ export function freshness(
     const loss = heartbeats.lossOf(reference)
     if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
       const since = loss.since.wall.toISOString()
-      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not come back`)
+      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered`)
     }
     if (observation === undefined || confirmation === undefined) {
       return unconfirmed('SourceUnavailable', `the source has not reported ${name} yet`)
@@ -51,7 +51,7 @@ export function freshness(
   if (state.published?.status !== 'True') {
     return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
-  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'nothing was confirmed yet')
+  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has confirmed nothing yet')
   if (moment.monotonic - oldest.monotonic > longestSilence) {
     const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
     return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }

@@ -48,7 +48,7 @@ export async function runPendingHooks(state: DirectoryState, options: HookRunner
     const hook = state.configuration.afterPublish.find((configured) => configured.key === key)
     const fields = { operation, directory: path, digest }
     if (hook === undefined) {
-      log.info(fields, `${path}: a pending hook is not configured any more, and is dropped`)
+      log.info(fields, `${path}: a pending hook is no longer configured: the agent drops it`)
     } else {
       const { name, place } = hook
       const startedAt = performance.now()

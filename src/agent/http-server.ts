@@ -122,7 +122,7 @@ async function pageAt(path: string, health: Health): Promise<Page> {
     case '/metrics':
       return { status: 200, ...(await health.metrics()) }
     default:
-      return { status: 404, text: 'not found: there are /livez, /readyz, /healthz and /metrics\n' }
+      return { status: 404, text: 'not found; this server has /livez, /readyz, /healthz and /metrics\n' }
   }
 }
 

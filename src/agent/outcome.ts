@@ -155,7 +155,7 @@ export function isSourceAway(outcome: Outcome): boolean {
 const intactCondition: ConditionState = {
   status: 'True',
   reason: 'Published',
-  message: 'the disk holds what was published last',
+  message: 'the disk holds the content that was published last',
 }
 
 /** A source that does not answer takes nothing away from what is intact on the disk. */
@@ -166,7 +166,7 @@ function incompleteCondition(outcome: OutcomeOf<'incomplete'>, { intact }: Conte
 }
 
 function incompleteLines(outcome: OutcomeOf<'incomplete'>, { directory }: Context): LogLine[] {
-  const state = isSourceAway(outcome) ? 'what is published stays' : 'nothing was changed'
+  const state = isSourceAway(outcome) ? 'the published content stays' : 'nothing was changed'
   return outcome.findings.map(({ reason, message }) => ({
     level: 'warn',
     reason,
@@ -204,13 +204,13 @@ function publishedLines(outcome: Published, { directory, drift, removedObjects }
 
 /** What a publication came to, for people; `drift`: what it has repaired. Durable is said only of what is proven. */
 function publishedMessage(directory: string, { change, unproven }: Published, drift: string | undefined): string {
-  if (drift !== undefined) return `${directory} is repaired: what differed on the disk: ${drift}`
-  if (change === 'unchanged') return `${directory} holds this already${unproven ? '' : ', durably'}`
-  return `${directory} is ${change}, whole ${unproven ? 'for its readers (durability is not proven here)' : 'and durable'}`
+  if (drift !== undefined) return `${directory} is repaired; these had differed on the disk: ${drift}`
+  if (change === 'unchanged') return `${directory} already holds this content${unproven ? '' : ', durably'}`
+  return `${directory} is ${change}, ${unproven ? 'but durability is not proven here' : 'and durable'}`
 }
 
 function removal(directory: string, object: PublishedObject) {
-  const message = `${directory}: ${describeReference(referenceOf(object))} is published no more`
+  const message = `${directory}: ${describeReference(referenceOf(object))} is no longer published`
   return { reason: 'Removed', message } as const
 }
 
@@ -228,7 +228,7 @@ function publicationEvents(outcome: Published, context: Context): EventNote[] {
       return onObject(referenceOf(object), object.uid, 'Published', (place) => `${version} on ${place}`)
     }),
     ...removedObjects.flatMap((object): EventNote[] => {
-      const note = (place: string) => `it is published no more in ${directory} on ${place}`
+      const note = (place: string) => `it is no longer published in ${directory} on ${place}`
       return [onObject(referenceOf(object), object.uid, 'Removed', note), { on: 'node', ...removal(directory, object) }]
     }),
   ]

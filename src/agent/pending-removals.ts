@@ -36,7 +36,7 @@ export class PendingRemovals {
     this.#targets.clear()
     if (targets.length === 0) return
     await syncParents(targets).catch((error: unknown) => {
-      const message = `the removal of what was replaced may not survive a power cut: ${messageOf(error)}`
+      const message = `the removal of old content may not survive a power cut: ${messageOf(error)}`
       this.log.warn({ targets }, message)
     })
   }

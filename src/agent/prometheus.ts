@@ -26,7 +26,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
 
   const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
-  const publishes = counter('holdfast_publishes_total', 'Publications by what became of them.', ['directory', 'result'])
+  const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
   const durations = histogram(
     'holdfast_publish_duration_seconds',
     'From the moment a publication was due until it was durable.',
@@ -49,7 +49,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
   const confirmed = gauge(
     'holdfast_last_confirmed_timestamp_seconds',
-    'When the source last confirmed that what is published is current; 0: never.',
+    'When the source last confirmed that the published content is current; 0: never.',
     ['directory'],
   )
   const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])

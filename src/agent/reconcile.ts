@@ -91,7 +91,7 @@ async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): 
     const { path } = work.state
     options.log.error(
       { reason: 'PublishFailed', operation: work.operation, directory: path },
-      `${path}: what was published could not be looked at: ${messageOf(error)}`,
+      `${path}: could not look at the published content: ${messageOf(error)}`,
     )
     return 'retry'
   }

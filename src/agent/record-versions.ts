@@ -34,7 +34,7 @@ export async function recordVersions(
     state.recordedObjects = [...others, ...newer.map(withoutPaths)]
     state.recordedAt = now
   } catch (error) {
-    const message = `${path}: the newest versions of its objects could not be recorded: ${messageOf(error)}`
+    const message = `${path}: could not record the newest versions of its objects: ${messageOf(error)}`
     log.warn({ directory: path }, message)
   }
 }

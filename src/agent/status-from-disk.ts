@@ -13,9 +13,9 @@ export async function statusFromDisk(configuration: AgentConfiguration): Promise
     await startDirectory(state, { log: silent, metrics: noMetrics })
     const now = new Date()
     if (state.published?.status === 'True') {
-      state.setPublished({ ...state.published, message: 'the disk holds what was published last' }, now)
+      state.setPublished({ ...state.published, message: 'the disk holds the content that was published last' }, now)
     }
-    const message = 'no agent has reported, so nobody has asked the source whether there is something newer'
+    const message = 'no agent has reported, so nobody has asked the source for newer objects'
     state.setFresh({ status: 'Unknown', reason: 'SourceUnavailable', message }, now)
     directories.push(directoryStatus(state))
   }

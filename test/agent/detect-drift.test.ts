@@ -93,7 +93,7 @@ await t.test(
     t.match(await compareWithRecord(state), /^(foreign-\d was not published(, )?){5} and 3 more$/)
     rmSync(join(state.path, '..'), { recursive: true })
     mkdirSync(state.path, { recursive: true })
-    t.equal(await compareWithRecord(state), 'its record is gone')
+    t.equal(await compareWithRecord(state), 'its publication record is missing')
   },
 )
 

@@ -66,6 +66,6 @@ await t.test('a watch that does not come back is reported by itself', async (t) 
   })
   tracker.restarted(reference, 'connection')
   await lost
-  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not come back/ })
+  t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not recovered/ })
   tracker.close()
 })

@@ -58,7 +58,7 @@ interface Row<Kind extends Outcome['kind']> {
   readonly queue: string
 }
 
-const intact = 'True Published: the disk holds what was published last'
+const intact = 'True Published: the disk holds the content that was published last'
 
 /** The compiler asks for the rows of a new kind of outcome. */
 const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
@@ -100,7 +100,7 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       name: 'the source is away, intact',
       outcome: incomplete('SourceUnavailable'),
       condition: intact,
-      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; what is published stays'],
+      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; the published content stays'],
       events: ['Node SourceUnavailable: /srv/a: because of SourceUnavailable'],
       result: 'refused',
       queue: 'wait',
@@ -110,7 +110,7 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       outcome: incomplete('SourceUnavailable'),
       context: { intact: false },
       condition: 'False SourceUnavailable: because of SourceUnavailable',
-      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; what is published stays'],
+      lines: ['warn SourceUnavailable: /srv/a: because of SourceUnavailable; the published content stays'],
       events: ['Node SourceUnavailable: /srv/a: because of SourceUnavailable'],
       result: 'refused',
       queue: 'wait',
@@ -138,9 +138,9 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       outcome: { ...published, change: 'created' },
       context: { changedObjects: [known] },
       condition: intact,
-      lines: ['info Published: /srv/a is created, whole and durable'],
+      lines: ['info Published: /srv/a is created, and durable'],
       events: [
-        'Node Published: /srv/a is created, whole and durable',
+        'Node Published: /srv/a is created, and durable',
         'Secret a uid-a Published: resourceVersion 7 is published to /srv/a on node n1',
       ],
       result: 'created',
@@ -152,13 +152,13 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       context: { removedObjects: [known] },
       condition: intact,
       lines: [
-        'info Published: /srv/a is replaced, whole and durable',
-        'info Removed: /srv/a: Secret ns/a is published no more',
+        'info Published: /srv/a is replaced, and durable',
+        'info Removed: /srv/a: Secret ns/a is no longer published',
       ],
       events: [
-        'Node Published: /srv/a is replaced, whole and durable',
-        'Secret a uid-a Removed: it is published no more in /srv/a on node n1',
-        'Node Removed: /srv/a: Secret ns/a is published no more',
+        'Node Published: /srv/a is replaced, and durable',
+        'Secret a uid-a Removed: it is no longer published in /srv/a on node n1',
+        'Node Removed: /srv/a: Secret ns/a is no longer published',
       ],
       result: 'replaced',
       queue: 'done',
@@ -168,8 +168,8 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       outcome: published,
       context: { drift: 'tls.crt is missing' },
       condition: intact,
-      lines: ['info DriftRepaired: /srv/a is repaired: what differed on the disk: tls.crt is missing'],
-      events: ['Node DriftRepaired: /srv/a is repaired: what differed on the disk: tls.crt is missing'],
+      lines: ['info DriftRepaired: /srv/a is repaired; these had differed on the disk: tls.crt is missing'],
+      events: ['Node DriftRepaired: /srv/a is repaired; these had differed on the disk: tls.crt is missing'],
       result: 'replaced',
       queue: 'done',
     },
@@ -183,7 +183,7 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
         certificates: [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(0) }],
       },
       condition: 'True CertificateExpired: old',
-      lines: ['info Unchanged: /srv/a holds this already', 'warn CertificateExpired: /srv/a: old'],
+      lines: ['info Unchanged: /srv/a already holds this content', 'warn CertificateExpired: /srv/a: old'],
       events: [
         'Node CertificateExpired: /srv/a: old',
         'Secret a uid-a CertificateExpired: tls.crt: a certificate expired at 1970-01-01T00:00:00.000Z (/srv/a on node n1)',

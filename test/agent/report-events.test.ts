@@ -49,7 +49,7 @@ function lines(drafts: readonly EventDraft[]): string[] {
 await t.test('a publication is reported on the Node, and on each object in another version', (t) => {
   const drafts = eventsOf(published, { ...context, changedObjects: [known] }, reporter)
   t.strictSame(lines(drafts), [
-    'Normal Published Node n1: /srv/a is replaced, whole and durable',
+    'Normal Published Node n1: /srv/a is replaced, and durable',
     'Normal Published Secret a: resourceVersion 7 is published to /srv/a on node n1',
   ])
   t.strictSame(drafts[0]?.subject, { kind: 'Node', namespace: '', name: 'n1', uid: 'n1' })
@@ -61,7 +61,7 @@ await t.test('a publication is reported on the Node, and on each object in anoth
 await t.test('what is repaired is reported on the Node alone', (t) => {
   const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
   t.strictSame(lines(drafts), [
-    'Normal DriftRepaired Node n1: /srv/a is repaired: what differed on the disk: tls.crt has other content',
+    'Normal DriftRepaired Node n1: /srv/a is repaired; these had differed on the disk: tls.crt has other content',
   ])
   t.end()
 })
@@ -77,11 +77,11 @@ await t.test('what is unchanged, waits, or was aborted is not reported', (t) => 
   t.end()
 })
 
-await t.test('what is published no more is reported on both', (t) => {
+await t.test('what is no longer published is reported on both', (t) => {
   const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
   t.match(lines(drafts).slice(1), [
-    'Normal Removed Secret a: it is published no more in /srv/a on node n1',
-    'Normal Removed Node n1: /srv/a: Secret ns/a is published no more',
+    'Normal Removed Secret a: it is no longer published in /srv/a on node n1',
+    'Normal Removed Node n1: /srv/a: Secret ns/a is no longer published',
   ])
   t.end()
 })

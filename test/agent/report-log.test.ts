@@ -40,10 +40,10 @@ await t.test('durable is said only of what is proven', (t) => {
     for (const change of ['created', 'unchanged'] as const) report(log, { ...published, change, unproven })
   }
   t.strictSame(lines, [
-    '/srv/a is created, whole and durable',
-    '/srv/a holds this already, durably',
-    '/srv/a is created, whole for its readers (durability is not proven here)',
-    '/srv/a holds this already',
+    '/srv/a is created, and durable',
+    '/srv/a already holds this content, durably',
+    '/srv/a is created, but durability is not proven here',
+    '/srv/a already holds this content',
   ])
   t.end()
 })

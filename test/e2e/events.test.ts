@@ -107,7 +107,7 @@ await t.test('publications are told on the Node and on the objects, with just th
   const onNode = await event('Published', name)
   t.match(onNode, {
     metadata: { namespace: 'default' },
-    ...{ type: 'Normal', action: 'Publish', note: `${target} is created, whole` },
+    ...{ type: 'Normal', action: 'Publish', note: new RegExp(`^${target} is created, (and durable|but durability)`) },
     ...{ reportingController: 'holdfast.dev/agent', reportingInstance: name },
     regarding: { kind: 'Node', uid: name },
   })

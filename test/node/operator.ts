@@ -61,7 +61,7 @@ export async function questionsOfOperator(t: Test, cluster: Cluster, POD: string
   t.match(check, / credentials +OK +accepted as system:serviceaccount:holdfast:holdfast$/m)
   t.match(check, /^this node is fit: 0 faults/m)
   const log = await documented(cluster, 'kubectl -n holdfast logs POD', { POD })
-  t.match(log, `${target} is replaced, whole`)
+  t.match(log, new RegExp(`${target} is replaced, (and durable|but durability)`))
   t.notMatch(log, 'PRIVATE KEY')
 }
 
