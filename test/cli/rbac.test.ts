@@ -101,6 +101,7 @@ await t.test('each Role is bound to the service account', async (t) => {
     }
   }
   const named = await items('--config', good, '--name', 'mine')
+  t.ok(named.length > 1)
   t.ok(named.every(({ metadata }) => metadata.name === 'mine'))
 })
 

@@ -197,6 +197,7 @@ await t.test('a file is renamed over, never exchanged, never removed first', asy
   })
   for (const content of ['1', '2']) await publish([filePublication(fs, target, content, {})])
   t.same(renames, ['noreplace', 'replace'])
+  t.equal(readFileSync(join(parent, 'kube-apiserver.yaml'), 'utf8'), '2')
   t.ok(
     readdirSync(parent).every((name) => name === 'kube-apiserver.yaml' || name.startsWith('.')),
     'kubelet reads no file with a leading dot',

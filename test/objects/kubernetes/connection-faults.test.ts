@@ -6,6 +6,7 @@ import type { Http2ServerResponse } from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { until } from '../../until.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
 import { authority, collect, connectTo, failure, once, serving, start } from './connected.js'
@@ -149,11 +150,11 @@ for (const protocol of ['h2', 'https'] as const) {
     const get = api.get('/never', {}, { ...once, signal: controller.signal })
     const reason = new Error('enough')
     const endings = [t.rejects(collect(watch.lines), reason), t.rejects(get, reason)]
-    while (!running.requests.some(({ path }) => path === '/never')) await delay(5)
+    await until('the request is there', () => running.requests.some(({ path }) => path === '/never'))
     controller.abort(reason)
     await Promise.all(endings)
     await t.rejects(api.get('/x', {}, { ...once, signal: controller.signal }), reason)
-    while (closed.length < 2) await delay(5)
+    await until('both are closed', () => closed.length >= 2)
     t.strictSame(closed.sort(), ['/never', '/watch'], 'the server learns of it')
   })
 

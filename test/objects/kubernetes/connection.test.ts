@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { until } from '../../until.js'
 import { beginWatch, json, startServer } from './api-server.js'
 import { issue, temporaryDirectory } from './certificates.js'
 import { authority, collect, once, serving, start } from './connected.js'
@@ -129,7 +130,7 @@ for (const protocol of ['h2', 'https'] as const) {
     const { api, running } = await start(t, { protocol }, {}, { idle: 100, ping: 20 })
     await api.get('/', {}, once)
     t.equal(api.connections, 1)
-    while (api.connections > 0) await delay(10)
+    await until('it is closed', () => api.connections === 0)
     await api.get('/', {}, once)
     t.equal(running.accepted(), 2)
   })
