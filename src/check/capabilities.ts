@@ -45,7 +45,7 @@ export interface Ownership {
 
 /**
  * One result for each capability that the configuration needs: files for another owner are given away (CHOWN), then get their
- * mode (FOWNER), and are read and removed again at the next publication (DAC_OVERRIDE). What signals need is told with the hooks.
+ * mode (FOWNER), and are read and removed again at the next publication (DAC_OVERRIDE). What signals need stands with the hooks.
  */
 export function checkCapabilities(
   directories: AgentConfiguration['directories'],

@@ -38,7 +38,7 @@ export interface DirectoryContext {
 export interface DirectoryReport {
   readonly results: readonly CheckResult[]
   readonly ownership: Ownership
-  /** Type of the file system that the target is on, or will be on; undefined where that cannot be told. */
+  /** Type of the file system that the target is on, or will be on; undefined where that is not known. */
   readonly fileSystem: string | undefined
 }
 

@@ -9,7 +9,7 @@ export interface ProbeOutcome {
   readonly left: readonly string[]
 }
 
-/** How often it is begun anew where another process has cleaned up, in the same instant, what it took for leftovers. */
+/** How often it starts again where another process has cleaned up, in the same instant, what it took for leftovers. */
 const tries = 3
 
 /**

@@ -9,7 +9,7 @@ import { pidNamespaceIsOwn, readPidFile } from './processes.js'
 /** Milliseconds for a connection to an http hook's host. */
 const connectTimeout = 2_000
 
-/** Whether a hook could run from here, as far as that can be told without running it. */
+/** Whether a hook could run from here, as far as that is known without running it. */
 export async function checkHook(hook: Hook, identity: Identity): Promise<CheckResult> {
   const { status, found, advice } = await resultOf(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }

@@ -69,7 +69,7 @@ function amountResult(
 ): CheckResult {
   const found = used > 0 ? `${show(free)} free; the target takes ${show(used)}` : `${show(free)} free`
   const more = check === 'space' ? 'free space on this file system' : 'remove files on this file system'
-  if (free < used) return fault(check, `${found}, and as much is needed beside it to publish anew`, more)
+  if (free < used) return fault(check, `${found}, and as much is needed beside it to publish again`, more)
   if (free < 2 * used) return warn(check, `${found}, and twice that should be free`, more)
   if (free < low) return warn(check, found, more)
   return ok(check, found)

@@ -36,7 +36,7 @@ export async function checkStateDirectory(fs: FileSystem, path: string): Promise
   if (!lost) return ok('state directory', `${where}writable, on ${mount.type}`)
   return warn(
     'state directory',
-    `${where}on ${own ? "the container's own layer" : mount.type}: what the agent told last is gone after a restart`,
+    `${where}on ${own ? "the container's own layer" : mount.type}: what the agent reported last is gone after a restart`,
     own ? 'mount a directory of the host here (hostPath)' : 'put it on a disk',
   )
 }

@@ -108,7 +108,7 @@ const fill = (kilobytes: number) => (scene: Scene) =>
   `mkdir '${scene.target}' && head -c ${kilobytes * 1024} /dev/zero > '${scene.target}/tls.crt'`
 
 for (const [what, kilobytes, status, found] of [
-  ['less free than the target takes', 40 * 1024, 'FAULT', /and as much is needed beside it to publish anew$/],
+  ['less free than the target takes', 40 * 1024, 'FAULT', /and as much is needed beside it to publish again$/],
   ['less than twice as much', 24 * 1024, 'WARN', /and twice that should be free$/],
   ['room', 8 * 1024, 'OK', /^56 MiB free; the target takes 8\.0 MiB$/],
 ] as const) {

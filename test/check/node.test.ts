@@ -92,7 +92,7 @@ await t.test('the state directory', async (t) => {
   }
   t.match((await scene.check(t, mounted('-t tmpfs'))).one('state directory', subject), {
     status: 'WARN',
-    found: 'on tmpfs: what the agent told last is gone after a restart',
+    found: 'on tmpfs: what the agent reported last is gone after a restart',
   })
   t.match((await scene.check(t, mounted('-t tmpfs -o ro'))).one('state directory', subject), {
     status: 'FAULT',

@@ -10,14 +10,14 @@ export interface ReaderCount {
 
 /**
  * Reads a certificate and its key over and over, as a careful program does: it opens the directory once for each pair, so that both
- * files are of one publication. A directory that is retired while it is held open is opened anew.
+ * files are of one publication. It opens a directory again that was removed while it held it open.
  */
 export class Reader {
   readonly count: ReaderCount = { reads: 0, mixed: 0 }
   #stopped = false
   readonly #done: Promise<void>
 
-  /** `belongTogether` tells whether a pair is one. */
+  /** `belongTogether`: whether a pair is one. */
   constructor(
     directory: string,
     private readonly belongTogether: (certificate: string, key: string) => boolean,
