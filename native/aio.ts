@@ -4,7 +4,7 @@ import { allocate, callAsync, callNow, declareSystemCall, systemCallNumber } fro
 
 /*
  * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in a kernel worker of its own, all at once,
- * directories too, and tells its own errno. A barrier over any number of files is so one submission and one wait, on one
+ * directories too, and reports its own errno. A barrier over any number of files is so one submission and one wait, on one
  * thread, and the fsyncs share the file system's commits.
  *
  * One context lives as long as the process: io_destroy takes tens of milliseconds. Only one barrier uses it at a time.
@@ -85,8 +85,8 @@ export class AioContext {
     try {
       while (next < descriptors.length || inFlight > 0) {
         while (next < descriptors.length && inFlight < maximumInFlight) {
-          const wanted = Math.min(maximumInFlight - inFlight, descriptors.length - next)
-          const submitted = await this.#submit(descriptors, next, wanted, barrier)
+          const batch = Math.min(maximumInFlight - inFlight, descriptors.length - next)
+          const submitted = await this.#submit(descriptors, next, batch, barrier)
           if (typeof submitted === 'number') {
             next += submitted
             inFlight += submitted

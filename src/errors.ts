@@ -77,7 +77,7 @@ const byErrno: Readonly<Record<string, ErrnoRule>> = {
   EIO: { reason: 'PublishFailed', advice: 'the disk failed: look into the kernel log' },
   EACCES: {
     reason: 'PublishFailed',
-    advice: 'add the capability CAP_DAC_OVERRIDE, or give this user the right to write here',
+    advice: 'give this user the rights of CAP_DAC_OVERRIDE, or the right to write here',
     adviceToRead: 'give this user the right to read what is there',
   },
   EPERM: {

@@ -83,7 +83,7 @@ export function checkLeftovers({ staging, torn, aside }: Records, names: TargetN
   if (aside.length > 0) {
     return warn(
       'leftovers',
-      `${aside.length} beside the target, ${some(aside.map(names.aside))}: another program had put it in the target's place as a publication was cut short`,
+      `${aside.length} beside the target, ${some(aside.map(names.quarantine))}: another program had put it in the target's place as a publication was cut short`,
       'look at it, then move it to where it belongs, or remove it: holdfast never does',
     )
   }

@@ -67,7 +67,8 @@ export class StagedFiles<Owner> {
   constructor(readonly fs: FileSystem) {}
 
   async create(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor> {
-    while (this.#files.length >= this.fs.stagedFiles) {
+    // Those that are being synced are still open.
+    while (this.#syncing !== undefined || this.#files.length >= this.fs.stagedFiles) {
       this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
       await this.#syncing
     }
@@ -127,8 +128,8 @@ export function merged<Owner>(
 }
 
 /**
- * Fails where the file system has given up: after a flush that failed in another process's fsync, ours answers 0 for what
- * is lost, and only the next mutation tells (EROFS, EIO). It must be one of a directory: ext4 reports the journal's error for
+ * Fails where the file system has shut down: after a flush that failed in another process's fsync, ours answers 0 for what
+ * is lost, and only the next mutation fails (EROFS, EIO). It must be one of a directory: ext4 reports the journal's error for
  * an entry that is made or removed, and swallows it for times and modes (ext4_dirty_inode in fs/ext4/inode.c). What a kill
  * leaves of it has a staging name, and goes with the next recovery.
  */

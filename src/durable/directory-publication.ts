@@ -16,7 +16,7 @@ import { isAt } from './visible-rename.js'
 /** A directory that is exchanged as a whole. */
 export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
-  protected readonly wanted: Tree
+  protected readonly desired: Tree
   /** The target as it was when it was read. */
   #old: Attributes | undefined
   /** The same, open: it stays the same directory under whatever name. */
@@ -32,7 +32,7 @@ export class DirectoryPublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.wanted = treeOf(plan, fs.user)
+    this.desired = treeOf(plan, fs.user)
   }
 
   protected refuseKind(found: Attributes): void {
@@ -123,14 +123,14 @@ export class DirectoryPublication extends TargetPublication {
     throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
       published: this.published,
       state: this.published
-        ? `what it put there is ${name} beside it, ${this.#aside} after the next run, and nothing was deleted`
+        ? `what it put there is ${name} beside it, ${this.#quarantine} after the next run, and nothing was deleted`
         : 'its content was left alone',
     })
   }
 
   /** What the next run calls what is found under the staging name and is somebody else's. */
-  get #aside(): string {
-    return this.names.aside(this.random)
+  get #quarantine(): string {
+    return this.names.quarantine(this.random)
   }
 
   /**
@@ -144,7 +144,7 @@ export class DirectoryPublication extends TargetPublication {
     throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
       state:
         `its content was put back, but whether that survives a power cut is not known (${failure.message}); should the new ` +
-        `content be there afterwards, then what was put back is ${name} beside it, ${this.#aside} after the next run; nothing was deleted`,
+        `content be there afterwards, then what was put back is ${name} beside it, ${this.#quarantine} after the next run; nothing was deleted`,
     })
   }
 
@@ -163,7 +163,7 @@ export class DirectoryPublication extends TargetPublication {
     await super.mutate()
   }
 
-  protected async retireContent(): Promise<void> {
+  protected async removeOldContent(): Promise<void> {
     const old = this.#oldDirectory
     if (old === undefined) return
     await refuseMounted(this.fs, old)

@@ -3,7 +3,7 @@ import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { type Current, TargetPublication } from './publication.js'
 import { remove } from './remove.js'
-import { adorn, Labels } from './stage.js'
+import { setMetadata, Labels } from './stage.js'
 import { readFileTree, type Tree, treeOfFile } from './tree.js'
 import type { Owner, PublicationOptions } from './types.js'
 
@@ -20,7 +20,7 @@ export interface FilePlan {
  */
 export class FilePublication extends TargetPublication {
   readonly kind = 'file'
-  protected readonly wanted: Tree
+  protected readonly desired: Tree
   #old: Attributes | undefined
   #staged: Attributes | undefined
 
@@ -30,7 +30,7 @@ export class FilePublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.wanted = treeOfFile(plan.bytes, plan.mode, plan.owner ?? fs.user)
+    this.desired = treeOfFile(plan.bytes, plan.mode, plan.owner ?? fs.user)
   }
 
   protected refuseKind({ type }: Attributes): void {
@@ -57,7 +57,7 @@ export class FilePublication extends TargetPublication {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)
-    await adorn(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.found?.tree).of(''))
+    await setMetadata(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.found?.tree).of(''))
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)
     return []
@@ -72,7 +72,7 @@ export class FilePublication extends TargetPublication {
     return this.parentDirectory
   }
 
-  protected async retireContent(): Promise<void> {
+  protected async removeOldContent(): Promise<void> {
     // The rename has removed it.
   }
 

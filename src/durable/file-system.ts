@@ -9,7 +9,7 @@ export type Descriptor = number
 
 export type EntryType = 'file' | 'directory' | 'symlink' | 'other'
 
-/** What stat(2) tells, as far as the algorithm asks. */
+/** What the algorithm asks of stat(2). */
 export interface Attributes {
   readonly type: EntryType
   readonly device: number
@@ -73,7 +73,7 @@ export interface FileSystem {
   attributes(descriptor: Descriptor): Promise<Attributes>
   /** Appends all of the bytes. */
   write(file: Descriptor, bytes: Uint8Array): Promise<void>
-  /** The file from its beginning, in pieces; each is good until the next. `size`: its bytes, where attributes() has told. */
+  /** The file from its beginning, in pieces; each is valid until the next. `size`: its bytes, where attributes() has been asked. */
   read(file: Descriptor, size?: number): AsyncIterable<Uint8Array>
   setMode(descriptor: Descriptor, mode: number): Promise<void>
   setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void>

@@ -51,7 +51,7 @@ const system: FileSystem = new NodeFileSystem()
 
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {
-  return told(target, look(system, target))
+  return readable(target, look(system, target))
 }
 
 /** The named files of a published directory, as they are on the disk. */
@@ -59,12 +59,12 @@ export async function readPublishedFiles(
   target: string,
   paths: readonly string[],
 ): Promise<Record<string, { content: Uint8Array; mode: number }>> {
-  return told(target, publishedFiles(system, target, paths))
+  return readable(target, publishedFiles(system, target, paths))
 }
 
 /** Records that a hook has run for the publication with this digest. */
 export async function completeHook(target: string, digest: string, hook: string): Promise<boolean> {
-  return told(target, complete(system, target, digest, hook))
+  return readable(target, complete(system, target, digest, hook))
 }
 
 /** Records newer versions of the objects that gave the content of this digest. */
@@ -73,10 +73,10 @@ export async function recordObjects(
   digest: string,
   objects: readonly RecordedObject[],
 ): Promise<boolean> {
-  return told(target, record(system, target, digest, objects))
+  return readable(target, record(system, target, digest, objects))
 }
 
-async function told<T>(target: string, call: Promise<T>): Promise<T> {
+async function readable<T>(target: string, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {

@@ -5,7 +5,7 @@ import { checkTarget } from './request.js'
 import { openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
-/** Callers in this process wait for one another in order; only then does flock tell about other processes. */
+/** Callers in this process wait for one another in order; only then does flock speak for other processes. */
 const queues = new Map<string, Promise<void>>()
 
 /** How often a lock that another process holds is tried again, in milliseconds. */

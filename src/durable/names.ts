@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 export const randomPattern = /^[0-9a-f]{16}$/
 
 /** No name that holdfast itself stages or records under ends so. */
-const asideSuffix = '.foreign'
+const quarantineSuffix = '.foreign'
 
 /** A record of any target. */
 export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
@@ -21,9 +21,9 @@ export interface TargetNames {
   /** The random part of a staging name of this target; undefined for every other name. */
   readonly stagingOf: (name: string) => string | undefined
   /** What was under the staging name with this random part, and is somebody else's: no cleanup touches it. */
-  readonly aside: (random: string) => string
+  readonly quarantine: (random: string) => string
   /** The random part of such a name of this target; undefined for every other name. */
-  readonly asideOf: (name: string) => string | undefined
+  readonly quarantineOf: (name: string) => string | undefined
   readonly record: (sequence: number) => string
   /** The sequence of a record of this target; undefined for every other name. */
   readonly sequenceOf: (name: string) => number | undefined
@@ -49,8 +49,9 @@ function namesOf(basename: string): TargetNames {
     lock: `${prefix}.lock`,
     staging: (random) => `${prefix}-${random}`,
     stagingOf,
-    aside: (random) => `${prefix}-${random}${asideSuffix}`,
-    asideOf: (name) => (name.endsWith(asideSuffix) ? stagingOf(name.slice(0, -asideSuffix.length)) : undefined),
+    quarantine: (random) => `${prefix}-${random}${quarantineSuffix}`,
+    quarantineOf: (name) =>
+      name.endsWith(quarantineSuffix) ? stagingOf(name.slice(0, -quarantineSuffix.length)) : undefined,
     record: (sequence) => `${prefix}.${sequence}`,
     sequenceOf(name) {
       if (!name.startsWith(`${prefix}.`)) return undefined

@@ -81,28 +81,28 @@ export class Disk {
     } finally {
       await publication.close()
     }
-    const { wanted, found } = seen
+    const { desired, found } = seen
     const kinds = { missing: 'add', unexpected: 'remove' } as const
-    const changes = compare(wanted, found).map(({ path, problem }) => ({
+    const changes = compare(desired, found).map(({ path, problem }) => ({
       path,
       change: problem === 'missing' || problem === 'unexpected' ? kinds[problem] : ('change' as const),
     }))
-    return { exists: found !== undefined, changes, digest: wanted.digest }
+    return { exists: found !== undefined, changes, digest: desired.digest }
   }
 
-  /** What publishing a file would do, as far as looking tells: throws what publishing would throw. Writes nothing. */
+  /** What publishing a file would do, as far as looking can show: throws what publishing would throw. Writes nothing. */
   async previewFile({ path, content, options }: FileRequest): Promise<{ outcome: Outcome; digest: string }> {
     const publication = filePublication(this.fs, path, content, options)
     try {
-      const { outcome, wanted } = await this.#looking(path, publication.preview())
-      return { outcome, digest: wanted.digest }
+      const { outcome, desired } = await this.#looking(path, publication.preview())
+      return { outcome, digest: desired.digest }
     } finally {
       await publication.close()
     }
   }
 
   /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
-  async isSettled(target: string): Promise<boolean | undefined> {
+  async isCommitted(target: string): Promise<boolean | undefined> {
     const known = await this.#looking(target, readPublication(this.fs, target))
     return known && known.settled && known.digest === known.actual
   }

@@ -1,4 +1,4 @@
-/** Runs the task for every item, `width` at a time; the first failure is thrown once all that began has ended. */
+/** Runs the task for every item, `width` at a time; the first failure is thrown once all that started has ended. */
 export async function inParallel<Item>(
   items: readonly Item[],
   width: number,

@@ -8,7 +8,7 @@ import { type RecordBody, type RecordKind, type StagedInodes } from './record.js
 import { RecordFile } from './record-files.js'
 import { judge, type Judgement } from './judge.js'
 import { clean, ownStaging, readBeside } from './clean.js'
-import { refuseForeign, refuseOtherForm, renameFault } from './refusals.js'
+import { refuseForeign, refuseOtherForm, renameError } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
@@ -24,7 +24,7 @@ export interface Current {
 }
 
 /**
- * One target on its way from the request to the settled publication: what is common to directories, symbolic-link
+ * One target on its way from the request to the committed publication: what is common to directories, symbolic-link
  * directories and files. publish.ts calls the steps, in their order, for a whole batch.
  */
 export abstract class TargetPublication {
@@ -58,13 +58,13 @@ export abstract class TargetPublication {
   }
 
   /** What the target will be. */
-  protected abstract readonly wanted: Tree
+  protected abstract readonly desired: Tree
   /** Refuses, before anything is made, what is of another kind. */
   protected abstract refuseKind(found: Attributes): void
 
   /** Reads what is there now, undefined where there is nothing; throws where it cannot be replaced by what is asked for. */
   protected abstract readCurrent(): Promise<Current | undefined>
-  /** Whether what the digest does not tell (links of a symlink directory) is as it should be. */
+  /** Whether what the digest does not cover (links of a symlink directory) is as it should be. */
   protected abstract isComplete(): Promise<boolean>
   /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
   protected abstract stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]>
@@ -83,7 +83,7 @@ export abstract class TargetPublication {
   }
 
   /** Removes the old content, and what else is only of the past. */
-  protected abstract retireContent(): Promise<void>
+  protected abstract removeOldContent(): Promise<void>
   /** Removes what was staged. */
   protected abstract discardContent(): Promise<void>
 
@@ -118,21 +118,21 @@ export abstract class TargetPublication {
     })
   }
 
-  /** Steps 2 and 3, under the locks of the whole batch: recovers, and tells whether there is nothing to do. */
+  /** Steps 2 and 3, under the locks of the whole batch: cleans up, and answers whether there is nothing to do. */
   async prepare(parents: Parents): Promise<ReplaceResult | undefined> {
     return (await this.#decide(parents, false)) ? this.result('unchanged') : undefined
   }
 
-  /** What would be done, as far as looking tells: throws what publishing would throw. Makes and removes nothing. */
-  async preview(): Promise<{ outcome: Outcome; wanted: Tree; found: Tree | undefined }> {
+  /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
+  async preview(): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
     const parents = new Parents(this.fs)
     try {
       const { missing } = await this.site.resolve(parents)
-      if (missing.length > 0) return { outcome: 'created', wanted: this.wanted, found: undefined }
+      if (missing.length > 0) return { outcome: 'created', desired: this.desired, found: undefined }
       await this.openParent()
       await this.#refuseKind()
       const outcome = (await this.#decide(parents, true)) ? 'unchanged' : this.outcome
-      return { outcome, wanted: this.wanted, found: this.found?.tree }
+      return { outcome, desired: this.desired, found: this.found?.tree }
     } finally {
       await parents.close()
     }
@@ -143,7 +143,7 @@ export abstract class TargetPublication {
     if (found) this.refuseKind(found)
   }
 
-  /** Whether the target is as wanted already, and known to be durable. */
+  /** Whether the target is as desired already, and known to be durable. */
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
     const area = {
@@ -165,9 +165,9 @@ export abstract class TargetPublication {
     if (!lookOnly) this.#leftovers = [...(await clean(area, removeNow)), ...removeLater]
     const { tree, current: recorded } = this.found
     refuseOtherForm(this.path, this.kind, this.found)
-    const same = tree?.digest === this.wanted.digest
+    const same = tree?.digest === this.desired.digest
     if (same && recorded?.trusted && (await this.isComplete())) return true
-    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.wanted, this.found)
+    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.desired, this.found)
     return false
   }
 
@@ -199,12 +199,12 @@ export abstract class TargetPublication {
       kind: this.kind,
       boot: await this.fs.bootId(),
       before: this.found?.tree?.digest ?? null,
-      after: this.wanted.digest,
+      after: this.desired.digest,
       owned: this.found?.recorded ?? false,
       publishedAt: this.fs.now(),
       objects,
       hooks,
-      entries: this.wanted.entries,
+      entries: this.desired.entries,
       ...(this.exchanged && { staging: this.exchanged }),
     }
     await this.#record.stage(body, staged, this)
@@ -214,13 +214,13 @@ export abstract class TargetPublication {
    * Step 8, first half: from here on, the publication is known to be durable. Where the mark cannot be made, the next run
    * publishes anew; this one has succeeded.
    */
-  async settle(): Promise<void> {
-    await this.#attempt('the publication could not be marked as settled', () => this.#record?.markSettled())
+  async commit(): Promise<void> {
+    await this.#attempt('the publication could not be marked as committed', () => this.#record?.markCommitted())
   }
 
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
-  async retire(): Promise<void> {
-    await this.#attempt('the old content could not be removed', () => this.retireContent())
+  async removeOld(): Promise<void> {
+    await this.#attempt('the old content could not be removed', () => this.removeOldContent())
     const { current } = this.found ?? {}
     const record = current ? [this.names.record(current.sequence)] : []
     for (const entry of [...this.#leftovers, ...record]) {
@@ -245,7 +245,7 @@ export abstract class TargetPublication {
   }
 
   result(outcome: Outcome): ReplaceResult {
-    const { digest } = this.wanted
+    const { digest } = this.desired
     return {
       outcome,
       path: this.path,
@@ -258,7 +258,7 @@ export abstract class TargetPublication {
     return this.found?.exists === true ? 'replaced' : 'created'
   }
 
-  fault(error: unknown, doing: string): DurableWriteError {
+  wrapError(error: unknown, doing: string): DurableWriteError {
     return wrapError(this.path, error, this.published, `${doing} ${this.path}`)
   }
 
@@ -273,7 +273,7 @@ export abstract class TargetPublication {
     const { visible, tookOut, failure } = await renameAndLook(rename)
     this.published = visible
     if (visible) return tookOut
-    if (failure !== undefined) throw renameFault(this.path, this.site.mount, mode, failure)
+    if (failure !== undefined) throw renameError(this.path, this.site.mount, mode, failure)
     throw foreign(`another program replaced ${this.path} in the same instant`, this.path, {
       state: 'its content was left alone',
     })

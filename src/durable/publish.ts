@@ -13,7 +13,7 @@ const targetsAtATime = 8
 
 /**
  * Publishes a batch: both barriers are shared, so that it costs two whatever the number of targets and files. One
- * target's fault discards that target alone. Rejects, before anything is made, when two targets are the same or nested.
+ * target's error discards that target alone. Rejects, before anything is made, when two targets are the same or nested.
  */
 export async function publish(
   publications: readonly TargetPublication[],
@@ -38,7 +38,7 @@ export async function publish(
       }
     })
   const end = async (publication: TargetPublication, error: unknown, doing: string): Promise<void> => {
-    outcomes.set(publication, { error: faultOf(publication, error, doing) })
+    outcomes.set(publication, { error: errorOf(publication, error, doing) })
     if (!publication.published) await publication.discard()
   }
 
@@ -75,18 +75,18 @@ export async function publish(
     const swapping = going()
     await each(swapping, 'could not publish', (publication) => publication.swap())
 
-    // 7. Barrier 2, for whatever is visible now, even with a fault.
+    // 7. Barrier 2, for whatever is visible now, even after an error.
     const visible = swapping.filter(({ published }) => published)
     for (const [publication, failure] of await secondBarrier(visible)) {
       await end(publication, failure, 'could not make durable')
     }
     await each(going(), 'could not make durable', (publication) => publication.mutate())
 
-    // 8. Settle and retire.
-    await each(going(), 'could not retire the old content of', async (publication) => {
-      await publication.settle()
+    // 8. Commit, and remove what is old.
+    await each(going(), 'could not remove the old content of', async (publication) => {
+      await publication.commit()
       outcomes.set(publication, publication.result(publication.outcome))
-      await publication.retire()
+      await publication.removeOld()
     })
     return publications.map((publication) => outcomes.get(publication) ?? unreachable())
   } finally {
@@ -151,9 +151,9 @@ function abandoned(path: string): DurableWriteError {
 }
 
 /** Not even a defect of this program may keep the rest of a batch from its barriers. */
-function faultOf(publication: TargetPublication, error: unknown, doing: string): DurableWriteError {
+function errorOf(publication: TargetPublication, error: unknown, doing: string): DurableWriteError {
   try {
-    return publication.fault(error, doing)
+    return publication.wrapError(error, doing)
   } catch (defect) {
     return internalError(publication.path, defect, publication.published, doing)
   }

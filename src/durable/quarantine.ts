@@ -7,11 +7,11 @@ import type { StagedInodes } from './record.js'
  * An exchange takes out whatever has the target's name in that instant, and puts it under the staging name. Where another
  * program has just put its own there, that is exchanged back at once (directory-publication.ts); killed in between, or with
  * the power gone, the next run finds somebody else's directory under a name of this program's, beside a target that is whole.
- * So the record, which is durable before the exchange, tells which two inodes can be there by this program's doing. The old
+ * So the record, which is durable before the exchange, names the two inodes that can be there by this program's doing. The old
  * one is open from its reading until the exchange: nobody can have got its number meanwhile.
  *
  * What a record does not name is this program's as a whole: a record comes before the exchange. Records of before this was
- * recorded tell nothing, either.
+ * recorded name none.
  */
 
 /** Where a target's staging is. */
@@ -29,7 +29,7 @@ export type StagingClaims = readonly { readonly boot: string; readonly staging?:
 
 /**
  * Gives what is somebody else's among these staging names another name, which no cleanup ever takes for a leftover, and makes
- * that durable: the records that tell it apart may go afterwards. Returns those that hold what is this program's own.
+ * that durable: the records that distinguish it may go afterwards. Returns those that hold what is this program's own.
  * `aside`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
  * Throws what the file system throws: then nothing must be deleted.
  */
@@ -51,12 +51,12 @@ export async function quarantineForeign(
       own.push(random)
       continue
     }
-    await fs.rename(parent, name, parent, names.aside(random), 'noreplace')
+    await fs.rename(parent, name, parent, names.quarantine(random), 'noreplace')
     pending = true
     log.warn(
-      { path, aside: names.aside(random) },
+      { path, aside: names.quarantine(random) },
       `another program replaced ${path} in the instant of a publication that was cut short; what it had put there is now ` +
-        `${names.aside(random)} beside it, and stays: look at it, then move it to where it belongs, or remove it`,
+        `${names.quarantine(random)} beside it, and stays: look at it, then move it to where it belongs, or remove it`,
     )
   }
   const [failure] = pending ? await fs.sync([parent]) : []
@@ -66,7 +66,7 @@ export async function quarantineForeign(
 
 /**
  * By staging name. Under another boot, numbers are only asked where they are on the disk, as on ext4, xfs and btrfs. Elsewhere
- * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out anew: each leftover would look like somebody else's,
+ * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out again: each leftover would look like somebody else's,
  * and old private keys would stay for ever.
  */
 async function claimsByName(

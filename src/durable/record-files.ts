@@ -15,7 +15,7 @@ import { remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'
 import { Scope } from './scope.js'
-import { adorn } from './stage.js'
+import { setMetadata } from './stage.js'
 import { readWhole } from './tree.js'
 import type { RecordedObject } from './types.js'
 
@@ -64,7 +64,7 @@ export async function readRecords(
   for (const entry of listing ?? (await fs.list(parent))) {
     const random = names.stagingOf(entry)
     if (random !== undefined) staging.push(random)
-    const strange = names.asideOf(entry)
+    const strange = names.quarantineOf(entry)
     if (strange !== undefined) aside.push(strange)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
@@ -133,12 +133,12 @@ export class RecordFile<Owner> {
     this.#staged = true
     this.#file = file
     await scope.fs.write(file, encodeRecord(body))
-    await adorn(scope.fs, file, undefined, 0o600, undefined)
+    await setMetadata(scope.fs, file, undefined, 0o600, undefined)
     staged.add(scope, file, owner, true)
   }
 
   /** What it says of is durable from here on. The mark itself is not synced: under another boot nobody needs it. */
-  async markSettled(): Promise<void> {
+  async markCommitted(): Promise<void> {
     const { scope, parent, name } = this
     if (this.#file === undefined || !scope.holds(this.#file)) {
       this.#file = await scope.keep(scope.fs.openAppend(parent, name))
@@ -174,7 +174,7 @@ export async function withRecord<T>(
  * its own.
  */
 
-/** Appends to the record of this digest, if it is still the newest one; tells whether it was. */
+/** Appends to the record of this digest, if it is still the newest one; answers whether it was. */
 async function append(fs: FileSystem, target: string, digest: string, line: Uint8Array): Promise<boolean> {
   const done = await withRecord(fs, target, async (parent, name, records) => {
     const record = records.find(({ after }) => after === digest)
@@ -183,7 +183,7 @@ async function append(fs: FileSystem, target: string, digest: string, line: Uint
     try {
       file = await fs.openAppend(parent, namesFor(name).record(record.sequence))
     } catch (error) {
-      // A newer publication has just retired it.
+      // A newer publication has just removed it.
       if (codeOf(error) === 'ENOENT') return false
       throw error
     }

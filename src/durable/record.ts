@@ -48,7 +48,7 @@ export interface StoredRecord extends RecordBody {
   readonly sequence: number
   /** Marked so: it was published for certain. */
   readonly settled: boolean
-  /** Known to be durable: marked settled, or written under another boot. */
+  /** Known to be durable: marked committed, or written under another boot. */
   readonly trusted: boolean
   readonly pendingHooks: readonly string[]
 }

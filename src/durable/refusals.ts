@@ -106,20 +106,20 @@ export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists
 }
 
 /** A non-empty directory that this program did not publish is somebody's: it is replaced only by more of the same. */
-export function refuseForeign(path: string, wanted: Tree, { tree, recorded }: Judgement): void {
+export function refuseForeign(path: string, desired: Tree, { tree, recorded }: Judgement): void {
   if (recorded || tree === undefined) return
-  const own = new Set(wanted.entries.map((entry) => entry.path))
-  const strangers = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
-  if (strangers.length === 0) return
-  const some = strangers.slice(0, 3).join(', ') + (strangers.length > 3 ? ', …' : '')
+  const own = new Set(desired.entries.map((entry) => entry.path))
+  const others = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
+  if (others.length === 0) return
+  const some = others.slice(0, 3).join(', ') + (others.length > 3 ? ', …' : '')
   throw foreign(`${path} was not published by holdfast and holds what the new content does not (${some})`, path, {
     state: 'it was left alone',
     advice: 'set adopt: true to replace it, or move it away',
   })
 }
 
-/** What a rename that did not make the new content visible is to be told as. */
-export function renameFault(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
+/** The error of a rename that did not make the new content visible. */
+export function renameError(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
   const code = codeOf(failure)
   if (code === 'EEXIST' && mode === 'noreplace') {
     return foreign(`${path} was created by another program meanwhile`, path, { state: 'it was left alone' })

@@ -117,14 +117,14 @@ const kinds = {
 /** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
 export async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
   try {
-    const { outcome, wanted, found } = await publication.preview()
-    const files = new Set(wanted.entries.filter(({ type }) => type === 'file').map(({ path }) => path))
-    const changes = compare(wanted, found)
+    const { outcome, desired, found } = await publication.preview()
+    const files = new Set(desired.entries.filter(({ type }) => type === 'file').map(({ path }) => path))
+    const changes = compare(desired, found)
       .map(({ path, problem }) => ({ path, change: kinds[problem] }))
       .filter(({ path, change }) => change !== 'add' || files.has(path))
-    return { outcome, digest: wanted.digest, changes }
+    return { outcome, digest: desired.digest, changes }
   } catch (error) {
-    throw publication.fault(error, 'could not plan')
+    throw publication.wrapError(error, 'could not plan')
   } finally {
     await publication.close()
   }

@@ -169,7 +169,7 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
 
 /**
  * Opens every ancestor of the parent up to the root of its mount. This process may have made them, or a predecessor that was
- * killed before its sync, and nothing on them tells: so a first publication syncs them all. Those that this user may not
+ * killed before its sync, and nothing on them shows it: so a first publication syncs them all. Those that this user may not
  * read were not made by this user.
  */
 export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {

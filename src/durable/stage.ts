@@ -66,29 +66,29 @@ export async function stageTree<T>(
     const [parent, name] = directoryOf(file.path)
     const descriptor = await staged.create(scope, parent, name)
     await fs.write(descriptor, file.bytes)
-    await adorn(fs, descriptor, plan.owner, file.mode, labels.of(file.path))
+    await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))
     staged.add(scope, descriptor, owner)
   })
   // Last, so that a mode without write permission is no obstacle to the files.
   for (const [path, descriptor] of directories) {
-    await adorn(fs, descriptor, plan.owner, plan.mode, labels.of(path))
+    await setMetadata(fs, descriptor, plan.owner, plan.mode, labels.of(path))
   }
   return { directories: [...directories.values()], root: await fs.attributes(root) }
 }
 
 /** Owner, mode and label; the owner first, since chown(2) takes set-user-ID bits away. */
-export async function adorn(
+export async function setMetadata(
   fs: FileSystem,
   descriptor: Descriptor,
   owner: Owner | undefined,
   mode: number,
   label: Uint8Array | undefined,
 ): Promise<void> {
-  const wanted = owner ?? fs.user
+  const desired = owner ?? fs.user
   // A parent with the set-group-ID bit hands its group down.
   const now = await fs.attributes(descriptor)
-  const disowned = now.uid !== wanted.uid || now.gid !== wanted.gid
-  if (disowned) await fs.setOwner(descriptor, wanted.uid, wanted.gid)
+  const disowned = now.uid !== desired.uid || now.gid !== desired.gid
+  if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)
   if (disowned || now.mode !== mode) await fs.setMode(descriptor, mode)
   if (label) await fs.setLabel(descriptor, label)
 }

@@ -17,7 +17,7 @@ import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { adorn, Labels, stageTree, stagingMode } from './stage.js'
+import { setMetadata, Labels, stageTree, stagingMode } from './stage.js'
 import { type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
@@ -25,7 +25,7 @@ import { isVisible } from './visible-rename.js'
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
 export class SymlinkPublication extends TargetPublication {
   readonly kind = 'symlink'
-  protected readonly wanted: Tree
+  protected readonly desired: Tree
   readonly #names: Set<string>
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
@@ -41,7 +41,7 @@ export class SymlinkPublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.wanted = treeOf(plan, fs.user)
+    this.desired = treeOf(plan, fs.user)
     this.#names = topNames(plan.files.map(({ path }) => path))
     const reserved = [...this.#names].find((name) => name.startsWith('..'))
     if (reserved !== undefined) {
@@ -122,8 +122,8 @@ export class SymlinkPublication extends TargetPublication {
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
     }
-    // The target that is in use gets its mode once the new content is visible: given up, it is what it was.
-    if (first) await adorn(this.fs, target, this.plan.owner, this.plan.mode, undefined)
+    // The target that is in use gets its mode once the new content is visible: aborted, it is what it was.
+    if (first) await setMetadata(this.fs, target, this.plan.owner, this.plan.mode, undefined)
     if (!first) this.#targetDirectory = await sharedDirectory(this.fs, target)
     if (first) this.#staged = await this.fs.attributes(target)
     return [...tree.directories, target]
@@ -181,18 +181,18 @@ export class SymlinkPublication extends TargetPublication {
     for (const name of missing) await this.#link(this.#target, name, `${dataLink}/${name}`)
     for (const name of stale) await this.fs.removeFile(this.#target, name)
     const before = await this.fs.attributes(this.#target)
-    await adorn(this.fs, this.#target, this.plan.owner, this.plan.mode, undefined)
+    await setMetadata(this.fs, this.#target, this.plan.owner, this.plan.mode, undefined)
     const now = await this.fs.attributes(this.#target)
-    const readorned = before.mode !== now.mode || before.uid !== now.uid || before.gid !== now.gid
-    if (readorned || missing.length + stale.length > 0) {
+    const metadataChanged = before.mode !== now.mode || before.uid !== now.uid || before.gid !== now.gid
+    if (metadataChanged || missing.length + stale.length > 0) {
       const [failure] = await this.fs.sync([this.#target])
       if (failure) throw failure
     }
-    // Last: only a mutation after the last sync tells of a flush that failed in somebody else's.
+    // Last: only a mutation after the last sync shows a flush that failed in somebody else's.
     await super.mutate()
   }
 
-  protected async retireContent(): Promise<void> {
+  protected async removeOldContent(): Promise<void> {
     if (this.#staged || this.#target === undefined) return
     for (const name of await this.fs.list(this.#target)) {
       if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)

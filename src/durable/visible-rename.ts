@@ -11,7 +11,7 @@ export interface VisibleRename {
   readonly staged: Attributes
   /** What an exchange has to take out. */
   readonly old: Attributes | undefined
-  /** Told where even a look fails: the new content may then be visible, and that is what has to be said. */
+  /** Called where even a look fails: the new content may then be visible, and the error has to say so. */
   readonly blind: (error: unknown) => void
 }
 
@@ -22,7 +22,7 @@ export interface RenameEffect {
   readonly failure: Error | undefined
 }
 
-/** Only the effect of a rename tells what happened, not its answer: on success and on error alike, this looks. */
+/** Only the effect of a rename shows what happened, not its answer: on success and on error alike, this looks. */
 export async function renameAndLook(rename: VisibleRename): Promise<RenameEffect> {
   const { fs, directory, from, to, mode, staged, old, blind } = rename
   const failure = await failureOf(fs.rename(directory, from, directory, to, mode))

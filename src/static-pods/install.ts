@@ -105,7 +105,7 @@ async function revisionStep(
   const path = directory.target
   const changes = await realChanges(found, path, manifests)
   const equal = changes.length === 0
-  if (equal && (await disk.isSettled(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
+  if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
   const naming = (await revisionsOfManifests(manifestDirectory, pod, log)).naming(revision)
   // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
   if (naming === undefined) return { publish: [directory], kept: [] }

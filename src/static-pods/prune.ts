@@ -162,7 +162,7 @@ async function ownStaging(
 ): Promise<string[]> {
   const entries = await fs.list(parent)
   const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
-  const aside = entries.flatMap((name) => names.asideOf(name) ?? [])
+  const aside = entries.flatMap((name) => names.quarantineOf(name) ?? [])
   if (staging.length === 0) return []
   const records = await readAllRecords(fs, parent)
   const own = await quarantineForeign({ fs, parent, path, names, log }, staging, aside, records)

@@ -193,7 +193,7 @@ await t.test('what was set aside as somebody else’s is told until somebody has
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
-  const aside = names.aside(random('a'))
+  const aside = names.quarantine(random('a'))
   mkdirSync(join(scene.parent, aside))
   mkdirSync(join(scene.parent, names.staging(random('b'))))
   for (let round = 0; round < 2; round++) {

@@ -4,7 +4,7 @@ import { openings } from './opening-mutations.js'
 import { syncs } from './sync-mutations.js'
 
 const firstBarrier = '// 5. Barrier 1.'
-const secondBarrier = '// 7. Barrier 2, for whatever is visible now, even with a fault.'
+const secondBarrier = '// 7. Barrier 2, for whatever is visible now, even after an error.'
 const exchangeCall = 'const failure = await failureOf(fs.rename(directory, from, directory, to, mode))'
 const each = "await each(going(), 'too early', (publication) =>"
 
@@ -19,12 +19,12 @@ const orders: readonly Mutation[] = [
     model(),
     syscalls(),
   ),
-  mutation('settled before barrier 2', 'publish.ts', secondBarrier, `${each} publication.settle())`, model()),
+  mutation('settled before barrier 2', 'publish.ts', secondBarrier, `${each} publication.commit())`, model()),
   mutation(
     'the old is retired before barrier 2',
     'publish.ts',
     secondBarrier,
-    `${each} publication.retire())`,
+    `${each} publication.removeOld())`,
     model(),
   ),
   compound(
@@ -32,8 +32,8 @@ const orders: readonly Mutation[] = [
     [
       [
         'stage.ts',
-        'await adorn(fs, descriptor, plan.owner, file.mode, labels.of(file.path))',
-        ';((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => adorn(fs, descriptor, plan.owner, file.mode, labels.of(file.path)))',
+        'await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))',
+        ';((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path)))',
       ],
       [
         'publish.ts',
@@ -84,7 +84,7 @@ const memory: readonly Mutation[] = [
   mutation(
     'settled is never marked',
     'publication.ts',
-    '() => this.#record?.markSettled()',
+    '() => this.#record?.markCommitted()',
     '() => Promise.resolve()',
     ownTest('durable/settling'),
     model(),
@@ -204,7 +204,7 @@ const memory: readonly Mutation[] = [
   mutation(
     'no owner',
     'stage.ts',
-    'if (disowned) await fs.setOwner(descriptor, wanted.uid, wanted.gid)',
+    'if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)',
     '',
     model(),
     syscalls(),
@@ -247,7 +247,7 @@ const hostile: readonly Mutation[] = [
     'quarantine.ts',
     'inode === undefined || inode === inodes?.staged',
     'inode !== null || inode === inodes?.staged',
-    ownTest('durable/set-aside'),
+    ownTest('durable/quarantine'),
     model('replacement', 'taken out'),
   ),
   mutation(
@@ -255,7 +255,7 @@ const hostile: readonly Mutation[] = [
     'quarantine.ts',
     'pending ? await fs.sync([parent]) : []',
     'pending ? [] : []',
-    ownTest('durable/set-aside'),
+    ownTest('durable/quarantine'),
     model('replacement', 'taken out'),
   ),
   mutation(
@@ -263,14 +263,14 @@ const hostile: readonly Mutation[] = [
     'quarantine.ts',
     'let pending = aside.some((random) => claims.has(names.staging(random)))',
     'let pending = false',
-    ownTest('durable/set-aside'),
+    ownTest('durable/quarantine'),
   ),
   mutation(
     'staging of a family is told apart by one target alone',
     'clean.ts',
     'sharedStaging ? await readAllRecords(area.fs, area.parent) : valid',
     'valid',
-    ownTest('durable/set-aside'),
+    ownTest('durable/quarantine'),
     model('family', 'taken out'),
   ),
 ]

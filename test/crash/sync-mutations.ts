@@ -92,8 +92,8 @@ export const syncs: readonly Mutation[] = [
   mutation(
     'no fsync of new links',
     'symlink-publication.ts',
-    'if (readorned || missing.length + stale.length > 0)',
-    'if (readorned)',
+    'if (metadataChanged || missing.length + stale.length > 0)',
+    'if (metadataChanged)',
     model('symlink'),
     power('ext4', 'symlink'),
     power('btrfs', 'symlink'),
@@ -145,7 +145,7 @@ export const syncs: readonly Mutation[] = [
   ),
   compound(
     'AIO: what io_submit did not take is forgotten',
-    [['/native/aio.ts', 'next += submitted\n', 'next += wanted\n']],
+    [['/native/aio.ts', 'next += submitted\n', 'next += batch\n']],
     ownTest('native/aio'),
     ownTest('crash/syscalls/aio'),
   ),

@@ -17,7 +17,7 @@ export type Done<T> = (error: Error | null, value?: T) => void
 export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     start((error, value) => {
-      if (error) reject(tell(path(), error))
+      if (error) reject(errorAt(path(), error))
       else resolve(value as T)
     })
   })
@@ -28,21 +28,21 @@ export function callNow<T>(path: () => string, start: () => T): Promise<T> {
   try {
     return Promise.resolve(start())
   } catch (error) {
-    return Promise.reject(tell(path(), error))
+    return Promise.reject(errorAt(path(), error))
   }
 }
 
 /** A call that answers with a promise of its own. */
-export async function told<T>(path: () => string, calling: Promise<T>): Promise<T> {
+export async function atPath<T>(path: () => string, calling: Promise<T>): Promise<T> {
   try {
     return await calling
   } catch (error) {
-    throw tell(path(), error)
+    throw errorAt(path(), error)
   }
 }
 
 /** A failure with the path that a person knows. */
-export function tell(path: string, error: unknown): Error {
+export function errorAt(path: string, error: unknown): Error {
   if (!isSystemError(error)) return toError(error)
   // libuv has no name for EDQUOT, EUCLEAN and some more.
   const { errno } = error as NodeJS.ErrnoException
@@ -65,7 +65,7 @@ export async function lookAt(
   }
 }
 
-/** What the seam tells of a stat(2). */
+/** stat(2) as the FileSystem interface has it. */
 export function toAttributes(stats: BigIntStats): Attributes {
   const mode = Number(stats.mode)
   return {

@@ -11,8 +11,8 @@ import {
   call,
   callNow,
   type Done,
-  tell,
-  told,
+  errorAt,
+  atPath,
   listEntries,
   listNames,
 } from './calls.js'
@@ -40,7 +40,7 @@ export class NodeFileSystem implements FileSystem {
   #boot: string | undefined
 
   openPath(path: string): Promise<Descriptor> {
-    return told(() => path, openPathNoSymlinks(path))
+    return atPath(() => path, openPathNoSymlinks(path))
   }
 
   async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -115,8 +115,10 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async write(file: Descriptor, bytes: Uint8Array): Promise<void> {
-    for (let done = 0; done < bytes.length;) {
-      done += await this.#held<number>(file, (told) => fs.write(file, bytes, done, bytes.length - done, null, told))
+    for (let written = 0; written < bytes.length;) {
+      written += await this.#held<number>(file, (done) =>
+        fs.write(file, bytes, written, bytes.length - written, null, done),
+      )
     }
   }
 
@@ -125,8 +127,8 @@ export class NodeFileSystem implements FileSystem {
     const buffer = this.#buffers.take(size)
     try {
       for (let position = 0; ;) {
-        const bytesRead = await this.#held<number>(file, (told) =>
-          fs.read(file, buffer, 0, buffer.length, position, told),
+        const bytesRead = await this.#held<number>(file, (done) =>
+          fs.read(file, buffer, 0, buffer.length, position, done),
         )
         if (bytesRead === 0) return
         position += bytesRead
@@ -152,24 +154,24 @@ export class NodeFileSystem implements FileSystem {
   }
 
   label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
-    return told(() => pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
+    return atPath(() => pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
   }
 
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
-    return told(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
+    return atPath(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
-    return this.#toldEach(files, await startWriteOutAll(files))
+    return this.#namedEach(files, await startWriteOutAll(files))
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
     const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
-    return this.#toldEach(descriptors, outcomes)
+    return this.#namedEach(descriptors, outcomes)
   }
 
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
-    return told(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
+    return atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {
@@ -251,9 +253,9 @@ export class NodeFileSystem implements FileSystem {
     return call<T>(() => pathOf(descriptor), start)
   }
 
-  #toldEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
+  #namedEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
     return outcomes.map((outcome, index) =>
-      outcome === undefined ? undefined : tell(pathOf(descriptors[index] ?? -1), outcome),
+      outcome === undefined ? undefined : errorAt(pathOf(descriptors[index] ?? -1), outcome),
     )
   }
 }
@@ -287,7 +289,7 @@ const keptBuffers = 8
 export class ReadBuffers {
   readonly #free: Buffer[] = []
 
-  /** One that is larger than a file of this size, so that one read tells its end, as far as a piece allows. */
+  /** One that is larger than a file of this size, so that one read finds its end, as far as a piece allows. */
   take(size: number): Buffer {
     if (size >= smallSize) return Buffer.allocUnsafeSlow(Math.min(pieceSize, size + 1))
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(smallSize)

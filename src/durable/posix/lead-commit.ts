@@ -20,7 +20,7 @@ const fchmod = promisify(fs.fchmod)
 const ext4Magic = 0xef53
 /** Up to here, late fsyncs share two flushes, and a leading commit would be one more. */
 const largeBarrier = 128
-/** Milliseconds in which the leading commit surely begins. */
+/** Milliseconds in which the leading commit has surely started. */
 const headStart = 1
 
 /**

@@ -3,7 +3,7 @@ import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { promisify } from 'node:util'
 import * as native from '../../../native/index.js'
-import { isText, lookAt, told } from './calls.js'
+import { isText, lookAt, atPath } from './calls.js'
 
 const open = promisify(fs.open)
 const closeDescriptor = promisify(fs.close)
@@ -28,7 +28,7 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
 export async function openDirectoryOnMount(parent: number, name: string): Promise<number | undefined> {
   if (!isText(name)) return undefined
   try {
-    return await told(() => pathOf(parent, name), native.openOnSameMount(parent, name, native.directoryFlags))
+    return await atPath(() => pathOf(parent, name), native.openOnSameMount(parent, name, native.directoryFlags))
   } catch (error) {
     if (error instanceof native.SystemError && ['ENOSYS', 'EPERM'].includes(error.code)) return undefined
     throw error
@@ -58,7 +58,7 @@ export async function walkNoSymlinks(path: string): Promise<number> {
   return current
 }
 
-/** What is open, as a person knows it: the kernel tells it at no cost to calls that succeed. `name`: an entry of that directory. */
+/** What is open, as a person knows it: asked of the kernel only where a call failed. `name`: an entry of that directory. */
 export function pathOf(descriptor: number, name?: string): string {
   const path = linkOf(descriptor)
   if (name === undefined) return path

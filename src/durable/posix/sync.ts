@@ -33,7 +33,7 @@ export async function syncAll(descriptors: readonly Descriptor[]): Promise<Outco
   }
 }
 
-/** EINVAL from io_submit: no fsync by AIO for this file, or by this kernel (before 4.18). fsync itself tells which. */
+/** EINVAL from io_submit: no fsync by AIO for this file, or by this kernel (before 4.18). fsync itself shows which. */
 async function retryInvalid(descriptors: readonly Descriptor[], outcomes: Outcomes): Promise<Outcomes> {
   return Promise.all(
     outcomes.map(async (outcome, index) => {
