@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { InstallLine, InstallResult } from '../static-pods/install-plan.js'
 import { UsageError } from './exit-codes.js'
@@ -27,6 +26,7 @@ import {
 } from './options.js'
 import { interruptible } from './signals.js'
 import { table } from './table.js'
+import { pathArgument } from './target.js'
 
 interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
   readonly kubeconfig?: string
@@ -129,13 +129,13 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
       {
         objects: {
           ...objects,
-          certificates: certificates && { ...certificates, directory: resolve(certificates.directory) },
+          certificates: certificates && { ...certificates, directory: pathArgument(certificates.directory) },
         },
         nodeName: nodeName ?? '',
         // Where it runs as an installer pod.
         podName: env.POD_NAME || undefined,
-        resourceDirectory: resolve(resourceDir ?? ''),
-        manifestDirectory: resolve(podManifestDir ?? ''),
+        resourceDirectory: pathArgument(resourceDir ?? ''),
+        manifestDirectory: pathArgument(podManifestDir ?? ''),
         manifestLock: lockFile(options),
         timeout: options.timeoutDuration,
         dryRun: options.dryRun === true,
@@ -200,10 +200,10 @@ async function fromFiles(
       revision:
         revision === undefined
           ? undefined
-          : { number: revision, resourceDirectory: resolve(resourceDir ?? ''), resources },
+          : { number: revision, resourceDirectory: pathArgument(resourceDir ?? ''), resources },
       nodeName: nodeNameOf(options, env),
     },
-    manifestDirectory: resolve(podManifestDir ?? ''),
+    manifestDirectory: pathArgument(podManifestDir ?? ''),
     manifestLock: lockFile(options),
     timeout: options.timeoutDuration,
     dryRun: options.dryRun === true,
@@ -214,7 +214,7 @@ async function fromFiles(
 }
 
 function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {
-  return podManifestsLockFile ? resolve(podManifestsLockFile) : undefined
+  return podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined
 }
 
 async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {

@@ -4,6 +4,7 @@ import { printJson, processIo, type Io } from './io.js'
 import { readEnvironment } from './option.js'
 import { program } from './program.js'
 import { reportError } from './report-error.js'
+import { refuseUndecodable } from './undecodable.js'
 
 /**
  * Runs a command line and resolves to its exit code. Never rejects: whatever failed has been reported. Leaves nothing behind in the
@@ -18,6 +19,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
     readEnvironment(command, io.env)
   })
   try {
+    refuseUndecodable(argv, io.env)
     await holdfast.parseAsync(explainable(argv, holdfast), { from: 'user' })
     return exitCodes.done
   } catch (error) {

@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError } from 'commander'
-import { resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
@@ -23,6 +22,7 @@ import {
   type OutputOptions,
 } from './options.js'
 import { interruptible } from './signals.js'
+import { pathArgument } from './target.js'
 
 interface MonitorOptions extends OutputOptions {
   readonly kubeconfig?: string
@@ -132,14 +132,14 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     '--manifests-dir': manifestsDir,
   })
   const standard = createLogger(io, logLevelOf(options))
-  const log = options.logFilePath ? logToFile(resolve(options.logFilePath), standard) : standard
+  const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { probes, api } = await openProbes(io, options, revision ?? 0, log)
   const request: MonitorRequest = {
     revision: revision ?? 0,
     target: targetName ?? '',
-    resourceDirectory: resolve(resourceDir ?? ''),
-    manifestDirectory: resolve(manifestsDir ?? ''),
-    manifestLock: installerLockFile ? resolve(installerLockFile) : undefined,
+    resourceDirectory: pathArgument(resourceDir ?? ''),
+    manifestDirectory: pathArgument(manifestsDir ?? ''),
+    manifestLock: installerLockFile ? pathArgument(installerLockFile) : undefined,
     timeout: options.fallbackTimeoutDuration,
     probes,
     keepOwnManifest: options.keepOwnManifest === true,
@@ -171,13 +171,13 @@ async function openProbes(
     import('../static-pods/probes.js'),
   ])
   const probes: Probe[] = [
-    ...readyUrl.map((url) => openProbe({ kind: 'url', url, authority: readyCa && resolve(readyCa) })),
+    ...readyUrl.map((url) => openProbe({ kind: 'url', url, authority: readyCa && pathArgument(readyCa) })),
     ...readyExec.map((command) => openProbe({ kind: 'exec', command, revision })),
   ]
   if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
     throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
   }
-  if (readyCa !== undefined) await checkAuthority(resolve(readyCa))
+  if (readyCa !== undefined) await checkAuthority(pathArgument(readyCa))
   if (!kubeconfig && probes.length === 0) {
     throw new UsageError('nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing')
   }

@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { resolve } from 'node:path'
 import type { PruneLine } from '../static-pods/prune.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
@@ -17,6 +16,7 @@ import {
 } from './options.js'
 import { interruptible } from './signals.js'
 import { table } from './table.js'
+import { pathArgument } from './target.js'
 
 interface PruneOptions extends OutputOptions {
   readonly maxEligibleRevision?: number
@@ -94,10 +94,10 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     import('../static-pods/revisions-in-use.js'),
     import('../static-pods/prune.js'),
   ])
-  const resourceDirectory = resolve(resourceDir ?? '')
+  const resourceDirectory = pathArgument(resourceDir ?? '')
   const dryRun = options.dryRun === true
   const log = createLogger(io, logLevelOf(options))
-  const named = podManifestDir ? resolve(podManifestDir) : undefined
+  const named = podManifestDir ? pathArgument(podManifestDir) : undefined
   const manifestDirectory = await manifestDirectoryOf(named, resourceDirectory, log)
   const request = {
     resourceDirectory,

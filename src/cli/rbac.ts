@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { resolve } from 'node:path'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
 import { UsageError } from './exit-codes.js'
@@ -20,6 +19,7 @@ import {
   verbosityOption,
   type RevisionFlags,
 } from './options.js'
+import { pathArgument } from './target.js'
 
 interface RbacOptions {
   readonly config?: string
@@ -170,7 +170,7 @@ async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void
   const roles = rbacObjects({
     objects: {
       ...objects,
-      certificates: certificates && { ...certificates, directory: resolve(certificates.directory) },
+      certificates: certificates && { ...certificates, directory: pathArgument(certificates.directory) },
     },
     nodeName: nodeNameOf(options, io.env),
     serviceAccount:

@@ -1,4 +1,6 @@
+import { absolutePath } from '../absolute-path.js'
 import type { ReplaceResult } from '../durable/types.js'
+import { messageOf } from '../errors.js'
 import { UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
 import { createLogger } from './logger.js'
@@ -12,7 +14,16 @@ export async function targetArgument(text: string): Promise<string> {
   try {
     return checkTarget(text)
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
+  }
+}
+
+/** A path of an option, absolute. Throws UsageError for one that leads the kernel elsewhere than its text. */
+export function pathArgument(text: string): string {
+  try {
+    return absolutePath(text)
+  } catch (error) {
+    throw new UsageError(messageOf(error))
   }
 }
 

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path'
+import { absolutePath } from '../absolute-path.js'
+import { messageOf } from '../errors.js'
 import { quote } from '../quote.js'
 import type { Value } from './value.js'
 
@@ -19,9 +20,13 @@ export function readNodePath(value: Value, base: string): string | undefined {
   if (text === undefined) return undefined
   const expected = expansion.find(({ pattern }) => pattern.test(text))
   if (expected !== undefined) return value.wrong(`${quote(text)} ${expected.message}`, 'write the path itself')
-  const path = resolve(base, text)
-  const tooLong = lengthProblem(path)
-  return tooLong === undefined ? path : value.wrong(tooLong)
+  try {
+    const path = absolutePath(text, base)
+    const tooLong = lengthProblem(path)
+    return tooLong === undefined ? path : value.wrong(tooLong)
+  } catch (error) {
+    return value.wrong(messageOf(error))
+  }
 }
 
 /** A path that must be absolute as it is written, since it is another program's. */

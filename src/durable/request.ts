@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { absolutePath } from '../absolute-path.js'
 import type { FileContent, Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
 
 /** One file of a publication. */
@@ -85,7 +85,7 @@ export function checkTarget(target: string): string {
   if (last === '.' || last === '..') {
     throw new TypeError(`the target ${JSON.stringify(target)} must end in a name, not in ${JSON.stringify(last)}`)
   }
-  const absolute = resolve(target)
+  const absolute = absolutePath(target)
   if (absolute === '/') throw new TypeError('the root directory cannot be replaced')
   if (Buffer.byteLength(last) > maximumName) throw new TypeError(`the target name is longer than ${maximumName} bytes`)
   return absolute

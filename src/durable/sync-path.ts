@@ -1,4 +1,5 @@
-import { basename, dirname, join, resolve as resolvePath } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { absolutePath } from '../absolute-path.js'
 import { probeJournal } from './barrier.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -12,7 +13,7 @@ const system: FileSystem = new NodeFileSystem()
 
 /** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
 export async function syncPath(path: string): Promise<void> {
-  const absolute = resolvePath(checkPath(path))
+  const absolute = absolutePath(checkPath(path))
   const scope = new Scope(system)
   try {
     const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)

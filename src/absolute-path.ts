@@ -1,0 +1,24 @@
+import { lstatSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * The absolute form of a path, by its text: without `.`, `..` and empty parts. A `..` behind a symbolic link leads the kernel to the
+ * parent of what the link names, and the text to the parent of the link: such a path is refused, since something else than what was
+ * meant would be written. Looks at the disk only where there is a `..`. `base`: where a relative path begins, absolute.
+ * @throws TypeError, which names the place
+ */
+export function absolutePath(path: string, base = process.cwd()): string {
+  let current = path.startsWith('/') ? '/' : base
+  for (const part of path.split('/')) {
+    if (part === '..') refuseLink(path, current)
+    current = part === '..' ? dirname(current) : join(current, part)
+  }
+  return current.length > 1 && current.endsWith('/') ? current.slice(0, -1) : current
+}
+
+function refuseLink(path: string, before: string): void {
+  if (lstatSync(before, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
+  throw new TypeError(
+    `${JSON.stringify(path)}: ${before}/.. is not ${dirname(before)}, since ${before} is a symbolic link: write the path without ".."`,
+  )
+}

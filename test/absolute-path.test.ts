@@ -1,0 +1,30 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { absolutePath } from '../src/absolute-path.js'
+
+const root = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-path-'))
+t.teardown(() => rmSync(root, { recursive: true }))
+mkdirSync(join(root, 'real', 'deep'), { recursive: true })
+symlinkSync(join(root, 'real', 'deep'), join(root, 'link'))
+symlinkSync('nowhere', join(root, 'dangling'))
+
+await t.test('a path is what its text says', (t) => {
+  for (const path of ['/', '/a', '/a/', '//a//b/.', '/a/../b', '/..', 'a/b', './a', '../a', '..', '.', 'a/../../b']) {
+    t.equal(absolutePath(path, root), resolve(root, path), path)
+  }
+  t.equal(absolutePath('a'), resolve('a'), 'from the working directory')
+  t.equal(absolutePath(`${root}/link/x`), `${root}/link/x`, 'a link alone is no matter of the text')
+  t.equal(absolutePath(`${root}/missing/../x`), `${root}/x`)
+  t.end()
+})
+
+await t.test('.. behind a symbolic link is refused, with its place', (t) => {
+  const refused = [`${root}/link/../x`, `${root}/link/./../x`, `${root}/link//..`, `${root}/dangling/../x`]
+  for (const path of refused)
+    t.throws(() => absolutePath(path), { name: 'TypeError', message: /(link|dangling)\/\.\./ }, path)
+  t.throws(() => absolutePath('link/../x', root), { message: /is a symbolic link/ }, 'a relative one')
+  t.equal(absolutePath(`${root}/link/sub/../x`), `${root}/link/x`, 'behind what the link leads to, both agree')
+  t.end()
+})

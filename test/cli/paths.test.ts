@@ -1,0 +1,61 @@
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { project } from '../project.js'
+import t from 'tap'
+import { scratch } from './holdfast.js'
+
+const program = join(project, 'bin/holdfast.js')
+
+/** Runs the program with arguments that need not be UTF-8: bash's printf makes the bytes. */
+function run(command: string) {
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', command.replaceAll('holdfast ', `'${process.execPath}' '${program}' `)],
+    {
+      encoding: 'utf8',
+    },
+  )
+  return { code: status, stdout, stderr }
+}
+
+await t.test('a path that is not UTF-8 is refused, and nothing is published under another name', (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'from'))
+  writeFileSync(join(root, 'from', 'file'), 'x')
+  const before = readdirSync(root)
+  const commands = [
+    String.raw`holdfast replace "$(printf '${root}/bad\xff')" --from '${root}/from'`,
+    String.raw`echo x | holdfast write "$(printf '${root}/bad\xff')"`,
+    String.raw`holdfast replace '${root}/good' --from "$(printf '${root}/fr\xffom')"`,
+  ]
+  for (const command of commands) {
+    const { code, stderr } = run(command)
+    t.equal(code, 2, stderr)
+    t.match(stderr, /not UTF-8/)
+  }
+  t.same(readdirSync(root), before)
+  t.end()
+})
+
+await t.test('.. behind a symbolic link is refused: the kernel and the text would lead to two places', (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'real', 'deep'), { recursive: true })
+  mkdirSync(join(root, 'from'))
+  writeFileSync(join(root, 'from', 'file'), 'x')
+  symlinkSync(join(root, 'real', 'deep'), join(root, 'link'))
+  for (const command of [
+    `holdfast replace '${root}/link/../x' --from '${root}/from'`,
+    `echo x | holdfast write '${root}/link/../x'`,
+    `cd '${root}' && holdfast replace link/../x --from from`,
+  ]) {
+    const { code, stderr } = run(command)
+    t.equal(code, 2, stderr)
+    t.match(stderr, /link\/\.\./)
+  }
+  t.same(readdirSync(root).sort(), ['from', 'link', 'real'])
+  t.same(readdirSync(join(root, 'real')), ['deep'])
+  const plain = run(`cd '${root}/real' && holdfast replace ../real/./deep/../y --from ../from`)
+  t.equal(plain.code, 0, `without a link in the way it is a path as any other: ${plain.stderr}`)
+  t.end()
+})
