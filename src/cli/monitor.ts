@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
 import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
+import type { OperatorResource } from '../static-pods/operator-status.js'
 import type { Probe } from '../static-pods/readiness.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
@@ -40,6 +41,7 @@ interface MonitorOptions extends OutputOptions {
   readonly readyCa?: string
   readonly readyExec?: readonly string[]
   readonly keepOwnManifest?: true
+  readonly operatorStatus?: OperatorResource
   readonly v?: number
 }
 
@@ -87,6 +89,12 @@ right, no program) says nothing; where nothing else is known in time, the revisi
     )
     .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--log-file-path <file>', 'log to this file too: 5 MB, and two older ones, for 28 days')
+    .addOption(
+      new Option(
+        '--operator-status <resource>',
+        "RESOURCE.GROUP/NAME: write currentRevision into this operator's status, as library-go's monitor does",
+      ).argParser(parseOperator),
+    )
     .option('--keep-own-manifest', "leave the monitor's own manifest where it is")
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -105,6 +113,14 @@ Examples:
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness could not be asked, 2 wrong usage, 3 written but not known to be durable.`,
     )
     .action((options: MonitorOptions) => runMonitor(io, options))
+}
+
+function parseOperator(text: string): OperatorResource {
+  const [, resource, group, name] = /^([a-z0-9]+)\.([a-z0-9.-]+)\/([a-z0-9.-]+)$/.exec(text) ?? []
+  if (!resource || !group || !name) {
+    throw new InvalidArgumentError('It must be RESOURCE.GROUP/NAME: kubeapiservers.operator.openshift.io/cluster.')
+  }
+  return { resource, group, name }
 }
 
 function collectUrls(text: string, before: readonly URL[] = []): URL[] {
@@ -133,7 +149,10 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   })
   const standard = createLogger(io, logLevelOf(options))
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
+  const { operatorStatus, kubeconfig } = options
+  if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')
   const { probes, api } = await openProbes(io, options, revision ?? 0, log)
+  const { OperatorStatus } = await import('../static-pods/operator-status.js')
   const request: MonitorRequest = {
     revision: revision ?? 0,
     target: targetName ?? '',
@@ -143,6 +162,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     timeout: options.fallbackTimeoutDuration,
     probes,
     keepOwnManifest: options.keepOwnManifest === true,
+    operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),
   }
   const [{ Disk }, { monitor }] = await Promise.all([
     import('../durable/index.js'),

@@ -21,6 +21,7 @@ import {
 import { parseManifest, type Manifest } from './manifest.js'
 import { readSmallFile } from './read-file.js'
 import { askAll, type Probe } from './readiness.js'
+import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
 
 /** Milliseconds; tests make them smaller. */
@@ -43,6 +44,8 @@ export interface MonitorRequest extends StaticPodPlaces {
   readonly probes: readonly Probe[]
   /** Whether the monitor's own manifest stays. */
   readonly keepOwnManifest: boolean
+  /** Told that the revision is ready; undefined: nobody is. */
+  readonly operator?: OperatorStatus | undefined
 }
 
 export type MonitorOutcome =
@@ -174,6 +177,7 @@ class Watch {
       }
       await recordLastKnownGood(request, revision, disk)
     }
+    await request.operator?.setCurrent(revision, this.means.signal)
     log.info({ revision }, 'the revision is ready, and recorded as the last known good one')
     await this.#leave()
     return { outcome: 'ready', revision }
