@@ -19,7 +19,7 @@ export async function readPidFile(path: string): Promise<PidFile> {
     handle = await fsp.open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
     const status = await handle.stat()
     if (!status.isFile()) return wrong(`${path} is not a regular file`)
-    if ((status.mode & 0o002) !== 0) return wrong(`${path} can be written by everybody, so it decides nothing`)
+    if ((status.mode & 0o002) !== 0) return wrong(`${path} is writable by everybody, so it is not trusted`)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
     if (digits === undefined) return wrong(`${path} does not begin with a process ID`)

@@ -127,7 +127,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
   const name = text.startsWith('SIG') ? text : `SIG${text}`
   const found = known.find((candidate) => candidate === name)
   if (found === 'SIGKILL' || found === 'SIGSTOP') {
-    return value.wrong(`${found} tells a process nothing, it only ends or halts it`, 'write as in "SIGHUP"')
+    return value.wrong(`${found} notifies nobody: it only ends or stops a process`, 'write as in "SIGHUP"')
   }
   if (found !== undefined) return found
   // Without what they all have in common: otherwise any three letters are near to some signal.

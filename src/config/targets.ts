@@ -60,7 +60,7 @@ function reportUnfitTarget({ at, configuration: { path } }: ReadDirectory): bool
   } else if (systemDirectories.has(path)) {
     at.wrong(`${quote(path)} is a directory of the system`, 'name a directory of its own below it')
   } else if (path === manifestDirectory) {
-    at.wrong(`${quote(path)} is watched by kubelet, which a replaced directory makes blind`, 'publish beside it')
+    at.wrong(`${quote(path)} is watched by kubelet, which would not see a replaced directory`, 'publish beside it')
   } else if (basename(path).startsWith('.holdfast-')) {
     at.wrong(`${quote(path)} has a name as holdfast's own files have`, 'choose another')
   } else return false

@@ -32,7 +32,7 @@ async function readPid({ name, pidFile }: Hook<'signal'>): Promise<{ pid: number
   try {
     const status = await handle.stat()
     if (!status.isFile()) throw problem('is not a regular file')
-    if ((status.mode & 0o002) !== 0) throw problem('can be written by everybody, so it decides nothing')
+    if ((status.mode & 0o002) !== 0) throw problem('is writable by everybody, so it is not trusted')
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
     if (digits === undefined) throw problem('does not begin with a process ID')

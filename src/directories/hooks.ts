@@ -39,7 +39,7 @@ export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOpti
       if (attempt > hook.retries) {
         throw new HookError(hook.name, `${tail(error)}${attempt > 1 ? ` (try ${attempt} of ${hook.retries + 1})` : ''}`)
       }
-      log.warn({ hook: hook.name, attempt, milliseconds: since(started) }, `${error.message}; it is tried again`)
+      log.warn({ hook: hook.name, attempt, milliseconds: since(started) }, `${error.message}; the agent retries it`)
     }
     await wait(jittered(Math.min(pause * 2 ** (attempt - 1), longestPause)), undefined, { signal }).catch(() => {
       signal.throwIfAborted()

@@ -21,7 +21,7 @@ export async function readBeside(area: TargetArea): Promise<Records> {
   if (records.torn.length > 0 && records.valid.length === 0) {
     log.warn(
       { path, records: records.torn.map((sequence) => names.record(sequence)) },
-      'the publication record is damaged, and counts as none',
+      'the publication record is damaged: holdfast ignores it',
     )
   }
   return records
@@ -45,7 +45,7 @@ export async function clean({ fs, parent, path, log }: TargetArea, names: readon
     try {
       await remove(fs, parent, entry)
     } catch (error) {
-      log.warn({ path, leftover: entry, error: String(error) }, 'a leftover could not be removed')
+      log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover')
       left.push(entry)
     }
   }

@@ -66,7 +66,7 @@ export function wrapError(target: string, error: unknown, published: boolean, do
     path,
     published,
     state: published
-      ? `${target} holds the new content, but it is not known to survive a power cut: the same call again publishes it anew`
+      ? `${target} holds the new content, but it is not known to survive a power cut: repeat the call to publish it again from new files`
       : `${target} is unchanged`,
     advice: adviceFor(code, accessOf(target, error, path)),
     cause: error,
@@ -75,7 +75,7 @@ export function wrapError(target: string, error: unknown, published: boolean, do
 
 /** A defect of this program, on the way to `path`. */
 export function internalError(path: string, defect: unknown, published: boolean, doing: string): DurableWriteError {
-  return new DurableWriteError(`${doing} ${path}: a fault of holdfast: ${toError(defect).message}`, {
+  return new DurableWriteError(`${doing} ${path}: an internal error of holdfast: ${toError(defect).message}`, {
     code: 'ENOTRECOVERABLE',
     syscall: 'none',
     path,

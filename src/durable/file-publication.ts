@@ -37,7 +37,7 @@ export class FilePublication extends TargetPublication {
     const { path } = this
     if (type === 'file') return
     const code = type === 'symlink' ? 'ELOOP' : type === 'directory' ? 'EISDIR' : 'EINVAL'
-    const what = { symlink: 'a symbolic link', directory: 'a directory', other: 'no regular file' }[type]
+    const what = { symlink: 'a symbolic link', directory: 'a directory', other: 'not a regular file' }[type]
     throw unfit(`${path} is ${what}`, { code, syscall: 'lstat', path, advice: 'name a file' })
   }
 

@@ -46,7 +46,7 @@ export type Outcomes = (Error | undefined)[]
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
-  /** Opens a directory that is no symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
+  /** Opens a directory that is not a symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
   /** Opens a regular file for reading; a symbolic link is ELOOP, another mount EXDEV, and a fifo does not block. */
   openFile(parent: Descriptor, name: string): Promise<Descriptor>

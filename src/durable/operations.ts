@@ -137,7 +137,7 @@ export class Disk {
       }
       const found = await this.fs.look(parent, name)
       if (found !== undefined && found.type !== 'symlink' && found.type !== 'file') {
-        throw new DurableWriteError(`${path} is no symbolic link`, {
+        throw new DurableWriteError(`${path} is not a symbolic link`, {
           code: 'EEXIST',
           syscall: 'lstat',
           path,

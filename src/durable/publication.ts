@@ -220,7 +220,7 @@ export abstract class TargetPublication {
 
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
   async removeOld(): Promise<void> {
-    await this.#attempt('the old content could not be removed', () => this.removeOldContent())
+    await this.#attempt('could not remove the old content', () => this.removeOldContent())
     const { current } = this.found ?? {}
     const record = current ? [this.names.record(current.sequence)] : []
     for (const entry of [...this.#leftovers, ...record]) {
@@ -231,8 +231,8 @@ export abstract class TargetPublication {
   /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */
   async discard(): Promise<void> {
     if (!this.found || this.keep) return
-    await this.#attempt('what was staged could not be removed', () => this.discardContent())
-    await this.#attempt('the staged record could not be removed', () => this.#record?.discard())
+    await this.#attempt('could not remove the staged content', () => this.discardContent())
+    await this.#attempt('could not remove the staged record', () => this.#record?.discard())
   }
 
   #attempt(message: string, task: () => Promise<void> | undefined): Promise<void> {
@@ -280,6 +280,6 @@ export abstract class TargetPublication {
   }
 
   protected readonly blind = (error: unknown): void => {
-    this.log.warn({ path: this.path, error: String(error) }, 'could not look at what was published')
+    this.log.warn({ path: this.path, error: String(error) }, 'could not look at the published content')
   }
 }

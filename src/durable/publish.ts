@@ -65,7 +65,7 @@ export async function publish(
 
     // 5. Barrier 1.
     for (const [publication, failure] of await firstBarrier(going(), staged)) {
-      await end(publication, failure, 'could not make durable what was staged for')
+      await end(publication, failure, 'could not make durable the staged content of')
     }
     if (signal?.aborted) {
       for (const publication of going()) await end(publication, abandoned(publication.path), 'gave up')
@@ -142,7 +142,7 @@ function refuseSame(inOrder: readonly TargetPublication[]): void {
 }
 
 function abandoned(path: string): DurableWriteError {
-  return new DurableWriteError(`publishing ${path} was given up on request`, {
+  return new DurableWriteError(`publishing ${path} was aborted on request`, {
     state: 'it is unchanged',
     code: 'ECANCELED',
     syscall: 'renameat2',

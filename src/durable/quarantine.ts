@@ -55,7 +55,7 @@ export async function quarantineForeign(
     pending = true
     log.warn(
       { path, aside: names.quarantine(random) },
-      `another program replaced ${path} in the instant of a publication that was cut short; what it had put there is now ` +
+      `another program replaced ${path} during a publication that was interrupted; what it had put there is now ` +
         `${names.quarantine(random)} beside it, and stays: look at it, then move it to where it belongs, or remove it`,
     )
   }

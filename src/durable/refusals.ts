@@ -12,7 +12,7 @@ import type { Tree } from './tree.js'
 /** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
 export function refuseOtherThanDirectory(path: string, found: Attributes): void {
   if (found.type === 'symlink') {
-    throw unfit(`${path} is a symbolic link, which would be replaced itself`, {
+    throw unfit(`${path} is a symbolic link: a publication would replace the link itself`, {
       code: 'ELOOP',
       syscall: 'lstat',
       path,

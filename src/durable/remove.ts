@@ -90,6 +90,6 @@ export async function attempt(
   try {
     await task()
   } catch (error) {
-    log.warn({ path, error: String(error) }, `${message}; the next run tries again`)
+    log.warn({ path, error: String(error) }, `${message}; the next run retries`)
   }
 }

@@ -64,7 +64,7 @@ function changed(target: string, path: string): Error {
     syscall: 'openat2',
     path,
     state: `${target} is unchanged`,
-    advice: 'somebody else changes these directories',
+    advice: 'another program changes these directories',
   })
 }
 

@@ -84,10 +84,7 @@ async function removeOrphans({ directory, pod, revision }: InstallPlan, { disk, 
       try {
         await disk.fs.removeFile(parent, entry)
       } catch (error) {
-        log.warn(
-          { leftover: entry, error: messageOf(error) },
-          'a leftover could not be removed; the next run tries again',
-        )
+        log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
       }
     }
   })

@@ -143,8 +143,8 @@ async function removeAll(
     } catch (error) {
       const line = gone.get(name)
       const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
-      if (line) failures.set(line, `out of sight, but ${what}; the next run tries again`)
-      else log.warn({ leftover: name, error: messageOf(error) }, `${what}; the next run tries again`)
+      if (line) failures.set(line, `out of sight, but ${what}; the next run retries`)
+      else log.warn({ leftover: name, error: messageOf(error) }, `${what}; the next run retries`)
     }
   }
   // So that old private keys do not come back.

@@ -58,7 +58,7 @@ await t.test('programs, pid files and addresses', async (t) => {
     [signal('stale.pid'), 'WARN', /there is no process 4194303: the pid file is stale/],
     [signal('bad.pid'), 'FAULT', /does not begin with a process ID$/],
     [signal('init.pid'), 'FAULT', /names process 1, which is never signalled$/],
-    [signal('open.pid'), 'FAULT', /can be written by everybody, so it decides nothing$/],
+    [signal('open.pid'), 'FAULT', /is writable by everybody, so it is not trusted$/],
     [signal('good.pid'), 'OK', /of user \d+ can be signalled$/],
     [http(`http://127.0.0.1:${port}/reload?token=hidden`), 'OK', /^http 127\.0\.0\.1:\d+: somebody listens there$/],
     [http(`http://127.0.0.1:${closedPort}/`), 'WARN', /no connection \(ECONNREFUSED\)$/],

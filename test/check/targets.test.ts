@@ -61,7 +61,7 @@ await t.test('what cannot be replaced is a fault, in the words of the refusal', 
         symlinkSync('../elsewhere', scene.target)
       },
       {
-        found: /is a symbolic link, which would be replaced itself$/,
+        found: /is a symbolic link: a publication would replace the link itself$/,
         advice: 'name the directory that it leads to',
       },
     ],

@@ -49,7 +49,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'a signal that nobody can take',
     'name: SIGHUP',
     'name: SIGKILL',
-    '17:25: directories[0].afterPublish[0].signal.name: SIGKILL tells a process nothing, it only ends or halts it: write as in "SIGHUP"',
+    '17:25: directories[0].afterPublish[0].signal.name: SIGKILL notifies nobody: it only ends or stops a process: write as in "SIGHUP"',
   ),
   broken(
     'a signal that is none',
@@ -333,7 +333,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     "kubelet's manifests",
     path,
     'path: /etc/kubernetes/manifests',
-    '7:11: directories[0].path: "/etc/kubernetes/manifests" is watched by kubelet, which a replaced directory makes blind: publish beside it',
+    '7:11: directories[0].path: "/etc/kubernetes/manifests" is watched by kubelet, which would not see a replaced directory: publish beside it',
   ),
   broken(
     "a name as holdfast's own",

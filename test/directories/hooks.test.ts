@@ -154,7 +154,10 @@ await t.test('tries', async (t) => {
   const counting = 'echo x >> $1/tries; [ $(wc -l < $1/tries) -ge 3 ]'
   const { message, log } = await outcome(shell(counting, { retries: 2 }))
   t.equal(message, undefined)
-  t.match(log.join('\n'), /exit code 1.*it is tried again[^]*exit code 1.*it is tried again[^]*"attempt":3.*hook done/)
+  t.match(
+    log.join('\n'),
+    /exit code 1.*the agent retries it[^]*exit code 1.*the agent retries it[^]*"attempt":3.*hook done/,
+  )
   await rm(at('tries'))
   const failed = await outcome(shell(counting, { retries: 1 }))
   t.match(failed.message, /^exec x: exit code 1; .* \(try 2 of 2\)$/)
@@ -196,7 +199,7 @@ await t.test('signal', async (t) => {
   t.equal(await problem(String(process.pid)), 'names holdfast itself')
   await writeFile(pidFile, '2')
   await chmod(pidFile, 0o666)
-  t.match(await messageOf(hook), /can be written by everybody, so it decides nothing$/)
+  t.match(await messageOf(hook), /is writable by everybody, so it is not trusted$/)
   await chmod(pidFile, 0o600)
   const named = (path: string): Hook => ({ ...hook, pidFile: path })
   t.match(await messageOf(named(at('none'))), /no such pid file: is the process running\?$/)

@@ -59,7 +59,7 @@ await t.test('targets that cannot be replaced are left as they are', async (t) =
   mkdirSync(join(parent, 'world'))
   chmodSync(join(parent, 'world'), 0o777)
   const cases: [string, string, RegExp][] = [
-    [join(parent, 'link'), 'ELOOP', /is a symbolic link, which would be replaced itself/],
+    [join(parent, 'link'), 'ELOOP', /is a symbolic link: a publication would replace the link itself/],
     [join(parent, 'file'), 'ENOTDIR', /is not a directory/],
     [join(parent, 'file', 'below'), 'ENOTDIR', /is not a directory/],
     [join(parent, 'world', 'x'), 'EPERM', /writable by everybody and not sticky.*chmod o-w/],

@@ -200,7 +200,7 @@ await t.test('a revision that is out of sight, but not off the disk, has failed'
   t.same(visible(node.resources), [])
   t.same(lines.map(({ outcome }) => outcome).sort(), ['failed', 'removed'])
   const why = lines.find(({ outcome }) => outcome === 'failed')?.why ?? ''
-  t.match(why, /out of sight, but files are left in .*\.holdfast-.*EPERM.*; the next run tries again/)
+  t.match(why, /out of sight, but files are left in .*\.holdfast-.*EPERM.*; the next run retries/)
   await prune(requestOf(node), new Disk(), silent, signal)
   t.same(
     readdirSync(node.resources).filter((name) => !name.endsWith('.lock')),

@@ -50,7 +50,7 @@ export class Catalog {
     const [first] = found
     if (first && found.length > 1) {
       const places = found.map(({ place }) => place).join(' and ')
-      const message = `${key}: it stands in ${places}: one of them must go`
+      const message = `${key}: it stands in ${places}: remove one of them`
       return { observation: { state: 'unknown', reason: 'ObjectInvalid', message }, confirmed: false }
     }
     if (first) {

@@ -76,7 +76,7 @@ export class DirectoryWatch {
     const { code } = error as NodeJS.ErrnoException
     this.log[this.#warned ? 'debug' : 'warn'](
       { path, code },
-      'the directory cannot be watched: it is looked at from time to time',
+      'cannot watch the directory: holdfast reads it from time to time instead',
     )
     this.#warned = true
   }

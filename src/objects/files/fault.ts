@@ -17,7 +17,7 @@ export function fileFault(place: string, error: unknown): FileFault {
   const code = errnoOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'
   return new FileFault(
-    `${place}: cannot be read: ${code ?? 'it failed'}`,
+    `${place}: cannot be read: ${code ?? 'unknown error'}`,
     denied ? 'AccessDenied' : 'SourceUnavailable',
     { cause: error },
   )

@@ -57,7 +57,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
       if (kind === 'SecretList') return readList(body, place, context, { ...position, kind: 'Secret' })
       if (kind === 'ConfigMapList') return readList(body, place, context, { ...position, kind: 'ConfigMap' })
     }
-    context.log.debug({ place, kind, apiVersion: version }, 'not a Secret or a ConfigMap: passed over')
+    context.log.debug({ place, kind, apiVersion: version }, 'not a Secret or a ConfigMap: ignored')
     return []
   } catch (error) {
     if (error instanceof InvalidObjectError) throw new FileFault(`${place}: ${error.message}`)

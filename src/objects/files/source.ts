@@ -184,7 +184,7 @@ export class FileSource implements ObservableSource {
         return { stamp: '', objects: before, fault: new FileFault(`${name}: it is being written`) }
       }
       if (objects.length === 0 && before.length > 0) {
-        throw new FileFault(`${name}: it holds no object any more: remove the file if they are to go`)
+        throw new FileFault(`${name}: it no longer holds any object: remove the file to remove its objects`)
       }
       return { stamp: stamp.id, objects: objects.map((entry) => unlessSame(entry, before)), fault: undefined }
     } catch (error) {
@@ -192,7 +192,7 @@ export class FileSource implements ObservableSource {
       const told = this.#catalog.get(name)?.fault?.message === fault.message
       this.#log[told ? 'debug' : 'warn'](
         { directory: this.directory, reason: fault.reason },
-        `${fault.message}; what was read from it before stays`,
+        `${fault.message}; holdfast keeps what it read from it before`,
       )
       // What is wrong in a file stays wrong until it is written again. A disk that did not answer, or a process that had no
       // descriptor left, is another matter: an empty stamp is no file's, so that the next look reads it again.

@@ -45,7 +45,7 @@ export class CredentialFiles {
   report(path: string, problem: string): void {
     if (this.#reported.get(path) === problem) return
     this.#reported.set(path, problem)
-    this.log.warn({ reason: 'SourceUnavailable', path }, `${problem}; what was read before stays in force`)
+    this.log.warn({ reason: 'SourceUnavailable', path }, `${problem}; the previous content stays in force`)
   }
 }
 

@@ -97,7 +97,7 @@ export class EventRecorder {
     clearTimeout(timer)
     const unsent = this.#queue.length + this.#lost
     if (unsent > 0) {
-      this.options.log.warn({ unsent }, `${unsent} events could not be told to the API server before the end`)
+      this.options.log.warn({ unsent }, `${unsent} events could not be sent before the agent stopped`)
     }
   }
 
@@ -189,7 +189,7 @@ export class EventRecorder {
       const said = statusMessage(answer.body)
       this.options.log.warn(
         { namespace, status: answer.status },
-        `no events can be made in namespace ${namespace}${said && ` (${said})`}: they are left out, and nothing else suffers; "holdfast rbac" prints the Role that allows them`,
+        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, and everything else works; "holdfast rbac" prints the Role that allows them`,
       )
     }
     return undefined
@@ -203,7 +203,7 @@ export class EventRecorder {
     if (this.#lost === 0) return
     this.options.log.warn(
       { lost: this.#lost },
-      `${this.#lost} events were given up while the API server could not be asked`,
+      `${this.#lost} events were dropped while the API server was unreachable`,
     )
     this.#lost = 0
   }

@@ -36,7 +36,7 @@ export class FailureReport {
     const news = failure.serverAway ? recovery.failed() : first
     if (this.#isKnown() && !lasting) {
       const expected = failure.reason === 'expired'
-      log[news && !expected ? 'warn' : 'debug'](fields, `${failure.message}; what is known of it stays`)
+      log[news && !expected ? 'warn' : 'debug'](fields, `${failure.message}; holdfast keeps what it knows of it`)
       return
     }
     const { latest } = this.stored

@@ -145,7 +145,7 @@ export class Reflector {
 
   #listSeparately(why: string): undefined {
     if (this.context.streamingLists) {
-      this.context.log.info({ why }, 'the API server has no streaming lists: each watch begins with a list')
+      this.context.log.info({ why }, 'the API server has no streaming lists: each watch starts with a list')
     }
     this.context.streamingLists = false
     return undefined

@@ -51,7 +51,7 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return answer
   answer.body.destroy()
-  throw fault(what, 'the response is compressed, which was not asked for')
+  throw fault(what, 'the response is compressed, though holdfast did not ask for that')
 }
 
 async function* splitLines(answer: Answer, limit: number, what: string): AsyncGenerator<string> {

@@ -97,7 +97,7 @@ void t.test('a file that a disk could not read once is read again, though nobody
   source.follow([{ reference: cert }])
   await directory.recorder.untilState(cert, 'unknown')
   await directory.recorder.until('looked at again', () => directory.logged.length >= 3)
-  t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; what was read from it before stays'])
+  t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; holdfast keeps what it read from it before'])
   promises.open = open
   syncBuiltinESMExports()
   await directory.recorder.untilState(cert, 'present', 'one')
@@ -141,7 +141,7 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
       /a\.yaml:2: .*data\["a"\] is not valid base64/,
     ],
     ['', /a\.yaml: it is empty/],
-    ['# canary\n', /a\.yaml: it holds no object any more/],
+    ['# canary\n', /a\.yaml: it no longer holds any object/],
     ['a: *canary', /a\.yaml:1: not valid YAML/],
     ['canary', /a\.yaml:1: the document must be a map, not a string/],
     [secret('serving-cert', 'new').replace('kind: Secret\n', ''), /a\.yaml:1: apiVersion and kind are needed/],

@@ -183,7 +183,7 @@ for (const protocol of ['h2', 'https'] as const) {
       message: 'GET /large: the response is larger than 1000 bytes',
     })
     t.match(await failure(api.get('/gzip', {}, once)), {
-      message: 'GET /gzip: the response is compressed, which was not asked for',
+      message: 'GET /gzip: the response is compressed, though holdfast did not ask for that',
     })
     const { lines } = await api.stream('/half', {}, once)
     t.match(await failure(collect(lines)), { message: 'GET /half: the stream ended in the middle of a line' })

@@ -233,7 +233,7 @@ await t.test('only so many wait: the oldest are given up, and counted', async (t
   const names = scene.sent.map(({ body }) => (body.regarding as { name: string }).name)
   t.equal(names.at(-1), `s${longestQueue + 49}`, 'the newest is told')
   t.notOk(names.includes('s1'), 'the oldest is not')
-  t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /50 events were given up/ }])
+  t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /50 events were dropped/ }])
 })
 
 await t.test('a denial is told once, and asked about seldom', async (t) => {

@@ -72,7 +72,7 @@ void t.test('a token file that is replaced', async (t) => {
   await api.get('/', {}, once)
   t.equal(authorization(running), `Bearer ${CANARY}-2`, 'the last good one')
   t.equal(warnings.length, 1, 'said once')
-  t.match(warnings[0], /tokenFile: cannot read .*\/token \(ENOENT\); what was read before stays in force/)
+  t.match(warnings[0], /tokenFile: cannot read .*\/token \(ENOENT\); the previous content stays in force/)
   put('token', `${CANARY} with spaces`)
   await api.get('/', {}, once)
   t.match(warnings[1], /holds characters that no token has/)
