@@ -7,9 +7,9 @@ import { pages, projectPathsIn, read } from './pages.js'
 /** A changelog names what was; what is built need not be there yet. */
 const history = 'CHANGELOG.md'
 
-/** A `*` in the last part stands for whatever is there. */
+/** A `*` in the last part stands for whatever is there; a table of tests may leave out `.test.ts`. */
 function exists(path: string): boolean {
-  if (!path.includes('*')) return existsSync(join(project, path))
+  if (!path.includes('*')) return [path, `${path}.test.ts`].some((name) => existsSync(join(project, name)))
   const directory = join(project, dirname(path))
   if (!existsSync(directory)) return false
   const [before = '', after = ''] = basename(path).split('*')
