@@ -47,7 +47,9 @@ export function projectPathsIn(markdown: string): string[] {
   const named = markdown.matchAll(
     /(?<![\w./(-])(?:\.ci|\.github|bench|bin|deploy|docs|native|scripts|src|test)\/[\w./*-]*/g,
   )
-  return [...new Set([...named].map(([path]) => path.replace(/\.$/, '')))]
+  const paths = [...named].map(([path]) => path.replace(/\.$/, ''))
+  // NAME is for the reader to fill in.
+  return [...new Set(paths)].filter((path) => !/\/NAME\b/.test(path))
 }
 
 function withoutFences(markdown: string): string {
