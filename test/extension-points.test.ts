@@ -20,20 +20,20 @@ const points: readonly ExtensionPoint[] = [
   {
     name: 'a hook type',
     file: 'src/config/hooks.ts',
-    before: 'export interface HookSettings {',
-    after: 'export interface HookSettings { readonly novel: { readonly word: string }',
+    before: 'interface HookSettings {',
+    after: 'interface HookSettings { readonly novel: { readonly word: string }',
     lacking: ['src/check/hooks.ts', 'src/config/hooks.ts', 'src/directories/hooks.ts'],
   },
   {
     name: 'a source',
     file: 'src/config/source.ts',
-    before: 'export interface SourceSettings {',
-    after: 'export interface SourceSettings { readonly novel: { readonly word: string }',
+    before: 'interface SourceSettings {',
+    after: 'interface SourceSettings { readonly novel: { readonly word: string }',
     lacking: ['src/agent/open-source.ts', 'src/check/check.ts', 'src/config/source.ts'],
   },
   {
     name: 'a validation',
-    file: 'src/config/directory.ts',
+    file: 'src/config/validation.ts',
     before: "const validations = ['certificates'",
     after: "const validations = ['novel', 'certificates'",
     lacking: ['src/directories/validate.ts'],
@@ -41,7 +41,7 @@ const points: readonly ExtensionPoint[] = [
   {
     // Without the core, src/agent/desired-content.ts does not compile.
     name: 'a publish form, in the configuration',
-    file: 'src/config/directory.ts',
+    file: 'src/config/publish-form.ts',
     before: 'export const publishForms = {',
     after: 'export const publishForms = { novel: { reservesDots: false },',
     lacking: [],

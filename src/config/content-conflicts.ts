@@ -4,7 +4,7 @@
  */
 import { describeReference } from '../objects/types.js'
 import type { ReadContent } from './contents.js'
-import type { PublishForm } from './directory.js'
+import type { PublishForm } from './publish-form.js'
 import { quote } from '../quote.js'
 import type { Value } from './value.js'
 

@@ -4,24 +4,10 @@ import { readHooks } from './hooks.js'
 import type { NamespaceDefault } from './object-names.js'
 import { readDirectoryMode, readFileMode, readOwner } from './ownership.js'
 import { readNodePath } from './paths.js'
+import { publishForms, type PublishForm } from './publish-form.js'
 import type { DirectoryConfiguration } from './types.js'
+import { validations } from './validation.js'
 import type { MappingValue, Value } from './value.js'
-
-/**
- * How a directory takes its place, and whether the form keeps the names that start with '..' for itself. A new form starts here: the
- * compiler then names what it lacks.
- */
-export const publishForms = {
-  exchange: { reservesDots: false },
-  symlink: { reservesDots: true },
-} as const satisfies Record<string, { readonly reservesDots: boolean }>
-
-export type PublishForm = keyof typeof publishForms
-
-/** What `validate` may list. A new one starts here: the compiler then names what it lacks. */
-const validations = ['certificates'] as const
-
-export type Validation = (typeof validations)[number]
 
 const fields = [
   'path',

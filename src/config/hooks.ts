@@ -8,7 +8,7 @@ import { nearest } from './suggestion.js'
 import type { Value } from './value.js'
 
 /** What each type of hook is configured with. A new type starts here: the compiler then names what it lacks. */
-export interface HookSettings {
+interface HookSettings {
   readonly signal: { readonly signal: NodeJS.Signals; readonly pidFile: string }
   readonly exec: { readonly command: readonly string[] }
   readonly http: { readonly url: string; readonly method: string }

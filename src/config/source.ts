@@ -3,7 +3,7 @@ import { readNodePath } from './paths.js'
 import type { MappingValue, Value } from './value.js'
 
 /** What each kind of source is configured with. A new kind starts here: the compiler then names what it lacks. */
-export interface SourceSettings {
+interface SourceSettings {
   readonly kubernetes: { readonly kubeconfig: string | undefined; readonly context?: string }
   readonly files: {
     readonly path: string

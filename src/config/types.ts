@@ -1,9 +1,10 @@
 import type { ObjectReference } from '../objects/types.js'
-import type { PublishForm, Validation } from './directory.js'
 import type { Hook } from './hooks.js'
+import type { PublishForm } from './publish-form.js'
 import type { SourceConfiguration } from './source.js'
+import type { Validation } from './validation.js'
 
-export type { Hook, PublishForm, SourceConfiguration, Validation }
+export type { SourceConfiguration, Validation }
 
 /** A validated AgentConfiguration: paths are absolute, defaults are filled in, durations are milliseconds. */
 export interface AgentConfiguration {

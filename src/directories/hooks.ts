@@ -10,8 +10,6 @@ import { HookError } from './hook-error.js'
 import { runHttp } from './hook-http.js'
 import { runSignal } from './hook-signal.js'
 
-export { HookError } from './hook-error.js'
-
 export interface HookOptions {
   /** Abandons the try that is running, and those to come. */
   readonly signal: AbortSignal

@@ -31,7 +31,7 @@ export const validations: Readonly<Record<Validation, ValidationRule>> = {
  * `validate: [certificates]` for one Secret: `tls.crt` and `tls.key`, by the names that they have in the object, must both be
  * there, parse and match. A Secret with neither is none of its business.
  */
-export function checkSecret(object: KubernetesObject): Finding[] {
+function checkSecret(object: KubernetesObject): Finding[] {
   const { reference } = object
   const certificateContent = object.data.get('tls.crt')
   const keyContent = object.data.get('tls.key')
@@ -56,7 +56,7 @@ export function checkSecret(object: KubernetesObject): Finding[] {
  * `validate: [certificates]` for one file: every CERTIFICATE block of it must parse. `origin` says where it comes from, `reference`
  * which object it comes from, where that is one.
  */
-export function checkBlocks(
+function checkBlocks(
   path: string,
   blocks: readonly CertificateBlock[],
   { origin, reference }: { readonly origin: string; readonly reference: ObjectReference | undefined },

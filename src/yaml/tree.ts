@@ -28,12 +28,12 @@ export interface TreeEntry {
   readonly value: TreeNode
 }
 
-export interface TreeList extends Sized {
+interface TreeList extends Sized {
   readonly kind: 'list'
   readonly items: readonly TreeNode[]
 }
 
-export interface TreeScalar extends Sized {
+interface TreeScalar extends Sized {
   readonly kind: 'scalar'
   readonly value: string | number | boolean | null
   /** As it was written, without quotes: `0755` for the number 755. */

@@ -23,7 +23,7 @@ export interface ReadTiming {
   readonly longestDelay: number
 }
 
-export const readTiming: ReadTiming = { request: 14_000, firstDelay: 100, longestDelay: 5_000 }
+const readTiming: ReadTiming = { request: 14_000, firstDelay: 100, longestDelay: 5_000 }
 
 export interface ReaderOptions {
   readonly log: Log

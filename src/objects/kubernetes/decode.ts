@@ -12,7 +12,7 @@ export class InvalidObjectError extends Error {
 }
 
 /** All values of one object together, in bytes (Kubernetes: pkg/apis/core/types.go, MaxSecretSize). */
-export const maximumDataSize = 1024 * 1024
+const maximumDataSize = 1024 * 1024
 
 type Data = Map<string, Uint8Array>
 

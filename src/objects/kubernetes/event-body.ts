@@ -54,7 +54,7 @@ export function eventName(name: string): string {
 }
 
 /** metav1.MicroTime. */
-export function microTime(date: Date): string {
+function microTime(date: Date): string {
   return date.toISOString().replace('Z', '000Z')
 }
 
@@ -98,7 +98,7 @@ export function eventBody(
 }
 
 /** At most so many bytes of UTF-8, ending in an ellipsis where something was cut off. */
-export function shortened(text: string, longest: number): string {
+function shortened(text: string, longest: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= longest) return text
   const ellipsis = '…'

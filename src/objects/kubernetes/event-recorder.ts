@@ -12,7 +12,7 @@ import { EventSeries, type EventRecord, type Instant } from './event-series.js'
 import { statusMessage } from './api-error.js'
 
 /** Events that wait at most; of more, the oldest are given up. */
-export const longestQueue = 100
+const longestQueue = 100
 
 const controller = 'holdfast.dev/agent'
 

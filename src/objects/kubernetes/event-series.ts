@@ -28,11 +28,11 @@ export interface EventRecord {
  * Milliseconds without a recurrence after which the same is another event. Longer than the ten minutes between two comparisons
  * of the disk, so that a fault which stays is one event whose count grows.
  */
-export const seriesWindow = 15 * 60_000
+const seriesWindow = 15 * 60_000
 
 /** client-go's: 25 at once, then one in five minutes, for each object and type: many publications cannot hide a warning. */
-export const burst = 25
-export const refill = 300_000
+const burst = 25
+const refill = 300_000
 
 /** Series that are remembered; of more, the ones that were quiet for longest become new events when they recur. */
 const mostSeries = 256
