@@ -1,0 +1,48 @@
+/** What each test runs of the sources: by its imports, and where it starts the program, by those of the program. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { project } from '../project.js'
+
+/** Paths from the project's root. */
+export function typescriptFiles(directory: string): string[] {
+  return readdirSync(join(project, directory), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) return typescriptFiles(path)
+    return entry.name.endsWith('.ts') ? [path] : []
+  })
+}
+
+const program = 'src/cli/main.ts'
+const library = 'src/index.ts'
+
+/** What a file leads to directly: imports of values and of types, those that are made late, and the program that it starts. */
+function edges(path: string): string[] {
+  const text = readFileSync(join(project, path), 'utf8')
+  const imported = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)].map(([, target = '']) =>
+    normalize(join(dirname(path), `${target}.ts`)),
+  )
+  if (path !== 'test/project.ts' && /holdfast\.js|\bexecutable\b/.test(text)) imported.push(program)
+  if (/dist\/src\/index\.js/.test(text)) imported.push(library)
+  return imported
+}
+
+const known = new Map<string, readonly string[]>()
+
+/** Every file that this one reaches. */
+export function reached(from: string): Set<string> {
+  const seen = new Set<string>([from])
+  for (const path of seen) {
+    let next = known.get(path)
+    if (next === undefined) {
+      try {
+        next = edges(path)
+      } catch {
+        // Not a file of the project: what is built, or text that only looks like an import.
+        next = []
+      }
+      known.set(path, next)
+    }
+    for (const target of next) seen.add(target)
+  }
+  return seen
+}
