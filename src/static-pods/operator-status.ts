@@ -3,7 +3,7 @@
  * come to its target revision (library-go: pkg/operator/staticpod/startupmonitor; installer_controller.go, staticPodStateReady).
  */
 import type { Log } from '../log.js'
-import { isAbsent } from '../objects/kubernetes/absence.js'
+import { isAbsent } from '../objects/kubernetes/api-error.js'
 import { statusMessage } from '../objects/kubernetes/api-error.js'
 import type { ApiClient, ApiResponse } from '../objects/kubernetes/client.js'
 import { StaticPodError } from './failure.js'

@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.js'
-import { isAbsent } from '../objects/kubernetes/absence.js'
+import { isAbsent } from '../objects/kubernetes/api-error.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../objects/kubernetes/client.js'
 import { asList, asMap, asText } from './json.js'
 import type { Probe, ProbeResult } from './readiness.js'

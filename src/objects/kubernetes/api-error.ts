@@ -1,6 +1,6 @@
 /** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
 import { describeReference, type ObjectReference, type Observation, type WatchRestartReason } from '../types.js'
-import { ConnectionError } from './client.js'
+import { ConnectionError, type ApiResponse } from './client.js'
 import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
 
 export interface ApiErrorDetails {
@@ -92,6 +92,16 @@ const connectionReasons = {
 /** The answer makes no sense: it is not what a Kubernetes API server answers to that. */
 export function protocolError(reference: ObjectReference, problem: string): ApiError {
   return new ApiError('protocol', `${describeReference(reference)}: ${problem}`)
+}
+
+/**
+ * The one rule of absence: the API server itself says of this one object that it does not exist, in a 404 with a metav1.Status of
+ * reason NotFound. The 404 of a proxy, or of a server that does not serve the path, says nothing about the object.
+ */
+export function isAbsent({ status, body }: Pick<ApiResponse, 'status' | 'body'>, name?: string): boolean {
+  if (status !== 404 || field(body, 'reason') !== 'NotFound') return false
+  const named = field(field(body, 'details'), 'name')
+  return name === undefined || named === undefined || named === name
 }
 
 /** The message of a metav1.Status: on one line, and not endless. Empty where there is none. */

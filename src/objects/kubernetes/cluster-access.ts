@@ -5,12 +5,11 @@ import type { Log } from '../../log.js'
 import type { ClusterAccess } from './access.js'
 import { CredentialFiles } from './credential-files.js'
 import { resolveContext, type ContextSettings } from './kubeconfig.js'
-import { KubeconfigError } from './kubeconfig-field.js'
-import { parseKubeconfig } from './kubeconfig-file.js'
 import { openAccess, type AccessTiming, type SettingsSource } from './live-access.js'
 import type { Environment } from './proxy.js'
 import { inPod, SERVICE_ACCOUNT, serviceAccountSource } from './service-account.js'
 import { silent } from '../../log.js'
+import { KubeconfigError, parseKubeconfig } from './kubeconfig-file.js'
 
 export interface AccessOptions {
   /** A file that the user named: it is used, or it is an error. */

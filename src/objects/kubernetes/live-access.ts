@@ -1,14 +1,11 @@
 import { silent, type Log } from '../../log.js'
 import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { CredentialFiles, fingerprint } from './credential-files.js'
-import type { ExecCredential } from './exec-credential.js'
-import { runExecPlugin } from './exec-plugin.js'
-import type { ContextSettings } from './kubeconfig.js'
-import type { ExecSettings } from './kubeconfig-exec.js'
-import { tokenFault } from './kubeconfig-user.js'
-import type { Material } from './material.js'
 import { certificateFault, keyMatches, privateKeyFault } from './pem.js'
 import { proxyFromEnvironment, type Environment } from './proxy.js'
+import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
+import { tokenFault, type ContextSettings, type ExecSettings } from './kubeconfig.js'
+import type { Material } from './kubeconfig-file.js'
 
 /** Milliseconds. */
 export interface AccessTiming {

@@ -1,8 +1,7 @@
 /** Reads of one object that accept no cache: no resourceVersion is given. */
 import type { ObservedVersion } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
-import { isAbsent } from './absence.js'
-import { protocolError, refusedRequest } from './api-error.js'
+import { isAbsent, protocolError, refusedRequest } from './api-error.js'
 import type { ApiClient, RequestOptions } from './client.js'
 import { collectionPath, listQuery, objectTarget, pathOf } from './requests.js'
 import { resourceVersionOf, observeList, observeObject } from './observed-version.js'

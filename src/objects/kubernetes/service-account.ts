@@ -2,9 +2,9 @@ import { isIPv6 } from 'node:net'
 import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
 import type { ContextSettings } from './kubeconfig.js'
-import { Field, KubeconfigError } from './kubeconfig-field.js'
 import type { SettingsSource } from './live-access.js'
 import type { Environment } from './proxy.js'
+import { Field, KubeconfigError } from './kubeconfig-file.js'
 
 /** Where kubelet mounts a pod's service account. */
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'

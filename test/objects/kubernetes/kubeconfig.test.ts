@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { loadClusterAccess } from '../../../src/objects/kubernetes/cluster-access.js'
-import { KubeconfigError } from '../../../src/objects/kubernetes/kubeconfig-field.js'
+import { KubeconfigError } from '../../../src/objects/kubernetes/kubeconfig-file.js'
 import { issue, makeAuthority, temporaryDirectory } from './certificates.js'
 import { base64, kubeconfig } from './kubeconfig-text.js'
 
