@@ -1,18 +1,29 @@
 #!/usr/bin/env node
-import { existsSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
+'use strict'
+const serves = process.argv.includes('agent') || process.argv.includes('demo')
+
+// The agent bounds the threads that each file system may keep, so that one which hangs takes them from no other; that takes more
+// than libuv's four. libuv reads their number when it starts the first, which the loader of an ES module has done before the
+// module's first statement: so this file is no ES module. A hook that the agent starts has a pool of its own choice.
+if (serves && process.env.UV_THREADPOOL_SIZE === undefined) {
+  process.env.UV_THREADPOOL_SIZE = '32'
+  require('node:fs').access('/proc/self', () => {})
+  delete process.env.UV_THREADPOOL_SIZE
+}
 
 // A daemon that runs on every node, and waits for its disk and its network all day, should be small rather than fast: the young
 // generation stays at its first size, and nothing is compiled to optimized machine code. Measured with 50 directories of a Secret
 // each, Node 20: 17 to 20 MB of anonymous memory instead of 36 MB.
 const small = ['--semi-space-growth-factor=1', '--optimize-for-size', '--no-opt']
-if (process.argv.includes('agent') || process.argv.includes('demo')) small.forEach((flag) => setFlagsFromString(flag))
+if (serves) small.forEach((flag) => require('node:v8').setFlagsFromString(flag))
 
-const built = new URL('../dist/src/cli/main.js', import.meta.url)
-if (existsSync(built)) {
-  const { main } = await import(built)
-  process.exitCode = await main(process.argv.slice(2))
+const built = require('node:path').join(__dirname, '../dist/src/cli/main.js')
+if (require('node:fs').existsSync(built)) {
+  const { pathToFileURL } = require('node:url')
+  void import(pathToFileURL(built).href).then(async ({ main }) => {
+    process.exitCode = await main(process.argv.slice(2))
+  })
 } else {
-  process.stderr.write(`holdfast is not built yet (no ${built.pathname}): run "npm run build" first\n`)
+  process.stderr.write(`holdfast is not built yet (no ${built}): run "npm run build" first\n`)
   process.exitCode = 1
 }

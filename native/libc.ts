@@ -1,3 +1,4 @@
+import { Lane } from './lane.js'
 import { Semaphore } from './semaphore.js'
 import koffi, { type KoffiFunc } from 'koffi'
 
@@ -33,7 +34,7 @@ export function systemCallNumber(numbers: { x64: number; arm64: number }): numbe
 }
 
 // koffi keeps stacks for eight calls; each one more maps and unmaps its own, many times the cost of the call, and libuv has
-// four threads anyway. Beyond 256 koffi throws.
+// four threads anyway. Beyond 256 koffi throws. A lane has a bound of its own, which one that hangs shares with nobody.
 const queue = new Semaphore(8)
 
 /** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
@@ -41,7 +42,9 @@ export async function callAsync(
   fn: LibcFunction,
   ...args: (number | bigint | string | Uint8Array | null)[]
 ): Promise<CallResult> {
-  await queue.acquire()
+  const lane = Lane.current
+  if (lane === undefined) await queue.acquire()
+  else await new Promise<void>((resolve) => lane.enter(resolve))
   try {
     return await new Promise<CallResult>((resolve, reject) => {
       fn.async(...args, (error: Error | null, result: number) => {
@@ -52,7 +55,8 @@ export async function callAsync(
       })
     })
   } finally {
-    queue.release()
+    if (lane === undefined) queue.release()
+    else lane.leave()
   }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Puts the program into DIRECTORY as an image carries it: `scripts/bundle.sh DIRECTORY [MODULES]`.
 #
-#   bin/holdfast.js, package.json   as in the package
+#   bin/, package.json             as in the package
 #   dist/src/cli/                   all of src/, native/ and what they import, one file for what is always loaded and one for
 #                                   each part that a command loads when it runs
 #   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
@@ -25,7 +25,7 @@ cd "$here"
 esbuild=${ESBUILD:-node_modules/.bin/esbuild}
 
 mkdir "$out/bin" "$out/licenses"
-cp bin/holdfast.js "$out/bin/"
+cp bin/holdfast.js bin/package.json "$out/bin/"
 chmod 755 "$out/bin/holdfast.js"
 cp package.json "$out/"
 cp LICENSE "$out/licenses/holdfast"

@@ -12,6 +12,7 @@ import { configurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { startDirectory } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
+import { fileSystemsNow, onFileSystem } from './file-systems.js'
 import { FreshnessTracker } from './freshness-tracker.js'
 import { runHookBatch } from './hook-runner.js'
 import type { Outcome } from './outcome.js'
@@ -63,9 +64,16 @@ export class Agent {
         `an internal error of holdfast: ${message}`,
       )
     }
-    this.#publications = new Workqueue({ runs: 'batch', failed, run: (batch) => this.#reconcile(batch) })
+    this.#publications = new Workqueue({
+      groups: () => {
+        const fileSystemOf = fileSystemsNow()
+        return (operation) => fileSystemOf(this.states.byOperation(operation)?.path ?? '/')
+      },
+      failed,
+      run: (batch, fileSystem) => onFileSystem(fileSystem, () => this.#reconcile(batch)),
+    })
     this.#hooks = new Workqueue({
-      runs: 'key',
+      groups: () => (operation) => operation,
       failed,
       run: (batch) => {
         const events = this.#events

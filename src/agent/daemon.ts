@@ -6,6 +6,7 @@ import { codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
 import { hasRequired } from './directory-state.js'
+import { beside } from './file-systems.js'
 import { readiness, serveHealth, type HealthServer, type Readiness } from './http-server.js'
 import type { PrometheusMetrics } from './prometheus.js'
 import { noMetrics } from './report-metrics.js'
@@ -196,11 +197,10 @@ export class Daemon {
     const { stateDirectory } = this.#agent.configuration
     for (const state of this.#agent.states) this.#agent.refresh(state)
     await this.#reportOthers()
-    await replaceFile(statusFileIn(stateDirectory), `${JSON.stringify(this.#document(), undefined, 2)}\n`, {
-      mode: 0o600,
-      lockTimeout: statusLockTimeout,
-      log: this.#options.log,
-    })
+    const file = statusFileIn(stateDirectory)
+    const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
+    const { log } = this.#options
+    await beside(file, () => replaceFile(file, text, { mode: 0o600, lockTimeout: statusLockTimeout, log }))
   }
 
   /** Two agents do no harm, since each target has its lock; but they do everything twice, and nobody wants that. */

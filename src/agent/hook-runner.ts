@@ -3,6 +3,7 @@ import { completeHook } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
+import { beside } from './file-systems.js'
 import type { AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
 import type { Batch, QueueResult } from './workqueue.js'
@@ -26,7 +27,7 @@ export async function runHookBatch(
   const results = new Map<string, QueueResult>()
   for (const state of states) {
     const operation = state.hooksOperation
-    if (batch.has(operation)) results.set(operation, await runPendingHooks(state, options))
+    if (batch.has(operation)) results.set(operation, await beside(state.path, () => runPendingHooks(state, options)))
   }
   return results
 }

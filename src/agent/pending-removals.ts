@@ -1,6 +1,7 @@
 import { syncParents } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
+import { fileSystemsNow, onFileSystem } from './file-systems.js'
 
 /** Milliseconds without a publication after which the removal of what was replaced is made durable, too. */
 const idleTime = 1000
@@ -32,10 +33,19 @@ export class PendingRemovals {
   /** Never rejects. */
   async sync(): Promise<void> {
     clearTimeout(this.#timer)
-    const targets = [...this.#targets]
+    if (this.#targets.size === 0) return
+    const fileSystemOf = fileSystemsNow()
+    const groups = new Map<string, string[]>()
+    for (const target of this.#targets) {
+      const fileSystem = fileSystemOf(target)
+      groups.set(fileSystem, [...(groups.get(fileSystem) ?? []), target])
+    }
     this.#targets.clear()
-    if (targets.length === 0) return
-    await syncParents(targets).catch((error: unknown) => {
+    await Promise.all([...groups].map(([fileSystem, targets]) => this.#syncOn(fileSystem, targets)))
+  }
+
+  async #syncOn(fileSystem: string, targets: readonly string[]): Promise<void> {
+    await onFileSystem(fileSystem, () => syncParents(targets)).catch((error: unknown) => {
       const message = `the removal of old content may not survive a power cut: ${messageOf(error)}`
       this.log.warn({ targets }, message)
     })

@@ -15,17 +15,17 @@ export interface Due {
   readonly since: number
 }
 
-/** The keys that are due. */
+/** The keys of one group that are due. */
 export type Batch = ReadonlyMap<string, Due>
 
 export interface WorkqueueOptions {
   /**
-   * `batch`: all keys that are due go into one run, and no other starts before it has ended. `key`: each key is a run of its own,
-   * several at once.
+   * Names each key's group, asked anew each time that runs start. All keys of a group that are due go into one run, and no other of
+   * the group starts before it has ended; groups do not wait for one another.
    */
-  readonly runs: 'batch' | 'key'
+  groups(): (key: string) => string
   /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
-  run(batch: Batch): Promise<ReadonlyMap<string, QueueResult>>
+  run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult>>
   /** Called with what `run` rejected with, which is an error of the program. */
   failed(error: unknown, batch: Batch): void
   /** Milliseconds until the next try after so many failures in a row. */
@@ -44,7 +44,8 @@ interface Entry {
 export class Workqueue {
   readonly #options: WorkqueueOptions
   readonly #entries = new Map<string, Entry>()
-  readonly #runs = new Set<Promise<void>>()
+  /** What runs, by group. */
+  readonly #runs = new Map<string, Promise<void>>()
   #turn: NodeJS.Immediate | undefined
   #closed = false
 
@@ -91,7 +92,7 @@ export class Workqueue {
     this.#closed = true
     clearImmediate(this.#turn)
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
-    await Promise.all(this.#runs)
+    await Promise.all(this.#runs.values())
   }
 
   #create(key: string): Entry {
@@ -120,33 +121,39 @@ export class Workqueue {
   }
 
   #start(): void {
-    if (this.#closed || (this.#options.runs === 'batch' && this.#runs.size > 0)) return
+    if (this.#closed) return
     const due = this.#due()
     if (due.length === 0) return
-    for (const group of this.#options.runs === 'batch' ? [due] : due.map((entry) => [entry])) {
-      const run = this.#execute(group).finally(() => {
-        this.#runs.delete(run)
+    const groupOf = this.#options.groups()
+    const groups = new Map<string, [string, Entry][]>()
+    for (const [key, entry] of due) {
+      const group = groupOf(key)
+      if (!this.#runs.has(group)) groups.set(group, [...(groups.get(group) ?? []), [key, entry]])
+    }
+    for (const [group, entries] of groups) {
+      const run = this.#execute(group, entries).finally(() => {
+        this.#runs.delete(group)
         if (!this.#closed) this.#schedule()
       })
-      this.#runs.add(run)
+      this.#runs.set(group, run)
     }
   }
 
-  async #execute(group: [string, Entry][]): Promise<void> {
+  async #execute(group: string, entries: [string, Entry][]): Promise<void> {
     const batch = new Map<string, Due>()
-    for (const [key, entry] of group) {
+    for (const [key, entry] of entries) {
       batch.set(key, { causes: [...entry.causes], since: entry.since })
       entry.causes = new Set()
       entry.running = true
     }
     let results: ReadonlyMap<string, QueueResult>
     try {
-      results = await this.#options.run(batch)
+      results = await this.#options.run(batch, group)
     } catch (error) {
       this.#options.failed(error, batch)
       results = new Map([...batch.keys()].map((key) => [key, 'retry']))
     }
-    for (const [key, entry] of group) this.#finish(key, entry, results.get(key) ?? 'done')
+    for (const [key, entry] of entries) this.#finish(key, entry, results.get(key) ?? 'done')
   }
 
   #finish(key: string, entry: Entry, result: QueueResult): void {

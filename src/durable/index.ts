@@ -21,7 +21,7 @@ export { dataLink } from './generation.js'
 export { lock } from './lock.js'
 export { namesFor, type TargetNames } from './names.js'
 export { inParallel } from './parallel.js'
-export { mountDetails, rootMount, type MountDetails } from './posix/mountinfo.js'
+export { mountDetails, mounts, rootMount, type MountDetails } from './posix/mountinfo.js'
 export { readWhole } from './tree.js'
 export { readAllRecords, readRecords, type Records } from './record-files.js'
 export { openTarget, refuseOtherThanDirectory } from './refusals.js'
@@ -43,6 +43,8 @@ export {
 } from './replace.js'
 export { publish, resultsOf, type PublishOutcome } from './publish.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
+/** Bounds the threads that work on one file system may keep. */
+export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps } from '../../native/index.js'
 export type * from './types.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Workqueue, type Batch, type QueueResult, type WorkqueueOptions } from '../../src/agent/workqueue.js'
+import { Workqueue, type Batch, type QueueResult } from '../../src/agent/workqueue.js'
 
 interface Run {
   readonly batch: Batch
@@ -9,13 +9,13 @@ interface Run {
 }
 
 /** A queue whose runs the test ends by hand. */
-function queueOf(runs: WorkqueueOptions['runs'], delay = 5) {
+function queueOf(runs: 'batch' | 'key', delay = 5) {
   const begun: Run[] = []
   const waiting: ((run: Run) => void)[] = []
   const faults: unknown[] = []
   const failures: number[] = []
   const queue = new Workqueue({
-    runs,
+    groups: () => (key) => (runs === 'batch' ? 'all' : key),
     delay: (count) => {
       failures.push(count)
       return delay

@@ -89,14 +89,19 @@ export class Agent {
     readonly configuration: string,
     readonly logFile: string,
     args: readonly string[] = [],
+    /** A command that runs another one in its place, such as nsenter(1). */
+    prefix: readonly string[] = [],
   ) {
     const log = openSync(logFile, 'a')
     this.#begin = fstatSync(log).size
-    this.#child = spawn('env', commandLine(['agent', '--config', configuration, ...args]), {
-      stdio: ['ignore', log, log],
-    })
+    const [program = '', ...rest] = [...prefix, 'env', ...commandLine(['agent', '--config', configuration, ...args])]
+    this.#child = spawn(program, rest, { stdio: ['ignore', log, log] })
     closeSync(log)
     this.#end = once(this.#child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1
   }
 
   signal(name: NodeJS.Signals): void {
@@ -207,8 +212,8 @@ export class Node {
     rmSync(join(this.objects, `${name}.yaml`))
   }
 
-  agent(args: readonly string[] = []): Agent {
-    const agent = new Agent(this.configuration, this.path('agent.log'), args)
+  agent(args: readonly string[] = [], prefix: readonly string[] = []): Agent {
+    const agent = new Agent(this.configuration, this.path('agent.log'), args, prefix)
     this.#agents.push(agent)
     return agent
   }

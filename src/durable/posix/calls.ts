@@ -16,7 +16,7 @@ export type Done<T> = (error: Error | null, value?: T) => void
 /** Starts a call. `path` is asked for only where it failed. */
 export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    start((error, value) => {
+    native.startInLane<T>(start, (error, value) => {
       if (error) reject(errorAt(path(), error))
       else resolve(value as T)
     })

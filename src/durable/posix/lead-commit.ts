@@ -1,8 +1,9 @@
 import * as fs from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
+import { call } from './calls.js'
+import { fsync } from './sync.js'
 
 /*
  * For a large barrier on ext4. Its journal writes the commit record a fraction of a millisecond after the first fsync came;
@@ -12,9 +13,6 @@ import type { Descriptor, Outcomes } from '../file-system.js'
  * puts each into the next transaction: all the fsyncs then wait for that one commit. Only a hint: what makes anything
  * durable are the fsyncs that follow.
  */
-
-const fsync = promisify(fs.fsync)
-const fchmod = promisify(fs.fchmod)
 
 /** statfs(2)'s f_type of ext2, ext3 and ext4. */
 const ext4Magic = 0xef53
@@ -39,14 +37,26 @@ export async function behindLeadingCommit(
   const leading = fsync(leader).then(() => undefined, toError)
   await delay(headStart)
   const staged = descriptors.filter((descriptor) => own.has(descriptor))
-  await Promise.allSettled(staged.map((descriptor) => fchmod(descriptor, fs.fstatSync(descriptor).mode & 0o7777)))
+  await Promise.allSettled(staged.map(touch))
   const outcomes = await barrier()
   // A failed fsync is not made good by one that succeeds after it.
   outcomes[first] = (await leading) ?? outcomes[first]
   return outcomes
 }
 
+function touch(descriptor: Descriptor): Promise<void> {
+  const { mode } = fs.fstatSync(descriptor)
+  return call(
+    () => `descriptor ${descriptor}`,
+    (done) => fs.fchmod(descriptor, mode & 0o7777, done),
+  )
+}
+
 async function isExt4(descriptor: Descriptor): Promise<boolean> {
-  const { type } = await fs.promises.statfs(`/proc/self/fd/${descriptor}`)
+  const path = `/proc/self/fd/${descriptor}`
+  const { type } = await call<fs.StatsFs>(
+    () => path,
+    (done) => fs.statfs(path, done),
+  )
   return type === ext4Magic
 }

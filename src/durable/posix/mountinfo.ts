@@ -21,19 +21,22 @@ export function mountDetails(id: number): MountDetails | undefined {
   return line === undefined ? undefined : parseMount(line)
 }
 
+/** All mounts of this process, in the order in which they were made. */
+export function mounts(): MountDetails[] {
+  return lines().map(parseMount)
+}
+
 /** Mount points below a path, without `/` at its end. */
 export function mountPointsBelow(path: string): string[] {
   const prefix = path === '/' ? path : `${path}/`
-  return lines()
-    .map((line) => parseMount(line).mountPoint)
+  return mounts()
+    .map(({ mountPoint }) => mountPoint)
     .filter((mountPoint) => mountPoint.startsWith(prefix) && mountPoint !== path)
 }
 
 /** The mount on `/`: the last one that covers it. */
 export function rootMount(): MountDetails | undefined {
-  return lines()
-    .map(parseMount)
-    .findLast(({ mountPoint }) => mountPoint === '/')
+  return mounts().findLast(({ mountPoint }) => mountPoint === '/')
 }
 
 function lines(): string[] {

@@ -1,12 +1,8 @@
 import * as fs from 'node:fs'
 import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
-import { promisify } from 'node:util'
 import * as native from '../../../native/index.js'
-import { isText, lookAt, atPath } from './calls.js'
-
-const open = promisify(fs.open)
-const closeDescriptor = promisify(fs.close)
+import { atPath, call, isText, lookAt } from './calls.js'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -71,4 +67,18 @@ function linkOf(descriptor: number): string {
   } catch {
     return `descriptor ${descriptor}`
   }
+}
+
+function open(path: string, flags: number): Promise<number> {
+  return call<number>(
+    () => path,
+    (done) => fs.open(path, flags, done),
+  )
+}
+
+function closeDescriptor(descriptor: number): Promise<void> {
+  return call(
+    () => `descriptor ${descriptor}`,
+    (done) => fs.close(descriptor, done),
+  )
 }

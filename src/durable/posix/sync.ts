@@ -1,16 +1,32 @@
 import * as fs from 'node:fs'
-import { promisify } from 'node:util'
 import * as native from '../../../native/index.js'
 import { isSystemError, toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 
-const fsync = promisify(fs.fsync)
+/** fsync(2), on a thread of the lane that asks. */
+export function fsync(descriptor: Descriptor): Promise<void> {
+  return new Promise((resolve, reject) => {
+    native.startInLane<undefined>(
+      (done) => fs.fsync(descriptor, done),
+      (error) => (error ? reject(error) : resolve()),
+    )
+  })
+}
 
+/** Contexts that no barrier uses now. Each that was made is kept: one barrier of each lane at a time may need one. */
+const contexts: native.AioContext[] = []
 /** What the barrier is made with in this process: found out at the first one. */
-let context: native.AioContext | undefined
 let refused = false
-/** One barrier at a time uses the context. */
-const turn = new native.Semaphore(1)
+/** One barrier at a time in each lane, so that one which waits for a dead disk holds no other up; and one without a lane. */
+const turns = new WeakMap<native.Lane, native.Semaphore>()
+const turnWithoutLane = new native.Semaphore(1)
+
+function turnOf(lane: native.Lane | undefined): native.Semaphore {
+  if (lane === undefined) return turnWithoutLane
+  const turn = turns.get(lane) ?? new native.Semaphore(1)
+  turns.set(lane, turn)
+  return turn
+}
 
 /**
  * fsync of every descriptor, all at once: one AIO submission, or threads where AIO is refused (ENOSYS, EPERM under a
@@ -19,9 +35,11 @@ const turn = new native.Semaphore(1)
 export async function syncAll(descriptors: readonly Descriptor[]): Promise<Outcomes> {
   if (descriptors.length === 0) return []
   if (refused || process.env['HOLDFAST_AIO'] === 'off') return syncOnThreads(descriptors)
+  const turn = turnOf(native.Lane.current)
   await turn.acquire()
+  let context: native.AioContext | undefined
   try {
-    if (context === undefined || context.broken) context = native.AioContext.create()
+    context = contexts.pop() ?? native.AioContext.create()
     return await retryInvalid(descriptors, await context.sync(descriptors))
   } catch (error) {
     if (!(error instanceof native.AioRefused)) return descriptors.map(() => toError(error))
@@ -29,6 +47,7 @@ export async function syncAll(descriptors: readonly Descriptor[]): Promise<Outco
     refused = error.reason.code !== 'EAGAIN'
     return await syncOnThreads(descriptors)
   } finally {
+    if (context?.broken === false) contexts.push(context)
     turn.release()
   }
 }

@@ -1,0 +1,38 @@
+import { Lane, mounts, type MountDetails } from '../durable/index.js'
+
+/**
+ * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
+ * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
+ * that of the link.
+ */
+export function fileSystemOf(path: string, table: readonly MountDetails[] = mounts()): string {
+  let found: MountDetails | undefined
+  for (const mount of table) {
+    const { mountPoint } = mount
+    const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    // Of two mounts at one point, the later one covers the earlier.
+    if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = mount
+  }
+  return found?.device ?? ''
+}
+
+/** A function for many paths at one time: mountinfo is read once. */
+export function fileSystemsNow(): (path: string) => string {
+  const table = mounts()
+  return (path) => fileSystemOf(path, table)
+}
+
+/** The lane of each file system. Each has one for as long as the process lives, so that all who work there share it. */
+const lanes = new Map<string, Lane>()
+
+/** Runs what works on a file system with no more threads than one that hangs may keep. */
+export function onFileSystem<T>(fileSystem: string, work: () => Promise<T>): Promise<T> {
+  const lane = lanes.get(fileSystem) ?? new Lane()
+  lanes.set(fileSystem, lane)
+  return lane.run(work)
+}
+
+/** The same for the file system that a path is on. */
+export function beside<T>(path: string, work: () => Promise<T>): Promise<T> {
+  return onFileSystem(fileSystemOf(path), work)
+}

@@ -1,0 +1,61 @@
+/** The agent beside disks that hang: real file systems, frozen under its targets. */
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { Node } from '../cli/holdfast.js'
+import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
+import { until } from '../until.js'
+
+const missing = await missingForFreezing()
+const options = missing.length === 0 ? {} : { skip: `needs ${missing.join(', ')}` }
+
+/** Directories on each disk that can hang: more than Node's own pool has threads. */
+const many = 5
+
+interface Scene {
+  readonly node: Node
+  readonly disks: FrozenDisks
+  /** What a file on any of the disks holds. */
+  readonly read: (name: string) => string
+}
+
+/** Disks `a` and `b`, which can hang, with many directories each of a Secret by the disk's name; `web` is on a healthy one. */
+async function sceneOf(t: Test, more: object = {}): Promise<Scene> {
+  const on = (disk: string) =>
+    Array.from({ length: many }, (_, index) => ({ path: `${disk}/${index}`, contents: [{ secret: disk }] }))
+  const node = new Node(t, [...on('a'), ...on('b'), { path: 'disk/web', contents: [{ secret: 'web' }] }], more)
+  const disks = await FrozenDisks.create([node.path('a'), node.path('b')])
+  t.teardown(() => disks.destroy())
+  for (const name of ['a', 'b', 'web']) node.put('Secret', name, { key: '1' })
+  return { node, disks, read: (name) => readFileSync(disks.seen(node.path(name)), 'utf8') }
+}
+
+/** Milliseconds until the healthy directory holds a new version of its Secret. */
+async function update({ node, read }: Scene, value: string): Promise<number> {
+  const start = performance.now()
+  node.put('Secret', 'web', { key: value })
+  await until(`web holds ${value}`, () => read('disk/web/key') === value, { within: 10_000, every: 5 })
+  return performance.now() - start
+}
+
+await t.test('two disks hang, and a directory on a third is updated within a second', options, async (t) => {
+  const scene = await sceneOf(t)
+  const { node, disks, read } = scene
+  const agent = node.agent([], disks.entering)
+  await agent.told('Published', 2 * many + 1)
+  await disks.freeze(node.path('a'))
+  node.put('Secret', 'a', { key: '2' })
+  await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
+  const beside = await update(scene, '2')
+  t.ok(beside < 1000, `one disk hangs: ${Math.round(beside)} ms`)
+  await disks.freeze(node.path('b'))
+  const before = frozenThreads(agent.pid)
+  node.put('Secret', 'b', { key: '2' })
+  await until('the agent hangs on b, too', () => frozenThreads(agent.pid) > before)
+  const besideBoth = await update(scene, '3')
+  t.ok(besideBoth < 1000, `two disks hang: ${Math.round(besideBoth)} ms`)
+  for (const disk of ['b', 'a']) {
+    await disks.thaw(node.path(disk))
+    await until(`${disk} is up to date`, () => read(`${disk}/${many - 1}/key`) === '2')
+  }
+  t.equal(await agent.end('SIGTERM'), 0)
+})
