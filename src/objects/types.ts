@@ -66,6 +66,8 @@ export const watchRestartReasons = [
   'denied',
   'server-error',
   'protocol',
+  'silence',
+  'rotation',
 ] as const
 export type WatchRestartReason = (typeof watchRestartReasons)[number]
 

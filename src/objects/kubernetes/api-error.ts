@@ -18,7 +18,7 @@ export interface ApiErrorDetails {
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   constructor(
-    readonly reason: WatchRestartReason,
+    readonly reason: Exclude<WatchRestartReason, 'timeout'>,
     message: string,
     readonly details: ApiErrorDetails = {},
     options?: ErrorOptions,
@@ -87,7 +87,8 @@ const connectionReasons = {
   timeout: 'connection',
   goaway: 'goaway',
   credentials: 'unauthorized',
-} as const satisfies Record<ConnectionError['reason'], WatchRestartReason>
+  rotation: 'rotation',
+} as const satisfies Record<ConnectionError['reason'], ApiError['reason']>
 
 /** The answer makes no sense: it is not what a Kubernetes API server answers to that. */
 export function protocolError(reference: ObjectReference, problem: string): ApiError {
@@ -117,7 +118,7 @@ export function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }
 
-function restartReason(status: number): WatchRestartReason {
+function restartReason(status: number): ApiError['reason'] {
   if (status === 410) return 'expired'
   if (status === 429) return 'throttled'
   if (status === 401) return 'unauthorized'

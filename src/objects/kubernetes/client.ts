@@ -48,7 +48,7 @@ export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
   constructor(
     message: string,
-    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials',
+    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials' | 'rotation',
     options?: ErrorOptions,
   ) {
     super(message, options)

@@ -1,22 +1,22 @@
 /**
  * Keeps one object watched until it is stopped. Nothing that the server does ends it.
  *
- * Every beginning is a consistent read, and so is every new beginning after a failure: an API server that comes back may
- * stand on an etcd that was restored from a backup, and a watch that is resumed there from a version of the lost history is
- * silent for ever. Only a watch that ended in order, when its own time was over, and that had something to say, is resumed.
+ * Every start is a consistent read, and so is every restart after a failure: an API server that comes back may stand on an etcd
+ * that was restored from a backup, and a watch that is resumed there from a version of the lost history is silent for ever. Only a
+ * watch that ended in order, when its own time was over, and that had something to say, is resumed.
  */
 import type { Log } from '../../log.js'
-import type { StoredObject } from '../stored-object.js'
-import { describeReference, type SourceListener } from '../types.js'
+import type { ObservedVersion, StoredObject } from '../stored-object.js'
+import { describeReference, type SourceListener, type WatchRestartReason } from '../types.js'
 import { Backoff } from './backoff.js'
-import type { ApiClient, ApiStream, RequestOptions } from './client.js'
+import type { ApiClient, RequestOptions } from './client.js'
 import { brokenRequest, refusedRequest, ApiError } from './api-error.js'
-import { FailureReport } from './failure-report.js'
 import { readFresh, readList } from './reads.js'
 import type { Recovery } from './recovery.js'
 import { collectionPath, objectTarget, streamingListQuery, watchQuery } from './requests.js'
+import type { StreamingLists } from './streaming-lists.js'
 import type { WatchTiming } from './timing.js'
-import { WatchSession } from './watch-session.js'
+import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
 
 /** What the watches of one source share. */
 export interface WatchContext {
@@ -26,22 +26,53 @@ export interface WatchContext {
   readonly random: () => number
   readonly timing: WatchTiming
   readonly recovery: Recovery
-  /** False once the server has refused, or did not understand, a list and watch in one stream. */
-  streamingLists: boolean
+  readonly streamingLists: StreamingLists
+}
+
+interface FailureRule {
+  /** `debug`: the failure belongs to the ordinary course of a watch, and nobody has to do anything about it. */
+  readonly log: 'warn' | 'debug'
+  /**
+   * What ends the wait before the next try, apart from the backoff: `server`, another watch got through; `credentials`, other
+   * credentials can be had. A server that is away is one failure for all watches, and one of them speaks for all.
+   */
+  readonly until: 'server' | 'credentials' | 'backoff'
+  /** The first failure of this kind in a row is followed by a list at once. */
+  readonly firstAtOnce: boolean
+}
+
+/** What each kind of failure does. A watch whose time is over has not failed. */
+const rules: Readonly<Record<Exclude<WatchRestartReason, 'timeout'>, FailureRule>> = {
+  connection: { log: 'warn', until: 'server', firstAtOnce: false },
+  goaway: { log: 'warn', until: 'server', firstAtOnce: false },
+  'server-error': { log: 'warn', until: 'server', firstAtOnce: false },
+  unauthorized: { log: 'warn', until: 'credentials', firstAtOnce: false },
+  denied: { log: 'warn', until: 'backoff', firstAtOnce: false },
+  throttled: { log: 'warn', until: 'backoff', firstAtOnce: false },
+  protocol: { log: 'warn', until: 'backoff', firstAtOnce: false },
+  silence: { log: 'warn', until: 'backoff', firstAtOnce: false },
+  // holdfast itself has closed the connection: the credentials or the authority were replaced.
+  rotation: { log: 'debug', until: 'backoff', firstAtOnce: false },
+  // What has expired needs a list, and no patience; unless that does not help.
+  expired: { log: 'debug', until: 'backoff', firstAtOnce: true },
 }
 
 export class Reflector {
   readonly #backoff: Backoff
-  readonly #report: FailureReport
   #attempt = new AbortController()
   #stopped = false
+  /** The next try lists first, although the server has not refused streaming lists: the last one's initial events did not end. */
+  #listFirst = false
+  /** The server sends bookmarks: it is not silent for long unless it has forgotten the watch. */
+  #bookmarked = false
+  /** performance.now() of the first denial in a row. */
+  #deniedSince: number | undefined
 
   constructor(
     private readonly stored: StoredObject,
     private readonly context: WatchContext,
   ) {
     this.#backoff = new Backoff(context.timing, context.random)
-    this.#report = new FailureReport(stored, context)
   }
 
   /** Resolves, never rejects, when the watch was stopped. */
@@ -53,7 +84,8 @@ export class Reflector {
       } catch (error) {
         if (this.#isStopped()) return
         from = undefined
-        await this.#recover(brokenRequest(objectTarget(this.stored.reference), error))
+        if (error instanceof InitialEventsLate) this.#listFirst = true
+        else await this.#recover(brokenRequest(objectTarget(this.stored.reference), error))
       }
     }
   }
@@ -68,22 +100,24 @@ export class Reflector {
     return this.#stopped
   }
 
-  /** @returns from where to go on; undefined where it must begin with a list */
+  /** @returns from where to go on; undefined where it must start with a list */
   async #watchOnce(from: string | undefined): Promise<string | undefined> {
+    const { client, streamingLists } = this.context
+    const { reference } = this.stored
     if (from !== undefined) return this.#watch(from)
-    if (this.context.streamingLists) return this.#watch(undefined)
-    const { client } = this.context
-    const { observed, resourceVersion } = await readList(client, this.stored.reference, this.#request())
+    if (!this.#listFirst && streamingLists.worthTrying(collectionPath(reference))) return this.#watch(undefined)
+    this.#listFirst = false
+    const { observed, resourceVersion } = await readList(client, reference, this.#request())
     this.#answered()
     if (this.stored.offer(observed) === 'stale') this.stored.confirm(await this.#readFresh())
     if (resourceVersion === undefined)
-      throw new ApiError('protocol', `${describeReference(this.stored.reference)}: the list has no resourceVersion`)
+      throw new ApiError('protocol', `${describeReference(reference)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
   }
 
-  /** One stream to its end, begun with the initial events where `from` is undefined. */
+  /** One stream to its end, started with the initial events where `from` is undefined. */
   async #watch(from: string | undefined): Promise<string | undefined> {
-    const { client, timing, recovery, random, listener } = this.context
+    const { client, timing, recovery, random, listener, streamingLists } = this.context
     const { reference } = this.stored
     const [shortest, longest] = timing.watchSeconds
     const seconds = Math.round(shortest + random() * (longest - shortest))
@@ -91,31 +125,26 @@ export class Reflector {
     const attempt = this.#newAttempt()
     const stream = await client.stream(collectionPath(reference), query, this.#request(attempt))
     if (from === undefined && (stream.status === 400 || stream.status === 422)) {
-      this.#listSeparately(`HTTP ${stream.status}`)
-      return
+      streamingLists.refused(collectionPath(reference), stream.status)
+      return undefined
     }
     if (stream.status !== 200) throw refusedRequest(objectTarget(reference), 'watch', stream)
     this.#answered()
 
     const session = new WatchSession(this.stored, from, () => this.#readFresh(attempt))
-    const began = performance.now()
+    const startedAt = performance.now()
     recovery.streamOpened()
     try {
-      await this.#follow(stream, session, attempt, seconds)
-    } catch (error) {
-      if (!attempt.signal.aborted || this.#isStopped()) throw error
+      await readEvents(stream.lines, session, { reference, seconds, timing, attempt, bookmarked: this.#bookmarked })
     } finally {
       recovery.streamClosed()
+      this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted
       // Whatever ended it, the stream is not left open behind.
       attempt.abort()
-      if (performance.now() - began >= timing.healthyAfter) this.#backoff.reset()
+      if (performance.now() - startedAt >= timing.healthyAfter) this.#backoff.reset()
     }
     if (this.#isStopped()) return undefined
-    if (session.initialEventsPending && attempt.signal.reason === unanswered) {
-      this.#listSeparately('the initial events did not end')
-      return
-    }
-    const lasted = (performance.now() - began) / 1000
+    const lasted = (performance.now() - startedAt) / 1000
     // Timers and clocks differ by a little; ten seconds less than five minutes is not little.
     if (lasted < seconds * 0.95 - 1) {
       const lived = `${lasted.toFixed(1)} s of ${seconds} s`
@@ -125,47 +154,52 @@ export class Reflector {
     return session.resumeFrom
   }
 
-  async #follow(stream: ApiStream, session: WatchSession, attempt: AbortController, seconds: number): Promise<void> {
-    const { timing } = this.context
-    const overrun = setTimeout(() => attempt.abort(overran), seconds * 1000 + timing.overrun)
-    const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(unanswered))
-    if (session.initialEventsPending) initial.resume()
-    try {
-      for await (const line of stream.lines) {
-        // What an event makes us ask for meanwhile is not the server's silence.
-        initial.pause()
-        await session.take(line)
-        if (session.initialEventsPending) initial.resume()
-      }
-    } finally {
-      clearTimeout(overrun)
-      initial.pause()
-    }
-  }
-
-  #listSeparately(why: string): undefined {
-    if (this.context.streamingLists) {
-      this.context.log.info({ why }, 'the API server has no streaming lists: each watch starts with a list')
-    }
-    this.context.streamingLists = false
-    return undefined
-  }
-
   async #recover(failure: ApiError): Promise<void> {
     const { context } = this
-    this.#report.tell(failure, this.#backoff.failures(failure.reason) === 0)
+    const { timing, recovery, random } = context
+    const rule = rules[failure.reason]
+    const first = this.#backoff.failures(failure.reason) === 0
+    this.#report(failure, rule, first)
     context.listener.watchRestarted(failure.reason, this.stored.reference)
     const { retryAfter } = failure.details
-    const again = this.#backoff.failures(failure.reason) > 0
     let delay = this.#backoff.next(failure.reason)
-    // What has expired needs a list, and no patience; unless that does not help.
-    if (failure.reason === 'expired' && !again) delay = 0
+    if (first && rule.firstAtOnce) delay = 0
     if (retryAfter !== undefined) {
-      delay = Math.max(delay, Math.min(retryAfter, context.timing.longestRetryAfter) * (1 + 0.1 * context.random()))
+      delay = Math.max(delay, Math.min(retryAfter, timing.longestRetryAfter) * (1 + 0.1 * random()))
     }
     const { signal } = this.#newAttempt()
-    if (failure.details.status === 401) await this.#awaitCredentials(delay, signal)
-    else await context.recovery.wait(delay, failure.serverAway && retryAfter === undefined, signal)
+    if (rule.until === 'credentials') await this.#awaitCredentials(delay, signal)
+    else await recovery.wait(delay, rule.until === 'server' && retryAfter === undefined, signal)
+  }
+
+  /**
+   * What is known of the object stays so, whatever fails, except that a denial which lasts is reported: somebody has to do something
+   * about it.
+   */
+  #report(failure: ApiError, rule: FailureRule, first: boolean): void {
+    const { log, recovery } = this.context
+    const { latest } = this.stored
+    const fields = { object: describeReference(this.stored.reference), restart: failure.reason }
+    const isNews = rule.until === 'server' ? recovery.failed() : first
+    const lasting = this.#isLastingDenial(failure)
+    // An object that was seen to be invalid is known, too.
+    const isKnown = latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
+    if (isKnown && !lasting) {
+      log[isNews ? rule.log : 'debug'](fields, `${failure.message}; what is known of it stays`)
+      return
+    }
+    const { observation } = failure
+    const repeated =
+      latest?.state === 'unknown' && observation.state === 'unknown' && latest.reason === observation.reason
+    log[repeated ? 'debug' : 'warn'](fields, failure.message)
+    this.stored.say(observation)
+  }
+
+  #isLastingDenial(failure: ApiError): boolean {
+    if (!failure.denied) this.#deniedSince = undefined
+    else this.#deniedSince ??= performance.now()
+    const { denialGrace } = this.context.timing
+    return this.#deniedSince !== undefined && performance.now() - this.#deniedSince >= denialGrace
   }
 
   /** A token that expired is mostly replaced within seconds: the watch need not sit out a long delay then. */
@@ -179,12 +213,13 @@ export class Reflector {
     }
   }
 
+  /** A request was answered as it should be. */
   #answered(): void {
-    this.#report.answered()
+    this.#deniedSince = undefined
     this.context.recovery.succeeded()
   }
 
-  #readFresh(attempt = this.#newAttempt()): Promise<Parameters<StoredObject['confirm']>[0]> {
+  #readFresh(attempt = this.#newAttempt()): Promise<ObservedVersion> {
     return readFresh(this.context.client, this.stored.reference, this.#request(attempt))
   }
 
@@ -198,30 +233,3 @@ export class Reflector {
     return { signal: attempt.signal, timeout: this.context.timing.requestTimeout }
   }
 }
-
-/** Calls back when it has been waited for so many milliseconds in all; pauses do not count. */
-class Patience {
-  #timer: NodeJS.Timeout | undefined
-  #since = 0
-
-  constructor(
-    private left: number,
-    private readonly over: () => void,
-  ) {}
-
-  resume(): void {
-    this.#since = performance.now()
-    this.#timer = setTimeout(this.over, this.left)
-  }
-
-  pause(): void {
-    if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.left -= performance.now() - this.#since
-  }
-}
-
-/** Why a stream was cut by ourselves. */
-const overran = new Error('the watch outlived its time')
-const unanswered = new Error('the initial events did not end in time')

@@ -19,6 +19,7 @@ import {
 import type { ApiClient } from './client.js'
 import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
+import { StreamingLists } from './streaming-lists.js'
 import { Reflector, type WatchContext } from './reflector.js'
 
 export interface KubernetesSourceOptions {
@@ -46,7 +47,7 @@ export class KubernetesSource implements ObservableSource {
       random,
       timing,
       recovery: new Recovery(timing, random),
-      streamingLists: true,
+      streamingLists: new StreamingLists(options.log ?? silent, timing.streamingRetry),
     }
   }
 

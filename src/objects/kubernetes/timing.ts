@@ -9,14 +9,21 @@ export interface WatchTiming {
   readonly wakeSpread: number
   /** A Retry-After is honoured up to this. */
   readonly longestRetryAfter: number
-  /** A watch that lived this long was a success: delays begin anew. */
+  /** A watch that lived this long was a success: delays start from the first one again. */
   readonly healthyAfter: number
   /** For the answer to a read, and for the head of a watch. */
   readonly requestTimeout: number
-  /** A server that has not ended the initial events by then is taken for one that knows none. */
+  /** A watch whose initial events have not ended by then starts with a list. */
   readonly initialEventsTimeout: number
   /** Seconds: each watch asks for a random length between the two, so that they do not all end at once. */
   readonly watchSeconds: readonly [shortest: number, longest: number]
+  /** After a refusal of streaming lists by one collection, they are tried again there. */
+  readonly streamingRetry: number
+  /**
+   * A stream that has carried nothing for so long is cut, where the server sends bookmarks: it sends one each minute
+   * (k8s.io/apiserver, storage/cacher, defaultBookmarkFrequency).
+   */
+  readonly silence: number
   /** A watch that outlives what it asked for by this is cut: the server, or something between, has forgotten it. */
   readonly overrun: number
   /**
@@ -35,6 +42,8 @@ export const defaultTiming: WatchTiming = {
   healthyAfter: 10_000,
   requestTimeout: 15_000,
   initialEventsTimeout: 10_000,
+  streamingRetry: 600_000,
+  silence: 180_000,
   watchSeconds: [300, 600],
   overrun: 30_000,
   denialGrace: 5_000,

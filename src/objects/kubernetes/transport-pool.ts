@@ -138,7 +138,7 @@ class Line {
     this.transport?.retire()
     const outdated = new ConnectionError(
       `${this.access.server.origin}: the credentials or the authority of this connection have been replaced`,
-      'credentials',
+      'rotation',
     )
     setTimeout(() => this.destroy(outdated), drain).unref()
   }

@@ -1,9 +1,10 @@
-/** One watch stream, event by event: what each says goes to the stored object. */
+/** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
 import { compareResourceVersions } from '../resource-version.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
 import { objectTarget } from './requests.js'
+import type { WatchTiming } from './timing.js'
 import { resourceVersionOf, observeAbsence, observeObject } from './observed-version.js'
 
 /** The annotation of the bookmark that ends the initial events (KEP-3157). */
@@ -13,6 +14,7 @@ export class WatchSession {
   /** From where the next watch can go on. Undefined while the initial events are not complete. */
   #position: string | undefined
   #heard = false
+  #bookmarked = false
   #seen = false
   /** A fresh read has told all up to here: what the stream says of earlier versions is old. */
   #settledUpTo: string | undefined
@@ -31,6 +33,11 @@ export class WatchSession {
 
   get initialEventsPending(): boolean {
     return this.#position === undefined
+  }
+
+  /** The server has sent a bookmark beside the one that ends the initial events. */
+  get bookmarked(): boolean {
+    return this.#bookmarked
   }
 
   /**
@@ -79,6 +86,7 @@ export class WatchSession {
           `${describeReference(this.stored.reference)}: the watch went backwards, from ${this.#position} to ${version}`,
         )
       }
+      this.#bookmarked = true
       this.#advance(version)
       this.stored.current()
       return
@@ -104,6 +112,86 @@ export class WatchSession {
   #advance(version: string | undefined): void {
     if (version === undefined || this.#position === undefined) return
     if (isBelow(this.#position, version)) this.#position = version
+  }
+}
+
+interface StreamLimits {
+  readonly reference: ObjectReference
+  /** What the watch asked for. */
+  readonly seconds: number
+  readonly timing: Pick<WatchTiming, 'initialEventsTimeout' | 'overrun' | 'silence'>
+  /** Aborts the stream. */
+  readonly attempt: AbortController
+  /** An earlier watch of the object has got bookmarks. */
+  readonly bookmarked: boolean
+}
+
+/** The initial events did not end in time: the server is slow, or does not know of them. */
+export class InitialEventsLate extends Error {}
+
+/**
+ * Reads a stream to its end, event by event. Cuts it where the server has forgotten it: where it is silent although it has sent
+ * bookmarks, and where it does not end when its time is over.
+ * @throws InitialEventsLate, ApiError, ConnectionError, and whatever the stream was aborted with
+ */
+export async function readEvents(
+  lines: AsyncIterable<string>,
+  session: WatchSession,
+  { reference, seconds, timing, attempt, bookmarked }: StreamLimits,
+): Promise<void> {
+  const forgotten = (problem: string) => () =>
+    attempt.abort(new ApiError('silence', `${describeReference(reference)}: ${problem}`))
+  const overrun = setTimeout(
+    forgotten(`the server did not end the watch after its ${seconds} s`),
+    seconds * 1000 + timing.overrun,
+  )
+  const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))
+  let silence: NodeJS.Timeout | undefined
+  const wait = () => {
+    if (session.initialEventsPending) initial.resume()
+    else if (bookmarked || session.bookmarked)
+      silence = setTimeout(forgotten(`the watch was silent for ${timing.silence / 1000} s`), timing.silence)
+  }
+  wait()
+  try {
+    for await (const line of lines) {
+      // What an event makes us ask for meanwhile is not the server's silence.
+      initial.pause()
+      clearTimeout(silence)
+      await session.take(line)
+      wait()
+    }
+  } catch (error) {
+    attempt.signal.throwIfAborted()
+    throw error
+  } finally {
+    clearTimeout(overrun)
+    clearTimeout(silence)
+    initial.pause()
+  }
+  attempt.signal.throwIfAborted()
+}
+
+/** Calls back when it has been waited for so many milliseconds in all; pauses do not count. */
+class Patience {
+  #timer: NodeJS.Timeout | undefined
+  #since = 0
+
+  constructor(
+    private left: number,
+    private readonly over: () => void,
+  ) {}
+
+  resume(): void {
+    this.#since = performance.now()
+    this.#timer = setTimeout(this.over, this.left)
+  }
+
+  pause(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.left -= performance.now() - this.#since
   }
 }
 

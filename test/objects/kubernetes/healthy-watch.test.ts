@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
 import { Reflector } from '../../../src/objects/kubernetes/reflector.js'
+import { StreamingLists } from '../../../src/objects/kubernetes/streaming-lists.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../recorder.js'
@@ -40,7 +41,15 @@ async function delaysOf(t: Test, healthyAfter: number, before: number): Promise<
   const recovery = new RecordingRecovery(defaultTiming, random)
   const timing = { ...defaultTiming, healthyAfter }
   const client = await connectTo(t, cluster.url)
-  const context = { client, listener: recorder, log: silent, random, timing, recovery, streamingLists: true }
+  const context = {
+    client,
+    listener: recorder,
+    log: silent,
+    random,
+    timing,
+    recovery,
+    streamingLists: new StreamingLists(silent, 0),
+  }
   const watch = new Reflector(new StoredObject(cert, recorder), context)
   const running = watch.run()
   for (let stream = 1; stream <= 2; stream++) {

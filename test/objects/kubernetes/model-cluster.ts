@@ -107,6 +107,11 @@ export class ModelCluster {
     for (const session of this.#sessions) session.destroy()
   }
 
+  /** Leaves the streams open, and never writes to them again. */
+  forgetWatches(): void {
+    this.#watchers.clear()
+  }
+
   /** Ends the object's watches in order. */
   endWatches(name: string): void {
     for (const watcher of this.#watchers) if (watcher.name === name) watcher.reply.end()
