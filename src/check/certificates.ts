@@ -11,7 +11,7 @@ export interface Validity {
 }
 
 /** The certificates that are published in a directory; undefined where nothing is published. */
-export async function publishedCertificates(target: string): Promise<Validity[] | undefined> {
+async function publishedCertificates(target: string): Promise<Validity[] | undefined> {
   const publication = await readPublication(target)
   if (publication === undefined) return undefined
   const paths = publication.objects.flatMap(({ paths, combined = [] }) => [...paths, ...combined])

@@ -17,7 +17,7 @@ export function seLinux(): SecurityModule | undefined {
 }
 
 /** A label as people read it: without the NUL at its end. */
-export function plain(label: Uint8Array): string {
+function plain(label: Uint8Array): string {
   return Buffer.from(label).toString('latin1').replace(/\0+$/, '').trim()
 }
 

@@ -87,7 +87,7 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
 
 const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow', FAULT: 'red' }
 
-/** The table, what to do on a line of its own, and what it comes to. */
+/** The table, what to do on a line of its own, and what it comes to. @internal */
 export function checkText(findings: readonly Finding[], paint: Paint): string {
   const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
   let last = ''

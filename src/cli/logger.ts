@@ -73,7 +73,7 @@ function isLevel(value: unknown): value is keyof typeof looks {
 /** Fields that the sentence says already, or that no reader of a terminal wants. */
 const hidden = new Set(['level', 'time', 'msg', 'operation', 'directory', 'objects', 'causes'])
 
-/** One line of JSON as a person reads it: `12:00:01 INFO  Published  the sentence  key=value`. */
+/** One line of JSON as a person reads it: `12:00:01 INFO  Published  the sentence  key=value`. @internal */
 export function readableLine(line: string, paint: Paint): string {
   let entry: Record<string, unknown>
   try {

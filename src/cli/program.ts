@@ -16,7 +16,7 @@ import { verifyCommand } from './verify.js'
 import { version } from './version.js'
 import { writeCommand } from './write.js'
 
-/** The commands, in the order of the help. None does work here: each loads what it needs when it runs. */
+/** The commands, in the order of the help. None does work here: each loads what it needs when it runs. @internal */
 export const commands = {
   agent: agentCommand,
   sync: syncCommand,

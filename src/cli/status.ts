@@ -54,7 +54,7 @@ async function documentFor(options: OutputOptions & { config?: string }): Promis
   )
 }
 
-/** The table and what has to be said beside it. */
+/** The table and what has to be said beside it. @internal */
 export function statusText({ agent, directories }: StatusDocument, now: Date, paint: Paint): string {
   const rows: (string | Cell)[][] = [['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST']]
   for (const directory of directories) {

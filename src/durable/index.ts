@@ -30,18 +30,10 @@ export { checkTarget } from './request.js'
 export { resolve, type Place } from './resolve.js'
 export { Scope } from './scope.js'
 export { quarantineForeign } from './quarantine.js'
-export { Disk, type Difference, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
+export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
 export type { HeldLock } from './lock.js'
-export type { DirectoryChange, DirectoryPlanResult } from './replace.js'
-export {
-  directoryPublication,
-  filePublication,
-  planDirectory,
-  replaceDirectories,
-  replaceDirectory,
-  replaceFile,
-} from './replace.js'
-export { publish, resultsOf, type PublishOutcome } from './publish.js'
+export type { DirectoryChange } from './replace.js'
+export { planDirectory, replaceDirectories, replaceDirectory, replaceFile } from './replace.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane } from '../../native/index.js'

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
  * a leading dot alone.
  */
 
-export const randomPattern = /^[0-9a-f]{16}$/
+const randomPattern = /^[0-9a-f]{16}$/
 
 /** No name that holdfast itself stages or records under ends so. */
 const quarantineSuffix = '.foreign'

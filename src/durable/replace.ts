@@ -115,7 +115,7 @@ const kinds = {
 } as const
 
 /** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
-export async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
+async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
   try {
     const { outcome, desired, found } = await publication.preview()
     const files = new Set(desired.entries.filter(({ type }) => type === 'file').map(({ path }) => path))

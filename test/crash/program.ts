@@ -54,7 +54,7 @@ function compile(text: string): string {
 }
 
 /** Throws where a patch no longer fits: a step that was rewritten needs its mutation rewritten. */
-export function patched(path: string, text: string, patches: readonly Patch[]): string {
+function patched(path: string, text: string, patches: readonly Patch[]): string {
   let after = text
   for (const { file, find, replace } of patches) {
     if (file !== path) continue

@@ -14,14 +14,14 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-export interface VolumeMount {
+interface VolumeMount {
   readonly name: string
   readonly mountPath: string
   readonly readOnly?: boolean
   readonly mountPropagation?: string
 }
 
-export interface Probe {
+interface Probe {
   readonly httpGet: { readonly host?: string; readonly port: number; readonly path: string }
 }
 

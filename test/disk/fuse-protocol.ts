@@ -29,7 +29,7 @@ export const inHeader = 40
 /** Bytes of `struct fuse_write_in`; the data follows it. */
 export const writeIn = 40
 /** Most bytes of one WRITE: 256 pages, the most that the kernel sends. */
-export const maxWrite = 1 << 20
+const maxWrite = 1 << 20
 /** A read of /dev/fuse must have room for the largest request. */
 export const requestBytes = inHeader + writeIn + maxWrite + 4096
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication, filePublication } from '../../src/durable/index.js'
+import { directoryPublication, filePublication } from '../../src/durable/replace.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import type { TargetPublication } from '../../src/durable/publication.js'

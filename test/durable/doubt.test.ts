@@ -6,7 +6,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../src/durable/index.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { eachChoice, Random } from '../crash/model/choices.js'

@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Mount } from '../../src/durable/file-system.js'
-import { directoryPublication } from '../../src/durable/index.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'

@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication, filePublication } from '../../src/durable/index.js'
+import { directoryPublication, filePublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { failure, intercepted, Killed } from './intercepted.js'

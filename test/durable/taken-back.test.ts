@@ -1,5 +1,5 @@
 import t from 'tap'
-import { directoryPublication } from '../../src/durable/index.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { publish, type PublishOutcome } from '../../src/durable/publish.js'
 import { eachChoice, Random } from '../crash/model/choices.js'
 import { find } from '../crash/model/content.js'

@@ -10,7 +10,7 @@ import { project } from '../project.js'
 /** The image's name in containerd. */
 export const workloadImage = 'holdfast.test/workload:1'
 
-export interface Findings {
+interface Findings {
   /** Serial number of the newest certificate read; 0 before the first. */
   readonly newest: number
   /** How many certificates were read whole, each counted once. */

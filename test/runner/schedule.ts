@@ -9,7 +9,7 @@ const ledger = join(project, 'dist/.test-times.json')
 
 export type Times = Record<string, number>
 
-export function lastTimes(): Times {
+function lastTimes(): Times {
   try {
     return JSON.parse(readFileSync(ledger, 'utf8')) as Times
   } catch {

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../src/durable/index.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { publish } from '../../src/durable/publish.js'
 import { revisionFamily } from '../../src/static-pods/names.js'
 import { intercepted, Killed } from '../durable/intercepted.js'

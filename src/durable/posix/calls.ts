@@ -123,7 +123,7 @@ function decoded(bytes: string): string {
 const escapeBase = 0xdc00
 const loneEscape = /(?<![\uD800-\uDBFF])[\uDC80-\uDCFF]/
 
-/** The bytes of a name as a string, from which the same bytes can be made again. */
+/** The bytes of a name as a string, from which the same bytes can be made again. @internal */
 export function decodeName(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
   // Not even its valid parts are decoded: it only has to be told apart, and found again.

@@ -286,7 +286,7 @@ const smallSize = 16 * 1024
 const keptBuffers = 8
 
 /** Buffers to read files with. What was in them may be a private key: they never leave the process, nor are they shared. */
-export class ReadBuffers {
+class ReadBuffers {
   readonly #free: Buffer[] = []
 
   /** One that is larger than a file of this size, so that one read finds its end, as far as a piece allows. */

@@ -17,7 +17,7 @@ export function mountIdOf(descriptor: Descriptor): number {
   return native.mountId(descriptor) ?? idFromProcess(descriptor)
 }
 
-/** What a kernel before 5.8 has of it. */
+/** What a kernel before 5.8 has of it. @internal */
 export function idFromProcess(descriptor: Descriptor): number {
   const information = readFileSync(`/proc/self/fdinfo/${descriptor}`, 'latin1')
   return Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? -1)

@@ -43,6 +43,7 @@ function lines(): string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')
 }
 
+/** @internal */
 export function parseMount(line: string): MountDetails {
   // The first separator: a mount's source may be called `-`, too. Before it, no field can be.
   const separator = line.indexOf(' - ')

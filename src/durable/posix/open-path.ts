@@ -36,7 +36,7 @@ export function otherMount(path: string): native.SystemError {
   return new native.SystemError('openat2', osConstants.errno.EXDEV, path)
 }
 
-/** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. */
+/** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. @internal */
 export async function walkNoSymlinks(path: string): Promise<number> {
   let current = await open('/', O_RDONLY | O_DIRECTORY)
   for (const part of path.split('/').filter((text) => text !== '')) {

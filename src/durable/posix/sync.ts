@@ -64,7 +64,7 @@ async function retryInvalid(descriptors: readonly Descriptor[], outcomes: Outcom
   )
 }
 
-/** The same on libuv's threads. */
+/** The same on libuv's threads. @internal */
 export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise<Outcomes> {
   return outcomesOf(descriptors.map((descriptor) => fsync(descriptor)))
 }

@@ -1,4 +1,4 @@
-import { directoryPublication, filePublication } from '../../../src/durable/index.js'
+import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
 import { publish, type PublishOutcome } from '../../../src/durable/publish.js'
 import { requestFor } from './content.js'
 import { attemptLedger, type Catalogue, type Ledger, settledLedger } from './ledger.js'

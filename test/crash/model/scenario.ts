@@ -23,7 +23,7 @@ export interface Scenario {
 }
 
 /** Names that look like ours, and are not: nothing may ever happen to them. */
-export function bystanders(target: Target): string[] {
+function bystanders(target: Target): string[] {
   const id = idOf(target)
   const other = createHash('sha256').update('somebody else').digest('hex').slice(0, 16)
   return [

@@ -43,7 +43,7 @@ export interface Finding {
 
 export type Report = { row: Row } | { finding: Finding } | { skipped: string }
 
-export const failingDiskName = 'failing disk'
+const failingDiskName = 'failing disk'
 const mostFindings = 3
 
 export class Pipeline {

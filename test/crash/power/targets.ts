@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 
-export type TargetKind = 'directory' | 'symlink' | 'file'
+type TargetKind = 'directory' | 'symlink' | 'file'
 
 export interface Target {
   /** Relative to the mount point. */

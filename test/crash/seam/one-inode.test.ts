@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../../src/durable/index.js'
+import { directoryPublication } from '../../../src/durable/replace.js'
 import { namesFor } from '../../../src/durable/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish.js'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../../src/durable/index.js'
+import { directoryPublication } from '../../../src/durable/replace.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish.js'
 import { failure, intercepted } from '../../durable/intercepted.js'
