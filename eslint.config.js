@@ -18,6 +18,7 @@ const rooms = {
     'src/objects',
     'src/directories',
     'src/static-pods',
+    'src/yaml',
     'src/durable',
   ],
 }

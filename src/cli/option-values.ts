@@ -37,6 +37,13 @@ export function parseOwner(text: string): { uid: number; gid: number } {
   return { uid, gid }
 }
 
+/** `sha256:` and 64 hexadecimal digits, in lower case. */
+export function parseDigest(text: string): string {
+  if (!/^sha256:[0-9a-f]{64}$/i.test(text))
+    throw new InvalidArgumentError('It must be sha256: and 64 hexadecimal digits, as sha256sum prints them.')
+  return text.toLowerCase()
+}
+
 /** The longest that a timer of Node can wait, in milliseconds. */
 const longest = 2 ** 31 - 1
 

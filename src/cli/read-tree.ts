@@ -1,11 +1,12 @@
-import { constants } from 'node:fs'
-import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UsageError } from './exit-codes.js'
+import { readFrom, refuseUnreadable } from './read-file.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
 const mostFiles = 10_000
 const mostBytes = 256 * 1024 * 1024
+const tooLarge = `more than ${mostBytes / 1024 / 1024} MiB in all`
 
 /** Tries to read a mounted volume whole; it changes once in minutes. */
 const mostTries = 5
@@ -61,7 +62,7 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
         continue
       }
       if (!entry.isFile()) throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
-      const content = await readWhole(join(root, path), mostBytes - bytes)
+      const { content } = await readFrom(join(root, path), { most: mostBytes - bytes, tooLarge, follow: false })
       bytes += content.length
       files.set(path, content)
       if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
@@ -99,30 +100,4 @@ function kindOf(entry: EntryKind): string {
   if (entry.isFIFO()) return 'a pipe'
   if (entry.isSocket()) return 'a socket'
   return 'a device'
-}
-
-async function readWhole(path: string, most: number): Promise<Uint8Array> {
-  // O_NONBLOCK: what became a pipe since it was listed does not hold us up.
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const file = await open(path, flags).catch((error: unknown) => refuseUnreadable(path, error))
-  try {
-    const before = await file.stat()
-    if (!before.isFile()) throw new UsageError(`${path} is no file any more`)
-    if (before.size > most) throw new UsageError(`${path}: more than ${mostBytes / 1024 / 1024} MiB in all`)
-    const content = await file.readFile()
-    const after = await file.stat()
-    if (after.size !== content.length || after.mtimeMs !== before.mtimeMs) {
-      throw new Error(`${path} was changed while it was read: publish from a directory that nobody writes to`)
-    }
-    return content
-  } finally {
-    await file.close()
-  }
-}
-
-function refuseUnreadable(path: string, error: unknown): never {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-  const todo =
-    code === 'ENOENT' ? 'it does not exist' : code === 'EACCES' ? 'this user may not read it' : 'it cannot be read'
-  throw new UsageError(`--from: ${path}: ${code}: ${todo}`)
 }

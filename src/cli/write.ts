@@ -1,6 +1,8 @@
-import { fstatSync } from 'node:fs'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
+import { checkContent, readContent, type ContentChecks } from './content.js'
+import { contentKinds } from './content-kinds.js'
 import type { Io } from './io.js'
+import { parseDigest } from './option-values.js'
 import {
   fileModeOption,
   lockTimeoutOption,
@@ -15,25 +17,55 @@ import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
 import { printPublished, targetArgument } from './target.js'
 
-interface WriteOptions extends OutputOptions {
+interface WriteOptions extends OutputOptions, ContentChecks {
+  readonly from?: string
   readonly mode: number
   readonly owner?: { uid: number; gid: number }
   readonly requireProven?: true
   readonly lockTimeout: number
 }
 
-/** A file of configuration or a manifest is smaller by far; what is larger is a mistake that would fill the memory. */
-const largestInput = 64 * 1024 * 1024
+/** Knows what stood after `--`, which the parser takes away. */
+class WriteCommand extends Command {
+  #afterDashes: readonly string[] | undefined
+
+  override parseOptions(argv: string[]) {
+    const dashes = argv.indexOf('--')
+    this.#afterDashes = dashes < 0 ? undefined : argv.slice(dashes + 1)
+    return super.parseOptions(argv)
+  }
+
+  /** @throws UsageError for words behind FILE that do not stand after `--` */
+  checkCommand(words: readonly string[]): void {
+    const after = this.#afterDashes?.length
+    if (after === 0 || (after === words.length && words[0] === '')) throw new UsageError('there is no command after --')
+    if (words.length > 0 && words.length !== after) {
+      throw new UsageError("too many arguments for 'write': it takes FILE, and a command after --: FILE -- COMMAND")
+    }
+  }
+}
 
 /** `holdfast write FILE` */
 export function writeCommand(io: Io): Command {
-  return new Command('write')
-    .summary('publish standard input as FILE, whole and durable')
+  const write = new WriteCommand('write')
+  return write
+    .summary('publish standard input, a file, or what a command prints as FILE, intact and durable')
     .description(
-      `Publish standard input as FILE: readers see the old file or the new one, never a part, and when this command ends with
-0, the new content survives a power cut. At most 64 MiB are taken. Fit for kubelet's manifests: one rename, no foreign name ever in sight.`,
+      `Publish standard input as FILE, or --from another file, or what COMMAND prints: readers see the old file or the new one,
+never a part, and when this command ends with 0, the new content survives a power cut. At most 64 MiB are taken. Fit for kubelet's manifests: one rename, no foreign name ever in sight.
+
+A pipe hides that the command before it failed. After --, COMMAND has its standard input and standard error from here, signals are
+forwarded to it, and what it printed is published only where it ended with 0. Empty content is refused, and so is what fails --expect or --validate: nothing is touched then.`,
     )
+    .usage('[options] <file> [-- <command> [args...]]')
     .argument('<file>', 'the file to replace, or to create')
+    .argument('[command...]', 'after --: the command whose standard output is published')
+    .option('--from <file>', 'publish this file instead of standard input')
+    .option('--allow-empty', 'publish empty content')
+    .addOption(
+      new Option('--expect <digest>', 'publish only content with this digest: sha256:…').argParser(parseDigest),
+    )
+    .addOption(new Option('--validate <kind>', 'publish only content of this kind').choices(contentKinds))
     .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
     .addOption(ownerOption())
     .addOption(requireProvenOption())
@@ -43,50 +75,38 @@ export function writeCommand(io: Io): Command {
     .addHelpText(
       'after',
       `
+Kinds of --validate: pem (each block intact, each certificate and key parses), key-pair (a certificate and its private key
+in one file), yaml, json, pod (a static pod's manifest that kubelet would take).
+
 Examples:
-  holdfast write /etc/kubernetes/manifests/web.yaml < web.yaml
-  kubectl get configmap ca -o jsonpath='{.data.ca\\.crt}' | holdfast write /etc/ssl/ca.crt --mode 0644
+  holdfast write /etc/kubernetes/manifests/web.yaml --validate pod < web.yaml
+  holdfast write /etc/ssl/ca.crt --mode 0644 --validate pem -- \\
+    kubectl get configmap ca -o 'jsonpath={.data.ca\\.crt}'
+  holdfast write /etc/ssl/ca.crt --from ca.crt --expect sha256:$(sha256sum < ca.crt | cut -c 1-64)
 
 Exit codes: 0 published or already so, 1 not published (FILE is what it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds FILE's lock.`,
     )
-    .action(async (file: string, options: WriteOptions) => {
+    .action(async (file: string, command: string[], options: WriteOptions) => {
+      write.checkCommand(command)
+      const { from } = options
+      if (from === '') throw new UsageError('--from is empty: name a file')
+      if (from !== undefined && command.length > 0) throw new UsageError('--from and a command: name one of them')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
         const { disableCoreDumps, replaceFile } = await import('../durable/index.js')
         disableCoreDumps()
-        const content = await readStandardInput(io, signal)
-        const log = createLogger(io, options.logLevel)
-        if (content.length === 0) log.warn({ path }, `standard input is empty: ${path} will be an empty file`)
+        const content = await readContent({ from, command }, { io, signal, path })
+        await checkContent(content, path, options)
         return replaceFile(path, content, {
           mode: options.mode,
           ...(options.owner ? { owner: options.owner } : {}),
           requireProven: options.requireProven ?? false,
           lockTimeout: options.lockTimeout,
           signal,
-          log,
+          log: createLogger(io, options.logLevel),
         })
       })
       await printPublished(io, result, options)
     })
-}
-
-async function readStandardInput({ stdin, stderr }: Io, signal: AbortSignal): Promise<Uint8Array> {
-  // Node reads a directory as if it were empty.
-  if (stdin.fd !== undefined && fstatSync(stdin.fd).isDirectory())
-    throw new UsageError('standard input is a directory; nothing was written')
-  if (stdin.isTTY) stderr.write('Reading standard input; end it with Ctrl-D.\n')
-  const stop = () => stdin.destroy(new Error('interrupted'))
-  signal.addEventListener('abort', stop, { once: true })
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of stdin as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > largestInput) {
-      throw new UsageError(`standard input is larger than ${largestInput / 1024 / 1024} MiB; nothing was written`)
-    }
-    chunks.push(chunk)
-  }
-  signal.removeEventListener('abort', stop)
-  return Buffer.concat(chunks)
 }

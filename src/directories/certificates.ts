@@ -83,6 +83,38 @@ const keyTypes: Readonly<Record<string, 'pkcs1' | 'pkcs8' | 'sec1'>> = {
   'EC PRIVATE KEY': 'sec1',
 }
 
+/**
+ * What is wrong with a PEM file: any block that is damaged, any certificate or private key that does not parse; undefined where
+ * nothing is. A key that is encrypted is taken as it is.
+ */
+export function pemProblem(content: Uint8Array): string | undefined {
+  const problem = notPem(content, 'openssl x509 -inform DER')
+  if (problem !== undefined) return problem
+  const blocks = pemBlocks(content)
+  if (blocks.length === 0) return 'holds no PEM block'
+  return blocks.map(blockProblem).find((found) => found !== undefined)
+}
+
+function blockProblem(block: PemBlock): string | undefined {
+  const { label, line, der, fault, encrypted } = block
+  const broken = der === undefined ? (fault ?? 'it cannot be decoded') : undefined
+  const invalid = broken ?? (label === 'CERTIFICATE' ? parseCertificate(block).fault : undefined)
+  if (invalid !== undefined) return `does not parse: the ${labelsOf([block])} at line ${line}: ${invalid}`
+  if (encrypted || !Object.hasOwn(keyTypes, label)) return undefined
+  const key = parseKey(block)
+  return typeof key === 'string' ? key : undefined
+}
+
+/** What keeps a file from being a certificate with its private key, as servers read it from one file; undefined: nothing. */
+export function keyPairProblem(content: Uint8Array): string | undefined {
+  const certificate = leafCertificate(content)
+  if (typeof certificate === 'string') return certificate
+  const key = privateKey(content)
+  if (typeof key === 'string') return key
+  if (!matches(certificate, key)) return 'holds a private key that does not belong to the first certificate'
+  return pemProblem(content)
+}
+
 /** Does the key belong to the certificate? */
 export function matches(certificate: X509Certificate, key: KeyObject): boolean {
   try {

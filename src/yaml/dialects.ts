@@ -1,7 +1,7 @@
 /** How each kind of file is read: as strictly as its own readers read it, and no differently. */
 import type { DocumentOptions, ParseOptions, ScalarTag, SchemaOptions } from 'yaml'
 
-export type Dialect = 'configuration' | 'kubeconfig' | 'objects' | 'manifest'
+export type Dialect = 'any' | 'configuration' | 'kubeconfig' | 'objects' | 'manifest'
 
 /**
  * What the manifest reader has beyond YAML 1.2, as kubelet (sigs.k8s.io/yaml over go.yaml.in/yaml/v2) has it, where it matters to a
@@ -26,6 +26,8 @@ const word: ScalarTag = {
 }
 
 export const dialects = {
+  /** Whatever some reader takes for YAML. */
+  any: { merge: true },
   /** YAML 1.2 and nothing else: merge keys are refused, and a field that stands twice is found where its place is known. */
   configuration: { version: '1.2', schema: 'core', merge: false, strict: true, uniqueKeys: false },
   /** kubectl merges (`<<`). */

@@ -72,7 +72,7 @@ await t.test('write publishes standard input, bytes as they are', async (t) => {
   const second = await holdfast(['write', file, '--mode', '0644', '-o', 'json'], { input: 'other' })
   t.match(JSON.parse(second.stdout), { outcome: 'replaced', path: file })
   t.match((await holdfast(['write', file, '--mode', '0644'], { input: 'other' })).stdout, /^unchanged /)
-  t.equal((await holdfast(['write', join(root, 'empty')], { input: '' })).code, 0)
+  t.equal((await holdfast(['write', join(root, 'empty'), '--allow-empty'], { input: '' })).code, 0)
   t.equal(readFileSync(join(root, 'empty'), 'utf8'), '')
 })
 
