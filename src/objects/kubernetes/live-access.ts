@@ -59,9 +59,12 @@ class LiveAccess implements ClusterAccess {
   #snapshot: AccessSnapshot | undefined
   #credential: ExecCredential | undefined
   #credentialOf: ExecSettings | undefined
+  /** When the plugin was run, and how long the credential was to last then: milliseconds. */
   #credentialObtained = 0
-  #lookedAt = 0
-  #readAt = 0
+  #credentialLifetime = Infinity
+  // By performance.now(): a clock that is set back must not stop anything from being followed.
+  #lookedAt = -Infinity
+  #readAt = -Infinity
   #renewedAt = -Infinity
   #pending: Promise<AccessSnapshot> | undefined
 
@@ -86,7 +89,7 @@ class LiveAccess implements ClusterAccess {
   }
 
   async current(): Promise<AccessSnapshot> {
-    const settled = this.#snapshot && !this.#execExpired() && Date.now() - this.#lookedAt < this.#timing.look
+    const settled = this.#snapshot && !this.#execExpired() && performance.now() - this.#lookedAt < this.#timing.look
     if (settled && this.#snapshot) return this.#snapshot
     return this.#shared(() => this.#refresh(false))
   }
@@ -109,7 +112,7 @@ class LiveAccess implements ClusterAccess {
   }
 
   async #refresh(rejected: boolean): Promise<AccessSnapshot> {
-    const now = Date.now()
+    const now = performance.now()
     const due = rejected || now - this.#readAt >= this.#timing.reread
     if (!this.#loaded || due || (await this.#changed(this.#loaded))) {
       this.#loaded = await this.#reload()
@@ -166,7 +169,7 @@ class LiveAccess implements ClusterAccess {
       proxy: cluster.proxy ?? proxyFromEnvironment(cluster.server, this.options.environment),
       fingerprints,
     }
-    this.#readAt = Date.now()
+    this.#readAt = performance.now()
     return loaded
   }
 
@@ -181,11 +184,19 @@ class LiveAccess implements ClusterAccess {
   }
 
   #execExpired(): boolean {
-    const expires = this.#credential?.expires
-    if (expires === undefined) return false
     // Renewed a little early, so that no request is under way when it expires; a short-lived one, less early.
-    const early = Math.min(30_000, (expires - this.#credentialObtained) / 10)
-    return Date.now() >= expires - early
+    return this.#credentialLeft() <= Math.min(30_000, this.#credentialLifetime / 10)
+  }
+
+  /**
+   * Milliseconds, by the clock or by the time that has passed, whichever is less: a clock that was wrong when the plugin ran may have
+   * been set since, and a machine that slept has counted nothing.
+   */
+  #credentialLeft(): number {
+    const expires = this.#credential?.expires
+    if (expires === undefined) return Infinity
+    const passed = performance.now() - this.#credentialObtained
+    return Math.min(expires - Date.now(), this.#credentialLifetime - passed)
   }
 
   async #runExec({ settings, authority }: Loaded, renew: boolean): Promise<void> {
@@ -207,10 +218,11 @@ class LiveAccess implements ClusterAccess {
         timeout: this.#timing.exec,
       })
       this.#credentialOf = exec
-      this.#credentialObtained = Date.now()
+      this.#credentialObtained = performance.now()
+      this.#credentialLifetime = (this.#credential.expires ?? Infinity) - Date.now()
     } catch (error) {
       // The one in hand was to be renewed early, and is good for a while yet.
-      const usable = !renew && (this.#credential?.expires ?? 0) > Date.now()
+      const usable = !renew && this.#credential !== undefined && this.#credentialLeft() > 0
       if (!usable) throw error
       this.#files.report(exec.field.place, (error as Error).message)
     }

@@ -81,7 +81,7 @@ export class TransportPool {
 
   #closeIdle(): void {
     this.#forgetClosed()
-    const before = Date.now() - this.limits.idle
+    const before = performance.now() - this.limits.idle
     for (const line of this.#lines) if (line.taken === 0 && line.idleSince < before) line.retire(0)
   }
 }
@@ -104,7 +104,8 @@ function leaseOf(line: Line, transport: Transport): Lease {
 /** One connection, from the moment it is begun. */
 class Line {
   taken = 0
-  idleSince = Date.now()
+  /** performance.now(). */
+  idleSince = performance.now()
   transport: Transport | undefined
   readonly ready: Promise<Transport>
   #retired = false
@@ -129,7 +130,7 @@ class Line {
 
   release(): void {
     this.taken -= 1
-    this.idleSince = Date.now()
+    this.idleSince = performance.now()
   }
 
   retire(drain: number): void {
