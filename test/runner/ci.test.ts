@@ -1,0 +1,110 @@
+/** `.ci/stages`, before suites that are logs: what it counts, which line is its last, and which exit code that makes. */
+import { execFile } from 'node:child_process'
+import t from 'tap'
+import { project } from '../project.js'
+
+interface Run {
+  readonly code: number
+  readonly lines: readonly string[]
+}
+
+/** Stages and suites in bash, the conclusion behind them. */
+async function run(suites: string, allowed = ''): Promise<Run> {
+  const script = `set -uo pipefail; allowed=(${allowed}); . .ci/stages; ${suites}\nconclude 1500; code=$?; rm -rf "$logs"; exit $code`
+  return new Promise((resolve) => {
+    execFile('bash', ['-c', script], { cwd: project }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : Number(error.code)
+      resolve({ code, lines: `${stderr}${stdout}`.trimEnd().split('\n') })
+    })
+  })
+}
+
+/** A suite that prints these lines, and ends with this code. */
+function suite(name: string, lines: readonly string[], code = 0): string {
+  return `suite '${name}' 60 bash -c 'printf "%s\\n" "$@"; exit ${code}' - ${lines.map((line) => `'${line}'`).join(' ')}`
+}
+
+const last = ({ lines }: Run): string => lines.at(-1) ?? ''
+
+await t.test('suites are added up; a stage without totals counts as one', async (t) => {
+  const all = await run(
+    [
+      suite('first', ['ok', '12 passed, 0 failed, 0 skipped']),
+      suite('second', ['3 passed, 0 failed, 0 skipped', 'more', '4 passed, 0 failed, 0 skipped']),
+      'stage lint 60 true',
+    ].join('\n'),
+  )
+  t.equal(last(all), '20 passed, 0 failed, 0 skipped')
+  t.equal(all.code, 0)
+})
+
+await t.test('a failure counts, whatever the exit code; the log is shown', async (t) => {
+  const quiet = await run(suite('quiet', ['the reason of it', '5 passed, 2 failed, 0 skipped']))
+  t.equal(last(quiet), '5 passed, 2 failed, 0 skipped')
+  t.equal(quiet.code, 1)
+  t.ok(quiet.lines.includes('the reason of it'))
+  t.ok(quiet.lines.includes('failed: quiet'))
+  const loud = await run(suite('loud', ['5 passed, 0 failed, 0 skipped'], 1))
+  t.equal(last(loud), '5 passed, 1 failed, 0 skipped', 'coverage below its floor, say')
+  t.equal(loud.code, 1)
+})
+
+await t.test('a suite that crashes, or counts nothing, has failed; so has a stage', async (t) => {
+  const crashed = await run(`suite crash 60 bash -c 'echo 3 tests passed; kill -SEGV $$'`)
+  t.equal(last(crashed), '0 passed, 1 failed, 0 skipped')
+  t.match(crashed.lines.join('\n'), /exit code 139/)
+  t.equal(crashed.code, 1)
+  const empty = await run(suite('empty', ['nothing to do', '0 passed, 0 failed, 0 skipped']))
+  t.equal(last(empty), '0 passed, 1 failed, 0 skipped')
+  t.equal(empty.code, 1)
+  const stage = await run('stage lint 60 false')
+  t.equal(last(stage), '0 passed, 1 failed, 0 skipped')
+  t.equal(stage.code, 1)
+})
+
+await t.test('what was skipped or left out fails the run, unless it is allowed by name', async (t) => {
+  const skips = suite('needy', ['skipped: test/a › needs root (root)', '7 passed, 0 failed, 1 skipped'])
+  const refused = await run(skips)
+  t.equal(last(refused), '7 passed, 0 failed, 1 skipped')
+  t.equal(refused.code, 1)
+  t.ok(refused.lines.includes('failed: skipped: test/a › needs root (root)'))
+  t.equal((await run(skips, "'needs root'")).code, 0)
+  t.equal((await run(skips, "'other'")).code, 1)
+
+  const left = await run(suite('node', ['left out: node tests (no containerd)']))
+  t.equal(last(left), '0 passed, 0 failed, 1 skipped')
+  t.equal(left.code, 1)
+  t.equal((await run(suite('node', ['left out: node tests (no containerd)']), "'node tests'")).code, 0)
+
+  const unnamed = await run(suite('shy', ['7 passed, 0 failed, 2 skipped']))
+  t.equal(last(unnamed), '7 passed, 0 failed, 2 skipped')
+  t.equal(unnamed.code, 1)
+})
+
+await t.test('a suite in the background is waited for, and judged like the others', async (t) => {
+  const good = await run("begin build 60 bash -c 'sleep 0.2; echo built'\nstage lint 60 true\nfinish build")
+  t.equal(last(good), '2 passed, 0 failed, 0 skipped')
+  t.equal(good.code, 0)
+  const bad = await run('begin build 60 false\nfinish build')
+  t.equal(last(bad), '0 passed, 1 failed, 0 skipped')
+  t.equal(bad.code, 1)
+})
+
+await t.test('over its budget a suite is named, over twice of it fails, at four times of it ends', async (t) => {
+  const log = '"$logs/x.log"; printf "1 passed, 0 failed, 0 skipped\\n" >"$logs/x.log"'
+  const judged = (seconds: number) => `log=${log}; judge slow 10 0 "$log" ${seconds}`
+  t.match(await run(judged(10)), { code: 0, lines: ['== slow: 1 passed, 0 skipped; 10 s of 10 s'] })
+  t.match(await run(judged(20)), { code: 0, lines: ['== slow: OVER ITS BUDGET'] })
+  const twice = await run(judged(21))
+  t.match(twice, { code: 1, lines: ['== slow: took more than twice its budget'] })
+  t.equal(last(twice), '1 passed, 1 failed, 0 skipped')
+  const endless = await run('stage endless 1 sleep 60')
+  t.equal(last(endless), '0 passed, 1 failed, 0 skipped')
+  t.match(endless.lines.join('\n'), /exit code 124/)
+})
+
+await t.test('what would begin after the deadline is left out', async (t) => {
+  const late = await run('SECONDS=3600; stage late 60 true')
+  t.equal(last(late), '0 passed, 0 failed, 1 skipped')
+  t.equal(late.code, 1)
+})
