@@ -119,7 +119,7 @@ function outcomeFrom(
     objects: rendering.objects,
     warnings: rendering.warnings,
     certificates: rendering.certificates,
-    hooks: configuration.afterPublish.map(({ key }) => key),
+    hooks: result.pendingHooks ?? configuration.afterPublish.map(({ key }) => key),
     unproven: result.unproven ?? false,
   }
 }

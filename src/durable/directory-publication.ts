@@ -3,6 +3,7 @@ import { barrier, type StagedFiles, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
+import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import type { StagedInodes } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
@@ -96,6 +97,11 @@ export class DirectoryPublication extends TargetPublication {
     if (!this.#staged || !this.#old) return undefined
     const name = this.names.staging(this.random)
     return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}` }
+  }
+
+  protected get stagedIdentity(): Identity {
+    if (!this.#staged) throw new Error('stageContent() comes first')
+    return identityOf(this.#staged)
   }
 
   async swap(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { StagedFiles, SharedDirectory } from './barrier.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import { remove } from './remove.js'
 import { setMetadata, Labels } from './stage.js'
@@ -61,6 +62,11 @@ export class FilePublication extends TargetPublication {
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)
     return []
+  }
+
+  protected get stagedIdentity(): Identity {
+    if (!this.#staged) throw new Error('stageContent() comes first')
+    return identityOf(this.#staged)
   }
 
   async swap(): Promise<void> {

@@ -14,6 +14,10 @@ export interface Attributes {
   readonly type: EntryType
   readonly device: number
   readonly inode: bigint
+  /** When the inode was made, in nanoseconds since the epoch; 0 where that is not known, as by a look at a name. */
+  readonly birth: bigint
+  /** Names that lead to it: 0 once it is removed. */
+  readonly links: number
   /** Permission bits, 0 to 0o7777. */
   readonly mode: number
   readonly uid: number
@@ -34,6 +38,9 @@ export interface Mount {
   readonly id: number
   /** As in /proc/self/mountinfo: `ext4`, `nfs4`, … */
   readonly type: string
+  /** Which directory of the file system is mounted, and where. */
+  readonly root: string
+  readonly mountPoint: string
   /** Guarantees 2 and 3 are proven there: ext4 with its journal, xfs, btrfs, flushes not turned off. */
   readonly proven: boolean
 }

@@ -1,6 +1,7 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
+import { identityOf, isSame } from './place.js'
 import { type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { checkTarget } from './request.js'
@@ -57,6 +58,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       digest: record.after,
       actual: tree?.digest,
       settled: record.trusted,
+      durable: record.trusted && (await speaksOf(fs, parent, record, tree)),
       publishedAt: new Date(record.publishedAt),
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
@@ -64,6 +66,17 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     }
     return { state, sequence: record.sequence }
   })
+}
+
+async function speaksOf(
+  fs: FileSystem,
+  parent: Descriptor,
+  { place, otherBoot }: StoredRecord,
+  tree: Tree | undefined,
+): Promise<boolean> {
+  if (place === undefined) return false
+  if (otherBoot && !(await fs.mount(parent)).proven) return true
+  return isSame(place.parent, identityOf(await fs.attributes(parent))) && isSame(place.target, tree?.identity)
 }
 
 async function readAs(

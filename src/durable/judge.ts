@@ -1,6 +1,7 @@
 import type { TargetNames } from './names.js'
 import type { StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
+import { type Identity, isSame } from './place.js'
 import type { Tree } from './tree.js'
 
 /** What was seen of a target and beside it, under its lock. */
@@ -13,6 +14,11 @@ export interface Seen {
   readonly records: Records
   /** Random parts of the staging names that hold what is this program's own. */
   readonly staging: readonly string[]
+  /** The directory that holds it, and its place in the file system. */
+  readonly parent: Identity
+  readonly within: string
+  /** Numbers of inodes stay what they are over a reboot, as on ext4, xfs and btrfs. */
+  readonly lasting: boolean
   /** Staging names are shared with other targets, of whose durability the records of this one say nothing. */
   readonly sharedStaging: boolean
 }
@@ -26,6 +32,8 @@ export interface Judgement {
   readonly tree: Tree | undefined
   /** The record of what the target holds now, if there is one. */
   readonly current: StoredRecord | undefined
+  /** It is known to be durable, as the record says, but its ancestors may not be: the record tells of another place. */
+  readonly moved: boolean
   /** Whether what is there was published by this program, or has drifted from that: not somebody else's. */
   readonly recorded: boolean
   readonly nextSequence: number
@@ -46,10 +54,12 @@ export interface Judgement {
  *   durable is not known, and what is published next heals a torn target as well.
  * - no record is intact: records are durable before an exchange, so there was none; staging is left over.
  */
-export function judge({ names, exists, tree, records, staging, sharedStaging }: Seen): Judgement {
-  const { valid, torn } = records
-  const [newest] = valid
+export function judge(seen: Seen): Judgement {
+  const { names, exists, tree, staging, sharedStaging } = seen
+  const { torn } = seen.records
   const digest = tree?.digest ?? null
+  const valid = seen.records.valid.map((record) => (record.after === digest ? asFarAsHere(record, seen) : record))
+  const [newest] = valid
   const current = valid.find((record) => record.after === digest)
   // A record may be of a publication that was aborted before its exchange: what that found is not ours by it.
   const recorded = valid.some((record) => record.after === digest || record.owned || record.settled)
@@ -57,7 +67,8 @@ export function judge({ names, exists, tree, records, staging, sharedStaging }: 
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))
   const inOrder = (sequences: number[]): string[] => sequences.sort((a, b) => a - b).map(names.record)
-  const state = { exists, newest, tree, current, recorded, nextSequence: nextSequence(records) }
+  const moved = current?.trusted === true && current.place?.within !== seen.within
+  const state = { exists, newest, tree, current, moved, recorded, nextSequence: nextSequence(seen.records) }
   if (!isKnown(valid, current, digest, exists)) {
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
@@ -66,6 +77,21 @@ export function judge({ names, exists, tree, records, staging, sharedStaging }: 
     removeNow: [...(sharedStaging ? [] : staged), ...inOrder(gone)],
     removeLater: [...(sharedStaging ? staged : []), ...inOrder(kept)],
   }
+}
+
+/**
+ * A record of what the target holds is believed for the inodes that it names: one that came with a copy, a restored backup or a
+ * cloned directory says the same of files that nobody has synced. Records of 0.1.0 name none.
+ */
+function asFarAsHere(
+  record: StoredRecord,
+  { parent, tree, lasting }: Pick<Seen, 'parent' | 'tree' | 'lasting'>,
+): StoredRecord {
+  const { place, otherBoot, trusted } = record
+  if (!trusted) return record
+  if (place === undefined) return { ...record, trusted: false }
+  if (otherBoot && !lasting) return record
+  return { ...record, trusted: isSame(place.parent, parent) && isSame(place.target, tree?.identity) }
 }
 
 /** Records that say nothing any more: all but the current one; without one, only what was aborted before its exchange. */

@@ -30,27 +30,37 @@ export interface LockRequest {
 export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
   const release = await enqueue(request.identity)
   try {
-    const file = await scope.keep(open(scope, request))
-    const { type, uid } = await scope.fs.attributes(file)
-    if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
-      throw unfit(`the lock ${request.name} beside ${request.target} is not a file of root or of this user`, {
-        code: 'EPERM',
-        syscall: 'fstat',
-        path: request.target,
-        advice: 'remove it',
-      })
-    }
     const deadline = performance.now() + request.timeout
-    while (!scope.fs.tryLock(file)) {
-      const left = deadline - performance.now()
-      if (left <= 0 || request.signal?.aborted) throw busy(request.target)
-      await new Promise((resolve) => setTimeout(resolve, Math.min(pollInterval, left)))
+    while (!(await lockOnce(scope, request, deadline))) {
+      // Somebody has removed the file that was locked: the next publisher would make another.
     }
     return release
   } catch (error) {
     release()
     throw error
   }
+}
+
+/** Opens and locks the file; false where it has lost its name meanwhile, so that its lock keeps nobody out. */
+async function lockOnce(scope: Scope, request: LockRequest, deadline: number): Promise<boolean> {
+  const file = await scope.keep(open(scope, request))
+  const { type, uid } = await scope.fs.attributes(file)
+  if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
+    throw unfit(`the lock ${request.name} beside ${request.target} is not a file of root or of this user`, {
+      code: 'EPERM',
+      syscall: 'fstat',
+      path: request.target,
+      advice: 'remove it',
+    })
+  }
+  while (!scope.fs.tryLock(file)) {
+    const left = deadline - performance.now()
+    if (left <= 0 || request.signal?.aborted) throw busy(request.target)
+    await new Promise((resolve) => setTimeout(resolve, Math.min(pollInterval, left)))
+  }
+  if ((await scope.fs.attributes(file)).links > 0) return true
+  await scope.close(file)
+  return false
 }
 
 /** Where it is denied: either the lock is another user's, or there is none, and nobody may make one here. */

@@ -104,7 +104,7 @@ export class Disk {
   /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
   async isCommitted(target: string): Promise<boolean | undefined> {
     const known = await this.#looking(target, readPublication(this.fs, target))
-    return known && known.settled && known.digest === known.actual
+    return known && known.durable && known.digest === known.actual
   }
 
   /** Whether what holdfast published at a path has been changed; undefined where it has published nothing. */

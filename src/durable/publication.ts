@@ -3,12 +3,13 @@ import { type StagedFiles, probeJournal, shared, type SharedDirectory, sharedDir
 import { type DurableWriteError, wrapError, foreign } from './errors.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 import { lock } from './lock.js'
+import { type Identity, identityOf } from './place.js'
 import { namesFor, type TargetNames } from './names.js'
 import { type RecordBody, type RecordKind, type StagedInodes } from './record.js'
-import { RecordFile } from './record-files.js'
+import { recordPlace, RecordFile } from './record-files.js'
 import { judge, type Judgement } from './judge.js'
 import { clean, ownStaging, readBeside } from './clean.js'
-import { refuseForeign, refuseOtherForm, renameError } from './refusals.js'
+import { refuseForeign, refuseNewer, refuseOtherForm, renameError } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
@@ -73,6 +74,9 @@ export abstract class TargetPublication {
     return undefined
   }
 
+  /** Of the inode that holds the staged content. */
+  protected abstract readonly stagedIdentity: Identity
+
   /** Makes the new content visible, and sets `published` by looking, not by the call's answer. */
   abstract swap(): Promise<void>
   /** The directory that barrier 2 has to sync. */
@@ -120,7 +124,19 @@ export abstract class TargetPublication {
 
   /** Steps 2 and 3, under the locks of the whole batch: cleans up, and answers whether there is nothing to do. */
   async prepare(parents: Parents): Promise<ReplaceResult | undefined> {
-    return (await this.#decide(parents, false)) ? this.result('unchanged') : undefined
+    if (!(await this.#decide(parents, false))) return undefined
+    if (this.found?.moved) await this.#recordPlace()
+    return this.result('unchanged')
+  }
+
+  /** The content is durable, but a rename of a directory above it may not be: that is, from here on. */
+  async #recordPlace(): Promise<void> {
+    const { fs, scope, directory } = this
+    const ancestors = [directory, ...(await this.site.ancestors())]
+    const failure = (await fs.sync(ancestors)).find((outcome) => outcome !== undefined)
+    if (failure) throw failure
+    const name = this.names.record(this.found?.current?.sequence ?? 0)
+    await this.#attempt('its place could not be recorded', () => recordPlace(scope, directory, name, this.site.within))
   }
 
   /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
@@ -158,9 +174,19 @@ export abstract class TargetPublication {
     }
     const sharedStaging = this.options.family !== undefined
     const records = await readBeside(area)
-    const found = { names: this.names, exists: current !== undefined, tree: current?.tree, records, sharedStaging }
+    refuseNewer(this.path, records)
+    const { proven: lasting } = this.site.mount
+    const place = { parent: identityOf(this.site.parent.attributes), within: this.site.within, lasting }
+    const seen = {
+      names: this.names,
+      exists: current !== undefined,
+      tree: current?.tree,
+      records,
+      sharedStaging,
+      ...place,
+    }
     const staging = lookOnly ? records.staging : await ownStaging(area, records, sharedStaging)
-    this.found = judge({ ...found, staging })
+    this.found = judge({ ...seen, staging })
     const { removeNow, removeLater } = this.found
     if (!lookOnly) this.#leftovers = [...(await clean(area, removeNow)), ...removeLater]
     const { tree, current: recorded } = this.found
@@ -173,8 +199,8 @@ export abstract class TargetPublication {
 
   /** Step 4. */
   async stage(staged: StagedFiles<TargetPublication>): Promise<void> {
-    const first = this.found?.current?.trusted !== true
-    const ancestors = first ? await this.site.ancestors() : []
+    // Whatever a record says: directories above can have been renamed since, and a rename that nobody synced takes all away.
+    const ancestors = await this.site.ancestors()
     const directories = await this.stageContent(staged)
     await this.#stageRecord(staged)
     for (const descriptor of [...directories, this.directory, ...ancestors]) {
@@ -190,10 +216,11 @@ export abstract class TargetPublication {
   }
 
   async #stageRecord(staged: StagedFiles<TargetPublication>): Promise<void> {
-    const { objects = [], hooks = [] } = this.options
+    const { objects = [] } = this.options
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
-    const body: RecordBody = {
+    const body: RecordBody & Record<string, unknown> = {
+      ...this.found?.newest?.unknown,
       version: 1,
       name: this.name,
       kind: this.kind,
@@ -203,11 +230,26 @@ export abstract class TargetPublication {
       owned: this.found?.recorded ?? false,
       publishedAt: this.fs.now(),
       objects,
-      hooks,
+      hooks: this.#hooks,
       entries: this.desired.entries,
       ...(this.exchanged && { staging: this.exchanged }),
+      place: {
+        within: this.site.within,
+        parent: identityOf(this.site.parent.attributes),
+        target: this.stagedIdentity,
+      },
     }
     await this.#record.stage(body, staged, this)
+  }
+
+  /** Content that is published again, only to make it durable, was known to its consumers: hooks that have run do not run again. */
+  get #hooks(): readonly string[] {
+    const { current } = this.found ?? {}
+    return this.#isRepeated && current ? current.pendingHooks : (this.options.hooks ?? [])
+  }
+
+  get #isRepeated(): boolean {
+    return this.found?.current !== undefined && this.found.tree?.digest === this.desired.digest
   }
 
   /**
@@ -251,6 +293,7 @@ export abstract class TargetPublication {
       path: this.path,
       digest,
       ...(this.site.mount.proven ? {} : { unproven: true as const }),
+      ...(outcome !== 'unchanged' && this.#isRepeated && { pendingHooks: [...this.#hooks] }),
     }
   }
 

@@ -22,6 +22,7 @@ export async function publish(
   const [first] = publications
   if (!first) return []
   const parents = new Parents(first.fs)
+  const found = new Parents(first.fs)
   const outcomes = new Map<TargetPublication, PublishOutcome>()
   const going = (): TargetPublication[] => publications.filter((publication) => !outcomes.has(publication))
   const each = async (
@@ -81,6 +82,7 @@ export async function publish(
       await end(publication, failure, 'could not make durable')
     }
     await each(going(), 'could not make durable', (publication) => publication.mutate())
+    await each(going(), 'could not find again', (publication) => publication.site.confirm(found))
 
     // 8. Commit, and remove what is old.
     await each(going(), 'could not remove the old content of', async (publication) => {
@@ -90,7 +92,7 @@ export async function publish(
     })
     return publications.map((publication) => outcomes.get(publication) ?? unreachable())
   } finally {
-    await Promise.all([...publications, parents].map((held) => held.close()))
+    await Promise.all([...publications, parents, found].map((held) => held.close()))
   }
 }
 

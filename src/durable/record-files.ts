@@ -6,6 +6,7 @@ import {
   encodeAppendix,
   encodeRecord,
   isBody,
+  isOfNewerVersion,
   parseRecord,
   type RecordBody,
   type StoredRecord,
@@ -31,6 +32,8 @@ export interface Records {
   readonly torn: readonly number[]
   /** Sequences whose names somebody else has taken: they are left alone, and no record of ours can have them. */
   readonly taken: ReadonlySet<number>
+  /** Sequences of records of a newer version of this program: they stay, and nothing is published over them. */
+  readonly newer: readonly number[]
   /** Random parts of the names of staging directories or files. */
   readonly staging: readonly string[]
   /** Random parts of the names of what was there and is somebody else's. */
@@ -58,6 +61,7 @@ export async function readRecords(
   const valid: StoredRecord[] = []
   const torn: number[] = []
   const taken = new Set<number>()
+  const newer: number[] = []
   const staging: string[] = []
   const aside: string[] = []
   let missed = false
@@ -74,10 +78,11 @@ export async function readRecords(
     if (typeof text !== 'string') continue
     const record = parseRecord(text, name, sequence, boot)
     if (record) valid.push(record)
+    else if (isOfNewerVersion(text)) newer.push(sequence)
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, taken, staging, aside, missed }
+  return { valid, torn, taken, newer, staging, aside, missed }
 }
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */
@@ -150,6 +155,12 @@ export class RecordFile<Owner> {
   async discard(): Promise<void> {
     if (this.#staged) await remove(this.scope.fs, this.parent, this.name)
   }
+}
+
+/** Adds to a record at what place its content was found, once the directories above it are durable. */
+export async function recordPlace(scope: Scope, parent: Descriptor, name: string, within: string): Promise<void> {
+  const file = await scope.keep(scope.fs.openAppend(parent, name))
+  await scope.fs.write(file, encodeAppendix({ within }))
 }
 
 /** Hands over a target's parent and records, without a lock; undefined where the parent does not exist. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Standing } from './place.js'
 import type { TreeEntry } from './tree.js'
 import type { RecordedObject } from './types.js'
 
@@ -10,6 +11,7 @@ import type { RecordedObject } from './types.js'
  *   {"settled":true}     the exchange is durable, too
  *   {"hook":"NAME"}      this hook has run
  *   {"objects":[…]}      newer versions of some objects, which gave the same content
+ *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
  *
  * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
  * hook runs at least once. A line that does not match its checksum, and all after it, count as absent.
@@ -42,18 +44,51 @@ export interface RecordBody {
   readonly entries: readonly Omit<TreeEntry, 'label'>[]
   /** Only where something is exchanged. */
   readonly staging?: StagedInodes
+  /** Absent in records of version 0.1.0: they prove nothing about durability. */
+  readonly place?: Standing
+  /** What a reader must understand to publish after this record; nothing so far. */
+  readonly requires?: readonly string[]
+}
+
+/** The fields of a record that this version knows; any other is carried into the next record as it is. */
+const knownFields: Readonly<Record<keyof RecordBody, true>> = {
+  version: true,
+  name: true,
+  kind: true,
+  boot: true,
+  before: true,
+  after: true,
+  owned: true,
+  publishedAt: true,
+  objects: true,
+  hooks: true,
+  entries: true,
+  staging: true,
+  place: true,
+  requires: true,
 }
 
 export interface StoredRecord extends RecordBody {
   readonly sequence: number
   /** Marked so: it was published for certain. */
   readonly settled: boolean
-  /** Known to be durable: marked committed, or written under another boot. */
+  /** Known to be durable where it was written: marked committed, or written under another boot. judge.ts asks whether that is here. */
   readonly trusted: boolean
+  /** Written under another boot than this one. */
+  readonly otherBoot: boolean
+  /** Fields of a later version. */
+  readonly unknown: Readonly<Record<string, unknown>>
   readonly pendingHooks: readonly string[]
 }
 
-type Appendix = { settled: true } | { hook: string } | { objects: readonly RecordedObject[] }
+type Appendix = { settled: true } | { hook: string } | { objects: readonly RecordedObject[] } | { within: string }
+
+interface Added {
+  readonly settled: true
+  readonly hook: string
+  readonly objects: RecordedObject[]
+  readonly within: string
+}
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(body)
@@ -77,28 +112,40 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let settled = false
-  let { objects } = body
+  let { objects, place } = body
   const done = new Set<string>()
-  for (const line of rest as Partial<{ settled: true; hook: string; objects: RecordedObject[] }>[]) {
+  for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
     if (isBody(line)) continue
     if (line.settled) settled = true
     if (line.hook !== undefined) done.add(line.hook)
     if (line.objects !== undefined) objects = newer(objects, line.objects)
+    if (line.within !== undefined && place) place = { ...place, within: line.within }
   }
   return {
     ...body,
     objects,
+    ...(place && { place }),
     sequence,
     settled,
     trusted: settled || body.boot !== boot,
+    otherBoot: body.boot !== boot,
+    unknown: Object.fromEntries(Object.entries(body).filter(([field]) => !(field in knownFields))),
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),
   }
 }
 
 /** What stands behind a checksum of ours is as this program has written it. */
 export function isBody(line: unknown): line is RecordBody {
-  return (line as RecordBody | undefined)?.version === 1
+  const body = line as Partial<RecordBody> | undefined
+  return body?.version === 1 && (body.requires ?? []).length === 0
+}
+
+/** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */
+export function isOfNewerVersion(text: string): boolean {
+  const [body] = wholeLines(text) as Partial<Record<'version' | 'requires', unknown>>[]
+  if (body?.version === undefined) return false
+  return body.version !== 1 || (Array.isArray(body.requires) && body.requires.length > 0)
 }
 
 /** The recorded objects, those named again in their newer version. */

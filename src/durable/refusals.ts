@@ -2,6 +2,7 @@ import { codeOf } from '../errors.js'
 import { foreign, unfit } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { RecordKind } from './record.js'
+import type { Records } from './record-files.js'
 import type { Judgement } from './judge.js'
 import type { Tree } from './tree.js'
 
@@ -91,6 +92,17 @@ async function refuseOtherDevice(
     syscall: 'lstat',
     path,
     advice: 'name a directory inside it',
+  })
+}
+
+/** After a downgrade: what the record asks of its reader is not known here, and publishing would lose it. */
+export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): void {
+  if (newer.length === 0) return
+  throw unfit(`${path} was published by a newer version of holdfast, whose record this one does not understand`, {
+    code: 'ENOTSUP',
+    syscall: 'read',
+    path,
+    advice: 'publish with that version, or remove the record beside it and publish again',
   })
 }
 

@@ -1,7 +1,8 @@
 import { basename, dirname } from 'node:path'
-import { unfit } from './errors.js'
+import { DurableWriteError, unfit } from './errors.js'
 import type { Mount, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
+import { pathWithin } from './place.js'
 import { openAncestors, openParent, type Parent, type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
@@ -36,6 +37,30 @@ export class Site {
   get realPath(): string {
     const { realParent } = this.place
     return `${realParent === '/' ? '' : realParent}/${this.name}`
+  }
+
+  /** The target's path in its file system. */
+  get within(): string {
+    return pathWithin(this.mount, this.realPath)
+  }
+
+  /**
+   * Finds the parent again by the path that was asked for, and throws where that leads elsewhere now: what was published is durable
+   * in a directory that nobody finds under this path. `parents`: of a look that began after the exchange.
+   */
+  async confirm(parents: Parents): Promise<void> {
+    const { anchor, missing } = await parents.place(this.path)
+    const { device, inode } = this.parent.attributes
+    const found = missing.length === 0 ? await this.scope.fs.attributes(anchor) : undefined
+    if (found?.inode === inode && found.device === device) return
+    throw new DurableWriteError(`a directory above ${this.path} was renamed or removed while it was published`, {
+      code: 'ESTALE',
+      syscall: 'openat2',
+      path: this.path,
+      published: true,
+      state: 'the new content is where that directory is now, and nothing is known of this path',
+      advice: 'publish it again',
+    })
   }
 
   /** Opens the parent, its missing ancestors made; refuses file systems that are asked not to be used. */

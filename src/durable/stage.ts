@@ -90,5 +90,10 @@ export async function setMetadata(
   const disowned = now.uid !== desired.uid || now.gid !== desired.gid
   if (disowned) await fs.setOwner(descriptor, desired.uid, desired.gid)
   if (disowned || now.mode !== mode) await fs.setMode(descriptor, mode)
-  if (label) await fs.setLabel(descriptor, label)
+  // Even to set a label that is equal takes the right to relabel (selinux_inode_setxattr).
+  if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)
+}
+
+function isEqual(a: Uint8Array | undefined, b: Uint8Array): boolean {
+  return a !== undefined && Buffer.compare(a, b) === 0
 }

@@ -12,6 +12,7 @@ import {
   readGeneration,
   topNames,
 } from './generation.js'
+import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
@@ -31,6 +32,7 @@ export class SymlinkPublication extends TargetPublication {
   #target: Descriptor | undefined
   /** The staged target of a first publication. */
   #staged: Attributes | undefined
+  #generationIdentity: Identity | undefined
   #generation: string | undefined
   /** Where the link is renamed: the target, unless it is new as a whole. */
   #targetDirectory: SharedDirectory | undefined
@@ -84,6 +86,11 @@ export class SymlinkPublication extends TargetPublication {
     return valid[0]?.kind === this.kind
   }
 
+  protected get stagedIdentity(): Identity {
+    if (!this.#generationIdentity) throw new Error('stageContent() comes first')
+    return this.#generationIdentity
+  }
+
   protected async isComplete(): Promise<boolean> {
     if (this.#target === undefined) return false
     const { mode, uid, gid } = await this.fs.attributes(this.#target)
@@ -118,6 +125,7 @@ export class SymlinkPublication extends TargetPublication {
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const labels = new Labels(this.found?.tree)
     const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
+    this.#generationIdentity = identityOf(tree.root)
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)

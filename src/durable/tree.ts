@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import { Digest, type EntryHead } from './digest.js'
 import type { Attributes, Descriptor, EntryType, FileSystem } from './file-system.js'
+import { type Identity, identityOf } from './place.js'
 import { compareBytes, type DirectoryPlan, type PlannedFile } from './request.js'
 import { Scope } from './scope.js'
 import type { Owner } from './types.js'
@@ -16,6 +17,8 @@ export interface TreeEntry extends EntryHead {
 export interface Tree {
   readonly entries: readonly TreeEntry[]
   readonly digest: string
+  /** Of the inode that holds it; undefined of what is not on the disk yet. */
+  readonly identity?: Identity
 }
 
 /** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
@@ -31,7 +34,7 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
       const read = await readEntry(scope, entry, digest, labels)
       if (read) entries.push(read)
     }
-    return { entries, digest: digest.text() }
+    return { entries, digest: digest.text(), identity: identityOf(await fs.attributes(root)) }
   } finally {
     await scope.closeAll()
   }
@@ -44,7 +47,7 @@ export async function readFileTree(fs: FileSystem, parent: Descriptor, name: str
     const digest = new Digest()
     const file = await scope.keep(fs.openFile(parent, name))
     const entry = await readFile(fs, file, '', digest, true)
-    return { entries: [entry], digest: digest.text() }
+    return { entries: [entry], digest: digest.text(), identity: identityOf(await fs.attributes(file)) }
   } finally {
     await scope.closeAll()
   }

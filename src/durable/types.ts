@@ -34,6 +34,11 @@ export interface ReplaceResult {
   path: string
   /** `sha256:…` over the entries: see digest.ts. */
   digest: string
+  /**
+   * Present where content that was intact already was published again, only to make it durable: the hooks that are still to run for it,
+   * instead of those that were asked for.
+   */
+  pendingHooks?: string[]
   /** Present and true where the file system is not one on which durability is proven. */
   unproven?: true
 }
@@ -93,6 +98,8 @@ export interface Publication {
   actual: string | undefined
   /** Known to be durable: settled, or written before this boot. */
   settled: boolean
+  /** The same, and the record speaks of these very inodes: not of those that they are a copy of. */
+  durable: boolean
   publishedAt: Date
   objects: RecordedObject[]
   /** Hooks that have not been recorded as done. */

@@ -1,6 +1,7 @@
 import { errors } from './error-mutations.js'
 import { model, type Mutation, mutation, compound, ownTest, ownTestOfRoot, syscalls } from './mutation.js'
 import { openings } from './opening-mutations.js'
+import { places } from './place-mutations.js'
 import { syncs } from './sync-mutations.js'
 
 const firstBarrier = '// 5. Barrier 1.'
@@ -200,7 +201,13 @@ const memory: readonly Mutation[] = [
     'fs.createDirectory(parent, name)',
     model('ancestors'),
   ),
-  mutation('no label of the old', 'stage.ts', 'if (label) await fs.setLabel(descriptor, label)', '', model('labels')),
+  mutation(
+    'no label of the old',
+    'stage.ts',
+    'if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)',
+    '',
+    model('labels'),
+  ),
   mutation(
     'no owner',
     'stage.ts',
@@ -275,4 +282,12 @@ const hostile: readonly Mutation[] = [
   ),
 ]
 
-export const mutations: readonly Mutation[] = [...syncs, ...errors, ...orders, ...memory, ...hostile, ...openings]
+export const mutations: readonly Mutation[] = [
+  ...syncs,
+  ...errors,
+  ...orders,
+  ...places,
+  ...memory,
+  ...hostile,
+  ...openings,
+]

@@ -95,6 +95,8 @@ export function makeProgram(patches: readonly Patch[] = []): { directory: string
     writeFileSync(output, code)
   }
   writeFileSync(join(directory, 'package.json'), readFileSync(join(project, 'package.json')))
+  // Some tests start the built program: this copy is it.
+  symlinkSync('.', join(directory, 'dist'))
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'))
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) }
 }

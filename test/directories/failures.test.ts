@@ -8,6 +8,7 @@ await t.test('what differs on the disk, in words', (t) => {
     digest: 'sha256:aa',
     actual: 'sha256:bb',
     settled: true,
+    durable: true,
     publishedAt: new Date(0),
     objects: [],
     pendingHooks: [],

@@ -1,11 +1,16 @@
 /** What is seen of a target, against what is to be done: each row is one state that a predecessor can leave. */
 import t from 'tap'
 import { judge, type Judgement, type Seen } from '../../src/durable/judge.js'
+import type { Identity } from '../../src/durable/place.js'
 import { namesFor } from '../../src/durable/names.js'
 import type { StoredRecord } from '../../src/durable/record.js'
 
 const names = namesFor('certs')
 const staged = names.staging('0123456789abcdef')
+
+const within = '/etc/certs'
+const parent = { inode: '1', birth: '10' }
+const target = { inode: '2', birth: '20' }
 
 function record(
   sequence: number,
@@ -16,9 +21,16 @@ function record(
   return {
     ...{ version: 1, name: 'certs', kind: 'exchange', boot: 'b', owned: false, publishedAt: 0 },
     ...{ objects: [], hooks: [], entries: [], pendingHooks: [], settled: false, trusted: false },
+    ...{ otherBoot: false, unknown: {}, place: { within, parent, target } },
     ...{ sequence, before, after },
     ...marks,
   }
+}
+
+function withoutPlace(from: StoredRecord): StoredRecord {
+  const { place, ...rest } = from
+  t.ok(place)
+  return rest
 }
 
 const committed = { settled: true, trusted: true }
@@ -34,10 +46,18 @@ interface Row {
   readonly taken?: readonly number[]
   readonly staging?: boolean
   readonly shared?: boolean
+  /** Of the target, where it is not the one that the records name. */
+  readonly identity?: Identity
+  /** The path in the file system, where it is another one. */
+  readonly at?: string
+  readonly lasting?: boolean
   /** Sequences of records; 0 is the staging. */
   readonly now: readonly number[]
   readonly later: readonly number[]
-  readonly expected: Partial<Pick<Judgement, 'exists' | 'recorded' | 'nextSequence'>> & { readonly current?: number }
+  readonly expected: Partial<Pick<Judgement, 'exists' | 'recorded' | 'nextSequence' | 'moved'>> & {
+    readonly trusted?: boolean
+    readonly current?: number
+  }
 }
 
 const rows: readonly Row[] = [
@@ -152,23 +172,80 @@ const rows: readonly Row[] = [
     ...{ staging: true, now: [0, 1], later: [] },
     expected: { recorded: false },
   },
+  {
+    ...{ what: 'the record of a copy: the content is intact, and not known to be durable', target: 'a' },
+    valid: [record(1, null, 'a', committed)],
+    identity: { inode: '3', birth: '20' },
+    ...{ staging: true, now: [], later: [0] },
+    expected: { current: 1, recorded: true, trusted: false, moved: false },
+  },
+  {
+    ...{ what: 'the same number, given to an inode that was made later', target: 'a' },
+    valid: [record(1, null, 'a', committed)],
+    identity: { inode: '2', birth: '21' },
+    ...{ now: [], later: [] },
+    expected: { current: 1, trusted: false },
+  },
+  {
+    ...{ what: 'a time of birth that is not known is no difference', target: 'a' },
+    valid: [record(1, null, 'a', committed)],
+    identity: { inode: '2', birth: '0' },
+    ...{ now: [], later: [] },
+    expected: { current: 1, trusted: true },
+  },
+  {
+    ...{ what: 'a restored parent', target: 'a' },
+    valid: [record(1, null, 'a', { ...committed, place: { within, parent: { inode: '9', birth: '10' }, target } })],
+    ...{ now: [], later: [] },
+    expected: { current: 1, trusted: false },
+  },
+  {
+    ...{ what: 'a parent that was moved: known durable, at another place', target: 'a' },
+    valid: [record(1, null, 'a', committed)],
+    at: '/mnt/certs',
+    ...{ staging: true, now: [0], later: [] },
+    expected: { current: 1, trusted: true, moved: true },
+  },
+  {
+    ...{ what: 'numbers that another boot may deal out anew are not asked for', target: 'a' },
+    valid: [record(1, null, 'a', { ...laterBoot, otherBoot: true })],
+    identity: { inode: '3', birth: '30' },
+    lasting: false,
+    ...{ now: [], later: [] },
+    expected: { current: 1, trusted: true },
+  },
+  {
+    ...{ what: 'a record without a place, of 0.1.0', target: 'a' },
+    valid: [withoutPlace(record(1, null, 'a', committed))],
+    ...{ now: [], later: [] },
+    expected: { current: 1, recorded: true, trusted: false },
+  },
 ]
 
-for (const { what, target, valid = [], torn = [], taken = [], staging, shared = false, now, later, expected } of rows) {
+const here = { parent, target }
+
+for (const row of rows) {
+  const { what, target, valid = [], torn = [], taken = [], staging, shared = false, now, later, expected } = row
+  const { identity, at = within, lasting = true } = row
   void t.test(what, (t) => {
     const seen: Seen = {
       names,
       exists: target !== null,
-      tree: target === null || target === 'broken' ? undefined : { digest: target, entries: [] },
-      records: { valid, torn, taken: new Set(taken), staging: [], aside: [], missed: false },
+      tree:
+        target === null || target === 'broken'
+          ? undefined
+          : { digest: target, entries: [], identity: identity ?? here.target },
+      records: { valid, torn, taken: new Set(taken), staging: [], newer: [], aside: [], missed: false },
       staging: staging ? ['0123456789abcdef'] : [],
       sharedStaging: shared,
+      ...{ within: at, parent: here.parent, lasting },
     }
     const { removeNow, removeLater, current, ...state } = judge(seen)
     const nameOf = (sequence: number): string => (sequence === 0 ? staged : names.record(sequence))
     t.same([...removeNow].sort(), now.map(nameOf).sort(), 'at once')
     t.same([...removeLater].sort(), later.map(nameOf).sort(), 'after the next commit')
-    const { current: sequence, ...rest } = expected
+    const { current: sequence, trusted, ...rest } = expected
+    if (trusted !== undefined) t.equal(current?.trusted, trusted, 'trusted')
     if (sequence !== undefined) t.equal(current?.sequence, sequence)
     t.match(state, rest)
     t.end()

@@ -66,12 +66,14 @@ export async function lookAt(
 }
 
 /** stat(2) as the FileSystem interface has it. */
-export function toAttributes(stats: BigIntStats): Attributes {
+export function toAttributes(stats: BigIntStats, birthKnown = false): Attributes {
   const mode = Number(stats.mode)
   return {
     type: types.get(mode & constants.S_IFMT) ?? 'other',
     device: Number(stats.dev),
     inode: stats.ino,
+    birth: birthKnown ? stats.birthtimeNs : 0n,
+    links: Number(stats.nlink),
     mode: mode & 0o7777,
     uid: Number(stats.uid),
     gid: Number(stats.gid),

@@ -16,7 +16,7 @@ import {
   listEntries,
   listNames,
 } from './calls.js'
-import { mountIdOf, mountOf } from './mount.js'
+import { mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
 import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { behindLeadingCommit } from './lead-commit.js'
@@ -110,7 +110,7 @@ export class NodeFileSystem implements FileSystem {
     // At once: an open inode's attributes are in memory. A hop to a thread would cost thirty times the call.
     return callNow(
       () => pathOf(descriptor),
-      () => toAttributes(fs.fstatSync(descriptor, { bigint: true })),
+      () => toAttributes(fs.fstatSync(descriptor, { bigint: true }), tellsBirth(descriptor)),
     )
   }
 

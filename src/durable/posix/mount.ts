@@ -13,6 +13,11 @@ export function mountOf(descriptor: Descriptor): Mount {
   return { id, ...kindOf(id) }
 }
 
+/** Whether the kernel answers statx(2): without it, libuv takes the time of the last change for that of the birth. */
+export function tellsBirth(descriptor: Descriptor): boolean {
+  return native.mountId(descriptor) !== undefined
+}
+
 export function mountIdOf(descriptor: Descriptor): number {
   return native.mountId(descriptor) ?? idFromProcess(descriptor)
 }
@@ -33,7 +38,8 @@ function kindOf(id: number): Omit<Mount, 'id'> {
   const known = kinds.get(id)
   if (known) return known
   const details = mountDetails(id)
-  const kind = { type: details?.type ?? 'unknown', proven: details !== undefined && isProven(details) }
+  const { type = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
+  const kind = { type, root, mountPoint, proven: details !== undefined && isProven(details) }
   kinds.set(id, kind)
   readAt = performance.now()
   return kind

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 /** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
 export interface MountDetails {
   readonly id: number
+  /** Which directory of the file system is mounted: `/`, a subvolume, or what was bound. */
+  readonly root: string
   readonly mountPoint: string
   /** `MAJOR:MINOR`; a major of 0 is no block device's own. */
   readonly device: string
@@ -48,10 +50,11 @@ export function parseMount(line: string): MountDetails {
   // The first separator: a mount's source may be called `-`, too. Before it, no field can be.
   const separator = line.indexOf(' - ')
   const [head, tail] = [line.slice(0, separator), line.slice(separator + 3)]
-  const [id = '', , device = '', , mountPoint = '', options = '', ...optional] = head.split(' ')
+  const [id = '', , device = '', root = '', mountPoint = '', options = '', ...optional] = head.split(' ')
   const [type = '', source = '', superOptions = ''] = tail.split(' ')
   return {
     id: Number(id),
+    root: unescaped(root),
     mountPoint: unescaped(mountPoint),
     device,
     type,

@@ -66,6 +66,13 @@ export class ModelDisk {
     return inode
   }
 
+  /** How many names lead to an inode. */
+  namesOf(number: number): number {
+    let names = 0
+    for (const { now } of this.#inodes.values()) for (const named of now.entries.values()) if (named === number) names++
+    return names
+  }
+
   /** The inode that a name leads to. */
   child(directory: number, name: string): Inode | undefined {
     const number = this.inode(directory).now.entries.get(name)

@@ -248,7 +248,7 @@ export class ModelProcess implements FileSystem {
   async mount(descriptor: Descriptor): Promise<Mount> {
     this.#open.of(descriptor)
     await this.before?.('mount', '')
-    return { id: 1, type: 'model', proven: true }
+    return { id: 1, type: 'model', root: '/', mountPoint: '/', proven: true }
   }
 
   async close(descriptor: Descriptor): Promise<void> {
@@ -272,7 +272,14 @@ export class ModelProcess implements FileSystem {
 
   #attributes({ number, type, now }: Inode): Attributes {
     const { mode, uid, gid } = now.attributes
-    return { type, device: this.#device, inode: BigInt(number), mode, uid, gid, size: now.data.length }
+    const { disk } = this
+    return {
+      ...{ type, device: this.#device, inode: BigInt(number), birth: 0n, mode, uid, gid, size: now.data.length },
+      // Counted only where it is asked for.
+      get links() {
+        return disk.namesOf(number)
+      },
+    }
   }
 
   async #adorn(

@@ -1,0 +1,39 @@
+import type { Attributes, Mount } from './file-system.js'
+
+/*
+ * Where a publication stands. A record that was copied, restored or moved with its directory says what it said before; so it also says
+ * of which inodes it speaks, and by which way in their file system they were reached. No device number is in it: btrfs, loop devices
+ * and NVMe change it at a reboot.
+ */
+
+/** An inode, told from a later one of the same number by when it was made. In decimal, since JSON's numbers are too small. */
+export interface Identity {
+  readonly inode: string
+  /** Nanoseconds since the epoch; `0` where the file system or the kernel does not say. */
+  readonly birth: string
+}
+
+export interface Standing {
+  /** The path in the file system: the same text on the host and in a container that mounts a part of it. */
+  readonly within: string
+  readonly parent: Identity
+  /** What holds the content: the directory, the generation of the symlink form, the file. */
+  readonly target: Identity
+}
+
+export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>): Identity {
+  return { inode: inode.toString(), birth: birth.toString() }
+}
+
+/** A time that is not known is no difference. */
+export function isSame(recorded: Identity, found: Identity | undefined): boolean {
+  if (recorded.inode !== found?.inode) return false
+  return recorded.birth === found.birth || recorded.birth === '0' || found.birth === '0'
+}
+
+/** The path in its file system of what has this path here: mountinfo's root, and the rest below the mount point. */
+export function pathWithin({ root, mountPoint }: Pick<Mount, 'root' | 'mountPoint'>, path: string): string {
+  const prefix = mountPoint === '/' ? '' : mountPoint
+  if (!`${path}/`.startsWith(`${prefix}/`)) return path
+  return `${root === '/' ? '' : root}${path.slice(prefix.length)}`
+}

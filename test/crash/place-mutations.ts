@@ -1,0 +1,68 @@
+import { type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+
+/** Where names, mounts and copies around the target move. */
+export const places: readonly Mutation[] = [
+  mutation(
+    'ancestors are synced only the first time',
+    'publication.ts',
+    'const ancestors = await this.site.ancestors()',
+    'const ancestors = this.found?.current?.trusted === true ? [] : await this.site.ancestors()',
+    ownTest('durable/place'),
+  ),
+  mutation(
+    'a record is believed wherever it stands',
+    'judge.ts',
+    'return { ...record, trusted: isSame(place.parent, parent) && isSame(place.target, tree?.identity) }',
+    'return record',
+    ownTest('durable/place'),
+  ),
+  mutation(
+    'a record is believed for any target in its parent',
+    'judge.ts',
+    ' && isSame(place.target, tree?.identity)',
+    '',
+    ownTest('durable/place'),
+  ),
+  mutation(
+    'a moved directory is unchanged at once',
+    'publication.ts',
+    'if (this.found?.moved) await this.#recordPlace()',
+    '',
+    ownTest('durable/place'),
+  ),
+  mutation(
+    'the path is not found again',
+    'publish.ts',
+    "    await each(going(), 'could not find again', (publication) => publication.site.confirm(found))\n",
+    '',
+    ownTest('durable/place'),
+  ),
+  mutation(
+    'mounts below the target are not looked for',
+    'refusals.ts',
+    '    await refuseMountsBelow(fs, path, opened)\n',
+    '',
+    ownTestOfRoot('durable/mounts-below'),
+  ),
+  mutation(
+    'mounts in a leftover are not looked for',
+    'remove.ts',
+    '    await refuseMounted(fs, directory)\n',
+    '',
+    ownTestOfRoot('durable/mounts-below'),
+  ),
+  mutation(
+    'a removed lock is as good as another',
+    'lock.ts',
+    '  if ((await scope.fs.attributes(file)).links > 0) return true\n  await scope.close(file)\n  return false',
+    '  return true',
+    ownTest('durable/names-and-limits'),
+  ),
+  mutation(
+    'a record of a newer version is damaged',
+    'record-files.ts',
+    'else if (isOfNewerVersion(text)) newer.push(sequence)\n',
+    '\n',
+    ownTest('durable/names-and-limits'),
+  ),
+]
