@@ -22,6 +22,8 @@ export const reasons = [
   'HookFailed',
   'CertificateExpired',
   'ConfigurationInvalid',
+  'NotConfirmed',
+  'Stalled',
 ] as const
 
 export type Reason = (typeof reasons)[number]

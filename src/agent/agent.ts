@@ -12,15 +12,16 @@ import { configurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { startDirectory } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
-import { fileSystemsNow, onFileSystem } from './file-systems.js'
+import { describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
 import { FreshnessTracker } from './freshness-tracker.js'
 import { runHookBatch } from './hook-runner.js'
-import type { Outcome } from './outcome.js'
+import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './pending-removals.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
+import { RunningOperations } from './running-operations.js'
 import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
@@ -47,6 +48,7 @@ export class Agent {
   readonly #abort = new AbortController()
   readonly #freshness: FreshnessTracker
   readonly #removals: PendingRemovals
+  readonly #running: RunningOperations
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
@@ -56,6 +58,10 @@ export class Agent {
     this.#configuration = configuration
     this.#options = options
     this.#removals = new PendingRemovals(options.log)
+    this.#running = new RunningOperations({
+      timeout: () => this.#configuration.operationTimeout,
+      stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
+    })
     this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -70,7 +76,8 @@ export class Agent {
         return (operation) => fileSystemOf(this.states.byOperation(operation)?.path ?? '/')
       },
       failed,
-      run: (batch, fileSystem) => onFileSystem(fileSystem, () => this.#reconcile(batch)),
+      run: (batch, fileSystem) =>
+        onFileSystem(fileSystem, () => this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch))),
     })
     this.#hooks = new Workqueue({
       groups: () => (operation) => operation,
@@ -85,6 +92,11 @@ export class Agent {
 
   get configuration(): AgentConfiguration {
     return this.#configuration
+  }
+
+  /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
+  runningSeconds(state: DirectoryState): number {
+    return this.#running.seconds(state)
   }
 
   /** The client certificate that the source uses. */
@@ -233,7 +245,10 @@ export class Agent {
       this.#events.rewound(reference, observation, message)
     }
     if (observation.state !== 'unknown') this.#freshness.confirmed(reference)
-    for (const state of this.states.needing(reference)) this.#due(state, name)
+    for (const state of this.states.needing(reference)) {
+      this.#freshness.reported(state)
+      this.#due(state, name)
+    }
   }
 
   #confirmed(reference: ObjectReference): void {
@@ -279,6 +294,24 @@ export class Agent {
       }
       if (!this.#abort.signal.aborted) this.#removals.idle()
     }
+  }
+
+  #statesOf(batch: Batch): DirectoryState[] {
+    return [...batch.keys()].map((key) => this.states.byOperation(key)).filter((state) => state !== undefined)
+  }
+
+  /** It may be that nobody has asked for this directory any more. */
+  #stalled(state: DirectoryState, milliseconds: number): void {
+    const { path: directory, publishOperation: operation } = state
+    if (this.states.byPath(directory) !== state) return
+    const meaning = stalledMeaning({ operation, directory, milliseconds, on: describeFileSystem(directory) })
+    for (const { level, reason, message, fields } of meaning.lines) {
+      this.#options.log[level]({ reason, directory, ...fields }, message)
+    }
+    this.#events.pass(meaning)
+    if (meaning.condition) state.setPublished(meaning.condition, new Date())
+    this.refresh(state)
+    this.#options.changed()
   }
 
   #applied(state: DirectoryState, outcome: Outcome): void {

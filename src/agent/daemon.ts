@@ -180,6 +180,7 @@ export class Daemon {
   async #exposeMetrics(): Promise<{ type: string; text: string }> {
     if (!this.#metrics) return { type: 'text/plain', text: '' }
     this.#metrics.clientCertificate(this.#agent.clientCertificateNotAfter())
+    for (const state of this.#agent.states) this.#metrics.running(state.path, this.#agent.runningSeconds(state))
     return this.#metrics.expose()
   }
 

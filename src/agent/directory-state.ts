@@ -68,6 +68,10 @@ export class DirectoryState {
   recordedObjects: readonly PublishedObject[] = []
   /** When `recordedObjects` were last brought up by themselves, by performance.now(). */
   recordedAt = -Infinity
+  /** Grows each time that the source reports something about one of its objects. */
+  reports = 0
+  /** What `reports` was when what is published was taken from the source: more has come since where they differ. */
+  publishedReports = 0
   /** Grows with each publication: work that started for an earlier one knows by it that it is out of date. */
   generation = 0
   /** Keys of hooks that are still to run for `digest`. */

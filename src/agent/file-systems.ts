@@ -5,7 +5,17 @@ import { Lane, mounts, type MountDetails } from '../durable/index.js'
  * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
  * that of the link.
  */
-export function fileSystemOf(path: string, table: readonly MountDetails[] = mounts()): string {
+export function fileSystemOf(path: string, table?: readonly MountDetails[]): string {
+  return mountAbove(path, table)?.device ?? ''
+}
+
+/** The same as a person looks for it: `/mnt/usb (ext4 on /dev/sdb1)`. */
+export function describeFileSystem(path: string): string {
+  const mount = mountAbove(path)
+  return mount === undefined ? 'its file system' : `${mount.mountPoint} (${mount.type} on ${mount.source})`
+}
+
+function mountAbove(path: string, table: readonly MountDetails[] = mounts()): MountDetails | undefined {
   let found: MountDetails | undefined
   for (const mount of table) {
     const { mountPoint } = mount
@@ -13,7 +23,7 @@ export function fileSystemOf(path: string, table: readonly MountDetails[] = moun
     // Of two mounts at one point, the later one covers the earlier.
     if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = mount
   }
-  return found?.device ?? ''
+  return found
 }
 
 /** A function for many paths at one time: mountinfo is read once. */

@@ -12,10 +12,14 @@ interface FreshnessTrackerOptions {
   changed(): void
 }
 
+/** Milliseconds that a publication may take before the agent reports that something newer is known: most take far less. */
+const publicationGrace = 1_000
+
 /** Keeps the condition Fresh of every directory up to what the source last said. */
 export class FreshnessTracker {
   readonly #heartbeats = new Heartbeats()
   #lossTimer: NodeJS.Timeout | undefined
+  #newsTimer: NodeJS.Timeout | undefined
 
   constructor(private readonly options: FreshnessTrackerOptions) {}
 
@@ -28,8 +32,21 @@ export class FreshnessTracker {
     // One look for all that were lost together, after the time that they have to come back.
     this.#lossTimer ??= setTimeout(() => {
       this.#lossTimer = undefined
-      for (const state of this.options.states) this.refresh(state)
+      this.#refreshAll()
     }, lossGrace + 100)
+  }
+
+  /** The source has reported something about this directory, which is to be published. */
+  reported(state: DirectoryState): void {
+    state.reports += 1
+    this.#newsTimer ??= setTimeout(() => {
+      this.#newsTimer = undefined
+      this.#refreshAll()
+    }, publicationGrace)
+  }
+
+  #refreshAll(): void {
+    for (const state of this.options.states) this.refresh(state)
   }
 
   refresh(state: DirectoryState): void {
@@ -56,5 +73,6 @@ export class FreshnessTracker {
 
   close(): void {
     clearTimeout(this.#lossTimer)
+    clearTimeout(this.#newsTimer)
   }
 }

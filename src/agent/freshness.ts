@@ -51,6 +51,9 @@ export function freshness(
   if (state.published?.status !== 'True') {
     return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
+  if (state.reports !== state.publishedReports) {
+    return unconfirmed('NotConfirmed', 'something newer is known, and not published yet')
+  }
   if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has confirmed nothing yet')
   if (moment.monotonic - oldest.monotonic > longestSilence) {
     const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`

@@ -143,6 +143,28 @@ export function meaningOf<Kind extends Outcome['kind']>(outcome: OutcomeOf<Kind>
   return meaning(outcome, context)
 }
 
+/**
+ * What it means that an operation has not ended in time. It goes on: nothing ends a call that the kernel keeps. What is on the disk
+ * is intact as far as anybody knows, but nobody can ask.
+ */
+export function stalledMeaning({ operation, directory, milliseconds, on }: Stall): Meaning {
+  const message =
+    `${directory}: its operation has not ended after ${Math.round(milliseconds / 1000)} s: ${on} does not answer; ` +
+    'the agent goes on by itself once it does'
+  return {
+    condition: { status: 'Unknown', reason: 'Stalled', message },
+    lines: [{ level: 'warn', reason: 'Stalled', message, fields: { operation } }],
+    events: [{ on: 'node', reason: 'Stalled', message }],
+    result: undefined,
+    queue: 'wait',
+  }
+}
+
+interface Stall extends Pick<Context, 'operation' | 'directory' | 'milliseconds'> {
+  /** The file system, as a person looks for it. */
+  readonly on: string
+}
+
 /** Reasons that say only that the source cannot be asked now: what is on the disk stays good. */
 const sourceReasons: ReadonlySet<Reason> = new Set(['SourceUnavailable', 'AccessDenied'])
 

@@ -25,6 +25,12 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const histogram = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
     new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
 
+  const running = gauge(
+    'holdfast_operation_running_seconds',
+    'How long the operation that works on the disk now has been running; 0: none is.',
+    ['directory'],
+  )
+
   const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
   const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
   const durations = histogram(
@@ -69,7 +75,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, confirmed, drift]) metric.inc({ directory }, 0)
+      for (const metric of [published, ready, confirmed, drift, running]) metric.inc({ directory }, 0)
       durations.zero({ directory })
       for (const hook of known.hooks) {
         if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -81,7 +87,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory)
       followed.delete(directory)
       for (const result of publishResults) publishes.remove({ directory, result })
-      for (const metric of [published, ready, confirmed, drift, durations]) metric.remove({ directory })
+      for (const metric of [published, ready, confirmed, drift, durations, running]) metric.remove({ directory })
       for (const hook of known?.hooks ?? []) {
         for (const result of hookResults) hooks.remove({ directory, hook, result })
       }
@@ -108,6 +114,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       if (date === undefined) notAfter.remove(clientCertificateLabels)
       else notAfter.set(clientCertificateLabels, seconds(date))
     },
+    running: (directory, seconds) => running.set({ directory }, seconds),
     async expose() {
       return { type: registry.contentType, text: await registry.metrics() }
     },

@@ -35,6 +35,8 @@ interface ReconcileOptions {
 interface Work extends Due {
   readonly operation: string
   readonly state: DirectoryState
+  /** What the source had reported when the pass started. */
+  readonly reports: number
 }
 
 /**
@@ -47,7 +49,7 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
   for (const [operation, { causes, since }] of batch) {
     const state = options.state(operation)
     if (state === undefined) continue
-    const work = { operation, state, causes, since }
+    const work = { operation, state, causes, since, reports: state.reports }
     if (await isDue(work, options)) due.push(work)
   }
   const outcomes = await publish(
@@ -114,6 +116,7 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
     state.setPublished({ ...meaning.condition, message: meaning.condition.message + suffix }, new Date())
   }
   if (outcome.kind === 'published') {
+    state.publishedReports = work.reports
     if (outcome.unproven) warnUnproven(log, directory)
     setFloor(state, source)
   }

@@ -24,6 +24,8 @@ export interface Metrics {
   hook(directory: string, hook: string, result: HookResult): void
   certificates(directory: string, dates: readonly CertificateDate[]): void
   clientCertificate(notAfter: Date | undefined): void
+  /** How long the operation that works on the disk now has been running; 0: none is. */
+  running(directory: string, seconds: number): void
 }
 
 /** For commands without a server. */
@@ -40,6 +42,7 @@ export const noMetrics: Metrics = {
   hook() {},
   certificates() {},
   clientCertificate() {},
+  running() {},
 }
 
 /** Counts one pass over a directory, and shows how the directory stands after it. */

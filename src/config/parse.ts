@@ -34,12 +34,16 @@ export const defaultStateDirectory = '/var/lib/holdfast'
 /** Milliseconds between two comparisons of the disk with what was published. */
 const defaultDriftInterval = 10 * 60_000
 
+/** Milliseconds after which an operation that has not ended is reported: longer than a worn-out card takes to flush. */
+const defaultOperationTimeout = 2 * 60_000
+
 const fields = [
   'apiVersion',
   'kind',
   'stateDirectory',
   'requireProven',
   'driftInterval',
+  'operationTimeout',
   'source',
   'directories',
   'server',
@@ -126,6 +130,8 @@ function read(
   const requireProven = document.field('requireProven')?.boolean() ?? false
   const driftValue = document.field('driftInterval')
   const driftInterval = driftValue && readDuration(driftValue, { least: '1s', most: '24h' })
+  const timeoutValue = document.field('operationTimeout')
+  const operationTimeout = timeoutValue && readDuration(timeoutValue, { least: '1s', most: '24h' })
   const serverValue = document.field('server')
   const server = serverValue && readServer(serverValue)
   reportTargetProblems(directories, [
@@ -141,6 +147,7 @@ function read(
       stateDirectory,
       requireProven,
       driftInterval: driftInterval ?? defaultDriftInterval,
+      operationTimeout: operationTimeout ?? defaultOperationTimeout,
       source,
       directories: directories.map(({ configuration }) => configuration),
       server,

@@ -15,6 +15,8 @@ export interface AgentConfiguration {
   readonly requireProven: boolean
   /** Milliseconds between two comparisons of the disk with what was published. */
   readonly driftInterval: number
+  /** Milliseconds after which an operation on the disk that has not ended is reported as stalled. */
+  readonly operationTimeout: number
   readonly source: SourceConfiguration
   readonly directories: readonly DirectoryConfiguration[]
   readonly server: ServerConfiguration | undefined

@@ -59,3 +59,69 @@ await t.test('two disks hang, and a directory on a third is updated within a sec
   }
   t.equal(await agent.end('SIGTERM'), 0)
 })
+
+/** What `holdfast status` says of a directory, and the agent's metrics. */
+async function conditions({ node }: Scene, path: string): Promise<Record<string, { status: string; reason: string }>> {
+  const { stdout } = await node.run('status', '-o', 'json')
+  const { directories } = JSON.parse(stdout) as {
+    directories: { path: string; conditions: { type: string; status: string; reason: string }[] }[]
+  }
+  const found = directories.find((directory) => directory.path === node.path(path))
+  return Object.fromEntries((found?.conditions ?? []).map((condition) => [condition.type, condition]))
+}
+
+await t.test('what is newer, and cannot be published, is not fresh', options, async (t) => {
+  const scene = await sceneOf(t)
+  const { node, disks } = scene
+  const agent = node.agent([], disks.entering)
+  await agent.told('Published', 2 * many + 1)
+  await until('all is fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
+  await disks.freeze(node.path('a'))
+  node.put('Secret', 'a', { key: '2' })
+  await until('it is not fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'False', {
+    within: 10_000,
+  })
+  t.match((await conditions(scene, 'a/0')).Fresh, { reason: 'NotConfirmed', message: /newer/ })
+  t.match((await conditions(scene, 'disk/web')).Fresh, { status: 'True' })
+  await disks.thaw(node.path('a'))
+  await until('it is fresh again', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
+  t.equal(await agent.end('SIGTERM'), 0)
+})
+
+await t.test('an operation that hangs is reported, turns no probe, and recovers by itself', options, async (t) => {
+  const scene = await sceneOf(t, { operationTimeout: '2s' })
+  const { node, disks } = scene
+  const agent = node.agent([], disks.entering)
+  await agent.told('Published', 2 * many + 1)
+  const directory = node.path('a/0')
+  const running = async (): Promise<number> => {
+    const { text } = await agent.get('/metrics')
+    const at = text.indexOf(`holdfast_operation_running_seconds{directory="${directory}"}`)
+    return at < 0 ? NaN : Number(text.slice(at).split(/[ \n]/)[1])
+  }
+  t.equal(await running(), 0)
+  await disks.freeze(node.path('a'))
+  node.put('Secret', 'a', { key: '2' })
+  const line = await agent.told('Stalled', many)
+  t.match(line, {
+    level: 'warn',
+    operation: /^publish /,
+    msg: /has not ended after 2 s: .*\/a \(ext4 on \/dev\/loop\d+\)/,
+  })
+  t.ok((await running()) >= 2, 'the metric counts')
+  await until('the status says so', async () => (await conditions(scene, 'a/0')).Published?.reason === 'Stalled')
+  t.match(await conditions(scene, 'a/0'), {
+    Published: { status: 'Unknown', reason: 'Stalled' },
+    Fresh: { status: 'False', reason: 'Stalled' },
+  })
+  t.match(await conditions(scene, 'b/0'), { Published: { status: 'True' }, Fresh: { status: 'True' } })
+  t.match(await agent.get('/livez'), { status: 200 })
+  t.match(await agent.get('/readyz'), { status: 200 })
+  t.match((await node.run('status')).stdout, /a\/0 +Unknown +False +Stalled/)
+  await disks.thaw(node.path('a'))
+  await until('it is published', async () => (await conditions(scene, 'a/0')).Published?.status === 'True')
+  await until('and fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
+  t.equal(scene.read('a/0/key'), '2')
+  t.equal(await running(), 0)
+  t.equal(await agent.end('SIGTERM'), 0)
+})

@@ -29,6 +29,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
     stateDirectory: '/var/lib/holdfast',
     requireProven: false,
     driftInterval: 600_000,
+    operationTimeout: 120_000,
     source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig' },
     server: { host: '127.0.0.1', port: 10808 },
     directories: [
@@ -226,6 +227,13 @@ await t.test('how often the disk is compared', async (t) => {
   t.equal((await read('driftInterval: 1m30s')).driftInterval, 90_000)
   await t.rejects(read('driftInterval: 100ms'), { message: /"100ms" is out of range: write 1s to 24h/ })
   await t.rejects(read('driftInterval: 5'), { message: /5 has no unit/ })
+})
+
+await t.test('when an operation that has not ended is reported', async (t) => {
+  const read = (line: string) => parseConfiguration(sound.replace('source:', `${line}\nsource:`), file)
+  t.equal((await read('operationTimeout: 30s')).operationTimeout, 30_000)
+  await t.rejects(read('operationTimeout: 0'), { message: /operationTimeout: 0 has no unit|out of range/ })
+  await t.rejects(read('operationTimeout: 999ms'), { message: /"999ms" is out of range: write 1s to 24h/ })
 })
 
 await t.test('the default namespace', async (t) => {
