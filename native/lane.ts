@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 /**
  * Threads that one file system may have at a time: as many as libuv gives a whole program. The pool must be as large as this for
  * each file system that may hang, and for one more.
+ * @internal
  */
 export const threadsOfLane = 4
 

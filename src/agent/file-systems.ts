@@ -4,6 +4,7 @@ import { Lane, mounts, type MountDetails } from '../durable/index.js'
  * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
  * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
  * that of the link.
+ * @internal
  */
 export function fileSystemOf(path: string, table?: readonly MountDetails[]): string {
   return mountAbove(path, table)?.device ?? ''

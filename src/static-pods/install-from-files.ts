@@ -70,6 +70,7 @@ interface LocalFiles {
  * What the local files make; writes nothing, and asks no API server. Without a revision the manifest is installed byte for
  * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API.
  * @throws InvalidInput
+ * @internal
  */
 export async function planFromFiles({
   manifest: path,

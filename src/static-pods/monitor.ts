@@ -25,12 +25,12 @@ import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
 
 /** Milliseconds; tests make them smaller. */
-export interface MonitorTiming {
+interface MonitorTiming {
   /** Between two looks; library-go's. */
   readonly interval: number
 }
 
-export const monitorTiming: MonitorTiming = { interval: 1_000 }
+const monitorTiming: MonitorTiming = { interval: 1_000 }
 
 /** Successes in a row: one may come from the old pod, or from a new one about to fail. */
 const successes = 3

@@ -74,7 +74,7 @@ export interface ClusterSettings {
 }
 
 /** Throws KubeconfigError with the field's place. `disable-compression` is accepted: none is ever asked for. */
-export function readCluster(entry: Field): ClusterSettings {
+function readCluster(entry: Field): ClusterSettings {
   const insecureField = entry.get('insecure-skip-tls-verify')
   const insecure = insecureField.flag()
   const authority = materialPair(entry, 'certificate-authority', (text, field) => {
@@ -126,7 +126,7 @@ function execConfig(extensions: Field): unknown {
 }
 
 /** Who holdfast is to the API server. At most one of token, basic and exec; a client certificate may go with each. */
-export interface UserSettings {
+interface UserSettings {
   readonly certificate: { readonly chain: Material; readonly key: Material } | undefined
   readonly token: Material | undefined
   /** The Authorization header's value. */
@@ -137,7 +137,7 @@ export interface UserSettings {
 }
 
 /** Throws KubeconfigError with the field's place (rules: client-go/tools/clientcmd/validation.go). */
-export function readUser(entry: Field): UserSettings {
+function readUser(entry: Field): UserSettings {
   const provider = entry.get('auth-provider')
   if (provider.present) {
     throw provider.fault(
@@ -242,7 +242,7 @@ export interface ExecSettings {
 const versions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']
 
 /** Throws KubeconfigError with the field's place. */
-export function readExec(field: Field): ExecSettings {
+function readExec(field: Field): ExecSettings {
   const version = field.get('apiVersion')
   const apiVersion = version.requiredText()
   if (!versions.includes(apiVersion)) throw version.fault(`must be ${versions.join(' or ')}`)
