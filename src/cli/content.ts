@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { fstatSync } from 'node:fs'
 import type { ContentKind } from './content-kinds.js'
-import { UsageError } from './exit-codes.js'
+import { NotPublished, UsageError } from './exit-codes.js'
 import type { Io } from './io.js'
 
 /* What `write` publishes: where it comes from, and whether it may be published. */
@@ -9,18 +9,6 @@ import type { Io } from './io.js'
 /** A file of configuration or a manifest is smaller by far; what is larger is a mistake that would fill the memory. */
 const most = 64 * 1024 * 1024
 const tooLarge = `larger than ${most / 1024 / 1024} MiB`
-
-/** The content is not what was asked for: the target is what it was. */
-class ContentRefused extends Error {
-  override readonly name = 'ContentRefused'
-  readonly published = false
-  constructor(
-    problem: string,
-    readonly path: string,
-  ) {
-    super(`${problem}; ${path} is what it was`)
-  }
-}
 
 export interface ContentSource {
   /** `--from`; undefined and no command: standard input. */
@@ -35,7 +23,7 @@ export interface ContentChecks {
   readonly validate?: ContentKind
 }
 
-/** Throws UsageError for a source that cannot be read, ContentRefused for a command that failed. */
+/** Throws UsageError for a source that cannot be read, NotPublished for a command that failed. */
 export async function readContent(
   { from, command }: ContentSource,
   { io, signal, path }: { readonly io: Io; readonly signal: AbortSignal; readonly path: string },
@@ -48,26 +36,26 @@ export async function readContent(
   const { outputOf } = await import('./command-output.js')
   const { output, problem } = await outputOf(command, { io, most })
   signal.throwIfAborted()
-  if (problem !== undefined) throw new ContentRefused(problem, path)
+  if (problem !== undefined) throw new NotPublished(problem, path)
   return output
 }
 
-/** @throws ContentRefused where a check fails; nothing of the content is quoted */
+/** @throws NotPublished where a check fails; nothing of the content is quoted */
 export async function checkContent(
   content: Uint8Array,
   path: string,
   { allowEmpty, expect, validate }: ContentChecks,
 ): Promise<void> {
   if (content.length === 0 && allowEmpty !== true) {
-    throw new ContentRefused('there is nothing to publish: the content is empty (--allow-empty publishes it)', path)
+    throw new NotPublished('there is nothing to publish: the content is empty (--allow-empty publishes it)', path)
   }
   if (expect !== undefined && `sha256:${createHash('sha256').update(content).digest('hex')}` !== expect) {
-    throw new ContentRefused(`the ${content.length} bytes that were read are not those of --expect ${expect}`, path)
+    throw new NotPublished(`the ${content.length} bytes that were read are not those of --expect ${expect}`, path)
   }
   if (validate === undefined) return
   const { contentRules } = await import('./content-rules.js')
   const problem = await contentRules[validate](content)
-  if (problem !== undefined) throw new ContentRefused(`the content fails --validate ${validate}: ${problem}`, path)
+  if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)
 }
 
 async function readStandardInput({ stdin, stderr }: Io, signal: AbortSignal): Promise<Uint8Array> {

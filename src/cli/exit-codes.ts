@@ -30,6 +30,18 @@ export class UsageError extends Error implements InvalidInput {
   readonly invalid = 'argument'
 }
 
+/** What was asked for cannot be published, by what was found: the target is what it was, exit 1. */
+export class NotPublished extends Error {
+  override readonly name = 'NotPublished'
+  readonly published = false
+  constructor(
+    problem: string,
+    readonly path: string,
+  ) {
+    super(`${problem}; ${path} is what it was`)
+  }
+}
+
 /** The command has said all there is to say; only the exit code is left. */
 export class Exit extends Error {
   override readonly name = 'Exit'

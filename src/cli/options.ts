@@ -61,6 +61,10 @@ export const directoryModeOption = (description: string, fallback: string) =>
 export const fileModeOption = (flag: '--mode' | '--file-mode', description: string, fallback: string) =>
   new Option(`${flag} <mode>`, description).argParser(parseFileMode).default(parseFileMode(fallback), fallback)
 
+/** `modes`: the attribute names of the flags of the command that it excludes beside `owner`. */
+export const keepAttributesOption = (modes: readonly string[]) =>
+  new Option('--keep-attributes', 'keep mode and owner of what is replaced').conflicts([...modes, 'owner'])
+
 export const requireProvenOption = () =>
   new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
 
@@ -68,6 +72,11 @@ export const lockTimeoutOption = () =>
   new Option('--lock-timeout <duration>', 'wait so long for another holder of the lock')
     .argParser(parseDuration)
     .default(0, '0: fail at once, exit 75')
+
+/** Whether the user named a flag's value, by its attribute name; it is not its default. */
+export function isNamed(command: Command, attribute: string): boolean {
+  return command.getOptionValueSource(attribute) === 'cli'
+}
 
 /* Flags of install, prune and monitor, as OpenShift's installer, prune and startup-monitor commands take them. */
 

@@ -1,7 +1,7 @@
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UsageError } from './exit-codes.js'
-import { readFrom, refuseUnreadable } from './read-file.js'
+import { readFrom, refuseUnreadable, type FileRead } from './read-file.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
 const mostFiles = 10_000
@@ -16,7 +16,7 @@ const mostTries = 5
  * what its readers see is read: the files behind that link, all of one version. Throws UsageError for what cannot be published: no directory, a symbolic link or
  * special file in it, an empty directory, a name that is not UTF-8, too much. Nothing is written.
  */
-export async function readTree(root: string, signal: AbortSignal): Promise<Record<string, Uint8Array>> {
+export async function readTree(root: string, signal: AbortSignal): Promise<Record<string, FileRead>> {
   if (root === '') throw new UsageError('--from is empty: name a directory')
   const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
   if (!found.isDirectory()) {
@@ -40,8 +40,8 @@ async function mountedVersion(root: string): Promise<string | undefined> {
   return /^\.\.[^/]+$/.test(target) ? target : undefined
 }
 
-async function readFiles(root: string, signal: AbortSignal): Promise<Record<string, Uint8Array>> {
-  const files = new Map<string, Uint8Array>()
+async function readFiles(root: string, signal: AbortSignal): Promise<Record<string, FileRead>> {
+  const files = new Map<string, FileRead>()
   let bytes = 0
   const walk = async (directory: string): Promise<void> => {
     signal.throwIfAborted()
@@ -62,9 +62,9 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
         continue
       }
       if (!entry.isFile()) throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
-      const { content } = await readFrom(join(root, path), { most: mostBytes - bytes, tooLarge, follow: false })
-      bytes += content.length
-      files.set(path, content)
+      const file = await readFrom(join(root, path), { most: mostBytes - bytes, tooLarge, follow: false })
+      bytes += file.content.length
+      files.set(path, file)
       if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
     }
   }

@@ -3,6 +3,8 @@ import type { Io } from './io.js'
 import {
   directoryModeOption,
   fileModeOption,
+  isNamed,
+  keepAttributesOption,
   lockTimeoutOption,
   logLevelOption,
   outputOption,
@@ -10,6 +12,8 @@ import {
   requireProvenOption,
   type OutputOptions,
 } from './options.js'
+import { findAttributes, keepTreeAttributes, ownOwner, warnOfChanges } from './attributes.js'
+import type { FileRead } from './read-file.js'
 import { createLogger } from './logger.js'
 import { printPublished, targetArgument } from './target.js'
 import { UsageError } from './exit-codes.js'
@@ -20,26 +24,30 @@ interface ReplaceOptions extends OutputOptions {
   readonly mode: number
   readonly fileMode: number
   readonly owner?: { uid: number; gid: number }
+  readonly keepAttributes?: true
   readonly requireProven?: true
   readonly lockTimeout: number
 }
 
 /** `holdfast replace TARGET --from DIR` */
 export function replaceCommand(io: Io): Command {
-  return new Command('replace')
+  const replace = new Command('replace')
+  return replace
     .summary("publish a directory's content as TARGET, whole and durable")
     .description(
       `Publish the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
 when this command ends with 0, the new content survives a power cut at any later instant.
 
 DIR is copied, never changed: at most 10,000 files and 256 MiB. It may hold files and directories of files; symbolic links, sockets, devices and empty
-directories are refused. Its modes and owners are not copied: --mode, --file-mode and --owner say what is made.`,
+directories are refused. Its modes and owners are not copied: --mode, --file-mode and --owner say what is made, or --keep-attributes keeps
+those of what is replaced. Without --file-mode, a file that may be executed in DIR may be executed in TARGET by those who may read it.`,
     )
     .argument('<target>', 'the directory to replace, or to create')
     .option('--from <dir>', 'the directory that holds the new content')
     .addOption(directoryModeOption('mode of TARGET and of directories in it', '0755'))
     .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
+    .addOption(keepAttributesOption(['mode', 'fileMode']))
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
@@ -65,18 +73,40 @@ to be durable, 75 another process holds TARGET's lock.`,
         await refuseInside(from, path)
         const { disableCoreDumps, replaceDirectory } = await import('../durable/index.js')
         disableCoreDumps()
-        const files = await readTree(from, signal)
-        return replaceDirectory(path, {
+        const read = await readTree(from, signal)
+        const found = await findAttributes(path, Object.keys(read))
+        const kept = options.keepAttributes && keepTreeAttributes(path, found)
+        const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
+        const fileModeNamed = isNamed(replace, 'fileMode')
+        const modeOf = (name: string, { mode }: FileRead): number => {
+          const before = kept && found.get(name)
+          if (before?.kind === 'file') return before.mode
+          return fileModeNamed ? options.fileMode : withExecution(options.fileMode, mode)
+        }
+        const files = Object.fromEntries(
+          Object.entries(read).map(([name, file]) => [name, { content: file.content, mode: modeOf(name, file) }]),
+        )
+        const log = createLogger(io, options.logLevel)
+        const result = await replaceDirectory(path, {
           files,
-          mode: options.mode,
-          fileMode: options.fileMode,
-          ...(options.owner ? { owner: options.owner } : {}),
+          ...made,
           requireProven: options.requireProven ?? false,
           lockTimeout: options.lockTimeout,
           signal,
-          log: createLogger(io, options.logLevel),
+          log,
         })
+        warnOfChanges(log, result, found, {
+          mode: isNamed(replace, 'mode') ? undefined : made.mode,
+          fileMode: (name) => (fileModeNamed ? undefined : files[name]?.mode),
+          owner: options.owner ? undefined : (made.owner ?? ownOwner()),
+        })
+        return result
       })
       await printPublished(io, result, options)
     })
+}
+
+/** A mode with the right to execute for those who may read, where anybody may execute the file that it is made from. */
+function withExecution(mode: number, source: number): number {
+  return (source & 0o111) === 0 ? mode : mode | ((mode & 0o444) >> 2)
 }

@@ -1,13 +1,16 @@
 import { Command, Option } from 'commander'
+import { findAttributes, keepFileAttributes, ownOwner, warnOfChanges } from './attributes.js'
 import { checkContent, readContent, type ContentChecks } from './content.js'
 import { contentKinds } from './content-kinds.js'
 import type { Io } from './io.js'
 import { parseDigest } from './option-values.js'
 import {
   fileModeOption,
+  keepAttributesOption,
   lockTimeoutOption,
   logLevelOption,
   outputOption,
+  isNamed,
   ownerOption,
   requireProvenOption,
   type OutputOptions,
@@ -21,6 +24,7 @@ interface WriteOptions extends OutputOptions, ContentChecks {
   readonly from?: string
   readonly mode: number
   readonly owner?: { uid: number; gid: number }
+  readonly keepAttributes?: true
   readonly requireProven?: true
   readonly lockTimeout: number
 }
@@ -68,6 +72,7 @@ forwarded to it, and what it printed is published only where it ended with 0. Em
     .addOption(new Option('--validate <kind>', 'publish only content of this kind').choices(contentKinds))
     .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
     .addOption(ownerOption())
+    .addOption(keepAttributesOption(['mode']))
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
@@ -98,14 +103,23 @@ to be durable, 75 another process holds FILE's lock.`,
         disableCoreDumps()
         const content = await readContent({ from, command }, { io, signal, path })
         await checkContent(content, path, options)
-        return replaceFile(path, content, {
-          mode: options.mode,
-          ...(options.owner ? { owner: options.owner } : {}),
+        const found = await findAttributes(path)
+        const kept = options.keepAttributes && keepFileAttributes(path, found)
+        const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
+        const log = createLogger(io, options.logLevel)
+        const result = await replaceFile(path, content, {
+          ...made,
           requireProven: options.requireProven ?? false,
           lockTimeout: options.lockTimeout,
           signal,
-          log: createLogger(io, options.logLevel),
+          log,
         })
+        warnOfChanges(log, result, found, {
+          mode: isNamed(write, 'mode') ? undefined : made.mode,
+          fileMode: () => undefined,
+          owner: options.owner ? undefined : (made.owner ?? ownOwner()),
+        })
+        return result
       })
       await printPublished(io, result, options)
     })

@@ -1,5 +1,15 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
@@ -118,4 +128,115 @@ await t.test('another holder of the lock: exit 75, or a wait', async (t) => {
   await gone
   t.equal((await waiting).code, 0)
   t.equal(readFileSync(file, 'utf8'), '3')
+})
+
+await t.test('replace keeps what may be executed in --from, unless --file-mode says otherwise', async (t) => {
+  const root = scratch(t)
+  const [from, target] = [join(root, 'from'), join(root, 'target')]
+  mkdirSync(join(from, 'bin'), { recursive: true })
+  for (const [name, mode] of [
+    ['bin/tool', 0o755],
+    ['data', 0o644],
+    ['owned', 0o100],
+  ] as const) {
+    writeFileSync(join(from, name), name)
+    chmodSync(join(from, name), mode)
+  }
+  const modes = () => ['bin/tool', 'data', 'owned'].map((name) => statSync(join(target, name)).mode & 0o7777)
+  t.equal((await holdfast(['replace', target, '--from', from])).code, 0)
+  t.strictSame(modes(), [0o700, 0o600, 0o700])
+  t.equal((await holdfast(['replace', target, '--from', from, '--file-mode', '0640'])).code, 0)
+  t.strictSame(modes(), [0o640, 0o640, 0o640])
+})
+
+await t.test('a change of mode or owner of what is there is warned of in one line', async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'file')
+  writeFileSync(file, 'old')
+  chmodSync(file, 0o640)
+  const warnings = ({ stderr }: { stderr: string }) =>
+    stderr
+      .split('\n')
+      .filter((line) => line.includes('--keep-attributes'))
+      .map((line) => (JSON.parse(line) as { msg: string }).msg)
+  const changed = await holdfast(['write', file], { input: 'new' })
+  t.equal(changed.code, 0, changed.stderr)
+  t.strictSame(warnings(changed), [`${file}: mode 0640 became 0600 (--keep-attributes keeps them)`])
+  t.strictSame(warnings(await holdfast(['write', file], { input: 'newer' })), [], 'nothing changed')
+  t.strictSame(warnings(await holdfast(['write', join(root, 'absent')], { input: 'x' })), [], 'nothing was there')
+  t.strictSame(warnings(await holdfast(['write', file, '--mode', '0600'], { input: 'x' })), [], 'no change')
+  const asked = await holdfast(['write', file, '--mode', '0644'], { input: 'x' })
+  t.strictSame(warnings(asked), [], 'it was asked for')
+  if (process.geteuid?.() === 0) {
+    chownSync(file, 12, 34)
+    t.strictSame(warnings(await holdfast(['write', file, '--mode', '0644'], { input: 'y' })), [
+      `${file}: owner 12:34 became 0:${process.getegid?.() ?? 0} (--keep-attributes keeps them)`,
+    ])
+  }
+
+  const [from, target] = [join(root, 'from'), join(root, 'target')]
+  for (const directory of [from, target]) mkdirSync(directory)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(from, name), name)
+  for (const name of ['a', 'b', 'gone']) writeFileSync(join(target, name), 'old', { mode: 0o644 })
+  chmodSync(target, 0o750)
+  const replaced = await holdfast(['replace', target, '--from', from])
+  t.equal(replaced.code, 0, replaced.stderr)
+  t.strictSame(warnings(replaced), [
+    `${target}: mode 0750 became 0755; 2 paths in it changed, first a: mode 0644 became 0600 (--keep-attributes keeps them)`,
+  ])
+  t.strictSame(warnings(await holdfast(['replace', target, '--from', from])), [])
+})
+
+await t.test('--keep-attributes keeps mode and owner of what is there', async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'file')
+  writeFileSync(file, 'old')
+  chmodSync(file, 0o640)
+  const asRoot = process.getuid?.() === 0
+  if (asRoot) chownSync(file, 12, 34)
+  const attributes = (path: string) => {
+    const { mode, uid, gid } = statSync(path)
+    return { mode: mode & 0o7777, uid, gid }
+  }
+  const before = attributes(file)
+  const written = await holdfast(['write', file, '--keep-attributes'], { input: 'new' })
+  t.match(written, { code: 0, stdout: /^replaced / }, written.stderr)
+  t.equal(readFileSync(file, 'utf8'), 'new')
+  t.strictSame(attributes(file), before)
+  t.match(await holdfast(['write', join(root, 'fresh'), '--keep-attributes'], { input: 'x' }), { code: 0 })
+  t.equal(attributes(join(root, 'fresh')).mode, 0o600, 'what is new has the defaults')
+
+  const [from, target] = [join(root, 'from'), join(root, 'target')]
+  for (const directory of [from, target]) mkdirSync(join(directory, 'sub'), { recursive: true })
+  for (const name of ['a', 'sub/b', 'new']) writeFileSync(join(from, name), name)
+  const kept: Record<string, number> = { a: 0o640, 'sub/b': 0o755, sub: 0o750, '': 0o750 }
+  for (const name of ['a', 'sub/b']) writeFileSync(join(target, name), 'old')
+  for (const [name, mode] of Object.entries(kept)) {
+    chmodSync(join(target, name), mode)
+    if (asRoot) chownSync(join(target, name), 12, 34)
+  }
+  const replaced = await holdfast(['replace', target, '--from', from, '--keep-attributes'])
+  t.equal(replaced.code, 0, replaced.stderr)
+  for (const [name, mode] of Object.entries(kept)) t.strictSame(attributes(join(target, name)), { ...before, mode })
+  t.strictSame(attributes(join(target, 'new')), { ...before, mode: 0o600 })
+
+  chmodSync(join(target, 'sub'), 0o700)
+  const mixed = await holdfast(['replace', target, '--from', from, '--keep-attributes'])
+  t.match(mixed, { code: 1, stdout: '', stderr: /sub has mode 0700.*one mode for all directories.*--mode/ })
+  t.equal(readFileSync(join(target, 'a'), 'utf8'), 'a')
+  if (asRoot) {
+    chmodSync(join(target, 'sub'), 0o750)
+    chownSync(join(target, 'a'), 12, 35)
+    const owners = await holdfast(['replace', target, '--from', from, '--keep-attributes'])
+    t.match(owners, { code: 1, stdout: '', stderr: /a has owner 12:35.*one owner for all.*--owner/ })
+  }
+  for (const flag of [
+    ['--mode', '0644'],
+    ['--owner', '0:0'],
+  ]) {
+    const refused = await holdfast(['write', file, '--keep-attributes', ...flag], { input: 'x' })
+    t.match(refused, { code: 2, stderr: /'--keep-attributes' cannot be used with option/ })
+  }
+  const refused = await holdfast(['replace', target, '--from', from, '--keep-attributes', '--file-mode', '0600'])
+  t.match(refused, { code: 2, stderr: /'--keep-attributes' cannot be used with option/ })
 })

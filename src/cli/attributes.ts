@@ -1,0 +1,140 @@
+import type { Stats } from 'node:fs'
+import { lstat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { formatMode, modeLimits } from '../config/mode.js'
+import type { Owner, ReplaceResult } from '../durable/types.js'
+import type { Log } from '../log.js'
+import { NotPublished } from './exit-codes.js'
+
+/* Mode and owner of what a publication replaces: kept, or their change reported. */
+
+interface Attributes {
+  readonly kind: 'file' | 'directory'
+  readonly mode: number
+  readonly owner: Owner
+}
+
+/** What is there now, by its path in the target; `''` is the target itself. */
+type FoundAttributes = ReadonlyMap<string, Attributes>
+
+/** What `--keep-attributes` publishes with; undefined: nothing is there to be kept. */
+interface KeptAttributes {
+  readonly mode: number | undefined
+  readonly owner: Owner | undefined
+}
+
+async function attributesAt(path: string): Promise<Attributes | undefined> {
+  // What cannot be looked at is for the publication to refuse.
+  const status: Stats | undefined = await lstat(path).catch(() => undefined)
+  const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
+  if (status === undefined || kind === undefined) return undefined
+  return { kind, mode: status.mode & 0o7777, owner: { uid: status.uid, gid: status.gid } }
+}
+
+/** Looks at the target and at those of `paths`, relative to it, that it has already. */
+export async function findAttributes(target: string, paths: readonly string[] = []): Promise<FoundAttributes> {
+  const found = new Map<string, Attributes>()
+  const look = async (path: string): Promise<void> => {
+    const attributes = await attributesAt(join(target, path))
+    if (attributes !== undefined) found.set(path, attributes)
+  }
+  await look('')
+  const directories = new Set(paths.flatMap(above))
+  // Parents first: nothing is looked at behind a symbolic link.
+  const all = [...directories, ...paths.filter((path) => !directories.has(path))]
+  for (const path of all) if (found.get(parentOf(path))?.kind === 'directory') await look(path)
+  return found
+}
+
+/** `a` and `a/b` for `a/b/c`. */
+function above(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+function parentOf(path: string): string {
+  const parent = dirname(path)
+  return parent === '.' ? '' : parent
+}
+
+/** @throws NotPublished for a file that is another user's program */
+export function keepFileAttributes(target: string, found: FoundAttributes): KeptAttributes {
+  const own = found.get('')
+  if (own?.kind !== 'file') return { mode: undefined, owner: undefined }
+  return { mode: allowed(target, own), owner: own.owner }
+}
+
+/**
+ * For a directory; the modes of its files are `found`'s.
+ * @throws NotPublished where one owner, and one mode for all directories, cannot keep what is there
+ */
+export function keepTreeAttributes(target: string, found: FoundAttributes): KeptAttributes {
+  const own = found.get('')
+  if (own?.kind !== 'directory') return { mode: undefined, owner: undefined }
+  for (const [path, { kind, mode, owner }] of found) {
+    const at = join(target, path)
+    if (owner.uid !== own.owner.uid || owner.gid !== own.owner.gid) {
+      const problem = `${at} has owner ${show(owner)}, and ${target} ${show(own.owner)}: there is one owner for all`
+      throw new NotPublished(`--keep-attributes: ${problem}; name it with --owner`, target)
+    }
+    if (kind === 'directory' && mode !== own.mode) {
+      const problem = `${at} has mode ${formatMode(mode)}, and ${target} ${formatMode(own.mode)}: there is one mode for all directories`
+      throw new NotPublished(`--keep-attributes: ${problem}; name it with --mode`, target)
+    }
+    allowed(at, { kind, mode })
+  }
+  return { mode: own.mode, owner: own.owner }
+}
+
+function allowed(path: string, { kind, mode }: Pick<Attributes, 'kind' | 'mode'>): number {
+  if ((mode & ~modeLimits[kind]) === 0) return mode
+  const problem = `${path} has mode ${formatMode(mode)}, and at most ${formatMode(modeLimits[kind])} is published`
+  throw new NotPublished(`--keep-attributes: ${problem}; name another with --mode`, path)
+}
+
+/** What was published with; undefined: the user named it, and knows. */
+interface MadeAttributes {
+  readonly mode: number | undefined
+  /** Of a file in a directory. */
+  readonly fileMode: (path: string) => number | undefined
+  readonly owner: Owner | undefined
+}
+
+/** Warns of each mode and owner that nobody asked to change, where something was replaced. */
+export function warnOfChanges(
+  log: Log,
+  { outcome, path }: Pick<ReplaceResult, 'outcome' | 'path'>,
+  found: FoundAttributes,
+  made: MadeAttributes,
+): void {
+  const changes = outcome === 'replaced' ? describeChanges(path, found, made) : undefined
+  if (changes !== undefined) log.warn({ path }, changes)
+}
+
+/** One sentence that names old and new, of each mode and owner that nobody asked to change; undefined where none has changed. */
+function describeChanges(target: string, found: FoundAttributes, made: MadeAttributes): string | undefined {
+  const changes = [...found].flatMap(([path, { kind, mode, owner }]) => {
+    const newMode = path !== '' && kind === 'file' ? made.fileMode(path) : made.mode
+    const parts = []
+    if (newMode !== undefined && newMode !== mode) parts.push(`mode ${formatMode(mode)} became ${formatMode(newMode)}`)
+    if (made.owner !== undefined && (made.owner.uid !== owner.uid || made.owner.gid !== owner.gid))
+      parts.push(`owner ${show(owner)} became ${show(made.owner)}`)
+    return parts.length === 0 ? [] : [{ path, text: parts.join(', ') }]
+  })
+  const own = changes.find(({ path }) => path === '')
+  const inside = changes.filter((change) => change !== own)
+  const [first] = inside
+  if (own === undefined && first === undefined) return undefined
+  const count = inside.length === 1 ? '1 path' : `${inside.length} paths`
+  const sentences = [own?.text, first && `${count} in it changed, first ${first.path}: ${first.text}`]
+  return `${target}: ${sentences.filter((sentence) => sentence !== undefined).join('; ')} (--keep-attributes keeps them)`
+}
+
+function show({ uid, gid }: Owner): string {
+  return `${uid}:${gid}`
+}
+
+/** The owner of what is published without one: this process's effective user and group. */
+export function ownOwner(): Owner {
+  return { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
+}
