@@ -12,7 +12,7 @@ export interface PemBlock {
   readonly encrypted: boolean
   /** The decoded body, or what is wrong with the block; never any of its content. */
   readonly der: Uint8Array | undefined
-  readonly fault: string | undefined
+  readonly problem: string | undefined
 }
 
 const begin = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]{0,60})-----[ \t]*$/
@@ -33,9 +33,9 @@ export function pemBlocks(content: Uint8Array): PemBlock[] {
     }
     const end = findEnd(lines, index + 1, label)
     const body = lines.slice(index + 1, end.index)
-    blocks.push(end.fault === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.fault))
+    blocks.push(end.problem === undefined ? decode(label, index + 1, body) : faulty(label, index + 1, end.problem))
     // A line that begins the next block, though this one has no end, is looked at again.
-    index = end.fault === undefined ? end.index : end.index - 1
+    index = end.problem === undefined ? end.index : end.index - 1
   }
   return blocks
 }
@@ -56,17 +56,17 @@ export function derLength(content: Uint8Array): number | undefined {
 }
 
 /** The line of the matching END, or where the search ended and why. */
-function findEnd(lines: readonly string[], from: number, label: string): { index: number; fault?: string } {
+function findEnd(lines: readonly string[], from: number, label: string): { index: number; problem?: string } {
   for (let index = from; index < lines.length; index++) {
     const line = lines[index] ?? ''
-    if (line.startsWith('-----BEGIN ')) return { index, fault: 'it has no END line before the next block' }
+    if (line.startsWith('-----BEGIN ')) return { index, problem: 'it has no END line before the next block' }
     if (!line.startsWith('-----END ')) continue
     if (line.trimEnd() === `-----END ${label}-----`) return { index }
     const after = line.startsWith(`-----END ${label}-----`)
-    const fault = after ? 'its END line is followed by other text' : 'its END line names another kind'
-    return { index: index + 1, fault }
+    const problem = after ? 'its END line is followed by other text' : 'its END line names another kind'
+    return { index: index + 1, problem }
   }
-  return { index: lines.length, fault: 'it is cut short: it has no END line' }
+  return { index: lines.length, problem: 'it is cut short: it has no END line' }
 }
 
 function decode(label: string, line: number, body: readonly string[]): PemBlock {
@@ -79,7 +79,7 @@ function decode(label: string, line: number, body: readonly string[]): PemBlock 
   if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {
     return faulty(label, line, 'its base64 is not complete', encrypted)
   }
-  return { label, line, encrypted, der: Buffer.from(base64, 'base64'), fault: undefined }
+  return { label, line, encrypted, der: Buffer.from(base64, 'base64'), problem: undefined }
 }
 
 /** Headers end at the first empty line. */
@@ -89,8 +89,8 @@ function splitHeaders(body: readonly string[]): { headers: readonly string[]; re
   return end < 0 ? { headers: [], rest: body } : { headers: body.slice(0, end), rest: body.slice(end + 1) }
 }
 
-function faulty(label: string, line: number, fault: string, encrypted = false): PemBlock {
-  return { label, line, encrypted, der: undefined, fault }
+function faulty(label: string, line: number, problem: string, encrypted = false): PemBlock {
+  return { label, line, encrypted, der: undefined, problem }
 }
 
 /** The kind that a damaged BEGIN line names; unknown ones are not repeated, since they may be anything. */

@@ -39,7 +39,7 @@ function written(parts: readonly Part[], newline: string) {
   for (const part of parts) {
     if (typeof part !== 'string') {
       const der = Buffer.from(part.der)
-      blocks.push({ label: part.label, line: lines.length + 1, encrypted: false, der, fault: undefined })
+      blocks.push({ label: part.label, line: lines.length + 1, encrypted: false, der, problem: undefined })
     }
     lines.push(...linesOf(part))
   }
@@ -54,22 +54,25 @@ await t.test('blocks between any text, with any line width and line end, are rea
   await holds(t, 'round trip', property)
 })
 
-await t.test('a text that is cut anywhere gives its whole blocks, and at most one more, with its fault', async (t) => {
-  const property = fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), ({ parts, newline }, at) => {
-    const { text, blocks } = written(parts, newline)
-    const found = pemBlocks(text.subarray(0, Math.floor(at * text.length)))
-    const sound = found.filter(({ fault }) => fault === undefined)
-    assert.deepEqual(sound, blocks.slice(0, sound.length))
-    assert.ok(found.length - sound.length <= 1)
-    assert.ok(
-      found.slice(0, -1).every(({ fault }) => fault === undefined),
-      'the fault is in the last one',
-    )
-  })
-  await holds(t, 'truncation', property)
-})
+await t.test(
+  'a text that is cut anywhere gives its whole blocks, and at most one more, with its problem',
+  async (t) => {
+    const property = fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), ({ parts, newline }, at) => {
+      const { text, blocks } = written(parts, newline)
+      const found = pemBlocks(text.subarray(0, Math.floor(at * text.length)))
+      const sound = found.filter(({ problem }) => problem === undefined)
+      assert.deepEqual(sound, blocks.slice(0, sound.length))
+      assert.ok(found.length - sound.length <= 1)
+      assert.ok(
+        found.slice(0, -1).every(({ problem }) => problem === undefined),
+        'the problem is in the last one',
+      )
+    })
+    await holds(t, 'truncation', property)
+  },
+)
 
-await t.test('any text: each block has its bytes or a fault without content, and a line of its own', async (t) => {
+await t.test('any text: each block has its bytes or a problem without content, and a line of its own', async (t) => {
   const canary = 'Q0FOQVJZ'
   const marks = ['-----BEGIN A-----', '-----END A-----', '-----END B-----', '-----BEGIN A', 'Proc-Type: 4,ENCRYPTED']
   const bodies = ['', canary, `${canary}=`, `Key: ${canary}`, ` ${canary} `, `${canary}*`]
@@ -82,9 +85,9 @@ await t.test('any text: each block has its bytes or a fault without content, and
       begun,
       'none is passed over in silence',
     )
-    for (const { der, fault } of found) {
-      assert.notEqual(der === undefined, fault === undefined)
-      assert.ok(!fault?.includes(canary))
+    for (const { der, problem } of found) {
+      assert.notEqual(der === undefined, problem === undefined)
+      assert.ok(!problem?.includes(canary))
     }
   })
   await holds(t, 'faults', property, { runs: 1000 })

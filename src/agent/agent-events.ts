@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { Log } from '../log.js'
 import type { EventDraft } from '../objects/kubernetes/event-body.js'
 import type { EventRecorder } from '../objects/kubernetes/event-recorder.js'
-import type { ObjectReference, Observation, Source } from '../objects/types.js'
+import type { ObjectReference, ObservedState, Source } from '../objects/types.js'
 import type { Meaning } from './outcome.js'
 import { draftsOf, onNode, onObject, type Reporter } from './report-events.js'
 
@@ -13,7 +13,7 @@ const closeTimeout = 2_000
 export interface AgentEvents {
   pass(meaning: Pick<Meaning, 'events'>): void
   /** A fresh read has confirmed an older version as current. */
-  rewound(reference: ObjectReference, observation: Observation, message: string): void
+  rewound(reference: ObjectReference, observation: ObservedState, message: string): void
   hookFailed(message: string): void
   configurationInvalid(message: string): void
   /** The configuration was read again: what was denied before may be allowed now. */
@@ -63,7 +63,7 @@ class ClusterEvents implements AgentEvents {
     this.#record(() => draftsOf(meaning, this.reporter))
   }
 
-  rewound(reference: ObjectReference, observation: Observation, message: string): void {
+  rewound(reference: ObjectReference, observation: ObservedState, message: string): void {
     this.#record(() => [onObject(reference, uidOf(observation), 'HistoryRewound', message)])
   }
 
@@ -93,6 +93,6 @@ class ClusterEvents implements AgentEvents {
   }
 }
 
-function uidOf(observation: Observation | undefined): string | undefined {
+function uidOf(observation: ObservedState | undefined): string | undefined {
   return observation?.state === 'present' ? observation.object.uid : undefined
 }

@@ -3,7 +3,7 @@ import type { Log } from '../log.js'
 import {
   describeReference,
   type ObjectReference,
-  type Observation,
+  type ObservedState,
   type Source,
   type SourceListener,
   type WatchRestartReason,
@@ -237,7 +237,7 @@ export class Agent {
     }
   }
 
-  #observed(reference: ObjectReference, observation: Observation, rewound: boolean): void {
+  #observed(reference: ObjectReference, observation: ObservedState, rewound: boolean): void {
     const name = describeReference(reference)
     if (rewound) {
       const message = `${name} went back to an older version, and a fresh read confirms it: holdfast publishes it`

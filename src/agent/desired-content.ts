@@ -8,14 +8,14 @@ import type { DirectoryRequest, PublicationOptions, RecordedObject } from '../du
 import { codeOf } from '../errors.js'
 import {
   describeReference,
-  type Observation,
+  type ObservedState,
   type ObjectReference,
   type ObjectVersion,
-  type WantedObject,
+  type DesiredObject,
 } from '../objects/types.js'
 import type { DirectoryState } from './directory-state.js'
 
-type Latest = (reference: ObjectReference) => Observation | undefined
+type Latest = (reference: ObjectReference) => ObservedState | undefined
 
 /** What is to be written for a directory. */
 export type Request = DirectoryRequest & PublicationOptions
@@ -103,8 +103,8 @@ export function requestFor(
 }
 
 /** All objects that these directories need, each once, with the newest version of it that any of them has published. */
-export function desiredObjects(states: Iterable<DirectoryState>): WantedObject[] {
-  const desired = new Map<string, WantedObject>()
+export function desiredObjects(states: Iterable<DirectoryState>): DesiredObject[] {
+  const desired = new Map<string, DesiredObject>()
   for (const state of states) {
     for (const reference of referencesOf(state.configuration)) {
       const { kind, namespace, name } = reference

@@ -1,5 +1,10 @@
 import { referencesOf } from '../config/references.js'
-import { describeReference, type Observation, type ObjectReference, type WatchRestartReason } from '../objects/types.js'
+import {
+  describeReference,
+  type ObservedState,
+  type ObjectReference,
+  type WatchRestartReason,
+} from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 import type { ConditionState, DirectoryState } from './directory-state.js'
 
@@ -24,7 +29,7 @@ interface Freshness {
  */
 export function freshness(
   state: DirectoryState,
-  latest: (reference: ObjectReference) => Observation | undefined,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
   moment: Moment,
   heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
 ): Freshness {

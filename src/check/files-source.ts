@@ -1,5 +1,5 @@
 import { Catalog } from '../objects/files/catalog.js'
-import { FileFault, fileFault } from '../objects/files/fault.js'
+import { FileError, fileError } from '../objects/files/error.js'
 import { lookAt } from '../objects/files/look.js'
 import { readObjectFile } from '../objects/files/read-file.js'
 import { describeReference, type ObjectReference } from '../objects/types.js'
@@ -22,7 +22,7 @@ export async function checkFiles(
   try {
     stamps = (await lookAt(directory)).stamps
   } catch (error) {
-    return [fault('files', fileFault(directory, error).message, 'make it readable, or correct source.files.path')]
+    return [fault('files', fileError(directory, error).message, 'make it readable, or correct source.files.path')]
   }
   const catalog = new Catalog()
   const results: CheckResult[] = []
@@ -30,11 +30,11 @@ export async function checkFiles(
     try {
       const objects = await readObjectFile(directory, name, stamp, { defaultNamespace, log: silent })
       if (objects === undefined) results.push(warn('files', `${name} is being written`, 'check again'))
-      else catalog.set(name, { stamp: stamp.id, objects, fault: undefined })
+      else catalog.set(name, { stamp: stamp.id, objects, error: undefined })
     } catch (error) {
-      if (!(error instanceof FileFault)) throw error
+      if (!(error instanceof FileError)) throw error
       results.push(fault('files', error.message, 'correct the file'))
-      catalog.set(name, { stamp: stamp.id, objects: [], fault: error })
+      catalog.set(name, { stamp: stamp.id, objects: [], error })
     }
   }
   const good = stamps.size - results.length

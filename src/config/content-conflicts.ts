@@ -1,5 +1,5 @@
 /**
- * What can be told of two contents before any object is seen: files of the same path, and a path that would be a file and a
+ * What is known of two contents before any object is seen: files of the same path, and a path that would be a file and a
  * directory. Which keys an object has is not known here: that is checked again when the directory is rendered.
  */
 import { describeReference } from '../objects/types.js'
@@ -14,7 +14,7 @@ export function reportContentConflicts(
   reservesDots: boolean,
 ): void {
   const paths = new InnerPaths()
-  const whole = new Map<string, string>()
+  const everyKey = new Map<string, string>()
   for (const { content, at, itemPaths } of contents) {
     const named =
       content.type === 'combine'
@@ -31,11 +31,11 @@ export function reportContentConflicts(
     if (content.type === 'combine' || content.items !== undefined) continue
     paths.addDirectory(content.into, at)
     const identity = `${describeReference(content.reference)} into ${content.into}`
-    const first = whole.get(identity)
+    const first = everyKey.get(identity)
     if (first !== undefined) {
       at.wrong(`writes every key of ${describeReference(content.reference)} again, as ${first} does`)
     }
-    whole.set(identity, first ?? content.place)
+    everyKey.set(identity, first ?? content.place)
   }
 }
 
@@ -43,7 +43,7 @@ export function reportContentConflicts(
 function reportReserved(path: string, publish: PublishForm, at: Value): void {
   const [top = ''] = path.split('/')
   if (!top.startsWith('..')) return
-  at.wrong(`${quote(top)} is reserved with publish: ${publish}`, "choose a name that does not begin with '..'")
+  at.wrong(`${quote(top)} is reserved with publish: ${publish}`, "choose a name that does not start with '..'")
 }
 
 class InnerPaths {

@@ -37,7 +37,7 @@ export interface DurationLimits {
 
 const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
 
-/** Whole milliseconds within the limits. */
+/** Milliseconds, an integer, within the limits. */
 export function readDuration(value: Value, limits: DurationLimits = hookLimits): number | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {

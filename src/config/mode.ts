@@ -2,7 +2,7 @@
 export const modeLimits = {
   /** Permission bits only: no file that holdfast writes is a program of another user's. */
   file: 0o777,
-  /** Permission bits, and set-group-ID or sticky where wanted. */
+  /** Permission bits, and set-group-ID or sticky where they are set. */
   directory: 0o3777,
 } as const
 

@@ -41,6 +41,6 @@ export function readReference(value: Value, kind: ObjectKind, defaults: Namespac
 export function readKey(value: Value): string | undefined {
   const text = value.name('tls.crt')
   if (text === undefined || isDataKey(text)) return text
-  const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not begin with '..'"
+  const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'"
   return value.wrong(`${quote(text)} is not a key`, rule)
 }

@@ -8,7 +8,7 @@ export function readFileMode(value: Value): number | undefined {
   return readMode(value, modeLimits.file, '0600')
 }
 
-/** A directory's mode: permission bits, and set-group-ID or sticky where wanted. */
+/** A directory's mode: permission bits, and set-group-ID or sticky where they are set. */
 export function readDirectoryMode(value: Value): number | undefined {
   return readMode(value, modeLimits.directory, '0755')
 }

@@ -1,6 +1,6 @@
 /**
- * From the text of a configuration file to an AgentConfiguration: everything is checked that can be told from the file alone,
- * and all that is wrong is told at once. Nothing is read from the disk.
+ * From the text of a configuration file to an AgentConfiguration: everything is checked that the file alone shows,
+ * and all that is wrong is reported at once. Nothing is read from the disk.
  */
 import { dirname, resolve } from 'node:path'
 import { readDirectory } from './directory.js'

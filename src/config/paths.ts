@@ -9,7 +9,7 @@ const longestPath = 4095
 
 /** What a shell or another program would make a path of; taken as it is, each would be a directory of that name. */
 const expansion = [
-  { pattern: /^~(?:[/\w]|$)/, message: "begins with '~', which no shell replaces here" },
+  { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which no shell replaces here" },
   { pattern: /\$(?:\w|[({])/, message: 'holds a variable, which nothing replaces here' },
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
 ]

@@ -13,7 +13,7 @@ export class Value {
 
   /** Reports a problem with this value; the answer is always undefined, in place of what was to be read. */
   // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- takes the type of the reader that returns it
-  wrong<Wanted>(message: string, suggestion?: string): Wanted | undefined {
+  wrong<Read>(message: string, suggestion?: string): Read | undefined {
     this.problems.add(this.node, this.place, message, suggestion)
     return undefined
   }

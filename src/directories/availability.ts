@@ -1,10 +1,10 @@
-import { describeReference, type KubernetesObject, type Observation, type ObjectReference } from '../objects/types.js'
+import { describeReference, type KubernetesObject, type ObservedState, type ObjectReference } from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
 /** What can be done with an object now. `kept`: what is published of it, if anything. */
 export type Availability = { readonly reference: ObjectReference; readonly kept: KeptObject | undefined } & (
   | { readonly state: 'present'; readonly object: KubernetesObject }
-  /** It is being deleted: what is published of it stays, and nothing is published anew. */
+  /** It is being deleted: what is published of it stays, and nothing newer is published. */
   | { readonly state: 'leaving' }
   /** It certainly does not exist. */
   | { readonly state: 'absent' }
@@ -14,7 +14,7 @@ export type Availability = { readonly reference: ObjectReference; readonly kept:
 
 export function availabilityOf(
   reference: ObjectReference,
-  observation: Observation | undefined,
+  observation: ObservedState | undefined,
   kept: KeptObject | undefined,
 ): Availability {
   const name = describeReference(reference)

@@ -4,8 +4,8 @@ import { derLength, looksLikeDer, pemBlocks, type PemBlock } from '../pem.js'
 
 /** A certificate that parsed, or what is wrong with its block. */
 export type CertificateBlock = { readonly line: number } & (
-  | { readonly certificate: X509Certificate; readonly fault?: undefined }
-  | { readonly fault: string; readonly certificate?: undefined }
+  | { readonly certificate: X509Certificate; readonly problem?: undefined }
+  | { readonly problem: string; readonly certificate?: undefined }
 )
 
 const marker = Buffer.from('-----BEGIN CERTIFICATE-----')
@@ -23,31 +23,31 @@ export function certificateBlocks(content: Uint8Array): CertificateBlock[] {
     .map(parseCertificate)
 }
 
-function parseCertificate({ line, der, fault }: PemBlock): CertificateBlock {
-  if (der === undefined) return { line, fault: fault ?? 'it cannot be decoded' }
+function parseCertificate({ line, der, problem }: PemBlock): CertificateBlock {
+  if (der === undefined) return { line, problem: problem ?? 'it cannot be decoded' }
   const length = derLength(der)
-  if (length === undefined) return { line, fault: 'it is not a certificate' }
-  if (length > der.byteLength) return { line, fault: 'it is cut short' }
+  if (length === undefined) return { line, problem: 'it is not a certificate' }
+  if (length > der.byteLength) return { line, problem: 'it is cut short' }
   // OpenSSL does not look at what follows; Go's crypto/x509 refuses it.
-  if (length < der.byteLength) return { line, fault: `it has ${der.byteLength - length} bytes too many` }
+  if (length < der.byteLength) return { line, problem: `it has ${der.byteLength - length} bytes too many` }
   try {
     return { line, certificate: new X509Certificate(der) }
   } catch {
-    return { line, fault: 'it is not a certificate' }
+    return { line, problem: 'it is not a certificate' }
   }
 }
 
 /** The first certificate, as a server presents it, or why there is none: a text that goes after the key's name. */
 export function leafCertificate(content: Uint8Array): X509Certificate | string {
-  const problem = notPem(content, 'openssl x509 -inform DER')
-  if (problem !== undefined) return problem
+  const unreadable = notPem(content, 'openssl x509 -inform DER')
+  if (unreadable !== undefined) return unreadable
   const blocks = pemBlocks(content)
   const first = blocks.find(({ label }) => label === 'CERTIFICATE')
   if (first === undefined) {
     return blocks.length === 0 ? 'holds no PEM block' : `holds no certificate, only ${labelsOf(blocks)}`
   }
-  const { certificate, fault, line } = parseCertificate(first)
-  return certificate ?? `does not parse: the certificate at line ${line}: ${fault}`
+  const { certificate, problem, line } = parseCertificate(first)
+  return certificate ?? `does not parse: the certificate at line ${line}: ${problem}`
 }
 
 /** The first private key, as Go's tls.X509KeyPair chooses it, or why there is none. */
@@ -62,12 +62,12 @@ export function privateKey(content: Uint8Array): KeyObject | string {
   return parseKey(block)
 }
 
-function parseKey({ label, line, der, fault, encrypted }: PemBlock): KeyObject | string {
+function parseKey({ label, line, der, problem, encrypted }: PemBlock): KeyObject | string {
   if (encrypted || label === 'ENCRYPTED PRIVATE KEY') {
     return 'is encrypted with a passphrase, and nobody is there to type it: decrypt it with openssl pkey'
   }
   if (label === 'OPENSSH PRIVATE KEY') return "is in OpenSSH's own format: convert it with ssh-keygen -p -m PKCS8"
-  if (der === undefined) return `does not parse: the ${label} at line ${line}: ${fault ?? 'it cannot be decoded'}`
+  if (der === undefined) return `does not parse: the ${label} at line ${line}: ${problem ?? 'it cannot be decoded'}`
   const type = keyTypes[label]
   try {
     if (type !== undefined) return createPrivateKey({ key: Buffer.from(der), format: 'der', type })
@@ -96,9 +96,9 @@ export function pemProblem(content: Uint8Array): string | undefined {
 }
 
 function blockProblem(block: PemBlock): string | undefined {
-  const { label, line, der, fault, encrypted } = block
-  const broken = der === undefined ? (fault ?? 'it cannot be decoded') : undefined
-  const invalid = broken ?? (label === 'CERTIFICATE' ? parseCertificate(block).fault : undefined)
+  const { label, line, der, problem, encrypted } = block
+  const broken = der === undefined ? (problem ?? 'it cannot be decoded') : undefined
+  const invalid = broken ?? (label === 'CERTIFICATE' ? parseCertificate(block).problem : undefined)
   if (invalid !== undefined) return `does not parse: the ${labelsOf([block])} at line ${line}: ${invalid}`
   if (encrypted || !Object.hasOwn(keyTypes, label)) return undefined
   const key = parseKey(block)
@@ -129,9 +129,9 @@ function notPem(content: Uint8Array, conversion: string): string | undefined {
   if (looksLikeDer(content)) return `is DER, not PEM: convert it with ${conversion}`
   // A byte order mark, or spaces from a template, make readers miss the first block.
   const text = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-  if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf) return 'begins with a byte order mark: remove it'
+  if (text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf) return 'starts with a byte order mark: remove it'
   if (text.includes('-----BEGIN ') && pemBlocks(content).length === 0) {
-    return 'has a PEM block that does not begin at the start of a line'
+    return 'has a PEM block that does not start at the start of a line'
   }
   return undefined
 }

@@ -105,6 +105,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch {
-    // ESRCH: the group has gone, which is what was wanted.
+    // ESRCH: the group has gone, which is the aim.
   }
 }

@@ -35,7 +35,7 @@ async function readPid({ name, pidFile }: Hook<'signal'>): Promise<{ pid: number
     if ((status.mode & 0o002) !== 0) throw problem('is writable by everybody, so it is not trusted')
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
-    if (digits === undefined) throw problem('does not begin with a process ID')
+    if (digits === undefined) throw problem('does not start with a process ID')
     const pid = Number(digits)
     if (pid <= 1 || pid > highestPid) throw problem(`names process ${pid}, which is never signalled`)
     if (pid === process.pid) throw problem('names holdfast itself')

@@ -1,5 +1,5 @@
 /**
- * Runs what the operator wants done after a publication. Each try is bounded in time, and leaves nothing running when it is
+ * Runs what the operator has configured for after a publication. Each try is bounded in time, and leaves nothing running when it is
  * over its time or abandoned.
  */
 import { setTimeout as wait } from 'node:timers/promises'

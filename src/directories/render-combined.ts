@@ -1,5 +1,5 @@
 /**
- * One file of several keys. It belongs to no object alone, so it is made of current versions or stays whole as it is published:
+ * One file of several keys. It belongs to no object alone, so it is made of current versions or stays as it is published:
  * it is never mixed of kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
  * the directory has of it.
  */
@@ -31,18 +31,18 @@ export function renderCombined(
   const has = (state: Part['state']) => lacking.some((part) => part.state === state)
   if (!content.optional) {
     const blocking = lacking.filter(({ state }) => state !== 'leaving')
-    for (const part of blocking) tell(draft, part, content.place)
+    for (const part of blocking) report(draft, part, content.place)
     if (blocking.length > 0) return
   } else if (has('keyless') || (has('absent') && onMissing === 'remove')) return
   const published = publishedFile(content, available)
   if (published !== undefined) add(draft, content, available, { content: published, kept: true })
   // Without its absent part the file cannot be, whatever becomes of the others.
   else if (!has('absent') && (has('unknown') || !content.optional)) {
-    for (const part of lacking) if (part.state === 'unknown' || !content.optional) tell(draft, part, content.place)
+    for (const part of lacking) if (part.state === 'unknown' || !content.optional) report(draft, part, content.place)
   }
 }
 
-function tell(draft: Draft, part: Exclude<Part, { state: 'here' }>, place: string): void {
+function report(draft: Draft, part: Exclude<Part, { state: 'here' }>, place: string): void {
   if ('finding' in part) draft.find(part.finding)
   else draft.lacks(part.available, place)
 }

@@ -20,13 +20,13 @@ export function renderObject(
   const published = kept && publishedOf(content, kept)
   if (content.optional) {
     // What cannot be read may well exist: only what certainly does not is left out.
-    const wanted = state !== 'absent' || onMissing === 'keep'
-    if (wanted && kept !== undefined && published !== undefined) keep(draft, content, kept, published.paths)
+    const keeps = state !== 'absent' || onMissing === 'keep'
+    if (keeps && kept !== undefined && published !== undefined) keep(draft, content, kept, published.paths)
     else if (state === 'unknown') draft.find(availability.finding)
     return
   }
   if (state === 'unknown') draft.find(availability.finding)
-  else if (state === 'leaving' && kept !== undefined && published?.whole === true) {
+  else if (state === 'leaving' && kept !== undefined && published?.complete === true) {
     keep(draft, content, kept, published.paths)
   } else draft.lacks(availability, content.place)
 }
@@ -59,23 +59,23 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
 
 /**
  * What is published of an object as this content asks for it. The content may have changed since: paths that it would no
- * longer write are not its own. `whole`: nothing that it asks for is missing.
+ * longer write are not its own. `complete`: nothing that it asks for is missing.
  */
 function publishedOf(
   content: ObjectContent,
   { recorded, files }: KeptObject,
-): { paths: readonly string[]; whole: boolean } | undefined {
+): { paths: readonly string[]; complete: boolean } | undefined {
   const there = new Set(recorded.paths.filter((path) => Object.hasOwn(files, path)))
   if (content.items !== undefined) {
     const asked = content.items.map(({ path }) => within(content, path))
     const paths = asked.filter((path) => there.has(path))
-    return paths.length === 0 ? undefined : { paths, whole: paths.length === asked.length }
+    return paths.length === 0 ? undefined : { paths, complete: paths.length === asked.length }
   }
   const prefix = within(content, '')
   const paths = [...there].filter((path) => path.startsWith(prefix) && !path.includes('/', prefix.length))
-  // An object without a key is published whole without a file.
+  // An object without a key is published completely without a file.
   const elsewhere = recorded.paths.length > 0 || recorded.combined !== undefined
-  return paths.length === 0 && elsewhere ? undefined : { paths, whole: true }
+  return paths.length === 0 && elsewhere ? undefined : { paths, complete: true }
 }
 
 /** The files stay as they are, and so does the version that they are recorded with; modes are the configuration's. */
@@ -86,7 +86,7 @@ function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: rea
     const file = kept.files[path]
     const origin = `${content.place}, ${describeReference(reference)} as published`
     const known = draft.files.get(path)
-    // Another content of the same object took the file already, and it cannot be told which of the two gave it.
+    // Another content of the same object took the file already, and it is unknown which of the two gave it.
     if (file === undefined || (known?.kept === true && known.content === file.content)) continue
     const mode = content.items?.find((item) => within(content, item.path) === path)?.mode
     const draftFile = { content: file.content, origin, reference, kept: true }

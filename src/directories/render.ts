@@ -3,7 +3,7 @@
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
 import type { DirectoryConfiguration } from '../config/types.js'
-import { describeReference, type KubernetesObject, type Observation, type ObjectReference } from '../objects/types.js'
+import { describeReference, type KubernetesObject, type ObservedState, type ObjectReference } from '../objects/types.js'
 import { availabilityOf, type Availability } from './availability.js'
 import { certificateBlocks } from './certificates.js'
 import { Draft } from './draft.js'
@@ -14,11 +14,11 @@ import { certificateDate, dateFindings, validations } from './validate.js'
 
 /**
  * Renders a directory. `latest`: what the source says of an object, undefined before its first answer. `kept`: what is
- * published of it, undefined where nothing is. `now` decides which certificates are told as expired.
+ * published of it, undefined where nothing is. `now` decides which certificates are reported as expired.
  */
 export function render(
   directory: DirectoryConfiguration,
-  latest: (reference: ObjectReference) => Observation | undefined,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
   kept: (reference: ObjectReference) => KeptObject | undefined,
   now: Date = new Date(),
 ): Rendering {

@@ -2,7 +2,7 @@ import type { RecordedObject } from '../durable/types.js'
 import type { ObjectReference } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
-/** Something to tell about a directory: why it cannot be published, or what is doubtful in it. Never holds content. */
+/** A finding about a directory: why it cannot be published, or what is doubtful in it. Never holds content. */
 export interface Finding {
   readonly reason: Reason
   readonly message: string
@@ -22,7 +22,7 @@ export interface CertificateDate {
   readonly notAfter: Date
 }
 
-/** What a directory must hold, or why that cannot be told now. */
+/** What a directory must hold, or why that is unknown now. */
 export type Rendering =
   | {
       readonly ready: true

@@ -18,7 +18,7 @@ interface RenderedBlocks {
 interface ValidationRule {
   /** Each Secret that the directory holds. */
   secret(object: KubernetesObject): Finding[]
-  /** Each file that is rendered anew: what is kept of an object that has gone is not checked again. */
+  /** Each file that is rendered from a current object: what is kept of an object that has gone is not checked again. */
   file(file: RenderedBlocks): Finding[]
 }
 
@@ -61,20 +61,20 @@ function checkBlocks(
   blocks: readonly CertificateBlock[],
   { origin, reference }: { readonly origin: string; readonly reference: ObjectReference | undefined },
 ): Finding[] {
-  return blocks.flatMap(({ line, fault }, index) =>
-    fault === undefined
+  return blocks.flatMap(({ line, problem }, index) =>
+    problem === undefined
       ? []
       : [
           {
             reason: 'CertificateInvalid' as const,
-            message: `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${fault}`,
+            message: `${path} (${origin}): certificate ${index + 1} of ${blocks.length}, at line ${line}: ${problem}`,
             ...(reference ? { reference } : {}),
           },
         ],
   )
 }
 
-/** When the certificates of a file begin and cease to be valid; undefined where none of its blocks parses. */
+/** When the certificates of a file start and cease to be valid; undefined where none of its blocks parses. */
 export function certificateDate(path: string, blocks: readonly CertificateBlock[]): CertificateDate | undefined {
   let notBefore = -Infinity
   let notAfter = Infinity

@@ -50,7 +50,7 @@ export function firstAnswers(
     let again: NodeJS.Timeout | undefined
     const look = () => {
       if (open().length === 0) end(() => resolve([]))
-      // Nothing else may tell that a denial has lasted.
+      // Nothing else may show that a denial has lasted.
       else if (deniedSince.size > 0) again ??= setTimeout(lookAgain, denialGrace + 1)
     }
     const lookAgain = () => {

@@ -4,9 +4,9 @@ import {
   describeReference,
   type ObjectReference,
   type ObjectVersion,
-  type Observation,
+  type ObservedState,
   type SourceListener,
-  type WantedObject,
+  type DesiredObject,
 } from './types.js'
 
 export interface Following {
@@ -17,10 +17,10 @@ export interface Following {
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>()
   readonly #subscribers = new Set<() => void>()
-  readonly #tell: Pick<SourceListener, 'observed' | 'confirmed'>
+  readonly #listener: Pick<SourceListener, 'observed' | 'confirmed'>
 
   constructor(listener: SourceListener) {
-    this.#tell = {
+    this.#listener = {
       observed: (reference, observation, details) => {
         listener.observed(reference, observation, details)
         for (const subscriber of this.#subscribers) subscriber()
@@ -30,15 +30,15 @@ export class ObjectStore {
   }
 
   /** Keeps these and forgets all others; a published version raises the floor of an object that is kept, too. */
-  follow(wanted: readonly WantedObject[]): Following {
-    const keys = new Set(wanted.map(({ reference }) => describeReference(reference)))
+  follow(desired: readonly DesiredObject[]): Following {
+    const keys = new Set(desired.map(({ reference }) => describeReference(reference)))
     const dropped = [...this.#objects.values()].filter(({ reference }) => !keys.has(describeReference(reference)))
     for (const stored of dropped) this.#forget(stored)
     const added: StoredObject[] = []
-    for (const { reference, published } of wanted) {
+    for (const { reference, published } of desired) {
       let stored = this.#objects.get(describeReference(reference))
       if (stored === undefined) {
-        stored = new StoredObject(reference, this.#tell)
+        stored = new StoredObject(reference, this.#listener)
         this.#objects.set(describeReference(reference), stored)
         added.push(stored)
       }
@@ -47,7 +47,7 @@ export class ObjectStore {
     return { added, dropped }
   }
 
-  latest(reference: ObjectReference): Observation | undefined {
+  latest(reference: ObjectReference): ObservedState | undefined {
     return this.#objects.get(describeReference(reference))?.latest
   }
 

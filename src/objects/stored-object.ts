@@ -2,16 +2,16 @@
  * The newest known version of one object, and the rule that it never goes backwards.
  *
  * The floor is the highest resource version that was observed or published. A version below it comes from a lagging
- * cache, or from an etcd that was restored from a backup; only a fresh read can tell which. So `offer` refuses it as
- * stale, and the caller comes back with `confirm` and the answer of a read that began after that.
+ * cache, or from an etcd that was restored from a backup; only a fresh read decides which. So `offer` refuses it as
+ * stale, and the caller comes back with `confirm` and the answer of a read that started after that.
  */
 import { compareResourceVersions, isComparable } from './resource-version.js'
-import { isSameData, isSameObservation } from './same-observation.js'
-import type { ObjectReference, ObjectVersion, Observation, SourceListener } from './types.js'
+import { isSameData, isSameState } from './same-state.js'
+import type { ObjectReference, ObjectVersion, ObservedState, SourceListener } from './types.js'
 
 /** What was seen of an object, and as of which resource version. */
 export interface ObservedVersion {
-  readonly observation: Observation
+  readonly observation: ObservedState
   /** Of the object; for an absence, of the list or of the deletion. Undefined where the server gave none. */
   readonly resourceVersion: string | undefined
   /** The empty string where it is not known; undefined for an absence. */
@@ -24,7 +24,7 @@ interface Floor {
 }
 
 export class StoredObject {
-  #latest: Observation | undefined
+  #latest: ObservedState | undefined
   #floor: Floor | undefined
   /** The highest floor of the history that a rewind has undone: what was published out of it is no floor any more. */
   #undone: string | undefined
@@ -35,7 +35,7 @@ export class StoredObject {
     private readonly listener: Pick<SourceListener, 'observed' | 'confirmed'>,
   ) {}
 
-  get latest(): Observation | undefined {
+  get latest(): ObservedState | undefined {
     return this.#latest
   }
 
@@ -46,7 +46,7 @@ export class StoredObject {
     this.#raise(version)
   }
 
-  /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must tell. */
+  /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must decide. */
   offer(observed: ObservedVersion): 'accepted' | 'stale' {
     if (this.#isStale(observed)) return 'stale'
     this.#accept(observed, false)
@@ -67,8 +67,8 @@ export class StoredObject {
   }
 
   /** Sets what is known without looking at versions: for what could not be read, and for sources that have no order. */
-  say(observation: Observation, details = { rewound: false }): void {
-    if (this.#forgotten || isSameObservation(this.#latest, observation)) return
+  say(observation: ObservedState, details = { rewound: false }): void {
+    if (this.#forgotten || isSameState(this.#latest, observation)) return
     this.#latest = observation
     this.listener.observed(this.reference, observation, details)
   }
@@ -79,7 +79,7 @@ export class StoredObject {
     this.listener.confirmed(this.reference)
   }
 
-  /** Nothing more is told: what is still under way for it comes to nothing. */
+  /** Nothing more is reported: what is still under way for it comes to nothing. */
   forget(): void {
     this.#forgotten = true
   }

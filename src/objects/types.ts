@@ -15,7 +15,7 @@ export function describeReference(reference: ObjectReference): string {
   return `${reference.kind} ${reference.namespace}/${reference.name}`
 }
 
-/** Which version of an object: enough to tell a newer one from an older one, and another one by the same name. */
+/** Which version of an object: enough to know a newer one from an older one, and another one by the same name. */
 export interface ObjectVersion {
   /** metadata.uid; the empty string where the source has none (files). */
   readonly uid: string
@@ -27,7 +27,7 @@ export interface ObjectVersion {
 export interface KubernetesObject extends ObjectVersion {
   readonly reference: ObjectReference
   readonly data: ReadonlyMap<string, Uint8Array>
-  /** metadata.deletionTimestamp is set: it is kept until it is gone, and not published anew. */
+  /** metadata.deletionTimestamp is set: it is kept until it is gone, and not published again. */
   readonly terminating: boolean
 }
 
@@ -35,24 +35,24 @@ export interface KubernetesObject extends ObjectVersion {
  * What a source knows of one object. `absent` is certain (404, DELETED, an empty consistent list); what merely
  * could not be read is `unknown`, with the reason, and is never taken for absence.
  */
-export type Observation =
+export type ObservedState =
   | { readonly state: 'present'; readonly object: KubernetesObject }
   | { readonly state: 'absent' }
   | { readonly state: 'unknown'; readonly reason: Reason; readonly message: string }
 
-/** One object that is wanted, and the version that is published already (a floor: nothing older is accepted). */
-export interface WantedObject {
+/** One object that is to be observed, and the version that is published already (a floor: nothing older is accepted). */
+export interface DesiredObject {
   readonly reference: ObjectReference
   readonly published?: ObjectVersion
 }
 
-/** What a source tells the one who owns it. Calls never throw. */
+/** What a source reports to its owner. Calls never throw. */
 export interface SourceListener {
   /** What is known of the object has changed. `rewound`: an older version, confirmed as current (HistoryRewound). */
-  observed(reference: ObjectReference, observation: Observation, details: { rewound: boolean }): void
+  observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
   /** The source has just confirmed that what it last said of the object is current (event, bookmark or list). */
   confirmed(reference: ObjectReference): void
-  /** A watch ended and is begun again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. */
+  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. */
   watchRestarted(reason: WatchRestartReason, reference?: ObjectReference): void
 }
 
@@ -74,17 +74,17 @@ export type WatchRestartReason = (typeof watchRestartReasons)[number]
 /** Where objects come from: the Kubernetes API, or files. */
 export interface Source {
   /**
-   * Begins to observe these objects, goes on with those it knows, and forgets all others. What it knows already is
-   * told again only when it changes.
+   * Starts to observe these objects, goes on with those it knows, and forgets all others. What it knows already is
+   * reported again only when it changes.
    */
-  follow(wanted: readonly WantedObject[]): void
+  follow(desired: readonly DesiredObject[]): void
   /** What the source says of an object now; undefined until the first answer. */
-  latest(reference: ObjectReference): Observation | undefined
-  /** Tells the source that this version is published: the floor below which only a confirmed rewind is accepted. */
+  latest(reference: ObjectReference): ObservedState | undefined
+  /** This version is published: the floor below which only a confirmed rewind is accepted. */
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */
   clientCertificateNotAfter(): Date | undefined
-  /** The API server that is asked, to tell it of events over the same connection; undefined: none is. */
+  /** The API server that is asked, for events over the same connection; undefined where no API server is. */
   readonly api?: Pick<ApiClient, 'send'>
   /** Ends all watches and connections. */
   close(): Promise<void>

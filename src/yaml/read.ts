@@ -42,7 +42,7 @@ export async function readOne(text: string, dialect: Dialect): Promise<unknown> 
   return document?.value
 }
 
-/** @throws YamlError with the line, where the parser tells it */
+/** @throws YamlError with the line, where the parser gives it */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown

@@ -85,7 +85,7 @@ class TreeReader {
     if (error !== undefined) this.#syntaxError(error)
     const [document, second] = documents
     if (second !== undefined && this.#failures === 0) {
-      const message = `another document begins here, of ${documents.length}`
+      const message = `another document starts here, of ${documents.length}`
       this.#fail(this.#position(second.range[0]), '', message, 'one configuration is one document')
     }
     if (document?.directives.yaml.explicit === true && document.directives.yaml.version !== '1.2') {
@@ -219,8 +219,8 @@ const syntaxErrors: Partial<Record<Yaml.YAMLError['code'] | 'UNCLOSED', string>>
   BAD_DIRECTIVE: 'is not valid YAML: a bad % directive',
   BAD_DQ_ESCAPE: 'is not valid YAML: a bad escape in a double-quoted text',
   BAD_INDENT: 'is not valid YAML: the indentation does not fit what is around it',
-  BAD_SCALAR_START: 'is not valid YAML: a text that begins with this character needs quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'is not valid YAML: a nested mapping must begin on its own line',
+  BAD_SCALAR_START: 'is not valid YAML: a text that starts with this character needs quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'is not valid YAML: a nested mapping must start on its own line',
   BLOCK_IN_FLOW: 'is not valid YAML: an indented block inside brackets',
   MISSING_CHAR: 'is not valid YAML: a bracket, quote, comma or colon is missing',
   MULTILINE_IMPLICIT_KEY: 'is not valid YAML: a field name must be on one line, with a colon after it',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { DirectoryStates } from '../../src/agent/directory-state.js'
 import { FreshnessTracker } from '../../src/agent/freshness-tracker.js'
 import { noMetrics } from '../../src/agent/report-metrics.js'
-import type { Observation } from '../../src/objects/types.js'
+import type { ObservedState } from '../../src/objects/types.js'
 import { directoryOf, secret, whole } from '../directories/objects.js'
 
 const reference = secret('web')
@@ -12,7 +12,7 @@ function scene() {
   const state = states.add(directoryOf([whole(reference)], { path: '/srv/a' }))
   state.setPublished({ status: 'True', reason: 'Published', message: '' }, new Date())
   const seen = { changes: 0, confirmed: [] as string[], open: true }
-  const absent: Observation = { state: 'absent' }
+  const absent: ObservedState = { state: 'absent' }
   const tracker = new FreshnessTracker({
     states,
     metrics: { ...noMetrics, confirmed: (directory) => void seen.confirmed.push(directory) },

@@ -2,11 +2,11 @@ import t from 'tap'
 import { DirectoryState } from '../../src/agent/directory-state.js'
 import { freshness, Heartbeats, lossGrace, type Moment } from '../../src/agent/freshness.js'
 import { parseConfiguration } from '../../src/config/parse.js'
-import type { ObjectReference, Observation } from '../../src/objects/types.js'
+import type { ObjectReference, ObservedState } from '../../src/objects/types.js'
 
 const secret: ObjectReference = { kind: 'Secret', namespace: 'n', name: 'a' }
 const configMap: ObjectReference = { kind: 'ConfigMap', namespace: 'n', name: 'b' }
-const absent: Observation = { state: 'absent' }
+const absent: ObservedState = { state: 'absent' }
 const at = (monotonic: number): Moment => ({ monotonic, wall: new Date(1_700_000_000_000 + monotonic) })
 
 async function stateOf(published: 'True' | 'False') {
@@ -49,7 +49,7 @@ await t.test('one object that the source has not reported, or that cannot be rea
   const unconfirmed = freshness(state, () => absent, at(1000), heartbeats)
   t.match(unconfirmed.condition, { status: 'False', reason: 'SourceUnavailable', message: /ConfigMap n\/b/ })
   heartbeats.confirmed(configMap, at(1000))
-  const denied: Observation = { state: 'unknown', reason: 'AccessDenied', message: '403' }
+  const denied: ObservedState = { state: 'unknown', reason: 'AccessDenied', message: '403' }
   const found = freshness(state, (reference) => (reference.kind === 'Secret' ? denied : absent), at(1), heartbeats)
   t.match(found.condition, { status: 'False', reason: 'AccessDenied', message: '403' })
 })

@@ -61,7 +61,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'a path that only a shell understands',
     path,
     'path: ~/certs',
-    `7:11: directories[0].path: "~/certs" begins with '~', which no shell replaces here: write the path itself`,
+    `7:11: directories[0].path: "~/certs" starts with '~', which no shell replaces here: write the path itself`,
   ),
   broken(
     'a path with a variable',
@@ -106,7 +106,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'two documents',
     'kind: Agent',
     '---\nkind: Agent',
-    '2:1: another document begins here, of 2: one configuration is one document',
+    '2:1: another document starts here, of 2: one configuration is one document',
   ),
   broken(
     'a list instead of a mapping',
@@ -599,7 +599,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'a key with a slash',
     items,
     '[{ key: a/b, path: ca.crt }]',
-    "13:24: directories[0].contents[1].items[0].key: \"a/b\" is not a key: it is letters, digits, '-', '_' and '.', at most 253, and does not begin with '..'",
+    "13:24: directories[0].contents[1].items[0].key: \"a/b\" is not a key: it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'",
   ),
   broken('no items', items, '[]', '13:16: directories[0].contents[1].items: is an empty list'),
   broken(
@@ -645,7 +645,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
       [items, '[{ key: a, path: ..data/x }]'],
     ],
     lines: [
-      '13:33: directories[0].contents[1].items[0].path: "..data" is reserved with publish: symlink: choose a name that does not begin with \'..\'',
+      '13:33: directories[0].contents[1].items[0].path: "..data" is reserved with publish: symlink: choose a name that does not start with \'..\'',
     ],
   },
   broken('from nothing', from, '[]', '15:15: directories[0].contents[2].from: is an empty list'),

@@ -76,9 +76,9 @@ await t.test('what is refused, and with which words', (t) => {
   t.same(crt('hello'), ['Secret ns/a: tls.crt holds no PEM block'])
   t.same(crt(key), ['Secret ns/a: tls.crt holds no certificate, only PRIVATE KEY'])
   t.same(crt(toDer(certificate)), ['Secret ns/a: tls.crt is DER, not PEM: convert it with openssl x509 -inform DER'])
-  t.same(crt(`\ufeff${certificate}`), ['Secret ns/a: tls.crt begins with a byte order mark: remove it'])
+  t.same(crt(`\ufeff${certificate}`), ['Secret ns/a: tls.crt starts with a byte order mark: remove it'])
   t.same(crt(certificate.replaceAll(/^/gm, '  ')), [
-    'Secret ns/a: tls.crt has a PEM block that does not begin at the start of a line',
+    'Secret ns/a: tls.crt has a PEM block that does not start at the start of a line',
   ])
   const both = (fault: string, of = 1) => [
     `Secret ns/a: tls.crt does not parse: the certificate at line 1: ${fault}`,
@@ -197,6 +197,6 @@ await t.test('a bad block of a combined file is the fault of its object, where t
     return rendering.ready ? [] : rendering.findings.map(({ reference }) => reference)
   }
   t.same(faultOf([a, 'ca.crt']), [a])
-  t.same(faultOf([b, 'ca.crt'], [a, 'ca.crt']), [undefined], 'it cannot be told which')
+  t.same(faultOf([b, 'ca.crt'], [a, 'ca.crt']), [undefined], 'it cannot be reported which')
   t.end()
 })

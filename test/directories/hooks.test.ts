@@ -194,7 +194,7 @@ await t.test('signal', async (t) => {
     /^signal SIGHUP x: process \d+ of .*: there is no such process: the pid file is stale, or holdfast is in a PID namespace/,
   )
   for (const content of ['', canary, `-1`, `12${canary}`, '1 2', '0x10', '99999999999']) {
-    t.equal(await problem(content), 'does not begin with a process ID', JSON.stringify(content))
+    t.equal(await problem(content), 'does not start with a process ID', JSON.stringify(content))
   }
   for (const pid of ['0', '1', '4194305']) t.equal(await problem(pid), `names process ${pid}, which is never signalled`)
   t.equal(await problem(String(process.pid)), 'names holdfast itself')

@@ -4,7 +4,7 @@ import type { KeptObject } from '../../src/directories/types.js'
 import {
   describeReference,
   type KubernetesObject,
-  type Observation,
+  type ObservedState,
   type ObjectReference,
 } from '../../src/objects/types.js'
 
@@ -69,7 +69,7 @@ export function present(
   reference: ObjectReference,
   data: Readonly<Record<string, string | Uint8Array>>,
   more: Partial<KubernetesObject> = {},
-): readonly [ObjectReference, Observation] {
+): readonly [ObjectReference, ObservedState] {
   const object: KubernetesObject = {
     reference,
     uid: `uid-${reference.name}`,
@@ -81,11 +81,11 @@ export function present(
   return [reference, { state: 'present', object }]
 }
 
-export function absent(reference: ObjectReference): readonly [ObjectReference, Observation] {
+export function absent(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
   return [reference, { state: 'absent' }]
 }
 
-export function unknown(reference: ObjectReference): readonly [ObjectReference, Observation] {
+export function unknown(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
   return [reference, { state: 'unknown', reason: 'AccessDenied', message: '403 Forbidden' }]
 }
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
-import { describeReference, type Observation, type ObjectReference } from '../../src/objects/types.js'
+import { describeReference, type ObservedState, type ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 import { randomFrom, replay, seed } from '../seed.js'
 
@@ -44,7 +44,7 @@ function anyContent(): Content {
 
 const text = () => `${canary}-${below(1000)}`
 
-function anyObservation(reference: ObjectReference): readonly [ObjectReference, Observation] {
+function anyObservation(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
   const chosen = random()
   if (chosen < 0.2) return absent(reference)
   if (chosen < 0.3) return unknown(reference)
@@ -59,7 +59,7 @@ function anyKept(reference: ObjectReference): readonly [ObjectReference, KeptObj
 
 interface Case {
   readonly directory: DirectoryConfiguration
-  readonly latest: readonly (readonly [ObjectReference, Observation])[]
+  readonly latest: readonly (readonly [ObjectReference, ObservedState])[]
   readonly kept: readonly (readonly [ObjectReference, KeptObject])[]
 }
 
@@ -80,8 +80,8 @@ function fault({ directory, latest, kept }: Case): string | undefined {
   const rendering = render(directory, lookup(latest), lookup(kept))
   if (!rendering.ready) {
     if (rendering.findings.length === 0) return 'not ready without a finding'
-    const told = JSON.stringify(rendering.findings)
-    return told.includes(canary) ? `content is shown: ${told}` : undefined
+    const reported = JSON.stringify(rendering.findings)
+    return reported.includes(canary) ? `content is shown: ${reported}` : undefined
   }
   const files = Object.keys(rendering.files)
   const all = new Set(files)
@@ -116,7 +116,7 @@ function requiredFault({ directory, latest, kept }: Case, recorded: readonly str
     const observation = lookup(latest)(content.reference)
     if (observation?.state !== 'present') return `${name} is required, and not there`
     if (observation.object.terminating && lookup(kept)(content.reference) === undefined)
-      return `${name} is published anew`
+      return `${name} is published again`
     if (!recorded.includes(name)) return `${name} is not recorded`
   }
   return undefined

@@ -6,7 +6,7 @@ import { stringify } from 'yaml'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { ConfigurationError } from '../../src/config/problem.js'
 import { parseDocuments } from '../../src/objects/files/documents.js'
-import { FileFault } from '../../src/objects/files/fault.js'
+import { FileError } from '../../src/objects/files/error.js'
 import { KubeconfigError, parseKubeconfig } from '../../src/objects/kubernetes/kubeconfig-file.js'
 import { resolveContext } from '../../src/objects/kubernetes/kubeconfig.js'
 import { holds } from '../property.js'
@@ -100,7 +100,7 @@ const readers: readonly Reader[] = [
     value: objects,
     read: (text) => parseDocuments('FILE.yaml', text),
     check(error, text) {
-      assert.ok(error instanceof FileFault, String(error))
+      assert.ok(error instanceof FileError, String(error))
       assert.ok(!error.message.includes(canary), error.message)
       const [, line] = /^FILE\.yaml:(\d+): /.exec(error.message) ?? []
       assert.ok(line !== undefined, error.message)

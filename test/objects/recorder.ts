@@ -1,16 +1,16 @@
-/** A listener that remembers what it was told, and can be waited for. */
+/** A listener that remembers what it was reported, and can be waited for. */
 import {
   describeReference,
   type ObjectKind,
   type ObjectReference,
-  type Observation,
+  type ObservedState,
   type SourceListener,
   type WatchRestartReason,
 } from '../../src/objects/types.js'
 
-export interface Told {
+export interface Reported {
   readonly object: string
-  readonly observation: Observation
+  readonly observation: ObservedState
   readonly rewound: boolean
 }
 
@@ -20,18 +20,18 @@ const patience = 60_000
 const glance = 20
 
 export class Recorder implements SourceListener {
-  readonly told: Told[] = []
-  readonly confirmations: string[] = []
+  readonly reported: Reported[] = []
+  readonly heartbeats: string[] = []
   readonly restarts: WatchRestartReason[] = []
   readonly #waiting = new Set<() => void>()
 
-  observed(reference: ObjectReference, observation: Observation, { rewound }: { rewound: boolean }): void {
-    this.told.push({ object: describeReference(reference), observation, rewound })
+  observed(reference: ObjectReference, observation: ObservedState, { rewound }: { rewound: boolean }): void {
+    this.reported.push({ object: describeReference(reference), observation, rewound })
     this.#wake()
   }
 
   confirmed(reference: ObjectReference): void {
-    this.confirmations.push(describeReference(reference))
+    this.heartbeats.push(describeReference(reference))
     this.#wake()
   }
 
@@ -40,16 +40,17 @@ export class Recorder implements SourceListener {
     this.#wake()
   }
 
-  /** The last thing that was told of an object. */
-  last(reference: ObjectReference): Told | undefined {
-    return this.told.findLast(({ object }) => object === describeReference(reference))
+  /** The last thing that was reported of an object. */
+  last(reference: ObjectReference): Reported | undefined {
+    return this.reported.findLast(({ object }) => object === describeReference(reference))
   }
 
-  /** Resolves as soon as the condition holds: it is asked after each thing that is told, and meanwhile. */
+  /** Resolves as soon as the condition holds: it is asked after each thing that is reported, and meanwhile. */
   async until(what: string, condition: () => boolean): Promise<void> {
     const late = performance.now() + patience
     while (!condition()) {
-      if (performance.now() > late) throw new Error(`in vain: ${what}; told: ${JSON.stringify(this.told.slice(-5))}`)
+      if (performance.now() > late)
+        throw new Error(`in vain: ${what}; reported: ${JSON.stringify(this.reported.slice(-5))}`)
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer)
@@ -62,14 +63,14 @@ export class Recorder implements SourceListener {
     }
   }
 
-  /** Resolves when the last that was told of the object has this state; `content`: the text under its key `a`. */
-  async untilState(reference: ObjectReference, state: Observation['state'], content?: string): Promise<Told> {
+  /** Resolves when the last that was reported of the object has this state; `content`: the text under its key `a`. */
+  async untilState(reference: ObjectReference, state: ObservedState['state'], content?: string): Promise<Reported> {
     await this.until(`${describeReference(reference)} ${state} ${content ?? ''}`, () => {
       const last = this.last(reference)
       return last?.observation.state === state && (content === undefined || contentOf(last.observation) === content)
     })
     const last = this.last(reference)
-    if (!last) throw new Error('nothing was told')
+    if (!last) throw new Error('nothing was reported')
     return last
   }
 
@@ -79,7 +80,7 @@ export class Recorder implements SourceListener {
 }
 
 /** The text under the key `a`. */
-export function contentOf(observation: Observation | undefined): string | undefined {
+export function contentOf(observation: ObservedState | undefined): string | undefined {
   if (observation?.state !== 'present') return undefined
   const bytes = observation.object.data.get('a')
   return bytes && Buffer.from(bytes).toString()

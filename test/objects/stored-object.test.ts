@@ -83,7 +83,7 @@ void t.test('after a rewind, what the lost history has published is no floor; wh
   const stored = new StoredObject(cert, recorder)
   stored.offer(present(100))
   stored.confirm(present(50, 'u', 'restored'))
-  t.match(recorder.told.at(-1), { rewound: true })
+  t.match(recorder.reported.at(-1), { rewound: true })
   stored.published({ uid: 'u', resourceVersion: '100' })
   t.equal(stored.offer(present(51)), 'accepted')
   stored.published({ uid: 'u', resourceVersion: '120' })
@@ -99,8 +99,8 @@ void t.test('a confirmation that is as new as what is known is no rewind', (t) =
   stored.confirm(present(101))
   stored.confirm(absent(102))
   stored.confirm({ ...absent(1), resourceVersion: undefined })
-  t.ok(recorder.told.every(({ rewound }) => !rewound))
-  t.equal(recorder.told.length, 3)
+  t.ok(recorder.reported.every(({ rewound }) => !rewound))
+  t.equal(recorder.reported.length, 3)
   t.end()
 })
 
@@ -128,15 +128,15 @@ void t.test('any order of observed versions, out of any number of lagging caches
       if (stored.offer(seen as ObservedVersion) === 'stale') stored.confirm(history[now] as ObservedVersion)
     }
     let highest = 0
-    for (const { observation, rewound } of recorder.told) {
-      if (rewound) t.fail('told as rewound')
+    for (const { observation, rewound } of recorder.reported) {
+      if (rewound) t.fail('reported as rewound')
       if (observation.state !== 'present') continue
       const version = Number(observation.object.resourceVersion)
       if (version < highest) t.fail(`run ${run}: back from ${highest} to ${version}`)
       highest = version
     }
   }
-  t.pass('no run tells of anything older than it has told')
+  t.pass('no run tells of anything older than it has reported')
   t.end()
 })
 

@@ -1,6 +1,6 @@
 /** What the files hold, all together, and what that says of one object. */
-import { describeReference, type ObjectReference, type Observation } from '../types.js'
-import type { FileFault } from './fault.js'
+import { describeReference, type ObjectReference, type ObservedState } from '../types.js'
+import type { FileError } from './error.js'
 import type { FileObject } from './objects.js'
 
 export interface LoadedFile {
@@ -9,11 +9,11 @@ export interface LoadedFile {
   /** What was last read from it that was good. */
   readonly objects: readonly FileObject[]
   /** What is wrong with it now. */
-  readonly fault: FileFault | undefined
+  readonly error: FileError | undefined
 }
 
 export interface Answer {
-  readonly observation: Observation
+  readonly observation: ObservedState
   /** The files confirm it as they are now: nothing that concerns it is unread. */
   readonly confirmed: boolean
 }
@@ -44,7 +44,7 @@ export class Catalog {
    * What the files say of it, `latest` being what they said before. An object that is in no file is absent only if every file
    * could be read: it may be in the one that could not.
    */
-  answer(reference: ObjectReference, latest: Observation | undefined): Answer {
+  answer(reference: ObjectReference, latest: ObservedState | undefined): Answer {
     const key = describeReference(reference)
     const found = this.#byKey().get(key) ?? []
     const [first] = found
@@ -54,22 +54,22 @@ export class Catalog {
       return { observation: { state: 'unknown', reason: 'ObjectInvalid', message }, confirmed: false }
     }
     if (first) {
-      return { observation: { state: 'present', object: first.object }, confirmed: first.fault === undefined }
+      return { observation: { state: 'present', object: first.object }, confirmed: first.error === undefined }
     }
-    const fault = [...this.#files.values()].find((file) => file.fault)?.fault
-    if (fault === undefined) return { observation: { state: 'absent' }, confirmed: true }
+    const error = [...this.#files.values()].find((file) => file.error)?.error
+    if (error === undefined) return { observation: { state: 'absent' }, confirmed: true }
     if (latest?.state === 'absent') return { observation: latest, confirmed: false }
-    const message = `${key}: it is in no file that can be read; ${fault.message}`
-    return { observation: { state: 'unknown', reason: fault.reason, message }, confirmed: false }
+    const message = `${key}: it is in no file that can be read; ${error.message}`
+    return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
   }
 
   #byKey(): Map<string, Found[]> {
     if (this.#index) return this.#index
     const index = new Map<string, Found[]>()
-    for (const { objects, fault } of this.#files.values()) {
+    for (const { objects, error } of this.#files.values()) {
       for (const entry of objects) {
         const key = describeReference(entry.object.reference)
-        index.set(key, [...(index.get(key) ?? []), { ...entry, fault }])
+        index.set(key, [...(index.get(key) ?? []), { ...entry, error }])
       }
     }
     this.#index = index
@@ -78,5 +78,5 @@ export class Catalog {
 }
 
 interface Found extends FileObject {
-  readonly fault: FileFault | undefined
+  readonly error: FileError | undefined
 }

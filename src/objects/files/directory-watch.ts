@@ -30,16 +30,16 @@ export class DirectoryWatch {
     private readonly log: Log,
   ) {}
 
-  /** Watches what is at the path now: an inotify watch stays with the directory that it began with. Never rejects. */
+  /** Watches what is at the path now: an inotify watch stays with the directory that it started with. Never rejects. */
   async arm(): Promise<void> {
-    const wanted = new Map<string, ReadonlySet<string> | undefined>(await lookups(this.directory))
-    wanted.set(this.directory, undefined)
+    const desired = new Map<string, ReadonlySet<string> | undefined>(await lookups(this.directory))
+    desired.set(this.directory, undefined)
     for (const [path, { watcher }] of this.#watched) {
-      if (wanted.has(path)) continue
+      if (desired.has(path)) continue
       watcher.close()
       this.#watched.delete(path)
     }
-    for (const [path, names] of wanted) await this.#renew(path, names)
+    for (const [path, names] of desired) await this.#renew(path, names)
   }
 
   close(): void {

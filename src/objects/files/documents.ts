@@ -1,7 +1,7 @@
 /** From the text of a file to its documents, with places for messages. */
 import { readJson, readYaml } from '../../yaml/read.js'
 import { YamlError, type Position } from '../../yaml/parse.js'
-import { FileFault } from './fault.js'
+import { FileError } from './error.js'
 
 export interface ParsedDocument {
   readonly value: unknown
@@ -13,14 +13,14 @@ export interface ParsedDocument {
 
 /**
  * The documents of a YAML or JSON file that hold anything.
- * @throws FileFault with file, line and kind of error
+ * @throws FileError with file, line and kind of error
  */
 export async function parseDocuments(name: string, text: string): Promise<ParsedDocument[]> {
   try {
     return name.endsWith('.json') ? parseJson(name, text) : await parseYaml(name, text)
   } catch (error) {
     if (!(error instanceof YamlError)) throw error
-    throw new FileFault(`${placeAt(name, error.position)}: ${error.problem}`)
+    throw new FileError(`${placeAt(name, error.position)}: ${error.problem}`)
   }
 }
 

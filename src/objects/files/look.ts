@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from './fault.js'
+import { errnoOf } from './error.js'
 
 /** Files of one directory. More would be a mistake in the path. */
 const maximumFiles = 10_000
 
 export interface Look {
-  /** When it began: what it found is at least as new. */
-  readonly began: Moment
+  /** When it started: what it found is at least as new. */
+  readonly startedAt: Moment
   /** Which directory this is: it may be exchanged, and a mounted ConfigMap changes with its `..data` link. */
   readonly identity: string
   readonly stamps: ReadonlyMap<string, Stamp>
@@ -22,7 +22,7 @@ export interface Moment {
   readonly monotonic: number
 }
 
-/** The state of a file, as far as it can be told without reading it. */
+/** The state of a file, as far as it can be known without reading it. */
 export interface Stamp {
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -38,7 +38,7 @@ export interface Stamp {
  * @throws an errno error where the directory cannot be read
  */
 export async function lookAt(directory: string): Promise<Look> {
-  const began = { wall: Date.now(), monotonic: performance.now() }
+  const startedAt = { wall: Date.now(), monotonic: performance.now() }
   const identity = await identify(directory)
   const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()
   if (names.length > maximumFiles) {
@@ -49,7 +49,7 @@ export async function lookAt(directory: string): Promise<Look> {
     const stamp = await stampOf(join(directory, name))
     if (stamp) stamps.set(name, stamp)
   }
-  return { began, identity, stamps }
+  return { startedAt, identity, stamps }
 }
 
 /** @throws an errno error where the directory cannot be read */

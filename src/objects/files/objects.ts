@@ -5,7 +5,7 @@ import { quote } from '../../quote.js'
 import { addStringData, decodeData, InvalidObjectError, record } from '../kubernetes/decode.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
 import type { ParsedDocument } from './documents.js'
-import { FileFault } from './fault.js'
+import { FileError } from './error.js'
 
 /** An object as it stands in a file. */
 export interface FileObject {
@@ -27,7 +27,7 @@ const maximumNesting = 4
 
 /**
  * The Secrets and ConfigMaps of one document, which may be a List. Objects of other kinds are passed over.
- * @throws FileFault
+ * @throws FileError
  */
 export function readObjects(document: ParsedDocument, context: ReadingContext): FileObject[] {
   return readValue(document.value, document.place, context, {
@@ -60,7 +60,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
     context.log.debug({ place, kind, apiVersion: version }, 'not a Secret or a ConfigMap: ignored')
     return []
   } catch (error) {
-    if (error instanceof InvalidObjectError) throw new FileFault(`${place}: ${error.message}`)
+    if (error instanceof InvalidObjectError) throw new FileError(`${place}: ${error.message}`)
     throw error
   }
 }

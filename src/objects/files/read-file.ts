@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseDocuments } from './documents.js'
-import { FileFault, fileFault } from './fault.js'
+import { FileError, fileError } from './error.js'
 import { stampFrom, versionOf, type Stamp } from './look.js'
 import { type FileObject, type ReadingContext, readObjects } from './objects.js'
 
@@ -12,7 +12,7 @@ const maximumFileSize = 16 * 1024 * 1024
 /**
  * The objects of one file.
  * @returns undefined if the file is not, or no longer, in the state of the stamp: it is being written
- * @throws FileFault
+ * @throws FileError
  */
 export async function readObjectFile(
   directory: string,
@@ -21,15 +21,15 @@ export async function readObjectFile(
   context: Omit<ReadingContext, 'version'>,
 ): Promise<FileObject[] | undefined> {
   if (stamp.size > maximumFileSize) {
-    throw new FileFault(`${name}: ${stamp.size} bytes: ${maximumFileSize} are allowed`)
+    throw new FileError(`${name}: ${stamp.size} bytes: ${maximumFileSize} are allowed`)
   }
   const bytes = await readStamped(join(directory, name), stamp).catch((error: unknown) => {
-    throw fileFault(name, error)
+    throw fileError(name, error)
   })
   if (bytes === undefined) return undefined
   const text = decodeText(name, bytes)
   // A file that a power cut has left, or that is about to be written.
-  if (text.trim() === '') throw new FileFault(`${name}: it is empty`)
+  if (text.trim() === '') throw new FileError(`${name}: it is empty`)
   const documents = await parseDocuments(name, text)
   const version = versionOf(name, stamp)
   return documents.flatMap((document) => readObjects(document, { ...context, version }))
@@ -58,6 +58,6 @@ function decodeText(name: string, bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw new FileFault(`${name}: not UTF-8 text`)
+    throw new FileError(`${name}: not UTF-8 text`)
   }
 }

@@ -9,7 +9,7 @@ interface Seen {
   readonly changingSince: number
 }
 
-/** Tells whether a file has come to rest: one that is still being written must not be read. */
+/** Whether a file has come to rest: one that is still being written must not be read. */
 export class Settling {
   readonly #seen = new Map<string, Seen>()
   readonly #missing = new Map<string, number>()
@@ -21,16 +21,16 @@ export class Settling {
 
   /**
    * `settled`: its inode has not changed for long enough. `changing`: not yet. `restless`: it has been changing for so long
-   * that the others should no longer wait for it. What counts is the time until the look began: on a machine that is slow to
+   * that the others should no longer wait for it. What counts is the time until the look started: on a machine that is slow to
    * finish it, the file may have been written to again.
    */
-  state(name: string, stamp: Stamp, began: Moment, now = performance.now()): 'settled' | 'changing' | 'restless' {
+  state(name: string, stamp: Stamp, startedAt: Moment, now = performance.now()): 'settled' | 'changing' | 'restless' {
     this.#missing.delete(name)
     const before = this.#seen.get(name)
     const since = before?.stamp === stamp.id ? before.since : now
     const changingSince = before?.changingSince ?? now
     // The status-change time cannot be set by hand; but the clock can, so the time between two looks counts as well.
-    if (began.wall - stamp.changedAt >= this.settle || began.monotonic - since >= this.settle) {
+    if (startedAt.wall - stamp.changedAt >= this.settle || startedAt.monotonic - since >= this.settle) {
       this.#seen.delete(name)
       return 'settled'
     }
@@ -39,10 +39,10 @@ export class Settling {
   }
 
   /** Whether a file that is missing now was missing long enough ago already. */
-  isGone(name: string, began: Moment, now = performance.now()): boolean {
+  isGone(name: string, startedAt: Moment, now = performance.now()): boolean {
     const since = this.#missing.get(name) ?? now
     this.#missing.set(name, since)
-    return began.monotonic - since >= this.settle
+    return startedAt.monotonic - since >= this.settle
   }
 
   /** Forgets about files other than these. */

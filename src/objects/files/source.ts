@@ -9,18 +9,18 @@
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ObjectStore } from '../store.js'
-import { isSameData } from '../same-observation.js'
+import { isSameData } from '../same-state.js'
 import {
   describeReference,
   type KubernetesObject,
   type ObjectReference,
-  type Observation,
+  type ObservedState,
   type SourceListener,
-  type WantedObject,
+  type DesiredObject,
 } from '../types.js'
 import { Catalog, type LoadedFile } from './catalog.js'
 import { DirectoryWatch } from './directory-watch.js'
-import { FileFault, fileFault } from './fault.js'
+import { FileError, fileError } from './error.js'
 import { identify, lookAt, type Look, type Stamp } from './look.js'
 import type { FileObject } from './objects.js'
 import { readObjectFile } from './read-file.js'
@@ -62,7 +62,7 @@ export class FileSource implements ObservableSource {
   #looking: Promise<void> | undefined
   #again = false
   #closed = false
-  #fault: string | undefined
+  #lastProblem: string | undefined
 
   /** @param directory an absolute path; it may appear later */
   constructor(
@@ -81,13 +81,13 @@ export class FileSource implements ObservableSource {
     this.#look()
   }
 
-  follow(wanted: readonly WantedObject[]): void {
+  follow(desired: readonly DesiredObject[]): void {
     if (this.#closed) return
-    this.#store.follow(wanted)
+    this.#store.follow(desired)
     this.#look()
   }
 
-  latest(reference: ObjectReference): Observation | undefined {
+  latest(reference: ObjectReference): ObservedState | undefined {
     return this.#store.latest(reference)
   }
 
@@ -141,28 +141,28 @@ export class FileSource implements ObservableSource {
     await this.#watch.arm()
     try {
       const look = await lookAt(this.directory)
-      if (await this.#load(look)) this.#tell()
+      if (await this.#load(look)) this.#report()
       else this.#schedule()
-      this.#fault = undefined
+      this.#lastProblem = undefined
     } catch (error) {
-      this.#tellFault(error instanceof FileFault ? error : fileFault(this.directory, error))
+      this.#reportError(error instanceof FileError ? error : fileError(this.directory, error))
     }
   }
 
-  /** @returns false if the directory has not come to rest: nothing is to be told yet */
+  /** @returns false if the directory has not come to rest: nothing is to be reported yet */
   async #load(look: Look): Promise<boolean> {
     const loaded = new Map<string, LoadedFile>()
     let resting = true
     for (const [name, stamp] of look.stamps) {
       const before = this.#catalog.get(name)
       if (before?.stamp === stamp.id) continue
-      const state = this.#settling.state(name, stamp, look.began)
+      const state = this.#settling.state(name, stamp, look.startedAt)
       if (state === 'changing') resting = false
       else loaded.set(name, await this.#read(name, stamp, state === 'restless'))
     }
     const gone = this.#catalog.names().filter((name) => !look.stamps.has(name))
     // A file that is replaced by renaming is away for a moment.
-    if (gone.some((name) => !this.#settling.isGone(name, look.began))) resting = false
+    if (gone.some((name) => !this.#settling.isGone(name, look.startedAt))) resting = false
     if (!resting) return false
     // Another directory, or another version of a mounted ConfigMap, has taken its place meanwhile: look at that one.
     if ((await identify(this.directory)) !== look.identity) return false
@@ -181,26 +181,26 @@ export class FileSource implements ObservableSource {
       if (objects === undefined) {
         this.#schedule()
         // An empty stamp is no file's: it is looked at again.
-        return { stamp: '', objects: before, fault: new FileFault(`${name}: it is being written`) }
+        return { stamp: '', objects: before, error: new FileError(`${name}: it is being written`) }
       }
       if (objects.length === 0 && before.length > 0) {
-        throw new FileFault(`${name}: it no longer holds any object: remove the file to remove its objects`)
+        throw new FileError(`${name}: it no longer holds any object: remove the file to remove its objects`)
       }
-      return { stamp: stamp.id, objects: objects.map((entry) => unlessSame(entry, before)), fault: undefined }
-    } catch (error) {
-      const fault = error instanceof FileFault ? error : fileFault(name, error)
-      const told = this.#catalog.get(name)?.fault?.message === fault.message
-      this.#log[told ? 'debug' : 'warn'](
-        { directory: this.directory, reason: fault.reason },
-        `${fault.message}; holdfast keeps what it read from it before`,
+      return { stamp: stamp.id, objects: objects.map((entry) => unlessSame(entry, before)), error: undefined }
+    } catch (thrown) {
+      const error = thrown instanceof FileError ? thrown : fileError(name, thrown)
+      const known = this.#catalog.get(name)?.error?.message === error.message
+      this.#log[known ? 'debug' : 'warn'](
+        { directory: this.directory, reason: error.reason },
+        `${error.message}; holdfast keeps what it read from it before`,
       )
       // What is wrong in a file stays wrong until it is written again. A disk that did not answer, or a process that had no
       // descriptor left, is another matter: an empty stamp is no file's, so that the next look reads it again.
-      return { stamp: fault.reason === 'ObjectInvalid' ? stamp.id : '', objects: before, fault }
+      return { stamp: error.reason === 'ObjectInvalid' ? stamp.id : '', objects: before, error }
     }
   }
 
-  #tell(): void {
+  #report(): void {
     for (const stored of this.#store.values()) {
       const { observation, confirmed } = this.#catalog.answer(stored.reference, stored.latest)
       stored.say(observation)
@@ -209,9 +209,9 @@ export class FileSource implements ObservableSource {
   }
 
   /** The directory cannot be read. What is known stays. */
-  #tellFault({ message, reason }: FileFault): void {
-    this.#log[this.#fault === message ? 'debug' : 'warn']({ directory: this.directory, reason }, message)
-    this.#fault = message
+  #reportError({ message, reason }: FileError): void {
+    this.#log[this.#lastProblem === message ? 'debug' : 'warn']({ directory: this.directory, reason }, message)
+    this.#lastProblem = message
     for (const stored of this.#store.values()) {
       if (stored.latest === undefined || stored.latest.state === 'unknown') {
         stored.say({ state: 'unknown', reason, message })

@@ -1,8 +1,8 @@
 import type { WatchTiming } from './timing.js'
 
 /**
- * Delays between tries: `firstDelay` doubling to `longestDelay`, each at random between its half and its whole, so that the
- * nodes of a cluster do not come back in step. A failure of another kind begins anew: what it waits for is something else.
+ * Delays between tries: `firstDelay` doubling to `longestDelay`, each at random between its half and its full length, so that the
+ * nodes of a cluster do not come back in step. A failure of another kind starts from the first delay: what it waits for is something else.
  */
 export class Backoff {
   #kind: string | undefined
@@ -24,8 +24,8 @@ export class Backoff {
     this.#kind = kind
     const { firstDelay, longestDelay } = this.timing
     // 2^30 is far beyond any longest delay: the exponent is bounded so that it can never overflow.
-    const whole = Math.min(longestDelay, firstDelay * 2 ** Math.min(this.#failures - 1, 30))
-    return whole * (0.5 + 0.5 * this.random())
+    const full = Math.min(longestDelay, firstDelay * 2 ** Math.min(this.#failures - 1, 30))
+    return full * (0.5 + 0.5 * this.random())
   }
 
   reset(): void {

@@ -78,7 +78,7 @@ function kubeconfigSource(
   variable?: string,
 ): SettingsSource {
   const files = new CredentialFiles(log)
-  // Parsed anew only when the text differs: this is looked at once a minute for as long as a daemon runs.
+  // Parsed again only when the text differs: this is looked at once a minute for as long as a daemon runs.
   let parsed: { digest: string; settings: ContextSettings } | undefined
   const read = async (): Promise<ContextSettings> => {
     const present = variable === undefined ? paths : await existing(paths)

@@ -1,7 +1,7 @@
 import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { ConnectionError } from './client.js'
 import type { ApiClient, ApiResponse, ApiStream, RequestOptions } from './client.js'
-import { connectionFault, NotProcessed } from './connection-fault.js'
+import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { notAfter } from './pem.js'
 import { parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
@@ -76,11 +76,11 @@ class Connection implements ApiClient {
   }
 
   async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
-    return this.#whole('GET', path, query, undefined, options)
+    return this.#send('GET', path, query, undefined, options)
   }
 
   async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
-    return this.#whole(method, path, {}, JSON.stringify(body), options)
+    return this.#send(method, path, {}, JSON.stringify(body), options)
   }
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
@@ -111,7 +111,7 @@ class Connection implements ApiClient {
     return Promise.resolve()
   }
 
-  async #whole(
+  async #send(
     method: Call['method'],
     path: string,
     query: Readonly<Record<string, string>>,
@@ -149,7 +149,7 @@ class Connection implements ApiClient {
       } catch (error) {
         if (!(error instanceof NotProcessed)) throw error
         refused += 1
-        if (refused > MAX_REFUSED) throw connectionFault(access.server.origin, error.cause ?? error)
+        if (refused > MAX_REFUSED) throw wrapConnectionError(access.server.origin, error.cause ?? error)
         access = await this.#current(call.signal)
       }
     }

@@ -49,7 +49,7 @@ export class CredentialFiles {
   }
 }
 
-/** Tells whether a file has been replaced or written since, without reading it. */
+/** Differs where a file has been replaced or written since, without reading it. */
 export async function fingerprint(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })

@@ -1,5 +1,5 @@
 /**
- * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is told with the key's
+ * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is reported with the key's
  * name and never with its value.
  */
 import { isDataKey, longestName } from '../../kubernetes-names.js'
@@ -88,7 +88,7 @@ function checkKey(key: string, field: string): void {
   }
   if (!isDataKey(key)) {
     throw new InvalidObjectError(
-      `${field} has the key ${quote(key)}: keys are letters, digits, '-', '_' and '.', and do not begin with '..'`,
+      `${field} has the key ${quote(key)}: keys are letters, digits, '-', '_' and '.', and do not start with '..'`,
     )
   }
 }
@@ -112,7 +112,7 @@ function fromText(text: string): Uint8Array {
   return unpooled(text, 'utf8')
 }
 
-/** Memory of its own: a small key must not keep a whole slab of Node's buffer pool alive. */
+/** Memory of its own: a small key must not keep a slab of Node's buffer pool alive. */
 function unpooled(text: string, encoding: 'base64' | 'utf8'): Uint8Array {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
   bytes.write(text, encoding)

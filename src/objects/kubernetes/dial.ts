@@ -51,14 +51,14 @@ export async function dial(
   }
 }
 
-const faults = new WeakMap<Socket, Error>()
+const errors = new WeakMap<Socket, Error>()
 
 /**
  * What has happened to a socket since it was dialled. With TLS 1.3 a server judges a client certificate only after our
  * side of the handshake is done: its refusal may come before anybody else listens.
  */
-export function faultSince(socket: Socket): Error | undefined {
-  return faults.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)
+export function errorSince(socket: Socket): Error | undefined {
+  return errors.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)
 }
 
 function openTcp(address: { host: string; port: number }, opened: Socket[]): Promise<Socket> {
@@ -79,7 +79,7 @@ function settled<S extends Socket>(socket: S, event: string, opened: Socket[]): 
     socket.once(event, () => {
       socket.off('error', reject)
       socket.off('close', ended)
-      socket.on('error', (error) => faults.set(socket, error))
+      socket.on('error', (error) => errors.set(socket, error))
       resolve(socket)
     })
   })

@@ -103,7 +103,7 @@ function shortened(text: string, longest: number): string {
   if (bytes.length <= longest) return text
   const ellipsis = '…'
   let end = longest - Buffer.byteLength(ellipsis)
-  // Never in the middle of a character: its bytes after the first begin with 10.
+  // Never in the middle of a character: its bytes after the first start with 10.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end) + ellipsis
 }

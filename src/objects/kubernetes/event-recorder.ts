@@ -1,6 +1,6 @@
 /**
- * Tells the cluster what happens, as events. A caller may rely on this: `record` returns at once, throws nothing, and nothing that
- * the API server does holds anybody up. What cannot be told now waits, up to a limit; one request is under way at a time, over
+ * Reports to the cluster what happens, as events. A caller may rely on this: `record` returns at once, throws nothing, and nothing that
+ * the API server does holds anybody up. What cannot be sent now waits, up to a limit; one request is under way at a time, over
  * the connection that the watches have.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft } from 
 import { EventSeries, type EventRecord, type Instant } from './event-series.js'
 import { statusMessage } from './api-error.js'
 
-/** Events that wait at most; of more, the oldest are given up. */
+/** Events that wait at most; of more, the oldest are dropped. */
 const longestQueue = 100
 
 const controller = 'holdfast.dev/agent'
@@ -47,7 +47,7 @@ export interface EventRecorderOptions {
 interface Denial {
   /** Monotonic; nothing is asked before. */
   until: number
-  told: boolean
+  reported: boolean
 }
 
 export class EventRecorder {
@@ -83,7 +83,7 @@ export class EventRecorder {
     if (!this.#isSending) this.#sending = this.#send()
   }
 
-  /** What was denied may be allowed by now: it is asked for again, and told again if it is not. */
+  /** What was denied may be allowed by now: it is asked for again, and sent again if it is not. */
   retryDenied(): void {
     this.#denials.clear()
   }
@@ -113,7 +113,7 @@ export class EventRecorder {
     this.#isSending = true
     try {
       for (let record = this.#next(); record !== undefined; record = this.#next()) {
-        const delay = await this.#tell(record)
+        const delay = await this.#sendOne(record)
         if (delay === undefined) continue
         // It may have come again meanwhile.
         this.#queue = [record, ...this.#queue.filter((other) => other !== record)]
@@ -134,11 +134,11 @@ export class EventRecorder {
     return record
   }
 
-  /** @returns milliseconds until it must be tried again; undefined: it is told, or given up */
-  async #tell(record: EventRecord): Promise<number | undefined> {
+  /** @returns milliseconds until it must be tried again; undefined: it is sent, or dropped */
+  async #sendOne(record: EventRecord): Promise<number | undefined> {
     const namespace = namespaceOf(record.draft.subject)
     const denial = this.#denials.get(namespace)
-    if (denial !== undefined && denial.told && this.#clock.now().monotonic < denial.until) return undefined
+    if (denial !== undefined && denial.reported && this.#clock.now().monotonic < denial.until) return undefined
     const { count } = record
     let answer: ApiResponse
     try {
@@ -156,23 +156,23 @@ export class EventRecorder {
     if (status === 403) return this.#denied(namespace, answer)
     this.#denials.delete(namespace)
     this.#tellLost()
-    if (status === 404 && record.told > 0) {
-      // Events are kept for an hour or so: this one is made anew.
-      record.told = 0
-      return this.#tell(record)
+    if (status === 404 && record.sent > 0) {
+      // Events are kept for an hour or so: this one is made again.
+      record.sent = 0
+      return this.#sendOne(record)
     }
     // 409: it was made by a request whose answer was lost.
-    if (status < 300 || status === 409) record.told = status === 409 ? 1 : count
+    if (status < 300 || status === 409) record.sent = status === 409 ? 1 : count
     else this.#refused(record, answer)
     return undefined
   }
 
   #request(record: EventRecord, namespace: string): Promise<ApiResponse> {
-    const { draft, name, firstAt, lastAt, count, told } = record
+    const { draft, name, firstAt, lastAt, count, sent } = record
     const path = eventsPath(namespace)
     const options = { timeout: requestTimeout, signal: this.#abort.signal }
     const series = count > 1 ? { count, lastAt } : undefined
-    if (told > 0 && series) {
+    if (sent > 0 && series) {
       const body = { series: seriesBody(series) }
       return this.api.send('PATCH', `${path}/${encodeURIComponent(name)}`, body, options)
     }
@@ -183,9 +183,9 @@ export class EventRecorder {
   #denied(namespace: string, answer: ApiResponse): number | undefined {
     const now = this.#clock.now().monotonic
     const denial = this.#denials.get(namespace)
-    this.#denials.set(namespace, { until: now + denialPause, told: denial !== undefined })
+    this.#denials.set(namespace, { until: now + denialPause, reported: denial !== undefined })
     if (denial === undefined) return denialGrace
-    if (!denial.told) {
+    if (!denial.reported) {
       const said = statusMessage(answer.body)
       this.options.log.warn(
         { namespace, status: answer.status },

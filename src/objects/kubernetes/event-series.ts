@@ -19,14 +19,14 @@ export interface EventRecord {
   lastAt: Date
   count: number
   /** The count that the API server knows; 0: the event has not been made. */
-  told: number
+  sent: number
   /** It waits to be sent. */
   queued: boolean
 }
 
 /**
  * Milliseconds without a recurrence after which the same is another event. Longer than the ten minutes between two comparisons
- * of the disk, so that a fault which stays is one event whose count grows.
+ * of the disk, so that an error which stays is one event whose count grows.
  */
 const seriesWindow = 15 * 60_000
 
@@ -84,7 +84,7 @@ export class EventSeries {
 
 function newRecord(draft: EventDraft, wall: Date): EventRecord {
   const name = eventName(draft.subject.name)
-  return { draft, name, firstAt: wall, lastAt: wall, count: 0, told: 0, queued: false }
+  return { draft, name, firstAt: wall, lastAt: wall, count: 0, sent: 0, queued: false }
 }
 
 function keyOf({ subject, type, reason, action, note }: EventDraft): string {

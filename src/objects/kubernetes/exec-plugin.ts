@@ -1,7 +1,7 @@
 /** Credential plugins: one is run, and what it prints is read. */
 import { spawn } from 'node:child_process'
-import { tokenFault, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
-import { certificateFault, keyMatches, privateKeyFault } from './pem.js'
+import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
 import type { Environment } from './proxy.js'
 
 export interface ExecOptions {
@@ -49,7 +49,7 @@ function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
     })
     child.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
-      fail(startFault(settings, error))
+      fail(startProblem(settings, error))
     })
     child.on('close', (code, signal) => {
       clearTimeout(timer)
@@ -77,7 +77,7 @@ function describe(settings: ExecSettings, problem: string): string {
   return `${settings.field.file}: ${settings.field.place}: credential plugin ${settings.command}: ${problem}`
 }
 
-function startFault(settings: ExecSettings, error: NodeJS.ErrnoException): string {
+function startProblem(settings: ExecSettings, error: NodeJS.ErrnoException): string {
   if (error.code !== 'ENOENT') return `cannot be started (${error.code ?? 'unknown'})`
   const hint = settings.installHint
   return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
@@ -151,8 +151,8 @@ function text(status: Record<string, unknown>, key: string): string | undefined 
 }
 
 function readToken(token: string | undefined): string | undefined {
-  const fault = token === undefined ? undefined : tokenFault(token)
-  if (fault !== undefined) throw new Error(`status.token ${fault}`)
+  const problem = token === undefined ? undefined : tokenProblem(token)
+  if (problem !== undefined) throw new Error(`status.token ${problem}`)
   return token
 }
 
@@ -161,10 +161,10 @@ function readCertificate(chain: string | undefined, key: string | undefined): Ex
   if (chain === undefined || key === undefined) {
     throw new Error('its status has one of clientCertificateData and clientKeyData without the other')
   }
-  const chainFault = certificateFault(chain)
-  if (chainFault !== undefined) throw new Error(`status.clientCertificateData: ${chainFault}`)
-  const keyFault = privateKeyFault(key)
-  if (keyFault !== undefined) throw new Error(`status.clientKeyData: ${keyFault}`)
+  const chainProblem = certificateProblem(chain)
+  if (chainProblem !== undefined) throw new Error(`status.clientCertificateData: ${chainProblem}`)
+  const keyProblem = privateKeyProblem(key)
+  if (keyProblem !== undefined) throw new Error(`status.clientKeyData: ${keyProblem}`)
   if (!keyMatches(chain, key)) throw new Error('status.clientKeyData does not match clientCertificateData')
   return { chain, key }
 }

@@ -2,8 +2,8 @@ import type * as Http from 'node:http'
 import type { Socket } from 'node:net'
 import type { AccessSnapshot } from './access.js'
 import type { ConnectionError } from './client.js'
-import { connectionFault, NotProcessed } from './connection-fault.js'
-import { faultSince, KEEP_ALIVE } from './dial.js'
+import { wrapConnectionError, NotProcessed } from './connection-error.js'
+import { errorSince, KEEP_ALIVE } from './dial.js'
 import type { Answer, Request, Transport } from './transport.js'
 import { proxyAuthorization } from './tunnel.js'
 
@@ -17,8 +17,8 @@ export async function openHttp1(
   dial: () => Promise<Socket>,
 ): Promise<Transport> {
   const http = await import('node:http')
-  const fault = faultSince(first)
-  if (fault) throw fault
+  const error = errorSince(first)
+  if (error) throw error
   return new Http1Transport(http, access, first, dial)
 }
 
@@ -142,7 +142,7 @@ class Http1Transport implements Transport {
     const stale = sent.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
     // The server closed an idle socket just as we took it. What changes nothing may be asked again.
     if (stale && method === 'GET') return new NotProcessed('the connection was closed', { cause: error })
-    return connectionFault(this.access.server.origin, error)
+    return wrapConnectionError(this.access.server.origin, error)
   }
 }
 

@@ -1,8 +1,8 @@
 import type * as Http2 from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { ConnectionError } from './client.js'
-import { connectionFault, NotProcessed } from './connection-fault.js'
-import { faultSince } from './dial.js'
+import { wrapConnectionError, NotProcessed } from './connection-error.js'
+import { errorSince } from './dial.js'
 import type { Answer, Request, Transport, TransportLimits } from './transport.js'
 
 /** A stream may send this much before we read it: a Secret of any size in one round trip. */
@@ -11,12 +11,12 @@ const CONNECTION_WINDOW = 4 * 1024 * 1024
 
 /**
  * Makes an HTTP/2 session of a socket on which ALPN agreed on h2; resolves once the server's settings are known.
- * There is no limit on how long a stream is silent: pings tell a dead connection from a quiet watch.
+ * There is no limit on how long a stream is silent: pings distinguish a dead connection from a quiet watch.
  */
 export async function openHttp2(socket: TLSSocket, server: URL, limits: TransportLimits): Promise<Http2Transport> {
   const http2 = await import('node:http2')
-  const fault = faultSince(socket)
-  if (fault) throw fault
+  const error = errorSince(socket)
+  if (error) throw error
   const session = http2.connect(server.origin, {
     createConnection: () => socket,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
@@ -24,7 +24,7 @@ export async function openHttp2(socket: TLSSocket, server: URL, limits: Transpor
   const transport = new Http2Transport(session, http2, server.origin, limits)
   // After a TLS alert the session is destroyed without an event, and the socket stays open (Node 20 to 24).
   socket.on('error', (error) => {
-    transport.destroy(connectionFault(server.origin, error))
+    transport.destroy(wrapConnectionError(server.origin, error))
     socket.destroy()
   })
   await transport.settled(limits.connect)
@@ -49,12 +49,12 @@ export class Http2Transport implements Transport {
     this.#pings = setInterval(() => this.probe(), limits.ping).unref()
     session.on('goaway', (code: number) => {
       const detail = code === 0 ? '' : `, code ${code}`
-      this.#failure ??= this.#fault(`the server is closing the connection (GOAWAY${detail})`, 'goaway')
+      this.#failure ??= this.#error(`the server is closing the connection (GOAWAY${detail})`, 'goaway')
     })
-    session.on('error', (error) => (this.#failure ??= connectionFault(server, error)))
+    session.on('error', (error) => (this.#failure ??= wrapConnectionError(server, error)))
     session.on('close', () => {
       clearInterval(this.#pings)
-      this.#failure ??= this.#fault('the connection was closed', 'connection')
+      this.#failure ??= this.#error('the connection was closed', 'connection')
     })
   }
 
@@ -62,11 +62,11 @@ export class Http2Transport implements Transport {
   settled(timeout: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.destroy(this.#fault(`no HTTP/2 settings within ${timeout} ms`, 'timeout'))
+        this.destroy(this.#error(`no HTTP/2 settings within ${timeout} ms`, 'timeout'))
       }, timeout)
       const fail = (): void => {
         clearTimeout(timer)
-        reject(this.#failure ?? this.#fault('the connection was closed', 'connection'))
+        reject(this.#failure ?? this.#error('the connection was closed', 'connection'))
       }
       this.#unsettled = fail
       this.session.once('close', fail)
@@ -95,7 +95,7 @@ export class Http2Transport implements Transport {
   request(request: Request, done: () => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { signal } = request
-      const stream = this.#begin(request)
+      const stream = this.#start(request)
       const abort = (): void => {
         stream.close(this.http2.constants.NGHTTP2_CANCEL)
         stream.destroy(signal.reason as Error)
@@ -124,7 +124,7 @@ export class Http2Transport implements Transport {
     if (this.#pinging || this.session.destroyed) return
     this.#pinging = true
     const timer = setTimeout(() => {
-      this.destroy(this.#fault(`no answer to a ping within ${this.limits.pong} ms`, 'timeout'))
+      this.destroy(this.#error(`no answer to a ping within ${this.limits.pong} ms`, 'timeout'))
     }, this.limits.pong).unref()
     const answered = (): void => {
       this.#pinging = false
@@ -152,7 +152,7 @@ export class Http2Transport implements Transport {
     this.#unsettled?.()
   }
 
-  #begin({ method, path, headers, body }: Request): Http2.ClientHttp2Stream {
+  #start({ method, path, headers, body }: Request): Http2.ClientHttp2Stream {
     const { sensitiveHeaders } = this.http2
     try {
       return this.session.request(
@@ -173,17 +173,17 @@ export class Http2Transport implements Transport {
 
   #broken({ rstCode }: Http2.ClientHttp2Stream): ConnectionError | undefined {
     if (rstCode === this.http2.constants.NGHTTP2_NO_ERROR) return undefined
-    return this.#failure ?? this.#fault(`the stream was cut off (code ${rstCode})`, 'connection')
+    return this.#failure ?? this.#error(`the stream was cut off (code ${rstCode})`, 'connection')
   }
 
   #explain(error: Error, stream: Http2.ClientHttp2Stream, signal: AbortSignal): Error {
     if (signal.aborted) return signal.reason as Error
     const { NGHTTP2_REFUSED_STREAM } = this.http2.constants
     if (stream.rstCode === NGHTTP2_REFUSED_STREAM) return new NotProcessed('refused', { cause: error })
-    return this.#failure ?? connectionFault(this.server, error)
+    return this.#failure ?? wrapConnectionError(this.server, error)
   }
 
-  #fault(problem: string, reason: ConnectionError['reason']): ConnectionError {
+  #error(problem: string, reason: ConnectionError['reason']): ConnectionError {
     return new ConnectionError(`${this.server}: ${problem}`, reason)
   }
 }

@@ -10,7 +10,7 @@ export class KubeconfigError extends Error implements InvalidInput {
   readonly invalid = 'configuration'
   constructor(
     readonly file: string,
-    /** Such as `users[0].user.token`; the empty string where the whole file is meant. */
+    /** Such as `users[0].user.token`; the empty string where the file as a whole is meant. */
     readonly place: string,
     readonly problem: string,
   ) {
@@ -27,7 +27,7 @@ export class Field {
   ) {}
 
   /** An error about this field, to be thrown. */
-  fault(problem: string): KubeconfigError {
+  error(problem: string): KubeconfigError {
     return new KubeconfigError(this.file, this.place, problem)
   }
 
@@ -53,7 +53,7 @@ export class Field {
     return value.map((item, index) => new Field(this.file, `${this.place}[${index}]`, item))
   }
 
-  /** undefined where the field is absent, null or empty: Kubernetes does not tell these apart. */
+  /** undefined where the field is absent, null or empty: Kubernetes treats these alike. */
   text(): string | undefined {
     if (!this.present) return undefined
     if (typeof this.value !== 'string') throw this.#wrongType('a string')
@@ -62,7 +62,7 @@ export class Field {
 
   requiredText(): string {
     const text = this.text()
-    if (text === undefined) throw this.fault('is missing')
+    if (text === undefined) throw this.error('is missing')
     return text
   }
 
@@ -76,13 +76,13 @@ export class Field {
   base64(): string | undefined {
     const text = this.text()?.replaceAll(/[\r\n]/g, '')
     if (text === undefined) return undefined
-    if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw this.fault('not base64')
+    if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw this.error('not base64')
     return Buffer.from(text, 'base64').toString()
   }
 
-  #wrongType(wanted: string): KubeconfigError {
-    const quoting = typeof this.value === 'number' && wanted === 'a string' ? '; put it in quotes' : ''
-    return this.fault(`must be ${wanted}, not ${typeName(this.value)}${quoting}`)
+  #wrongType(expected: string): KubeconfigError {
+    const quoting = typeof this.value === 'number' && expected === 'a string' ? '; put it in quotes' : ''
+    return this.error(`must be ${expected}, not ${typeName(this.value)}${quoting}`)
   }
 }
 
@@ -113,7 +113,7 @@ export function materialPair(
   const text = field.base64()
   const file = fileMaterial(entry.get(name))
   if (text === undefined) return file
-  if (file) throw field.fault(`${name} is set too; keep one of the two`)
+  if (file) throw field.error(`${name} is set too; keep one of the two`)
   check(text, field)
   return { type: 'inline', text, field }
 }
@@ -138,12 +138,12 @@ export interface NamedEntry {
 /** Throws KubeconfigError; its text never quotes the file. */
 export async function parseKubeconfig(text: string, file: string): Promise<KubeconfigFile> {
   const root = new Field(file, '', await parseText(text, file))
-  if (!root.present) throw root.fault('is empty; a kubeconfig is expected')
+  if (!root.present) throw root.error('is empty; a kubeconfig is expected')
   root.mapping()
   const version = root.get('apiVersion')
-  if (version.present && version.value !== 'v1') throw version.fault('must be v1')
+  if (version.present && version.value !== 'v1') throw version.error('must be v1')
   const kind = root.get('kind')
-  if (kind.present && kind.value !== 'Config') throw kind.fault('must be Config; this is not a kubeconfig')
+  if (kind.present && kind.value !== 'Config') throw kind.error('must be Config; this is not a kubeconfig')
   return {
     file,
     clusters: namedEntries(root.get('clusters'), 'cluster'),
@@ -158,7 +158,7 @@ function namedEntries(list: Field, key: string): NamedEntry[] {
   return list.list().map((item) => {
     const name = item.get('name').requiredText()
     const earlier = seen.get(name)
-    if (earlier !== undefined) throw item.get('name').fault(`${earlier} has the same name`)
+    if (earlier !== undefined) throw item.get('name').error(`${earlier} has the same name`)
     seen.set(name, item.place)
     item.get(key).mapping()
     return { name, entry: item.get(key) }

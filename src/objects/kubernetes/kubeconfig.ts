@@ -9,7 +9,7 @@ import {
   type Material,
   type NamedEntry,
 } from './kubeconfig-file.js'
-import { certificateFault, privateKeyFault } from './pem.js'
+import { certificateProblem, privateKeyProblem } from './pem.js'
 import { unsupportedProxy } from './proxy.js'
 
 /** What one context of a kubeconfig says: where the server is, who we are, and which namespace is the default. */
@@ -24,18 +24,18 @@ export interface ContextSettings {
  * Resolves a context over one or more files. The first file to name a current context, or to define a cluster, user
  * or context of a name, wins (kubectl: client-go/tools/clientcmd/loader.go). Throws KubeconfigError.
  */
-export function resolveContext(files: readonly KubeconfigFile[], wanted: string | undefined): ContextSettings {
+export function resolveContext(files: readonly KubeconfigFile[], asked: string | undefined): ContextSettings {
   const from = files.map(({ file }) => file).join(':')
   const contexts = files.flatMap((file) => file.contexts)
   const current = files.map((file) => file.currentContext).find((field) => field.present)
-  const name = wanted ?? current?.text()
+  const name = asked ?? current?.text()
   if (name === undefined) {
     throw new KubeconfigError(from, 'current-context', `is not set; ${choice('context', contexts)}`)
   }
   const context = contexts.find((candidate) => candidate.name === name)
   if (!context) {
     const problem = `there is no context "${name}"; ${choice('context', contexts)}`
-    throw wanted === undefined && current ? current.fault(problem) : new KubeconfigError(from, '', problem)
+    throw asked === undefined && current ? current.error(problem) : new KubeconfigError(from, '', problem)
   }
   const clusters = files.flatMap((file) => file.clusters)
   const users = files.flatMap((file) => file.users)
@@ -51,7 +51,7 @@ function referenced(context: NamedEntry, key: 'cluster' | 'user', entries: reado
   const field = context.entry.get(key)
   const name = field.requiredText()
   const found = entries.find((candidate) => candidate.name === name)
-  if (!found) throw field.fault(`there is no ${key} "${name}"; ${choice(key, entries)}`)
+  if (!found) throw field.error(`there is no ${key} "${name}"; ${choice(key, entries)}`)
   return found.entry
 }
 
@@ -78,11 +78,11 @@ function readCluster(entry: Field): ClusterSettings {
   const insecureField = entry.get('insecure-skip-tls-verify')
   const insecure = insecureField.flag()
   const authority = materialPair(entry, 'certificate-authority', (text, field) => {
-    const fault = certificateFault(text)
-    if (fault !== undefined) throw field.fault(fault)
+    const problem = certificateProblem(text)
+    if (problem !== undefined) throw field.error(problem)
   })
   if (insecure && authority) {
-    throw insecureField.fault('contradicts certificate-authority; keep one of the two')
+    throw insecureField.error('contradicts certificate-authority; keep one of the two')
   }
   entry.get('disable-compression').flag()
   return {
@@ -98,10 +98,10 @@ function readCluster(entry: Field): ClusterSettings {
 function serverUrl(field: Field): URL {
   const url = parseUrl(field, field.requiredText())
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-    throw field.fault('must begin with https:// or http://')
+    throw field.error('must start with https:// or http://')
   }
-  if (url.username !== '' || url.password !== '') throw field.fault('must not hold a user name or password')
-  if (url.search !== '' || url.hash !== '') throw field.fault('must not hold a query or a fragment')
+  if (url.username !== '' || url.password !== '') throw field.error('must not hold a user name or password')
+  if (url.search !== '' || url.hash !== '') throw field.error('must not hold a query or a fragment')
   return url
 }
 
@@ -109,14 +109,14 @@ function proxyUrl(field: Field): URL | undefined {
   const text = field.text()
   if (text === undefined) return undefined
   const url = parseUrl(field, text)
-  const fault = unsupportedProxy(url)
-  if (fault !== undefined) throw field.fault(fault)
+  const problem = unsupportedProxy(url)
+  if (problem !== undefined) throw field.error(problem)
   return url
 }
 
 function parseUrl(field: Field, text: string): URL {
   // The parser's message would quote the text, and a proxy's URL may hold a password.
-  if (!URL.canParse(text)) throw field.fault('not a URL')
+  if (!URL.canParse(text)) throw field.error('not a URL')
   return new URL(text)
 }
 
@@ -140,7 +140,7 @@ interface UserSettings {
 function readUser(entry: Field): UserSettings {
   const provider = entry.get('auth-provider')
   if (provider.present) {
-    throw provider.fault(
+    throw provider.error(
       'auth-provider is not supported (Kubernetes removed it in 1.26); use exec with a credential plugin, or a token or client certificate',
     )
   }
@@ -148,23 +148,23 @@ function readUser(entry: Field): UserSettings {
   const basic = readBasic(entry)
   const exec = entry.get('exec').present ? readExec(entry.get('exec')) : undefined
   const methods = [token && 'token', basic && 'username', exec && 'exec'].filter(Boolean)
-  if (methods.length > 1) throw entry.fault(`${methods.join(' and ')} are both set; keep one of them`)
+  if (methods.length > 1) throw entry.error(`${methods.join(' and ')} are both set; keep one of them`)
   return { certificate: readCertificate(entry), token, basic, exec, impersonation: readImpersonation(entry) }
 }
 
 function readCertificate(entry: Field): UserSettings['certificate'] {
-  const chain = materialPair(entry, 'client-certificate', checked(certificateFault))
-  const key = materialPair(entry, 'client-key', checked(privateKeyFault))
+  const chain = materialPair(entry, 'client-certificate', checked(certificateProblem))
+  const key = materialPair(entry, 'client-key', checked(privateKeyProblem))
   if (!chain && !key) return undefined
-  if (!key) throw entry.fault('client-certificate is set without client-key')
-  if (!chain) throw entry.fault('client-key is set without client-certificate')
+  if (!key) throw entry.error('client-certificate is set without client-key')
+  if (!chain) throw entry.error('client-key is set without client-certificate')
   return { chain, key }
 }
 
-function checked(faultOf: (pem: string) => string | undefined): (text: string, field: Field) => void {
+function checked(problemOf: (pem: string) => string | undefined): (text: string, field: Field) => void {
   return (text, field) => {
-    const fault = faultOf(text)
-    if (fault !== undefined) throw field.fault(fault)
+    const problem = problemOf(text)
+    if (problem !== undefined) throw field.error(problem)
   }
 }
 
@@ -172,14 +172,14 @@ function checked(faultOf: (pem: string) => string | undefined): (text: string, f
 function readToken(entry: Field): Material | undefined {
   const field = entry.get('token')
   const text = field.text()
-  const fault = text === undefined ? undefined : tokenFault(text)
-  if (fault !== undefined) throw field.fault(fault)
+  const problem = text === undefined ? undefined : tokenProblem(text)
+  if (problem !== undefined) throw field.error(problem)
   const file = fileMaterial(entry.get('tokenFile'))
   return file ?? (text === undefined ? undefined : { type: 'inline', text, field })
 }
 
 /** A token goes into a header: no spaces, line breaks or other characters that one cannot hold. */
-export function tokenFault(token: string): string | undefined {
+export function tokenProblem(token: string): string | undefined {
   if (token === '') return 'is empty'
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds characters that no token has (spaces, line breaks, …)'
 }
@@ -188,8 +188,8 @@ function readBasic(entry: Field): string | undefined {
   const username = entry.get('username').text()
   const password = entry.get('password').text()
   if (username === undefined && password === undefined) return undefined
-  if (username === undefined) throw entry.get('password').fault('is set without username')
-  if (username.includes(':')) throw entry.get('username').fault('must not hold a colon')
+  if (username === undefined) throw entry.get('password').error('is set without username')
+  if (username.includes(':')) throw entry.get('username').error('must not hold a colon')
   return `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}`
 }
 
@@ -208,21 +208,21 @@ function readImpersonation(entry: Field): Record<string, string | readonly strin
     headers[`impersonate-extra-${name}`] = extra.get(key).list().map(requiredHeaderText)
   }
   if (user === undefined && Object.keys(headers).length > 0) {
-    throw entry.get('as').fault('is missing, and as-uid, as-groups or as-user-extra are set')
+    throw entry.get('as').error('is missing, and as-uid, as-groups or as-user-extra are set')
   }
   return headers
 }
 
 function requiredHeaderText(field: Field): string {
   const text = headerText(field)
-  if (text === undefined) throw field.fault('is missing')
+  if (text === undefined) throw field.error('is missing')
   return text
 }
 
 function headerText(field: Field): string | undefined {
   const text = field.text()
   if (text !== undefined && !/^[\x20-\x7e]+$/.test(text)) {
-    throw field.fault('holds characters that an HTTP header cannot hold')
+    throw field.error('holds characters that an HTTP header cannot hold')
   }
   return text
 }
@@ -245,7 +245,7 @@ const versions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.
 function readExec(field: Field): ExecSettings {
   const version = field.get('apiVersion')
   const apiVersion = version.requiredText()
-  if (!versions.includes(apiVersion)) throw version.fault(`must be ${versions.join(' or ')}`)
+  if (!versions.includes(apiVersion)) throw version.error(`must be ${versions.join(' or ')}`)
   const command = field.get('command').requiredText()
   checkInteractiveMode(field.get('interactiveMode'), apiVersion)
   const env: [string, string][] = field
@@ -271,9 +271,9 @@ function checkInteractiveMode(field: Field, apiVersion: string): void {
   if (mode === 'Never' || mode === 'IfAvailable') return
   // Only v1beta1 has a default, IfAvailable (client-go/tools/clientcmd/api/v1/defaults.go).
   if (mode === undefined && apiVersion.endsWith('/v1beta1')) return
-  if (mode === undefined) throw field.fault('is missing; Never or IfAvailable')
+  if (mode === undefined) throw field.error('is missing; Never or IfAvailable')
   if (mode === 'Always') {
-    throw field.fault('is Always, and there is no terminal to ask on; only Never and IfAvailable are supported')
+    throw field.error('is Always, and there is no terminal to ask on; only Never and IfAvailable are supported')
   }
-  throw field.fault('must be Never or IfAvailable')
+  throw field.error('must be Never or IfAvailable')
 }

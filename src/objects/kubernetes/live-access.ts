@@ -1,17 +1,17 @@
 import { silent, type Log } from '../../log.js'
 import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { CredentialFiles, fingerprint } from './credential-files.js'
-import { certificateFault, keyMatches, privateKeyFault } from './pem.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
 import { proxyFromEnvironment, type Environment } from './proxy.js'
 import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
-import { tokenFault, type ContextSettings, type ExecSettings } from './kubeconfig.js'
+import { tokenProblem, type ContextSettings, type ExecSettings } from './kubeconfig.js'
 import type { Material } from './kubeconfig-file.js'
 
 /** Milliseconds. */
 export interface AccessTiming {
   /** Files are looked at (stat) no more often than this. */
   readonly look: number
-  /** Files are read again after this, even if they seem unchanged (a network file system may not tell). */
+  /** Files are read again after this, even if they seem unchanged (a network file system may not say so). */
   readonly reread: number
   /** A credential plugin is killed after this. */
   readonly exec: number
@@ -45,7 +45,7 @@ interface Loaded {
   readonly fingerprints: ReadonlyMap<string, string>
 }
 
-/** Reads once, so that a fault shows at once (KubeconfigError); later changes of the files are followed. */
+/** Reads once, so that an error shows at once (KubeconfigError); later changes of the files are followed. */
 export async function openAccess(source: SettingsSource, options: LiveAccessOptions): Promise<ClusterAccess> {
   const access = new LiveAccess(source, options)
   await access.open()
@@ -122,7 +122,7 @@ class LiveAccess implements ClusterAccess {
     if (renew) this.#renewedAt = now
     await this.#runExec(this.#loaded, renew)
     const next = this.#compose(this.#loaded)
-    // The same object for the same access: whoever holds it can tell cheaply that nothing changed.
+    // The same object for the same access: whoever holds it sees cheaply that nothing changed.
     if (!this.#snapshot || !sameAccess(this.#snapshot, next)) this.#snapshot = next
     return this.#snapshot
   }
@@ -153,14 +153,14 @@ class LiveAccess implements ClusterAccess {
       if (material.type === 'inline') return material.text
       const { path, field } = material
       fingerprints.set(path, await fingerprint(path))
-      return this.#files.read(path, check, (problem) => field.fault(problem))
+      return this.#files.read(path, check, (problem) => field.error(problem))
     }
-    const authority = cluster.authority && (await text(cluster.authority, certificateFault))
+    const authority = cluster.authority && (await text(cluster.authority, certificateProblem))
     const certificate = user.certificate && {
-      chain: await text(user.certificate.chain, certificateFault),
-      key: await text(user.certificate.key, privateKeyFault),
+      chain: await text(user.certificate.chain, certificateProblem),
+      key: await text(user.certificate.key, privateKeyProblem),
     }
-    const token = user.token && (await text(user.token, (content) => tokenFault(content.trim()))).trim()
+    const token = user.token && (await text(user.token, (content) => tokenProblem(content.trim()))).trim()
     const loaded: Loaded = {
       settings,
       authority,
@@ -177,9 +177,9 @@ class LiveAccess implements ClusterAccess {
   #matchingPair(settings: ContextSettings, pair: Loaded['certificate']): Loaded['certificate'] {
     const key = settings.user.certificate?.key
     if (!pair || !key || keyMatches(pair.chain, pair.key)) return pair
-    const fault = key.field.fault('does not match the client certificate')
-    if (!this.#loaded?.certificate) throw fault
-    this.#files.report(key.field.place, fault.message)
+    const error = key.field.error('does not match the client certificate')
+    if (!this.#loaded?.certificate) throw error
+    this.#files.report(key.field.place, error.message)
     return this.#loaded.certificate
   }
 
@@ -205,7 +205,7 @@ class LiveAccess implements ClusterAccess {
       this.#credential = undefined
       return
     }
-    // Settings are parsed anew only where the kubeconfig differs.
+    // Settings are another object only where the kubeconfig differs.
     if (exec !== this.#credentialOf) this.#credential = undefined
     if (this.#credential && !renew && !this.#execExpired()) return
     try {

@@ -2,20 +2,20 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { pemBlocks, type PemBlock } from '../../pem.js'
 
 /**
- * Checks of PEM text before it goes to TLS, where the same fault would be an OpenSSL code without a place. Each
+ * Checks of PEM text before it goes to TLS, where the same error would be an OpenSSL code without a place. Each
  * returns what is wrong, in words that quote nothing, or undefined.
  */
 
-export function certificateFault(pem: string): string | undefined {
+export function certificateProblem(pem: string): string | undefined {
   const blocks = certificatesOf(pem)
   if (blocks.length === 0) return 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'
   const broken = blocks.findIndex((block) => parse(block) === undefined)
-  const fault = blocks[broken]?.fault
+  const problem = blocks[broken]?.problem
   if (broken === -1) return undefined
-  return `certificate ${broken + 1} of ${blocks.length} cannot be parsed${fault === undefined ? '' : `: ${fault}`}`
+  return `certificate ${broken + 1} of ${blocks.length} cannot be parsed${problem === undefined ? '' : `: ${problem}`}`
 }
 
-export function privateKeyFault(pem: string): string | undefined {
+export function privateKeyProblem(pem: string): string | undefined {
   const key = pemBlocks(Buffer.from(pem)).find(({ label }) => /^(?:.* )?PRIVATE KEY$/.test(label))
   if (key === undefined) return 'holds no private key in PEM form (-----BEGIN … PRIVATE KEY-----)'
   if (key.encrypted || key.label === 'ENCRYPTED PRIVATE KEY') {

@@ -17,8 +17,8 @@ export function proxyFromEnvironment(server: URL, environment: Environment): URL
     return undefined
   }
   const url = parseProxy(text)
-  const fault = url ? unsupportedProxy(url) : 'not a URL'
-  if (!url || fault !== undefined) throw new Error(`${name}: ${fault ?? ''}`)
+  const problem = url ? unsupportedProxy(url) : 'not a URL'
+  if (!url || problem !== undefined) throw new Error(`${name}: ${problem ?? ''}`)
   return url
 }
 
@@ -26,9 +26,9 @@ export function proxyFromEnvironment(server: URL, environment: Environment): URL
 export function unsupportedProxy(url: URL): string | undefined {
   if (url.protocol === 'http:' || url.protocol === 'https:') return undefined
   if (url.protocol.startsWith('socks')) {
-    return 'SOCKS proxies are not supported; use one that begins with http:// or https://'
+    return 'SOCKS proxies are not supported; use one that starts with http:// or https://'
   }
-  return 'must begin with http:// or https://'
+  return 'must start with http:// or https://'
 }
 
 /** The host and port of a URL as `host`, brackets of an IPv6 address removed. */

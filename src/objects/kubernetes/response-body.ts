@@ -1,15 +1,15 @@
 import { ConnectionError } from './client.js'
-import { connectionFault } from './connection-fault.js'
+import { wrapConnectionError } from './connection-error.js'
 import type { Answer } from './transport.js'
 
-/** Reads a whole body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
+/** Reads a body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
 export async function readBody(answer: Answer, limit: number, what: string, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of chunksOf(answer)) {
       size += chunk.length
-      if (size > limit) throw fault(what, `the response is larger than ${limit} bytes`)
+      if (size > limit) throw bodyError(what, `the response is larger than ${limit} bytes`)
       chunks.push(chunk)
     }
     refuseBroken(answer)
@@ -51,31 +51,31 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding === 'identity') return answer
   answer.body.destroy()
-  throw fault(what, 'the response is compressed, though holdfast did not ask for that')
+  throw bodyError(what, 'the response is compressed, though holdfast did not ask for that')
 }
 
 async function* splitLines(answer: Answer, limit: number, what: string): AsyncGenerator<string> {
   const tooLong = `a line is longer than ${limit} bytes`
-  let begun: Buffer[] = []
+  let started: Buffer[] = []
   let size = 0
   for await (const chunk of chunksOf(answer)) {
     let start = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      if (size + end - start > limit) throw fault(what, tooLong)
-      begun.push(chunk.subarray(start, end))
-      const line = Buffer.concat(begun).toString()
-      begun = []
+      if (size + end - start > limit) throw bodyError(what, tooLong)
+      started.push(chunk.subarray(start, end))
+      const line = Buffer.concat(started).toString()
+      started = []
       size = 0
       start = end + 1
       if (line !== '') yield line
     }
     if (start === chunk.length) continue
-    begun.push(chunk.subarray(start))
+    started.push(chunk.subarray(start))
     size += chunk.length - start
-    if (size > limit) throw fault(what, tooLong)
+    if (size > limit) throw bodyError(what, tooLong)
   }
   refuseBroken(answer)
-  if (size > 0) throw fault(what, 'the stream ended in the middle of a line')
+  if (size > 0) throw bodyError(what, 'the stream ended in the middle of a line')
 }
 
 const NEWLINE = 10
@@ -86,25 +86,25 @@ async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
     yield* answer.body as AsyncIterable<Buffer>
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    const whole = answer.body.readableEnded && !answer.broken()
-    if (code !== 'ERR_STREAM_PREMATURE_CLOSE' || !whole) throw error
+    const complete = answer.body.readableEnded && !answer.broken()
+    if (code !== 'ERR_STREAM_PREMATURE_CLOSE' || !complete) throw error
   }
 }
 
 /** Node ends an HTTP/2 stream in the same way whether the server ended it or the connection did. */
 function refuseBroken(answer: Answer): void {
-  const fault = answer.broken()
-  if (fault) throw fault
+  const error = answer.broken()
+  if (error) throw error
 }
 
-function fault(what: string, problem: string): ConnectionError {
+function bodyError(what: string, problem: string): ConnectionError {
   return new ConnectionError(`${what}: ${problem}`, 'connection')
 }
 
 function explain(answer: Answer, what: string, signal: AbortSignal, error: unknown): Error {
   if (error instanceof ConnectionError) return error
   if (signal.aborted) return signal.reason as Error
-  return answer.broken() ?? connectionFault(what, error)
+  return answer.broken() ?? wrapConnectionError(what, error)
 }
 
 /** Milliseconds from now that a Retry-After header asks for: seconds, or an HTTP date. */

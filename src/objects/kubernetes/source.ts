@@ -1,8 +1,8 @@
 /**
  * Secrets and ConfigMaps of the Kubernetes API, one watch for each object that is followed, so that a Role can name them.
  *
- * A caller may rely on this: what it is told of an object never goes backwards, but for a history that was rewound (an
- * etcd restored from a backup), which a fresh read has confirmed and which is told as such; absence is told only when it is
+ * A caller may rely on this: what it reports of an object never goes backwards, but for a history that was rewound (an
+ * etcd restored from a backup), which a fresh read has confirmed and which it reports as such; it reports absence only when it is
  * certain; what is known stays so while the server is away; one object that is denied or broken does not hold up others.
  */
 import { type Log, silent } from '../../log.js'
@@ -12,9 +12,9 @@ import {
   describeReference,
   type ObjectReference,
   type ObjectVersion,
-  type Observation,
+  type ObservedState,
   type SourceListener,
-  type WantedObject,
+  type DesiredObject,
 } from '../types.js'
 import type { ApiClient } from './client.js'
 import { Recovery } from './recovery.js'
@@ -51,9 +51,9 @@ export class KubernetesSource implements ObservableSource {
     }
   }
 
-  follow(wanted: readonly WantedObject[]): void {
+  follow(desired: readonly DesiredObject[]): void {
     if (this.#closed) return
-    const { added, dropped } = this.#store.follow(wanted)
+    const { added, dropped } = this.#store.follow(desired)
     for (const { reference } of dropped) {
       this.#watches.get(describeReference(reference))?.watch.stop()
       this.#watches.delete(describeReference(reference))
@@ -64,7 +64,7 @@ export class KubernetesSource implements ObservableSource {
     }
   }
 
-  latest(reference: ObjectReference): Observation | undefined {
+  latest(reference: ObjectReference): ObservedState | undefined {
     return this.#store.latest(reference)
   }
 

@@ -1,6 +1,6 @@
 import type { AccessSnapshot } from './access.js'
 import { ConnectionError } from './client.js'
-import { connectionFault, NotProcessed } from './connection-fault.js'
+import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { unlessAborted } from '../../deadline.js'
 import { dial } from './dial.js'
 import { openHttp1 } from './http1-transport.js'
@@ -101,7 +101,7 @@ function leaseOf(line: Line, transport: Transport): Lease {
   return { transport, release }
 }
 
-/** One connection, from the moment it is begun. */
+/** One connection, from the moment that it is opened. */
 class Line {
   taken = 0
   /** performance.now(). */
@@ -159,7 +159,7 @@ class Line {
       this.transport = transport
       return transport
     } catch (error) {
-      throw connectionFault(server.origin, error)
+      throw wrapConnectionError(server.origin, error)
     }
   }
 }

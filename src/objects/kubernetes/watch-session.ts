@@ -16,8 +16,8 @@ export class WatchSession {
   #heard = false
   #bookmarked = false
   #seen = false
-  /** A fresh read has told all up to here: what the stream says of earlier versions is old. */
-  #settledUpTo: string | undefined
+  /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
+  #readUpTo: string | undefined
 
   /**
    * @param from the version that the watch was asked to go on from; undefined where initial events come first
@@ -99,13 +99,13 @@ export class WatchSession {
 
   async #offer(observed: ObservedVersion): Promise<void> {
     const { resourceVersion } = observed
-    if (resourceVersion !== undefined && this.#settledUpTo !== undefined) {
-      if (!isBelow(this.#settledUpTo, resourceVersion)) return
+    if (resourceVersion !== undefined && this.#readUpTo !== undefined) {
+      if (!isBelow(this.#readUpTo, resourceVersion)) return
     }
     if (this.stored.offer(observed) === 'accepted') return
     const fresh = await this.readFresh()
     this.stored.confirm(fresh)
-    this.#settledUpTo = fresh.resourceVersion
+    this.#readUpTo = fresh.resourceVersion
   }
 
   /** Initial events come in no order of versions: only the bookmark at their end is a position. */

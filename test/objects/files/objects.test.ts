@@ -125,7 +125,7 @@ void t.test('what is wrong, with its place, and without a value', async (t) => {
     ['a.yaml', bomb(), /^a\.yaml:1: not valid YAML \(an alias/],
   ]
   for (const [name, text, message] of cases) {
-    await t.rejects(read(name, text), { name: 'FileFault', message }, text.slice(-40))
+    await t.rejects(read(name, text), { name: 'FileError', message }, text.slice(-40))
     const said = await read(name, text).catch((error: unknown) => String(error))
     t.notMatch(JSON.stringify(said), 'canary')
     t.notMatch(JSON.stringify(said), 'Y2FuYXJ5')

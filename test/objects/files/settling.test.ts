@@ -15,7 +15,7 @@ void t.test('a file that was changed long ago has come to rest', (t) => {
 
 void t.test('a look that took long proves nothing about the time after it began', (t) => {
   const settling = new Settling(50, 2_000)
-  // Changed 10 ms before the look began; the answer came a second later.
+  // Changed 10 ms before the look startedAt; the answer came a second later.
   t.equal(settling.state('a', stamp('1', 999_990), at(0), 1_000), 'changing')
   // The next one begins 20 ms after that, and is as slow.
   t.equal(settling.state('a', stamp('1', 5_000_000), at(1_020), 2_000), 'changing')

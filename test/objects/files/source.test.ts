@@ -45,7 +45,7 @@ void t.test('read, changed, removed', async (t) => {
   directory.remove('a.yaml')
   await recorder.untilState(cert, 'absent')
   t.strictSame(directory.warnings, [])
-  t.ok(recorder.confirmations.length > 0)
+  t.ok(recorder.heartbeats.length > 0)
 })
 
 const versionIn = (source: FileSource, of = cert) => {
@@ -116,7 +116,7 @@ void t.test('a file that is written in pieces is read when it is whole', async (
     await sleep(30)
   }
   await directory.recorder.untilState(cert, 'present', 'one')
-  t.equal(directory.recorder.told.length, 2, 'nothing between absent and whole')
+  t.equal(directory.recorder.reported.length, 2, 'nothing between absent and whole')
   const latest = source.latest(cert)
   t.ok(latest?.state === 'present' && latest.object.data.has('b'))
   t.strictSame(directory.warnings, [])
@@ -161,8 +161,8 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
   }
   t.equal(contentOf(source.latest(cert)), 'one')
   t.equal(contentOf(source.latest(other)), 'two')
-  // The name is told, as it is what is wrong; no value is.
-  const said = [...recorder.told.map(({ observation }) => observation), ...directory.logged]
+  // The name is reported, as it is what is wrong; no value is.
+  const said = [...recorder.reported.map(({ observation }) => observation), ...directory.logged]
   t.notMatch(JSON.stringify(said).replaceAll('../canary', ''), 'canary')
   directory.write('a.yaml', secret('serving-cert', 'mended'))
   await recorder.untilState(cert, 'present', 'mended')
@@ -181,7 +181,7 @@ void t.test('the same object in two files', async (t) => {
   await directory.recorder.untilState(cert, 'present', 'two')
 })
 
-void t.test('moved from one file to another, it is never told as absent or twice there', async (t) => {
+void t.test('moved from one file to another, it is never reported as absent or twice there', async (t) => {
   const directory = new Directory(t)
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()
@@ -190,7 +190,7 @@ void t.test('moved from one file to another, it is never told as absent or twice
   directory.remove('a.yaml')
   directory.write('b.yaml', secret('serving-cert', 'two'))
   await directory.recorder.untilState(cert, 'present', 'two')
-  t.equal(directory.recorder.told.length, 2)
+  t.equal(directory.recorder.reported.length, 2)
 })
 
 void t.test('a file that is away for a moment is not absent', async (t) => {
@@ -204,7 +204,7 @@ void t.test('a file that is away for a moment is not absent', async (t) => {
   await sleep(450)
   directory.write('a.yaml', secret('serving-cert', 'two'))
   await directory.recorder.untilState(cert, 'present', 'two')
-  t.equal(directory.recorder.told.length, 2)
+  t.equal(directory.recorder.reported.length, 2)
 })
 
 void t.test('a directory that is missing at first, and appears', async (t) => {
@@ -240,7 +240,7 @@ void t.test('a directory that is exchanged as a whole', async (t) => {
     rmSync(staged, { recursive: true })
     await directory.recorder.untilState(cert, 'present', content)
   }
-  t.equal(directory.recorder.told.length, 4, 'never absent')
+  t.equal(directory.recorder.reported.length, 4, 'never absent')
 })
 
 void t.test('files of two versions of an exchanged directory are never mixed', async (t) => {
@@ -249,7 +249,7 @@ void t.test('files of two versions of an exchanged directory are never mixed', a
   const many = Array.from({ length: 8 }, (_, index) => reference(`object-${index}`))
   let mixed: string | undefined
   source.subscribe(() =>
-    // All that one look has found is told before the microtasks run.
+    // All that one look has found is reported before the microtasks run.
     queueMicrotask(() => {
       const contents = new Set(many.map((one) => contentOf(source.latest(one))))
       if (contents.size > 1) mixed ??= [...contents].join(' and ')
@@ -290,7 +290,7 @@ void t.test('a mounted ConfigMap: links into ..data', async (t) => {
   generation('..2', 'two')
   rmSync(join(directory.path, '..1'), { recursive: true })
   await directory.recorder.untilState(cert, 'present', 'two')
-  t.equal(directory.recorder.told.length, 2)
+  t.equal(directory.recorder.reported.length, 2)
 })
 
 void t.test('a directory in a mounted ConfigMap: it is the link before it that changes', async (t) => {
@@ -316,7 +316,7 @@ void t.test('a directory in a mounted ConfigMap: it is the link before it that c
     generation(name, content)
     await directory.recorder.untilState(cert, 'present', content)
   }
-  t.equal(directory.recorder.told.length, 3)
+  t.equal(directory.recorder.reported.length, 3)
 })
 
 void t.test('what no event tells is found by looking from time to time', async (t) => {

@@ -20,7 +20,7 @@ void t.test('half a second, doubling to half a minute, each between its half and
   t.end()
 })
 
-void t.test('begins anew after a success, and for another kind of failure', (t) => {
+void t.test('starts again after a success, and for another kind of failure', (t) => {
   const backoff = new Backoff(defaultTiming, () => 1)
   backoff.next('connection')
   backoff.next('connection')
@@ -49,9 +49,9 @@ void t.test('one that waits is sent ahead, and all follow when a request got thr
 void t.test('nobody is sent ahead while another watch is well', async (t) => {
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1 }, () => 1)
   recovery.streamOpened()
-  const began = performance.now()
+  const startedAt = performance.now()
   await recovery.wait(150, true, new AbortController().signal)
-  t.ok(performance.now() - began >= 149)
+  t.ok(performance.now() - startedAt >= 149)
 })
 
 void t.test('what does not wait for the server is not woken, but an abort ends every wait', async (t) => {

@@ -46,7 +46,7 @@ void t.test('silence alone ends nothing', async (t) => {
   t.equal(api.connections, 1)
 })
 
-void t.test('a server that has stopped is told from a quiet one by pings', async (t) => {
+void t.test('a server that has stopped is reported from a quiet one by pings', async (t) => {
   const { child, url } = await startProcess(t)
   // So long that no server fails by being slow.
   const api = await connectTo(t, url, {}, { ping: 100, pong: 4_000 })

@@ -32,7 +32,7 @@ void t.test('bytes by key', (t) => {
   t.end()
 })
 
-void t.test('what is wrong is told with its key and without its value', (t) => {
+void t.test('what is wrong is reported with its key and without its value', (t) => {
   const long = 'k'.repeat(254)
   const cases: [ObjectKind, Record<string, unknown>, string][] = [
     ['Secret', { data: { a: 'canary' } }, 'data["a"] is not valid base64'],
@@ -54,7 +54,7 @@ void t.test('what is wrong is told with its key and without its value', (t) => {
       (key): [ObjectKind, Record<string, unknown>, string] => [
         'Secret',
         { data: { [key]: 'Y2FuYXJ5' } },
-        `data has the key ${JSON.stringify(key)}: keys are letters, digits, '-', '_' and '.', and do not begin with '..'`,
+        `data has the key ${JSON.stringify(key)}: keys are letters, digits, '-', '_' and '.', and do not start with '..'`,
       ],
     ),
   ]

@@ -59,7 +59,7 @@ interface Sent {
 
 type Answer = number | Error | Promise<never>
 
-/** An API server that answers as it is told to. */
+/** An API server that answers as the test says. */
 class Scene {
   readonly clock = new Clock()
   readonly sent: Sent[] = []
@@ -196,7 +196,7 @@ await t.test('no object gets more than a trickle, and notices cannot crowd out w
   t.equal(scene.sent.length, burst + 3, 'one in five minutes')
 })
 
-await t.test('what was only counted is told with the next one that may be sent', async (t) => {
+await t.test('what was only counted is reported with the next one that may be sent', async (t) => {
   const scene = new Scene()
   for (let index = 0; index < burst + 10; index++) await scene.record(draft())
   t.equal(scene.counts.at(-1), `PATCH ${burst}`)
@@ -241,12 +241,12 @@ await t.test('only so many wait: the oldest are given up, and counted', async (t
   await scene.clock.advance(minute)
   t.equal(scene.sent.length, longestQueue)
   const names = scene.sent.map(({ body }) => (body.regarding as { name: string }).name)
-  t.equal(names.at(-1), `s${longestQueue + 49}`, 'the newest is told')
+  t.equal(names.at(-1), `s${longestQueue + 49}`, 'the newest is reported')
   t.notOk(names.includes('s1'), 'the oldest is not')
   t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /50 events were dropped/ }])
 })
 
-await t.test('a denial is told once, and asked about seldom', async (t) => {
+await t.test('a denial is reported once, and asked about seldom', async (t) => {
   const scene = new Scene()
   scene.answer = () => 403
   await scene.record(draft('1'))
@@ -259,7 +259,7 @@ await t.test('a denial is told once, and asked about seldom', async (t) => {
   await scene.clock.advance(10 * minute)
   await scene.record(draft('4'))
   t.equal(scene.sent.length, 3, 'asked again after a while')
-  t.equal(scene.lines.length, 1, 'and not told again')
+  t.equal(scene.lines.length, 1, 'and not reported again')
 
   scene.recorder.retryDenied()
   scene.answer = () => 201
@@ -331,8 +331,8 @@ await t.test('at the end, a server that does not answer is not waited for', asyn
   const scene = new Scene()
   scene.answer = () => new Promise<never>(() => {})
   await scene.record(draft())
-  const began = performance.now()
+  const startedAt = performance.now()
   await scene.recorder.close(100)
-  t.ok(performance.now() - began < 10_000)
+  t.ok(performance.now() - startedAt < 10_000)
   t.match(scene.lines, [{ level: 'warn', fields: { unsent: 1 } }])
 })

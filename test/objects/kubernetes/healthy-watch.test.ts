@@ -53,15 +53,15 @@ async function delaysOf(t: Test, healthyAfter: number, before: number): Promise<
   const watch = new Reflector(new StoredObject(cert, recorder), context)
   const running = watch.run()
   for (let stream = 1; stream <= 2; stream++) {
-    const confirmed = recorder.confirmations.length
-    await recorder.until(`stream ${stream}`, () => recorder.confirmations.length > confirmed && cluster.watching === 1)
+    const confirmed = recorder.heartbeats.length
+    await recorder.until(`stream ${stream}`, () => recorder.heartbeats.length > confirmed && cluster.watching === 1)
     if (stream === 2) refusals = before
     cluster.cut()
   }
   await recorder.until('all failures', () => recovery.delays.length >= 2 * before + 2)
   watch.stop()
   await running
-  t.equal(new Set(recorder.restarts).size, 1, `one kind, ${recorder.restarts[0]}: another would start anew by itself`)
+  t.equal(new Set(recorder.restarts).size, 1, `one kind, ${recorder.restarts[0]}: another would start again by itself`)
   return recovery.delays.slice(0, 2 * before + 2)
 }
 

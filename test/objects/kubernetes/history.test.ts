@@ -17,7 +17,7 @@ void t.test('a list that lags behind what was published is not believed', async 
   const { rewound } = await recorder.untilState(cert, 'present')
   t.equal(contentOf(source.latest(cert)), 'new')
   t.notOk(rewound)
-  t.equal(recorder.told.length, 1, 'the old one was never told')
+  t.equal(recorder.reported.length, 1, 'the old one was never reported')
   t.strictSame(
     cluster.requests.map(({ verb }) => verb),
     ['watch', 'get'],
@@ -37,7 +37,7 @@ void t.test('an absence that lags behind is not believed', async (t) => {
     cluster.lag = 1
     source.follow([{ reference: cert, published: metadata }])
     await recorder.untilState(cert, 'present', 'new')
-    t.equal(recorder.told.length, 1, streaming)
+    t.equal(recorder.reported.length, 1, streaming)
   }
 })
 
@@ -52,10 +52,10 @@ void t.test('a deletion is not undone by a server that lags', async (t) => {
   const asked = (verb: string) => cluster.requests.filter((request) => request.verb === verb).length
   await recorder.until('doubted, and doubted again', () => asked('get') >= 4)
   cluster.lag = 0
-  const confirmed = recorder.confirmations.length
-  await recorder.until('back', () => recorder.confirmations.length > confirmed && cluster.watching === 1)
+  const confirmed = recorder.heartbeats.length
+  await recorder.until('back', () => recorder.heartbeats.length > confirmed && cluster.watching === 1)
   t.equal(source.latest(cert)?.state, 'absent')
-  t.equal(recorder.told.length, 2)
+  t.equal(recorder.reported.length, 2)
 })
 
 void t.test('what is published while it runs is a floor, too', async (t) => {
@@ -214,10 +214,10 @@ void t.test('a fresh read that fails decides nothing', async (t) => {
   source.follow([{ reference: cert, published: metadata }])
   t.match((await recorder.untilState(cert, 'unknown')).observation, { reason: 'SourceUnavailable' })
   await recorder.untilState(cert, 'present', 'new')
-  t.ok(recorder.told.every(({ rewound, observation }) => !rewound && observation.state !== 'absent'))
+  t.ok(recorder.reported.every(({ rewound, observation }) => !rewound && observation.state !== 'absent'))
 })
 
-void t.test('whatever a lagging server shows, what is told never goes backwards', async (t) => {
+void t.test('whatever a lagging server shows, what is reported never goes backwards', async (t) => {
   const random = randomFrom(seed)
   t.comment(replay)
   const pick = (below: number) => Math.floor(random() * below)
@@ -236,7 +236,7 @@ void t.test('whatever a lagging server shows, what is told never goes backwards'
       const version = Number(observation.object.resourceVersion)
       const before = highest.get(reference.name) ?? 0
       if (version < before && !details.rewound) backwards ??= `${reference.name}: ${before} to ${version}`
-      if (details.rewound) backwards ??= `${reference.name}: told as rewound, which it was not`
+      if (details.rewound) backwards ??= `${reference.name}: reported as rewound, which it was not`
       highest.set(reference.name, version)
     }
     observed(reference, observation, details)

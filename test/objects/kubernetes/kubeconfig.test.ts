@@ -89,7 +89,7 @@ const malformed: [string, string, string][] = [
   [
     'a server without a scheme',
     server({ server: 'api:6443' }),
-    ': clusters[0].cluster.server: must begin with https:// or http://',
+    ': clusters[0].cluster.server: must start with https:// or http://',
   ],
   [
     'a server with a password',
@@ -134,7 +134,7 @@ const malformed: [string, string, string][] = [
   [
     'a SOCKS proxy',
     server({ 'proxy-url': `socks5://u:${CANARY}@p` }),
-    ': clusters[0].cluster.proxy-url: SOCKS proxies are not supported; use one that begins with http:// or https://',
+    ': clusters[0].cluster.proxy-url: SOCKS proxies are not supported; use one that starts with http:// or https://',
   ],
   ['a proxy that is no URL', server({ 'proxy-url': CANARY }), ': clusters[0].cluster.proxy-url: not a URL'],
   [

@@ -141,7 +141,7 @@ export class ModelCluster {
     this.#commit({ name, type: 'DELETED', object: { ...before, metadata } })
   }
 
-  /** Goes back to a backup. The API server is restarted with its etcd, unless told otherwise. */
+  /** Goes back to a backup. The API server is restarted with its etcd, unless the test says otherwise. */
   restore(revision: number, { cut = true } = {}): void {
     while ((this.#history.at(-1)?.revision ?? 0) > revision) this.#history.pop()
     this.revision = revision

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createSecureContext } from 'node:tls'
 import fc from 'fast-check'
 import t from 'tap'
-import { certificateFault, keyMatches, notAfter, privateKeyFault } from '../../../src/objects/kubernetes/pem.js'
+import { certificateProblem, keyMatches, notAfter, privateKeyProblem } from '../../../src/objects/kubernetes/pem.js'
 import { holds } from '../../property.js'
 import { issue, makeAuthority } from './certificates.js'
 
@@ -28,8 +28,8 @@ await t.test('text around the blocks changes nothing', async (t) => {
       // As kubelet-client-current.pem has it: both in one file, in either order.
       [joined(first, pair.key, second, pair.certificate, third), joined(first, pair.certificate, second, pair.key)],
     ] as const) {
-      assert.equal(certificateFault(certificate), undefined)
-      assert.equal(privateKeyFault(key), undefined)
+      assert.equal(certificateProblem(certificate), undefined)
+      assert.equal(privateKeyProblem(key), undefined)
       assert.ok(keyMatches(certificate, key))
       assert.deepEqual(notAfter(certificate), notAfter(pair.certificate))
     }
@@ -49,7 +49,9 @@ await t.test('a bundle of which any certificate is cut, or has lost a line, is r
   const property = fc.property(bundles, ({ before, after, lost, cut }) => {
     const broken = `${(cut ? lines.slice(0, lost) : lines.filter((_, index) => index !== lost)).join('\n')}\n`
     const whole = authority.certificate
-    const fault = certificateFault(joined(Array<string>(before).fill(whole), broken, Array<string>(after).fill(whole)))
+    const fault = certificateProblem(
+      joined(Array<string>(before).fill(whole), broken, Array<string>(after).fill(whole)),
+    )
     assert.match(String(fault), new RegExp(`^certificate ${before + 1} of ${before + 1 + after} cannot be parsed`))
   })
   await holds(t, 'bundles', property)
@@ -59,7 +61,7 @@ await t.test('a key with any byte changed: what passes here, TLS takes', async (
   const changed = fc.tuple(fc.nat({ max: pair.key.length - 1 }), fc.string({ minLength: 1, maxLength: 1 }))
   const property = fc.property(changed, ([at, character]) => {
     const key = pair.key.slice(0, at) + character + pair.key.slice(at + 1)
-    const fault = privateKeyFault(key)
+    const fault = privateKeyProblem(key)
     if (fault !== undefined) {
       assert.ok(!fault.includes(pair.key.split('\n')[1]?.slice(0, 8) ?? ''), 'no content')
       return
@@ -71,13 +73,13 @@ await t.test('a key with any byte changed: what passes here, TLS takes', async (
 })
 
 await t.test('what is wrong is said', (t) => {
-  t.match(certificateFault(''), /^holds no certificate in PEM form/)
-  t.match(certificateFault(pair.key), /^holds no certificate in PEM form/)
-  t.match(privateKeyFault(pair.certificate), /^holds no private key in PEM form/)
+  t.match(certificateProblem(''), /^holds no certificate in PEM form/)
+  t.match(certificateProblem(pair.key), /^holds no certificate in PEM form/)
+  t.match(privateKeyProblem(pair.certificate), /^holds no private key in PEM form/)
   const encrypted = '-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n'
-  t.match(privateKeyFault(encrypted), /is encrypted; give it without a passphrase/)
+  t.match(privateKeyProblem(encrypted), /is encrypted; give it without a passphrase/)
   const headers = 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00'
   const traditional = `-----BEGIN RSA PRIVATE KEY-----\n${headers}\n\nAAAA\n-----END RSA PRIVATE KEY-----\n`
-  t.match(privateKeyFault(traditional), /is encrypted; give it without a passphrase/)
+  t.match(privateKeyProblem(traditional), /is encrypted; give it without a passphrase/)
   t.end()
 })

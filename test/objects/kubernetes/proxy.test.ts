@@ -177,7 +177,7 @@ void t.test('which proxy, by the environment', (t) => {
     t.equal(proxyFromEnvironment(new URL(server), environment)?.href, expected, name)
   }
   t.throws(() => proxyFromEnvironment(new URL('https://a'), { HTTPS_PROXY: 'socks5://u:pw@h' }), {
-    message: 'HTTPS_PROXY: SOCKS proxies are not supported; use one that begins with http:// or https://',
+    message: 'HTTPS_PROXY: SOCKS proxies are not supported; use one that starts with http:// or https://',
   })
   t.throws(() => proxyFromEnvironment(new URL('https://a'), { https_proxy: 'http://u:pw@[' }), {
     message: 'https_proxy: not a URL',

@@ -33,14 +33,14 @@ void t.test('each event and each bookmark ends a silence', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { silence: 5_000 }, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
-  const began = performance.now()
+  const startedAt = performance.now()
   let written = 0
-  while (performance.now() - began < 6_000) {
-    const confirmed = recorder.confirmations.length
+  while (performance.now() - startedAt < 6_000) {
+    const confirmed = recorder.heartbeats.length
     cluster.revision += 1
     if (written++ % 2 === 0) cluster.bookmark()
     else cluster.put('serving-cert', `content ${written}`)
-    await recorder.until('confirmed', () => recorder.confirmations.length > confirmed)
+    await recorder.until('confirmed', () => recorder.heartbeats.length > confirmed)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   t.strictSame(recorder.restarts, [])

@@ -37,10 +37,10 @@ void t.test('410 as an event', async (t) => {
   await recorder.untilState(cert, 'present', 'one')
   const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version: 1 (2)' }
   cluster.sendLine('serving-cert', JSON.stringify({ type: 'ERROR', object: status }))
-  await recorder.until('listed again', () => recorder.confirmations.length >= 3)
+  await recorder.until('listed again', () => recorder.heartbeats.length >= 3)
   t.strictSame(recorder.restarts, ['expired'])
   t.equal(cluster.requests[1]?.query.get('sendInitialEvents'), 'true')
-  t.equal(recorder.told.length, 1)
+  t.equal(recorder.reported.length, 1)
 })
 
 void t.test('429: not before the Retry-After, and nothing is known meanwhile', async (t) => {
@@ -63,7 +63,7 @@ void t.test('429: not before the Retry-After, and nothing is known meanwhile', a
 })
 
 void t.test(
-  'one object that is denied: told with what it needs, the others go on, and it is tried again',
+  'one object that is denied: reported with what it needs, the others go on, and it is tried again',
   async (t) => {
     let denied = true
     const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
@@ -92,7 +92,7 @@ void t.test(
     cluster.put('other', 'three')
     await recorder.untilState(other, 'present', 'three')
     await recorder.until('tried again', () => recorder.restarts.length >= 3)
-    t.equal(recorder.told.filter(({ object }) => object.endsWith('cert')).length, 1, 'told once')
+    t.equal(recorder.reported.filter(({ object }) => object.endsWith('cert')).length, 1, 'reported once')
     denied = false
     await recorder.untilState(cert, 'present', 'one')
     t.ok(recorder.restarts.every((reason) => reason === 'denied'))
@@ -123,21 +123,21 @@ void t.test('a denial that does not last hides nothing that is known', async (t)
   }
   cluster.cut()
   await recorder.until('back', () => denials > 2 && cluster.watching === 1)
-  t.equal(recorder.told.length, 1, 'nobody has heard of it')
+  t.equal(recorder.reported.length, 1, 'nobody has heard of it')
 })
 
-void t.test('a denial that lasts is told, and ends', async (t) => {
+void t.test('a denial that lasts is reported, and ends', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, { denialGrace: 400 }, (c) =>
     c.put('serving-cert', 'one'),
   )
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
   cluster.intercept = (_, reply) => refuse(reply, 403, 'forbidden')
-  const began = performance.now()
+  const startedAt = performance.now()
   cluster.cut()
   const { observation } = await recorder.untilState(cert, 'unknown')
   t.match(observation, { reason: 'AccessDenied' })
-  t.ok(performance.now() - began >= 400)
+  t.ok(performance.now() - startedAt >= 400)
   cluster.intercept = () => false
   await recorder.untilState(cert, 'present', 'one')
 })
@@ -161,7 +161,7 @@ void t.test('a server that fails: unknown at first; what is known stays', async 
   cluster.put('serving-cert', 'two')
   failing = false
   await recorder.untilState(cert, 'present', 'two')
-  t.equal(recorder.told.length, 3)
+  t.equal(recorder.reported.length, 3)
   t.ok(recorder.restarts.includes('server-error'))
 })
 
@@ -179,7 +179,7 @@ void t.test(
   'a hundred watches find a server that is back quickly, with long backoffs, and not all at once',
   async (t) => {
     const all = Array.from({ length: 100 }, (_, index) => reference(`object-${index}`))
-    // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin anew.
+    // Who waits for its own delay waits for minutes; nobody has succeeded for so long that delays begin again.
     const slow = {
       firstDelay: 600_000,
       longestDelay: 600_000,
@@ -202,13 +202,13 @@ void t.test(
     t.equal(times.length, 100, 'one request each')
     t.ok(Math.max(...times) - Math.min(...times) > 200, 'spread')
     t.ok(
-      recorder.told.every(({ observation }) => observation.state === 'present'),
-      'nothing else was told',
+      recorder.reported.every(({ observation }) => observation.state === 'present'),
+      'nothing else was reported',
     )
   },
 )
 
-void t.test('malformed objects are told as such, with their place, and mended by the next version', async (t) => {
+void t.test('malformed objects are reported as such, with their place, and mended by the next version', async (t) => {
   const { cluster, recorder, source, logged } = await startWatching(t, {}, (c) => {
     c.putRaw('serving-cert', { data: { 'tls.key': 'canary-value!' } })
   })
@@ -225,7 +225,7 @@ void t.test('malformed objects are told as such, with their place, and mended by
   cluster.cut()
   await recorder.until('back', () => recorder.restarts.length > 0 && cluster.watching === 1)
   t.match(source.latest(cert), { reason: 'ObjectInvalid' }, 'that the server was away does not hide it')
-  t.notMatch(JSON.stringify([recorder.told.map(({ observation }) => observation), logged]), 'canary')
+  t.notMatch(JSON.stringify([recorder.reported.map(({ observation }) => observation), logged]), 'canary')
 })
 
 void t.test('what is no event breaks nothing', async (t) => {
@@ -269,5 +269,5 @@ void t.test('closing ends requests that hang', async (t) => {
   const { recorder, source } = await startWatching(t, {}, (c) => (c.intercept = () => true))
   source.follow([{ reference: cert }, { reference: other }])
   await source.close()
-  t.strictSame(recorder.told, [])
+  t.strictSame(recorder.reported, [])
 })

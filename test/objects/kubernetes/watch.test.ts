@@ -5,7 +5,7 @@ import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 
-void t.test('create, update, delete and create again, each told at once', async (t) => {
+void t.test('create, update, delete and create again, each reported at once', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'absent')
@@ -50,10 +50,10 @@ void t.test('a new uid under the same name is another object', async (t) => {
     const last = recorder.last(cert)?.observation
     return last?.state === 'present' && last.object.uid === 'another'
   })
-  t.equal(recorder.told.length, 2)
+  t.equal(recorder.reported.length, 2)
 })
 
-void t.test('an object that is being deleted is told as terminating until it is gone', async (t) => {
+void t.test('an object that is being deleted is reported as terminating until it is gone', async (t) => {
   const { cluster, recorder, source } = await startWatching(t, {}, (c) => c.put('serving-cert', 'one'))
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present')
@@ -64,7 +64,7 @@ void t.test('an object that is being deleted is told as terminating until it is 
   })
   cluster.delete('serving-cert')
   await recorder.untilState(cert, 'absent')
-  t.equal(recorder.told.length, 3)
+  t.equal(recorder.reported.length, 3)
 })
 
 void t.test('a server that refuses streaming lists is asked once: list, then watch', async (t) => {
@@ -101,7 +101,7 @@ void t.test('a server that does not know of initial events is found out by their
   t.strictSame(
     cluster.requests.map(({ verb }) => verb).slice(0, 2),
     ['watch', 'list'],
-    'absence is told by the list alone',
+    'absence is reported by the list alone',
   )
   cluster.put('serving-cert', 'one')
   await recorder.untilState(cert, 'present', 'one')
@@ -159,10 +159,10 @@ void t.test('what a watch says is confirmed by bookmarks, and a watch whose time
   })
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
-  const confirmed = recorder.confirmations.length
+  const confirmed = recorder.heartbeats.length
   cluster.revision = 2000
   cluster.bookmark()
-  await recorder.until('confirmed', () => recorder.confirmations.length > confirmed)
+  await recorder.until('confirmed', () => recorder.heartbeats.length > confirmed)
   for (const count of [2, 3]) {
     cluster.endWatches('serving-cert')
     await recorder.until('the next', () => cluster.requests.length === count && cluster.watching === 1)
@@ -177,7 +177,7 @@ void t.test('what a watch says is confirmed by bookmarks, and a watch whose time
     ],
     'from the bookmark; and one that was silent all its life is not resumed',
   )
-  t.equal(recorder.told.length, 1, 'nothing new was told')
+  t.equal(recorder.reported.length, 1, 'nothing new was reported')
 })
 
 void t.test('a watch that outlives its time is cut', async (t) => {
@@ -202,10 +202,10 @@ void t.test('a watch that ends before its time begins again with a consistent re
   await recorder.until('second confirmation', () => cluster.requests.length === 2 && cluster.watching === 1)
   t.equal(cluster.requests[1]?.query.get('resourceVersion'), null)
   t.strictSame(recorder.restarts, ['connection'])
-  t.equal(recorder.told.length, 1)
+  t.equal(recorder.reported.length, 1)
 })
 
-void t.test('forgotten objects are not told of any more, kept ones go on', async (t) => {
+void t.test('forgotten objects are not reported of any more, kept ones go on', async (t) => {
   const { cluster, recorder, source } = await startWatching(t)
   const other = reference('other')
   source.follow([{ reference: cert }, { reference: other }])
@@ -219,10 +219,10 @@ void t.test('forgotten objects are not told of any more, kept ones go on', async
   t.equal(cluster.requests.length, 2, 'the kept watch is the same stream')
   t.equal(contentOf(recorder.last(other)?.observation), undefined)
   await source.close()
-  const told = recorder.told.length
+  const reported = recorder.reported.length
   cluster.put('serving-cert', 'two')
   source.follow([{ reference: cert }])
-  t.equal(recorder.told.length, told)
+  t.equal(recorder.reported.length, reported)
 })
 
 void t.test('two hundred objects at once', async (t) => {

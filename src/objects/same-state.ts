@@ -1,7 +1,7 @@
-import type { KubernetesObject, Observation } from './types.js'
+import type { KubernetesObject, ObservedState } from './types.js'
 
-/** Whether two observations say the same, so that there is nothing new to tell. */
-export function isSameObservation(a: Observation | undefined, b: Observation): boolean {
+/** Whether two observed states are the same, so that there is nothing new to report. */
+export function isSameState(a: ObservedState | undefined, b: ObservedState): boolean {
   if (a === undefined) return false
   if (a.state === 'present' && b.state === 'present') return isSameObject(a.object, b.object)
   if (a.state === 'unknown' && b.state === 'unknown') return a.reason === b.reason && a.message === b.message

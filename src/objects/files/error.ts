@@ -1,8 +1,8 @@
 import type { Reason } from '../../reasons.js'
 
-/** A file, or the directory, cannot be used as it is now. The message begins with the place and holds no value. */
-export class FileFault extends Error {
-  override readonly name = 'FileFault'
+/** A file, or the directory, cannot be used as it is now. The message starts with the place and holds no value. */
+export class FileError extends Error {
+  override readonly name = 'FileError'
   constructor(
     message: string,
     readonly reason: Reason = 'ObjectInvalid',
@@ -12,11 +12,11 @@ export class FileFault extends Error {
   }
 }
 
-/** For an errno: what was denied is told apart from what is not there. */
-export function fileFault(place: string, error: unknown): FileFault {
+/** For an errno: what was denied differs from what does not exist. */
+export function fileError(place: string, error: unknown): FileError {
   const code = errnoOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'
-  return new FileFault(
+  return new FileError(
     `${place}: cannot be read: ${code ?? 'unknown error'}`,
     denied ? 'AccessDenied' : 'SourceUnavailable',
     { cause: error },

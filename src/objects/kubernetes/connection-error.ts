@@ -4,12 +4,12 @@ import { ConnectionError } from './client.js'
 export class NotProcessed extends Error {}
 
 /** Says in one sentence why no answer came from `server`. Messages name hosts and codes, never headers or bodies. */
-export function connectionFault(server: string, error: unknown): ConnectionError {
+export function wrapConnectionError(server: string, error: unknown): ConnectionError {
   if (error instanceof ConnectionError) return error
-  const fault = error as NodeJS.ErrnoException
-  const code = fault.code ?? ''
+  const cause = error as NodeJS.ErrnoException
+  const code = cause.code ?? ''
   const reason = code === 'ETIMEDOUT' ? 'timeout' : 'connection'
-  return new ConnectionError(`${server}: ${explain(code, fault.message)}`, reason, { cause: error })
+  return new ConnectionError(`${server}: ${explain(code, cause.message)}`, reason, { cause: error })
 }
 
 const explanations: Readonly<Record<string, string>> = {
