@@ -1,6 +1,11 @@
-/** Whether to colour what goes to this stream: a terminal, and nobody asked for none (https://no-color.org). */
+/**
+ * Whether to colour what goes to this stream: on a terminal, where nobody asked for none (https://no-color.org). FORCE_COLOR
+ * decides first, as in Node: `0` and `false` for none, anything else for colour also where no terminal is.
+ */
 export function wantsColour(stream: { readonly isTTY: boolean }, environment: NodeJS.ProcessEnv): boolean {
-  return stream.isTTY && !environment.NO_COLOR && environment.TERM !== 'dumb'
+  const { FORCE_COLOR: forced, NO_COLOR, TERM } = environment
+  if (forced) return forced !== '0' && forced !== 'false'
+  return stream.isTTY && !NO_COLOR && TERM !== 'dumb'
 }
 
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const

@@ -38,11 +38,12 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
 }
 
 /**
- * `help NAME` of no command is answered as NAME itself would be, with what was probably meant, and `help NAME SUBCOMMAND` explains that
+ * No command at all asks for help, as with kubectl. `help NAME` of no command is answered as NAME itself would be, with what was probably meant, and `help NAME SUBCOMMAND` explains that
  * one: commander would only print the help of the whole, or of NAME.
  */
 function explainable(argv: readonly string[], { commands }: Command): readonly string[] {
   const [first, name, ...rest] = argv
+  if (first === undefined) return ['--help']
   if (first !== 'help' || name === undefined) return argv
   const found = commands.find((command) => command.name() === name)
   if (found === undefined) return argv.slice(1)

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { agentCommand } from './agent.js'
 import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
+import { completionCommand } from './completion.js'
 import { demoCommand } from './demo.js'
 import { installCommand } from './install.js'
 import type { Io } from './io.js'
@@ -30,6 +31,7 @@ export const commands = {
   monitor: monitorCommand,
   rbac: rbacCommand,
   demo: demoCommand,
+  completion: completionCommand,
 } satisfies Record<string, (io: Io) => Command>
 
 /** A line break inside a paragraph of a description: where the source wraps, not the terminal. */

@@ -55,6 +55,10 @@ await t.test('colour is for terminals, and for those who want it', (t) => {
   t.equal(wantsColour({ isTTY: false }, {}), false)
   t.equal(wantsColour({ isTTY: true }, { NO_COLOR: '1' }), false)
   t.equal(wantsColour({ isTTY: true }, { TERM: 'dumb' }), false)
+  t.equal(wantsColour({ isTTY: false }, { FORCE_COLOR: '1', NO_COLOR: '1', TERM: 'dumb' }), true)
+  t.equal(wantsColour({ isTTY: true }, { FORCE_COLOR: '0' }), false)
+  t.equal(wantsColour({ isTTY: true }, { FORCE_COLOR: 'false' }), false)
+  t.equal(wantsColour({ isTTY: false }, { FORCE_COLOR: '' }), false, 'empty counts as not set')
   t.end()
 })
 

@@ -28,6 +28,7 @@ await t.test('every command runs in a process of its own', async (t) => {
     verify: [config, undefined, { code: 0, stdout: /certs +ok/ }],
     status: [config, undefined, { code: 0, stdout: /certs +True/ }],
     rbac: [config, undefined, { code: 0, stdout: /no API server is asked/ }],
+    completion: [['bash'], undefined, { code: 0, stdout: /complete -F _holdfast holdfast/ }],
     replace: [
       [node.path('target'), '--from', node.path('content'), '-o', 'json'],
       undefined,

@@ -43,7 +43,6 @@ const broken: [string, string[], RegExp][] = [
     /is inside --from .*good: name a target outside/,
   ],
   ['a target in --from, by a link', ['replace', join(at('link'), 'x'), '--from', good], /link\/x is inside --from/],
-  ['no command', [], /Usage: holdfast/],
   ['an unknown flag', replace('--file-mod', '0600'), /unknown option '--file-mod'[\s\S]*Did you mean --file-mode\?/],
   ['an unknown flag of agent', ['agent', '--conf', 'x'], /unknown option '--conf'[\s\S]*--config/],
   ['no target', ['replace', '--from', good], /missing required argument 'target'/],
@@ -137,6 +136,12 @@ await t.test('help explains every command, with examples, and lists none that do
   t.match(rbac.stdout, /Example:\n {2}/)
   t.match(stdout, /static pods/)
   t.match((await holdfast(['--version'])).stdout, /^\d+\.\d+\.\d+\n$/)
+})
+
+await t.test('no command at all shows the help, and is no error', async (t) => {
+  const alone = await holdfast([])
+  t.match(alone, { code: 0, stdout: /^Usage: holdfast/, stderr: '' })
+  t.equal(alone.stdout, (await holdfast(['--help'])).stdout)
 })
 
 await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {
