@@ -1,4 +1,4 @@
-import { codeOf, failureOf } from '../errors.js'
+import { codeOf } from '../errors.js'
 import { barrier, type StagedFiles, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
@@ -7,7 +7,8 @@ import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import type { StagedInodes } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
-import { empty, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
+import { isAsRead, removeEntries } from './old-content.js'
+import { refuseMounted, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
 import { Labels, stageTree, stagingMode } from './stage.js'
 import { readTree, type Tree, treeOf } from './tree.js'
@@ -24,6 +25,8 @@ export class DirectoryPublication extends TargetPublication {
   #oldDirectory: Descriptor | undefined
   #staged: Attributes | undefined
   #made = false
+  /** Another program has changed the old content since it was read. */
+  #isForeign = false
   /** What went already, as the mutation after barrier 2. */
   #removed: string | undefined
 
@@ -96,7 +99,11 @@ export class DirectoryPublication extends TargetPublication {
   protected override get exchanged(): StagedInodes | undefined {
     if (!this.#staged || !this.#old) return undefined
     const name = this.names.staging(this.random)
-    return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}` }
+    const { current, tree } = this.found ?? {}
+    // The record of what is there names its entries already, and stays until they are gone.
+    const entries =
+      current === undefined ? tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) : undefined
+    return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(entries && { entries }) }
   }
 
   protected get stagedIdentity(): Identity {
@@ -160,8 +167,10 @@ export class DirectoryPublication extends TargetPublication {
 
   /** The first removal of the old content, where it says something: a foreign owner or an immutable flag does not. */
   override async mutate(): Promise<void> {
-    const first = this.found?.tree?.entries.find(({ type }) => type !== 'directory')
+    const tree = this.found?.tree
     const old = this.#oldDirectory
+    this.#isForeign = old !== undefined && tree !== undefined && !(await isAsRead(this.fs, old, tree))
+    const first = this.#isForeign ? undefined : tree?.entries.find(({ type }) => type !== 'directory')
     if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) {
       this.#removed = first.path
       return
@@ -173,18 +182,28 @@ export class DirectoryPublication extends TargetPublication {
     const old = this.#oldDirectory
     if (old === undefined) return
     await refuseMounted(this.fs, old)
-    await makeWritable(this.fs, old)
-    const name = this.names.staging(this.random)
-    const known = (this.found?.tree?.entries ?? []).filter(({ path }) => path !== '')
-    if (known.every(({ path, type }) => type !== 'directory' && !path.includes('/'))) {
-      for (const { path } of known) if (path !== this.#removed) await remove(this.fs, old, path)
-      const failure = await failureOf(this.fs.removeDirectory(this.directory, name))
-      if (failure === undefined) return
-      // Somebody has put more there since it was read.
-      if (codeOf(failure) !== 'ENOTEMPTY') throw failure
+    if (this.#isForeign) return this.#quarantineOld()
+    try {
+      await removeEntries(this.fs, old, this.found?.tree?.entries ?? [], this.#removed)
+      await this.fs.removeDirectory(this.directory, this.names.staging(this.random))
+    } catch (error) {
+      // Somebody has put more there since it was looked at.
+      if (codeOf(error) !== 'ENOTEMPTY') throw error
+      await this.#quarantineOld()
     }
-    await empty(this.fs, old)
-    await this.fs.removeDirectory(this.directory, name)
+  }
+
+  /** What another program has put into the old content is not this program's to remove. */
+  async #quarantineOld(): Promise<void> {
+    const { fs, directory, names, random } = this
+    await fs.rename(directory, names.staging(random), directory, names.quarantine(random), 'noreplace')
+    const [failure] = await fs.sync([directory])
+    if (failure) throw failure
+    this.log.warn(
+      { path: this.path, aside: names.quarantine(random) },
+      `another program changed ${this.path} while it was published; the old content, with what it put there, is now ` +
+        `${names.quarantine(random)} beside it, and stays: move out what belongs elsewhere, then remove it`,
+    )
   }
 
   protected async discardContent(): Promise<void> {

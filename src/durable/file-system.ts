@@ -16,6 +16,8 @@ export interface Attributes {
   readonly inode: bigint
   /** When the inode was made, in nanoseconds since the epoch; 0 where that is not known, as by a look at a name. */
   readonly birth: bigint
+  /** When content, owner, mode or attributes changed last (ctime), in nanoseconds since the epoch. */
+  readonly changed: bigint
   /** Names that lead to it: 0 once it is removed. */
   readonly links: number
   /** Permission bits, 0 to 0o7777. */

@@ -1,7 +1,8 @@
 import type { Log } from '../log.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
-import type { StagedInodes } from './record.js'
+import { isPartOf } from './old-content.js'
+import type { RecordBody, StagedInodes } from './record.js'
 
 /*
  * An exchange takes out whatever has the target's name in that instant, and puts it under the staging name. Where another
@@ -25,7 +26,9 @@ export interface StagingArea {
 }
 
 /** What records of whole publications say of staging names. */
-export type StagingClaims = readonly { readonly boot: string; readonly staging?: StagedInodes }[]
+export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'after' | 'entries'> & {
+  readonly staging?: StagedInodes
+})[]
 
 /**
  * Gives what is somebody else's among these staging names another name, which no cleanup ever takes for a leftover, and makes
@@ -47,7 +50,9 @@ export async function quarantineForeign(
     const name = names.staging(random)
     const inodes = claims.get(name)
     const inode = inodes && (await fs.look(parent, name))?.inode.toString()
-    if (inode === undefined || inode === inodes?.staged || inode === inodes?.old) {
+    const isOld = inode !== undefined && inode === inodes?.old
+    const isOwn = inode === undefined || inode === inodes?.staged || isOld
+    if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
       continue
     }
@@ -62,6 +67,13 @@ export async function quarantineForeign(
   const [failure] = pending ? await fs.sync([parent]) : []
   if (failure) throw failure
   return own
+}
+
+/** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
+async function holdsMore({ fs, parent }: StagingArea, name: string, records: StagingClaims): Promise<boolean> {
+  const claim = records.find(({ staging }) => staging?.name === name)
+  const entries = claim?.staging?.entries ?? records.find(({ after }) => after === claim?.before)?.entries
+  return entries !== undefined && !(await isPartOf(fs, parent, name, entries))
 }
 
 /**

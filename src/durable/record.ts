@@ -24,7 +24,12 @@ export interface StagedInodes {
   readonly name: string
   readonly staged: string
   readonly old: string
+  /** What the old one held when it was read, where no other record says that: what else is in it afterwards is somebody else's. */
+  readonly entries?: readonly KnownEntry[]
 }
+
+/** An entry, by what tells its content from another's. */
+export type KnownEntry = Pick<TreeEntry, 'path' | 'type' | 'sha256'>
 
 export interface RecordBody {
   readonly version: 1
@@ -41,7 +46,7 @@ export interface RecordBody {
   readonly publishedAt: number
   readonly objects: readonly RecordedObject[]
   readonly hooks: readonly string[]
-  readonly entries: readonly Omit<TreeEntry, 'label'>[]
+  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed'>[]
   /** Only where something is exchanged. */
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */

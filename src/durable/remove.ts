@@ -21,7 +21,7 @@ export async function remove(fs: FileSystem, parent: Descriptor, name: string): 
 }
 
 /** Removes all that is in a directory. */
-export async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
+async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
   for (const entry of await fs.list(directory)) await remove(fs, directory, entry)
 }
 

@@ -11,6 +11,8 @@ export interface TreeEntry extends EntryHead {
   /** Hex SHA-256 of a file's content or a link's text; empty for everything else. */
   readonly sha256: string
   readonly label?: Uint8Array
+  /** When the inode was changed last, of what was read from the disk. */
+  readonly changed?: bigint
 }
 
 /** What a target holds, or is to hold: entries in byte order of their paths, and the digest over them. */
@@ -122,10 +124,11 @@ async function readDirectory(
   digest: Digest,
   labels: boolean,
 ): Promise<TreeEntry> {
-  const head = headOf(path, await fs.attributes(directory))
+  const attributes = await fs.attributes(directory)
+  const head = headOf(path, attributes)
   digest.entry(head, 0)
   const label = labels ? await fs.label(directory) : undefined
-  return { ...head, sha256: '', ...(label && { label }) }
+  return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }) }
 }
 
 async function readFile(
@@ -144,7 +147,7 @@ async function readFile(
     content.update(piece)
   }
   const label = labels ? await fs.label(file) : undefined
-  return { ...head, sha256: content.digest('hex'), ...(label && { label }) }
+  return { ...head, sha256: content.digest('hex'), changed: attributes.changed, ...(label && { label }) }
 }
 
 /** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
@@ -158,12 +161,12 @@ async function readOther(
   const head = headOf(path, attributes)
   if (attributes.type !== 'symlink') {
     digest.entry(head, 0)
-    return { ...head, sha256: '' }
+    return { ...head, sha256: '', changed: attributes.changed }
   }
   const text = Buffer.from(await fs.readLink(parent, name))
   digest.entry(head, text.length)
   digest.content(text)
-  return { ...head, sha256: hash('sha256', text) }
+  return { ...head, sha256: hash('sha256', text), changed: attributes.changed }
 }
 
 function headOf(path: string, { type, mode, uid, gid }: Attributes): EntryHead {

@@ -65,4 +65,25 @@ export const places: readonly Mutation[] = [
     '\n',
     ownTest('durable/names-and-limits'),
   ),
+  mutation(
+    'the old content is removed, whoever changed it',
+    'directory-publication.ts',
+    '    if (this.#isForeign) return this.#quarantineOld()\n',
+    '',
+    ownTest('durable/added-meanwhile'),
+  ),
+  mutation(
+    'what changed in the old content is not looked at',
+    'old-content.ts',
+    "if (found.type !== entry.type || found.changed !== (entry as Tree['entries'][number]).changed) return false",
+    'if (found.type !== entry.type) return false',
+    ownTest('durable/added-meanwhile'),
+  ),
+  mutation(
+    'what a predecessor was removing is removed, whatever it holds',
+    'quarantine.ts',
+    'if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {',
+    'if (isOwn) {',
+    ownTest('durable/added-meanwhile'),
+  ),
 ]

@@ -73,6 +73,7 @@ export function toAttributes(stats: BigIntStats, birthKnown = false): Attributes
     device: Number(stats.dev),
     inode: stats.ino,
     birth: birthKnown ? stats.birthtimeNs : 0n,
+    changed: stats.ctimeNs,
     links: Number(stats.nlink),
     mode: mode & 0o7777,
     uid: Number(stats.uid),

@@ -18,6 +18,7 @@ import {
 } from './calls.js'
 import { mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
+import { ReadBuffers } from './read-buffers.js'
 import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
@@ -275,27 +276,5 @@ function isNameless(descriptor: Descriptor): boolean {
     return fs.fstatSync(descriptor).nlink === 0
   } catch {
     return false
-  }
-}
-
-/** Bytes read at a time: what stays in memory of a file that is compared. */
-const pieceSize = 256 * 1024
-/** Most files are smaller: their buffers are kept and used again, since a batch reads hundreds. */
-const smallSize = 16 * 1024
-/** So many are kept. */
-const keptBuffers = 8
-
-/** Buffers to read files with. What was in them may be a private key: they never leave the process, nor are they shared. */
-class ReadBuffers {
-  readonly #free: Buffer[] = []
-
-  /** One that is larger than a file of this size, so that one read finds its end, as far as a piece allows. */
-  take(size: number): Buffer {
-    if (size >= smallSize) return Buffer.allocUnsafeSlow(Math.min(pieceSize, size + 1))
-    return this.#free.pop() ?? Buffer.allocUnsafeSlow(smallSize)
-  }
-
-  giveBack(buffer: Buffer): void {
-    if (buffer.length === smallSize && this.#free.length < keptBuffers) this.#free.push(buffer)
   }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type {
   Attributes,
   Descriptor,
@@ -23,6 +24,11 @@ export type SyncFault = (
   path: string,
   isDirectory: boolean,
 ) => 'drop' | 'keep' | 'abort' | undefined
+
+/** Another one for another state: what a time of change is on a disk. */
+function stampOf(state: string): bigint {
+  return BigInt(`0x${hash('sha1', state)}`)
+}
 
 let processes = 0
 
@@ -275,6 +281,9 @@ export class ModelProcess implements FileSystem {
     const { disk } = this
     return {
       ...{ type, device: this.#device, inode: BigInt(number), birth: 0n, mode, uid, gid, size: now.data.length },
+      get changed() {
+        return stampOf(JSON.stringify([now.attributes, now.data]))
+      },
       // Counted only where it is asked for.
       get links() {
         return disk.namesOf(number)
