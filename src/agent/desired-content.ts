@@ -96,6 +96,7 @@ export function requestFor(
     fileMode: configuration.fileMode,
     ...(configuration.owner ? { owner: configuration.owner } : {}),
     publish: configuration.publish,
+    publisher: 'agent',
     foreign: configuration.adopt ? 'always' : 'same-names',
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),

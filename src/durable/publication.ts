@@ -9,7 +9,7 @@ import { type RecordBody, type RecordKind, type StagedInodes } from './record.js
 import { recordPlace, RecordFile } from './record-files.js'
 import { judge, type Judgement } from './judge.js'
 import { clean, ownStaging, readBeside } from './clean.js'
-import { refuseForeign, refuseNewer, refuseOtherForm, renameError } from './refusals.js'
+import { refuseForeign, refuseNewer, refuseOtherForm, refuseOtherPublisher, renameError } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
@@ -175,6 +175,7 @@ export abstract class TargetPublication {
     const sharedStaging = this.options.family !== undefined
     const records = await readBeside(area)
     refuseNewer(this.path, records)
+    if (current) refuseOtherPublisher(this.path, this.names, this.options.publisher, records)
     const { proven: lasting } = this.site.mount
     const place = { parent: identityOf(this.site.parent.attributes), within: this.site.within, lasting }
     const seen = {
@@ -232,6 +233,7 @@ export abstract class TargetPublication {
       objects,
       hooks: this.#hooks,
       entries: this.desired.entries,
+      ...(this.options.publisher && { publisher: this.options.publisher }),
       ...(this.exchanged && { staging: this.exchanged }),
       place: {
         within: this.site.within,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Standing } from './place.js'
 import type { TreeEntry } from './tree.js'
-import type { RecordedObject } from './types.js'
+import type { Publisher, RecordedObject } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -51,6 +51,8 @@ export interface RecordBody {
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */
   readonly place?: Standing
+  /** Whose it is; absent where a person or a program published it by a call of its own, and in older records. */
+  readonly publisher?: Publisher
   /** What a reader must understand to publish after this record; nothing so far. */
   readonly requires?: readonly string[]
 }
@@ -70,6 +72,7 @@ const knownFields: Readonly<Record<keyof RecordBody, true>> = {
   entries: true,
   staging: true,
   place: true,
+  publisher: true,
   requires: true,
 }
 

@@ -1,10 +1,12 @@
 import { codeOf } from '../errors.js'
 import { foreign, unfit } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
+import type { TargetNames } from './names.js'
 import type { RecordKind } from './record.js'
 import type { Records } from './record-files.js'
 import type { Judgement } from './judge.js'
 import type { Tree } from './tree.js'
+import type { Publisher } from './types.js'
 
 /*
  * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
@@ -103,6 +105,28 @@ export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): vo
     syscall: 'read',
     path,
     advice: 'publish with that version, or remove the record beside it and publish again',
+  })
+}
+
+/** How each publisher leaves a target to the other one. */
+const givingUp = {
+  agent: "leave it out of the agent's configuration",
+  install: 'leave out --cert-dir and the flags of its objects',
+} as const satisfies Record<Publisher, string>
+
+/** Two programs that publish one target, each in its own way, would undo each other's work at each turn. */
+export function refuseOtherPublisher(
+  path: string,
+  names: TargetNames,
+  publisher: Publisher | undefined,
+  { valid: [newest] }: Pick<Records, 'valid'>,
+): void {
+  const owner = newest?.publisher
+  if (newest === undefined || owner === undefined || publisher === undefined || owner === publisher) return
+  const record = path.slice(0, path.lastIndexOf('/') + 1) + names.record(newest.sequence)
+  throw foreign(`${path} was published by holdfast ${owner}, and holdfast ${publisher} is to publish it, too`, path, {
+    state: 'it was left alone',
+    advice: `${givingUp[publisher]}; to hand it over, ${givingUp[owner]}, and remove its record ${record}`,
   })
 }
 

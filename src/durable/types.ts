@@ -55,6 +55,9 @@ export interface RecordedObject {
   combined?: string[]
 }
 
+/** The two programs that publish by themselves, again and again: in one directory they would undo each other's work. */
+export type Publisher = 'agent' | 'install'
+
 /** How one publication is made; what the library's callers get are the defaults. */
 export interface PublicationOptions {
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
@@ -64,6 +67,11 @@ export interface PublicationOptions {
    * `same-names`: only if every path in it is among the new content's, else TargetForeign.
    */
   foreign?: 'always' | 'same-names'
+  /**
+   * Whose the target is from now on, by its record: refused with TargetForeign where another publisher's record is beside it.
+   * Default: nobody's, and the call is its own consent.
+   */
+  publisher?: Publisher
   /** Kept in the record. */
   objects?: RecordedObject[]
   /** Names of the hooks that are still to run once this is durable; kept in the record. */

@@ -126,6 +126,7 @@ export function lastingRequests(
     return {
       target: join(directory, objectDirectory(fetched)),
       files: Object.fromEntries(files),
+      publisher: 'install',
       objects: [recordOf(fetched, [...files.keys()])],
     }
   })

@@ -5,8 +5,8 @@ import type { Disk, DirectoryPublicationRequest } from '../durable/index.js'
 import type { InstallPlan } from './install-plan.js'
 
 /**
- * What of `plan.lasting` is to be published. An agent may keep the same directories, and must not be set back by what was
- * read before: an object of which a newer version is published is read once more. If that is older still, the server's
+ * What of `plan.lasting` is to be published. An installer that was slower must not set them back to what it read
+ * before: an object of which a newer version is published is read once more. If that is older still, the server's
  * history was rewound (an etcd restored from a backup), and what it says now is what counts.
  */
 export async function currentLasting(

@@ -26,6 +26,7 @@ export async function preflight(
 ): Promise<InstallLine[]> {
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock)
+  await checkOwners(plan, settings)
   await refuseOlder(plan, settings)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
@@ -84,6 +85,17 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
     throw new InvalidInput(
       `--resource-dir and --pod-manifest-dir are both ${resources}: kubelet reads the one, revisions go into another`,
     )
+  }
+}
+
+/** A directory that another program keeps is refused before a revision is written that no manifest would name. */
+async function checkOwners({ lasting }: InstallPlan, { disk }: InstallSettings): Promise<void> {
+  for (const request of lasting) {
+    try {
+      await disk.difference(request)
+    } catch (error) {
+      if (!(error instanceof DurableWriteError) || error.reason === 'TargetForeign') throw error
+    }
   }
 }
 
