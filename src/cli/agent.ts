@@ -3,21 +3,21 @@ import type { ServerConfiguration } from '../config/types.js'
 import { Exit, exitCodeAfter } from './exit-codes.js'
 import type { Io } from './io.js'
 import { loadWithFlags, nodeName } from './load.js'
-import { createLogger } from './logger.js'
+import { createLogger, type LogOptions } from './logger.js'
 import { Option } from './option.js'
 import {
   configOption,
+  logFormatOption,
   logLevelOption,
   requireProvenOption,
   sourceOptions,
-  type OutputOptions,
   type SourceOptions,
 } from './options.js'
 import { parseListen } from './option-values.js'
 import { Ending } from './signals.js'
 import { version } from './version.js'
 
-interface AgentOptions extends SourceOptions, Pick<OutputOptions, 'logLevel'> {
+interface AgentOptions extends SourceOptions, LogOptions {
   readonly config?: string
   readonly listen?: ServerConfiguration
   readonly requireProven?: true
@@ -44,6 +44,7 @@ SIGTERM: finishes or gives up what is in flight where every target is whole, and
   return command
     .addOption(requireProvenOption().env('HOLDFAST_REQUIRE_PROVEN'))
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `
@@ -66,7 +67,7 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   ])
   disableCoreDumps()
   const node = nodeName(options, io.env)
-  const log = createLogger(io, options.logLevel, node === '' ? {} : { node })
+  const log = createLogger(io, options, node === '' ? {} : { node })
   const ending = new Ending(io, log)
   io.events.on('uncaughtException', (error: Error) => {
     log.error({ stack: error.stack }, `an internal error of holdfast: ${error.message}`)

@@ -7,6 +7,7 @@ import { loadWithFlags, nodeName } from './load.js'
 import { Option } from './option.js'
 import {
   configOption,
+  logFormatOption,
   logLevelOption,
   outputOption,
   requireProvenOption,
@@ -49,6 +50,7 @@ object is read from the API server.`,
   return command
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `

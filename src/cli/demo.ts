@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import type { Io } from './io.js'
-import { logLevels, type LogLevel } from './logger.js'
+import { logLevels, type LogOptions } from './logger.js'
 import { Option } from './option.js'
+import { logFormatOption } from './options.js'
 
 /** `holdfast demo` */
 export function demoCommand(io: Io): Command {
@@ -17,6 +18,7 @@ published, swaps an update in, and goes on until Ctrl-C. Nothing outside of its 
         .choices(logLevels)
         .default('warn'),
     )
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `
@@ -24,8 +26,8 @@ Examples:
   holdfast demo
   holdfast demo --directory ./demo`,
     )
-    .action(async (options: { directory?: string; logLevel: LogLevel }) => {
+    .action(async (options: LogOptions & { directory?: string }) => {
       const { runDemo } = await import('./demo/tour.js')
-      await runDemo(io, options.directory, options.logLevel)
+      await runDemo(io, options.directory, options)
     })
 }

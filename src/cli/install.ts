@@ -11,7 +11,8 @@ import {
   addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
-  logLevelOf,
+  logOptionsOf,
+  logFormatOption,
   logLevelOption,
   nodeNameOf,
   nodeNameOption,
@@ -66,6 +67,7 @@ the revision beside it; no API server is asked.`,
     .addOption(requireProvenOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addOption(verbosityOption())
     .addHelpText(
       'after',
@@ -99,7 +101,7 @@ async function runInstall(
   options: InstallOptions,
   typed: readonly string[],
 ): Promise<void> {
-  const log = createLogger(io, logLevelOf(options))
+  const log = createLogger(io, logOptionsOf(options))
   if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
   const result = await interruptible(io, (signal) =>
     manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),

@@ -7,15 +7,24 @@ import type { Io, Output } from './io.js'
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** `auto`: text on a terminal, JSON lines elsewhere. */
+export const logFormats = ['auto', 'json', 'text'] as const
+export type LogFormat = (typeof logFormats)[number]
+
+export interface LogOptions {
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+}
+
 /**
- * Logs to standard error: JSON lines, or readable ones on a terminal. Each line is written before the call returns: a
+ * Logs to standard error: JSON lines, or readable ones. Each line is written before the call returns: a
  * worker thread would cost 18 MB on every node, and lose the last lines of a crash. A standard error that is gone is not a
  * reason to fail.
  */
-export function createLogger(io: Io, level: LogLevel, fields: Readonly<Record<string, string>> = {}): Log {
+export function createLogger(io: Io, options: LogOptions, fields: Readonly<Record<string, string>> = {}): Log {
   // Loaded with the first line, so that a command which has nothing to say starts sooner.
   let loaded: Log | undefined
-  const logger = (): Log => (loaded ??= load(io, level, fields))
+  const logger = (): Log => (loaded ??= load(io, options, fields))
   return {
     debug: (details, message) => logger().debug(details, message),
     info: (details, message) => logger().info(details, message),
@@ -25,29 +34,35 @@ export function createLogger(io: Io, level: LogLevel, fields: Readonly<Record<st
 }
 
 /** An error must be reported even where no file can be opened any more, so that pino cannot be loaded. */
-function load(io: Io, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+function load(io: Io, options: LogOptions, fields: Readonly<Record<string, string>>): Log {
+  const destination = destinationFor(io, options.logFormat)
   try {
-    return loadPino(io, level, fields)
+    return loadPino(destination, options.logLevel, fields)
   } catch {
-    return plainLog(io.stderr, level, fields)
+    return plainLog(destination, options.logLevel, fields)
   }
 }
 
-function plainLog(stderr: Output, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+function plainLog(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
   const write = (label: keyof Log) => (details: object, message: string) => {
     if (logLevels.indexOf(label) < logLevels.indexOf(level)) return
     const time = new Date().toISOString()
-    stderr.write(`${JSON.stringify({ level: label, time, ...fields, ...details, msg: message })}\n`)
+    destination.write(`${JSON.stringify({ level: label, time, ...fields, ...details, msg: message })}\n`)
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-function loadPino({ stderr, env }: Io, level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
-  const create = createRequire(import.meta.url)('pino') as typeof pino
+type Destination = Pick<Output, 'write'>
+
+/** Takes lines of JSON. */
+function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
+  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return stderr
   const paint = painter(wantsColour(stderr, env))
-  const destination = {
-    write: (line: string) => stderr.write(stderr.isTTY ? readableLine(line, paint) : line),
-  }
+  return { write: (line) => stderr.write(readableLine(line, paint)) }
+}
+
+function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
+  const create = createRequire(import.meta.url)('pino') as typeof pino
   const options: pino.LoggerOptions = {
     level,
     base: fields,

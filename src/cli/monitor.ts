@@ -13,7 +13,8 @@ import { Option } from './option.js'
 import { parseDuration, parseName, parseRevisionFlag } from './option-values.js'
 import {
   addKlogOptions,
-  logLevelOf,
+  logOptionsOf,
+  logFormatOption,
   logLevelOption,
   nodeNameOf,
   nodeNameOption,
@@ -98,6 +99,7 @@ right, no program) says nothing; where nothing else is known in time, the revisi
     .option('--keep-own-manifest', "leave the monitor's own manifest where it is")
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addOption(verbosityOption())
     .addHelpText(
       'after',
@@ -147,7 +149,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     '--resource-dir': resourceDir,
     '--manifests-dir': manifestsDir,
   })
-  const standard = createLogger(io, logLevelOf(options))
+  const standard = createLogger(io, logOptionsOf(options))
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { operatorStatus, kubeconfig } = options
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { RevisionObjects } from '../static-pods/plan-from-api.js'
 import { isObjectName } from '../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
-import { logLevels, type LogLevel } from './logger.js'
+import { logFormats, logLevels, type LogOptions } from './logger.js'
 import { Option } from './option.js'
 import {
   collectNames,
@@ -18,9 +18,8 @@ import {
 
 /* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
 
-export interface OutputOptions {
+export interface OutputOptions extends LogOptions {
   readonly output: 'text' | 'json'
-  readonly logLevel: LogLevel
 }
 
 export const outputOption = () =>
@@ -34,6 +33,12 @@ export const logLevelOption = () =>
     .choices(logLevels)
     .default('info')
     .env('HOLDFAST_LOG_LEVEL')
+
+export const logFormatOption = () =>
+  new Option('--log-format <format>', 'how the log is written; auto: text on a terminal, JSON lines elsewhere')
+    .choices(logFormats)
+    .default('auto')
+    .env('HOLDFAST_LOG_FORMAT')
 
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
 
@@ -121,8 +126,8 @@ export function addKlogOptions(command: Command): Command {
   return command
 }
 
-export function logLevelOf(options: { readonly v?: number; readonly logLevel: LogLevel }): LogLevel {
-  return options.v !== undefined && options.v >= 4 && options.logLevel === 'info' ? 'debug' : options.logLevel
+export function logOptionsOf({ v, logLevel, logFormat }: LogOptions & { readonly v?: number }): LogOptions {
+  return { logLevel: v !== undefined && v >= 4 && logLevel === 'info' ? 'debug' : logLevel, logFormat }
 }
 
 /** `hint`: what else may be meant. @throws UsageError that names every flag that is missing */

@@ -7,7 +7,8 @@ import { Option } from './option.js'
 import { collectRevisions, parseCount, parseDuration, parseName, parseEligibleRevision } from './option-values.js'
 import {
   addKlogOptions,
-  logLevelOf,
+  logOptionsOf,
+  logFormatOption,
   logLevelOption,
   outputOption,
   requireFlags,
@@ -67,6 +68,7 @@ that only look similar, and links, are left alone. A crash leaves each revision 
       .addOption(new Option('--cert-dir <dir>').hideHelp())
       .addOption(outputOption())
       .addOption(logLevelOption())
+      .addOption(logFormatOption())
       .addOption(verbosityOption())
       .addHelpText(
         'after',
@@ -96,7 +98,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   ])
   const resourceDirectory = pathArgument(resourceDir ?? '')
   const dryRun = options.dryRun === true
-  const log = createLogger(io, logLevelOf(options))
+  const log = createLogger(io, logOptionsOf(options))
   const named = podManifestDir ? pathArgument(podManifestDir) : undefined
   const manifestDirectory = await manifestDirectoryOf(named, resourceDirectory, log)
   const request = {

@@ -11,6 +11,7 @@ import {
   addPlaceOptions,
   addRevisionOptions,
   configOption,
+  logFormatOption,
   logLevelOption,
   nodeNameOf,
   nodeNameOption,
@@ -55,6 +56,7 @@ cannot be limited to names), there and in "default" for those about the Node. No
       )
       .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
       .addOption(logLevelOption())
+      .addOption(logFormatOption())
       // What stands behind "install" is the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()
       .addCommand(rbacInstallCommand(io))
@@ -146,6 +148,7 @@ wait for other installers, get of the node, create and patch of events. With --s
   return command
     .addOption(requireProvenOption().hideHelp())
     .addOption(logLevelOption().hideHelp())
+    .addOption(logFormatOption().hideHelp())
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))

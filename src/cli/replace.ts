@@ -6,6 +6,7 @@ import {
   isNamed,
   keepAttributesOption,
   lockTimeoutOption,
+  logFormatOption,
   logLevelOption,
   outputOption,
   ownerOption,
@@ -52,6 +53,7 @@ those of what is replaced. Without --file-mode, a file that may be executed in D
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `
@@ -86,7 +88,7 @@ to be durable, 75 another process holds TARGET's lock.`,
         const files = Object.fromEntries(
           Object.entries(read).map(([name, file]) => [name, { content: file.content, mode: modeOf(name, file) }]),
         )
-        const log = createLogger(io, options.logLevel)
+        const log = createLogger(io, options)
         const result = await replaceDirectory(path, {
           files,
           ...made,

@@ -2,7 +2,7 @@ import { logProblems } from '../config/log-problems.js'
 import type { ConfigurationError } from '../config/problem.js'
 import { invalidInputOf } from '../errors.js'
 import { Exit } from './exit-codes.js'
-import { createLogger, logLevels, type LogLevel } from './logger.js'
+import { createLogger, logFormats, logLevels } from './logger.js'
 import { printJson, type Io } from './io.js'
 
 interface ErrorFacts {
@@ -45,19 +45,19 @@ function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
 
 /**
  * Reports the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` a document on
- * standard output too. Wrong usage is one plain sentence, as from the parser of the arguments.
+ * standard output too. Wrong usage is one plain sentence, as from the parser of the arguments, unless JSON lines were asked for.
  */
 export function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): void {
   if (error instanceof Exit) return
   const facts = errorFacts(error)
   if (options.output === 'json') printJson(io.stdout, { error: facts })
-  if (invalidInputOf(error) === 'argument') {
+  const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'auto'
+  if (invalidInputOf(error) === 'argument' && logFormat !== 'json') {
     io.stderr.write(`error: ${facts.message}\n`)
     return
   }
   const { message, problems, ...fields } = facts
-  const level = logLevels.find((known) => known === options.logLevel)
-  const log = createLogger(io, (level satisfies LogLevel | undefined) ?? 'info')
+  const log = createLogger(io, { logLevel: logLevels.find((known) => known === options.logLevel) ?? 'info', logFormat })
   if (problems === undefined) log.error(fields, message)
   else logProblems(log, { problems })
 }

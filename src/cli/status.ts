@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { Condition } from '../agent/directory-state.js'
 import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import { painter, wantsColour, type Paint } from './colour.js'
-import { configOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
 import { printJson, type Io } from './io.js'
 import { age, table, type Cell } from './table.js'
@@ -24,6 +24,7 @@ Without --config, the status in /var/lib/holdfast is shown.`,
     .addOption(configOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `

@@ -8,6 +8,7 @@ import { Option } from './option.js'
 import {
   configOption,
   lockTimeoutOption,
+  logFormatOption,
   logLevelOption,
   outputOption,
   requireProvenOption,
@@ -53,6 +54,7 @@ and how it is written are the agent's own ways; hooks are left to the agent, unl
   return command
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `
@@ -77,7 +79,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
     ])
   disableCoreDumps()
   const configuration = await loadWithFlags(options)
-  const log = createLogger(io, options.logLevel)
+  const log = createLogger(io, options)
   const progress = new Progress(io.stderr)
   const lines = await interruptible(io, async (signal) => {
     const pass: OnePassOptions = {

@@ -30,7 +30,7 @@ export function pathArgument(text: string): string {
 export async function printPublished(io: Io, result: ReplaceResult, options: OutputOptions): Promise<void> {
   if (result.unproven) {
     const { warnUnproven } = await import('../agent/report-log.js')
-    warnUnproven(createLogger(io, options.logLevel), result.path)
+    warnUnproven(createLogger(io, options), result.path)
   }
   if (options.output === 'json') printJson(io.stdout, result)
   else io.stdout.write(`${result.outcome} ${result.path} ${result.digest}\n`)

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { Publication } from '../durable/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
-import { configOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { Exit, exitCodes } from './exit-codes.js'
 import { loadForLooking } from './load.js'
 import { printJson, type Io } from './io.js'
@@ -36,6 +36,7 @@ States: ok; differs (something else changed it); unsettled (visible, but not kno
     .addOption(configOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `

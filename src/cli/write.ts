@@ -8,6 +8,7 @@ import {
   fileModeOption,
   keepAttributesOption,
   lockTimeoutOption,
+  logFormatOption,
   logLevelOption,
   outputOption,
   isNamed,
@@ -77,6 +78,7 @@ forwarded to it, and what it printed is published only where it ended with 0. Em
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
+    .addOption(logFormatOption())
     .addHelpText(
       'after',
       `
@@ -106,7 +108,7 @@ to be durable, 75 another process holds FILE's lock.`,
         const found = await findAttributes(path)
         const kept = options.keepAttributes && keepFileAttributes(path, found)
         const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
-        const log = createLogger(io, options.logLevel)
+        const log = createLogger(io, options)
         const result = await replaceFile(path, content, {
           ...made,
           requireProven: options.requireProven ?? false,

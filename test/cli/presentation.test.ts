@@ -8,7 +8,8 @@ import {
   parseListen,
   parseOwner,
 } from '../../src/cli/option-values.js'
-import { readableLine } from '../../src/cli/logger.js'
+import { createLogger, readableLine, type LogFormat } from '../../src/cli/logger.js'
+import { testIo } from './in-process.js'
 import { statusText } from '../../src/cli/status.js'
 import { age, table } from '../../src/cli/table.js'
 import { DurableWriteError } from '../../src/durable/index.js'
@@ -75,6 +76,22 @@ await t.test('a line of the log as a person reads it', (t) => {
   })
   t.equal(readableLine(line, plain), '12:34:56 WARN  HookFailed what happened hook=h n=1\n')
   t.equal(readableLine('no JSON', plain), 'no JSON')
+  t.end()
+})
+
+await t.test('--log-format says how the log is written, whatever standard error is', (t) => {
+  const logged = (logFormat: LogFormat, isTTY: boolean, env = {}) => {
+    const { io, written } = testIo({ env })
+    const terminal = { ...io, stderr: { ...io.stderr, isTTY } }
+    createLogger(terminal, { logLevel: 'info', logFormat }).info({ path: '/x' }, 'the sentence')
+    return written.stderr
+  }
+  const text = /^\d\d:\d\d:\d\d INFO {2}the sentence path=\/x\n$/
+  t.match(JSON.parse(logged('json', true)), { level: 'info', msg: 'the sentence', path: '/x' })
+  t.match(JSON.parse(logged('auto', false)), { level: 'info', msg: 'the sentence', path: '/x' })
+  t.match(logged('text', false), text)
+  t.match(logged('auto', true, { NO_COLOR: '1' }), text)
+  t.match(logged('text', false, { FORCE_COLOR: '1' }), /\u001b\[32mINFO/)
   t.end()
 })
 

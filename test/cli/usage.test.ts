@@ -144,6 +144,19 @@ await t.test('no command at all shows the help, and is no error', async (t) => {
   t.equal(alone.stdout, (await holdfast(['--help'])).stdout)
 })
 
+await t.test('with --log-format, an error is a line of JSON or of text', async (t) => {
+  const missing = (format: string) => holdfast(['replace', target, '--log-format', format])
+  t.match(JSON.parse((await missing('json')).stderr), { level: 'error', msg: /--from DIR is missing/ })
+  for (const format of ['auto', 'text']) t.match((await missing(format)).stderr, /^error: --from DIR is missing/)
+  const failed = (format: string) => holdfast(['write', target, '--log-format', format], { input: '' })
+  for (const format of ['auto', 'json'])
+    t.match(JSON.parse((await failed(format)).stderr), { level: 'error', path: target })
+  t.match((await failed('text')).stderr, /^\d\d:\d\d:\d\d ERROR there is nothing to publish/)
+  t.match(await holdfast(['write', target, '--log-format', 'xml']), { code: 2, stderr: /choices are auto, json, text/ })
+  const variable = await holdfast(['write', target], { input: '', env: { HOLDFAST_LOG_FORMAT: 'text' } })
+  t.match(variable.stderr, /ERROR there is nothing/)
+})
+
 await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {
   const cases: [string[], object][] = [
     [['replace', target, '--from', at('nowhere'), '-o', 'json'], { error: { message: /nowhere: ENOENT/ } }],
@@ -183,8 +196,9 @@ await t.test('where no file can be opened any more, the log is written all the s
     const { processIo } = await import(${built('io.js')})
     const { openSync } = await import('node:fs')
     try { for (;;) openSync('/dev/null') } catch (error) { if (error.code !== 'EMFILE') throw error }
-    createLogger(processIo, 'info', { node: 'n' }).debug({}, 'not shown')
-    createLogger(processIo, 'info', { node: 'n' }).error({ code: 'EMFILE' }, 'told')`
+    const log = createLogger(processIo, { logLevel: 'info', logFormat: 'auto' }, { node: 'n' })
+    log.debug({}, 'not shown')
+    log.error({ code: 'EMFILE' }, 'told')`
   const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
   const run = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script])
   t.equal(run.status, 0, run.stderr.toString())

@@ -4,7 +4,7 @@ import t from 'tap'
 import { installCommand } from '../../src/cli/install.js'
 import { monitorCommand } from '../../src/cli/monitor.js'
 import { pruneCommand } from '../../src/cli/prune.js'
-import { logLevelOf } from '../../src/cli/options.js'
+import { logOptionsOf } from '../../src/cli/options.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()
@@ -63,10 +63,11 @@ await t.test('verbosity as klog counts it, in each of its forms', (t) => {
   }
   for (const wrong of [['-v=x'], ['--v=-1'], ['--v=']]) t.throws(() => read(installCommand(io), wrong), wrong.join())
   t.same(
-    [0, 2, 3, 4, 10].map((v) => logLevelOf({ v, logLevel: 'info' })),
+    [0, 2, 3, 4, 10].map((v) => logOptionsOf({ v, logLevel: 'info', logFormat: 'auto' }).logLevel),
     ['info', 'info', 'info', 'debug', 'debug'],
   )
-  t.equal(logLevelOf({ v: 10, logLevel: 'error' }), 'error', 'a level that was asked for by name stays')
+  const named = logOptionsOf({ v: 10, logLevel: 'error', logFormat: 'text' })
+  t.same(named, { logLevel: 'error', logFormat: 'text' }, 'a level that was asked for by name stays')
   t.end()
 })
 

@@ -8,7 +8,7 @@ import { loadConfiguration } from '../../config/load.js'
 import { readPublication, replaceFile } from '../../durable/index.js'
 import { painter, wantsColour, type Paint } from '../colour.js'
 import type { Io } from '../io.js'
-import { createLogger, type LogLevel } from '../logger.js'
+import { createLogger, type LogOptions } from '../logger.js'
 import { Ending } from '../signals.js'
 import { version } from '../version.js'
 import { selfSigned, type KeyPair } from './certificate.js'
@@ -21,8 +21,8 @@ const hostName = 'web.demo.example'
 const interlude = 2000
 
 /** Runs the tour until a signal ends it. */
-export async function runDemo(io: Io, chosen: string | undefined, level: LogLevel): Promise<void> {
-  const log = createLogger(io, level)
+export async function runDemo(io: Io, chosen: string | undefined, options: LogOptions): Promise<void> {
+  const log = createLogger(io, options)
   const ending = new Ending(io, log)
   const ended = new AbortController()
   void ending.signal.then(() => ended.abort())
