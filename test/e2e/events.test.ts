@@ -217,7 +217,7 @@ await t.test('without the right to make events, all else goes on', async (t) => 
   const { agent } = node
   agent.start()
   await agent.ready()
-  const denied = () => agent.log().filter(({ msg }) => msg.startsWith('no events can be made in namespace'))
+  const denied = () => agent.log().filter(({ msg }) => msg.startsWith('no right to create events in namespace'))
   await until('it is told, once for each namespace', () => denied().length === 2, { within: 60_000 })
   await namespace.putSecret('a', { key: '2' })
   await until('the update is on the disk', () => readPublished(node.path('certs'), 'key') === '2')

@@ -417,7 +417,9 @@ await t.test('another process holds the manifest lock: exit 75 at the deadline, 
   const { Disk } = await import('../../src/durable/index.js')
   mkdirSync(site.manifests)
   const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
-  const { code, stderr } = await site.install(6, ['--timeout-duration=4s'])
+  // Callers in one process wait for one another: the installer has a process of its own.
+  const flags = [...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--timeout-duration=4s']
+  const { code, stderr } = await ended(begin(flags, { NODE_NAME: nodeName }))
   t.equal(code, 75, stderr)
   t.match(stderr, /another process holds the lock/)
   t.same(readdirSync(site.manifests), [])
