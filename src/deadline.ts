@@ -71,3 +71,18 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
     if (stop) signal.removeEventListener('abort', stop)
   }
 }
+
+/** Whether the promise has ended within so many milliseconds, in whatever way; it goes on. */
+export async function endsWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), milliseconds)))
+  const ended = promise.then(
+    () => true,
+    () => true,
+  )
+  try {
+    return await Promise.race([ended, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

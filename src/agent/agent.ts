@@ -1,4 +1,6 @@
 import type { AgentConfiguration, SourceConfiguration } from '../config/types.js'
+import { endsWithin } from '../deadline.js'
+import { inParallel } from '../durable/index.js'
 import type { Log } from '../log.js'
 import {
   describeReference,
@@ -12,7 +14,7 @@ import { configurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { startDirectory } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
-import { describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
+import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
 import { FreshnessTracker } from './freshness-tracker.js'
 import { runHookBatch } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
@@ -36,6 +38,18 @@ interface AgentOptions {
   readonly changed: () => void
 }
 
+/** Milliseconds that the start waits for comparisons with the disk. One that hangs goes on beside all else. */
+const startGrace = 2_000
+
+/** Directories of one file system that are compared at a time at the start: each takes memory. */
+const comparedAtATime = 4
+
+/** Milliseconds after which a pass that has not ended at the end of the agent is said to hang. */
+const endGrace = 1_000
+
+/** Milliseconds that the agent waits for it in all. */
+const endLimit = 5_000
+
 /**
  * Keeps directories as a source says. It starts once, takes new configurations, and stops once; what it knows of each directory is
  * in `states`.
@@ -49,6 +63,8 @@ export class Agent {
   readonly #freshness: FreshnessTracker
   readonly #removals: PendingRemovals
   readonly #running: RunningOperations
+  /** Directories that have not been compared with their records yet. */
+  readonly #comparing = new Set<DirectoryState>()
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
@@ -106,7 +122,7 @@ export class Agent {
 
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
-    for (const state of this.states) await this.#startDirectory(state)
+    await this.#startDirectories([...this.states])
     const { source, events } = await this.#open(this.#configuration.source)
     this.#source = source
     this.#events = events
@@ -165,7 +181,7 @@ export class Agent {
     if (configuration.requireProven !== requireProven) {
       for (const state of this.states) this.#due(state, causes.configuration)
     }
-    for (const directory of change.added) await this.#startDirectory(this.states.add(directory))
+    await this.#startDirectories(change.added.map((directory) => this.states.add(directory)))
     if (next) {
       const before = { source: this.#source, events: this.#events }
       this.#source = next.source
@@ -188,21 +204,75 @@ export class Agent {
     this.#events.configurationInvalid(message)
   }
 
-  /** Finishes or aborts what is in flight, at a point where every target is intact. */
-  async stop(): Promise<void> {
+  /**
+   * Finishes or aborts what is in flight, at a point where every target is intact. Answers the directories whose disks do not
+   * answer: what they keep of this process, nobody can end.
+   */
+  async stop(): Promise<string[]> {
     clearInterval(this.#driftTimer)
     this.#freshness.close()
+    this.#running.close()
     this.#abort.abort()
-    await Promise.all([this.#publications.close(), this.#hooks.close()])
+    const passes = Promise.all([this.#publications.close(), this.#hooks.close()])
+    const inTime = await endsWithin(passes, endGrace)
+    if (!inTime) this.#reportHanging()
     await this.#events.close()
     await this.#source?.close()
-    for (const state of this.states) await recordHeldBack(state, this.#options.log, { urgent: true })
-    await this.#removals.sync()
+    if (!inTime) await endsWithin(passes, endLimit - endGrace)
+    const hanging = new Set(this.#running.directories())
+    const states = [...this.states].filter((state) => !hanging.has(state))
+    const last = Promise.all(
+      states.map((state) => this.#onDisk(state, () => recordHeldBack(state, this.#options.log, { urgent: true }))),
+    ).then(() => this.#removals.sync())
+    await endsWithin(last, endGrace)
+    return this.#running.directories().map(({ path }) => path)
+  }
+
+  #reportHanging(): void {
+    const states = this.#running.directories()
+    const places = new Set(states.map(({ path }) => describeFileSystem(path)))
+    const directories = states.map(({ path }) => path)
+    for (const place of places) {
+      this.#options.log.warn(
+        { reason: 'Stalled', directories: directories.filter((path) => describeFileSystem(path) === place) },
+        `${place} does not answer: everything else has ended, and this is waited for`,
+      )
+    }
+  }
+
+  /** Runs work on a directory's file system as an operation of it. */
+  #onDisk<T>(state: DirectoryState, work: () => Promise<T>): Promise<T> {
+    return beside(state.path, () => this.#running.run([state], work))
+  }
+
+  /**
+   * Compares directories with their records, those of several file systems side by side. Resolves when all are, or when the rest
+   * takes so long that it hangs: that goes on, and nothing is published to those directories before it has ended.
+   */
+  async #startDirectories(states: readonly DirectoryState[]): Promise<void> {
+    const fileSystemOf = fileSystemsNow()
+    const groups = new Map<string, DirectoryState[]>()
+    for (const state of states) {
+      this.#comparing.add(state)
+      const fileSystem = fileSystemOf(state.path)
+      groups.set(fileSystem, [...(groups.get(fileSystem) ?? []), state])
+    }
+    const comparisons = [...groups.values()].map((group) =>
+      inParallel(group, comparedAtATime, (state) => this.#startDirectory(state)),
+    )
+    await endsWithin(Promise.all(comparisons), startGrace)
   }
 
   async #startDirectory(state: DirectoryState): Promise<void> {
-    await startDirectory(state, this.#options)
+    await this.#onDisk(state, () => startDirectory(state, this.#options))
+    this.#comparing.delete(state)
+    if (this.states.byPath(state.path) !== state || this.#abort.signal.aborted) return
     if (state.intact) this.#dueHooks(state)
+    if (this.#source === undefined) return
+    // The source learns the versions that are published before anything of it is.
+    this.#follow()
+    this.#due(state, causes.start)
+    this.#options.changed()
   }
 
   #drop(state: DirectoryState): void {
@@ -218,7 +288,8 @@ export class Agent {
   }
 
   #due(state: DirectoryState, cause: string): void {
-    this.#publications.add(state.publishOperation, cause)
+    // Its record says which versions are too old to be published.
+    if (!this.#comparing.has(state)) this.#publications.add(state.publishOperation, cause)
   }
 
   #dueHooks(state: DirectoryState): void {

@@ -2,6 +2,7 @@ import { replaceFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
+import { endsWithin } from '../deadline.js'
 import { codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { Agent, type OpenSource } from './agent.js'
@@ -109,13 +110,13 @@ export class Daemon {
     return this.#reloading
   }
 
-  /** Ends in order. */
-  async stop(): Promise<void> {
-    await this.#reloading
-    await this.#agent.stop()
-    await this.#server?.close()
+  /** Ends in order. Answers the directories whose disks do not answer, which keep this process: the agent's own, too. */
+  async stop(): Promise<string[]> {
+    await endsWithin(this.#reloading, statusLockTimeout)
+    const [hanging] = await Promise.all([this.#agent.stop(), this.#server?.close()])
     this.#stoppedAt = new Date()
-    await this.#status.close()
+    const written = await endsWithin(this.#status.close(), statusLockTimeout)
+    return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
   }
 
   async #reload(): Promise<void> {
@@ -187,11 +188,19 @@ export class Daemon {
   /** Conditions go on over a restart: what did not change keeps its transition time. */
   async #restoreStatus(): Promise<void> {
     const { configuration, log } = this.#options
-    const before = await readStatusFile(configuration.stateDirectory).catch((error: unknown) => {
-      log.warn({}, `could not read the status of the last run: ${messageOf(error)}`)
-      return undefined
-    })
-    for (const status of before?.directories ?? []) this.#agent.states.byPath(status.path)?.restore(status)
+    const { stateDirectory } = configuration
+    const unreadable = (cause: string) => log.warn({}, `could not read the status of the last run: ${cause}`)
+    let late = false
+    const reading = beside(stateDirectory, () => readStatusFile(stateDirectory)).then(
+      (before) => {
+        // What this run says of them is newer than what comes late.
+        if (late) return
+        for (const status of before?.directories ?? []) this.#agent.states.byPath(status.path)?.restore(status)
+      },
+      (error: unknown) => unreadable(messageOf(error)),
+    )
+    late = !(await endsWithin(reading, statusLockTimeout))
+    if (late) unreadable(`${stateDirectory} does not answer`)
   }
 
   async #writeStatus(): Promise<void> {
@@ -208,7 +217,8 @@ export class Daemon {
   async #reportOthers(): Promise<void> {
     const { log } = this.#options
     const { stateDirectory } = this.#agent.configuration
-    const other = (await readStatusFile(stateDirectory).catch(() => undefined))?.agent ?? undefined
+    const reading = beside(stateDirectory, () => readStatusFile(stateDirectory))
+    const other = (await reading.catch(() => undefined))?.agent ?? undefined
     const startedAt = this.#startedAt.toISOString()
     if (other === undefined || other.stoppedAt !== undefined || this.#otherReported) return
     if (other.pid === process.pid && other.startedAt === startedAt) return

@@ -91,7 +91,13 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   if (early.hangUps > 0) reload()
   const signal = await ending.signal
   reload = () => {}
-  await daemon.stop()
+  const directories = await daemon.stop()
+  if (directories.length > 0) {
+    const message = `${signal}: ends without ${directories.join(', ')}: a thread that waits there in the kernel keeps this process, its locks and its pod until the disk answers`
+    log.error({ reason: 'Stalled', signal, directories }, message)
+    io.raise(signal)
+    return
+  }
   log.info({ signal }, `ended in order after ${signal}`)
   ending.release()
   if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))

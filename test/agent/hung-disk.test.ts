@@ -1,7 +1,8 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Node } from '../cli/holdfast.js'
+import { Node, scratch } from '../cli/holdfast.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
 import { until } from '../until.js'
 
@@ -124,4 +125,56 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
   t.equal(scene.read('a/0/key'), '2')
   t.equal(await running(), 0)
   t.equal(await agent.end('SIGTERM'), 0)
+})
+
+await t.test('SIGTERM gives up all else at once, and says what hangs', options, async (t) => {
+  const scene = await sceneOf(t)
+  const { node, disks } = scene
+  const agent = node.agent([], disks.entering)
+  await agent.told('Published', 2 * many + 1)
+  await disks.freeze(node.path('a'))
+  node.put('Secret', 'a', { key: '2' })
+  await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
+  agent.signal('SIGTERM')
+  const says = await until(
+    'it says what hangs',
+    () => agent.log().find(({ reason, signal }) => reason === 'Stalled' && signal === undefined),
+    { within: 10_000 },
+  )
+  t.match(says, { level: 'warn', directories: [node.path('a/0')], msg: /\/a \(ext4 on .*\) does not answer/ })
+  t.notMatch(says.directories, [node.path('b/0')])
+  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'), {
+    within: 10_000,
+  })
+  t.match(ends, { reason: 'Stalled', signal: 'SIGTERM', msg: /until the disk answers/ })
+  await t.rejects(agent.get('/livez'), 'nothing is served any more')
+  t.match(node.read('state/status.json'), /stoppedAt/)
+  await disks.thaw(node.path('a'))
+  t.equal(await agent.end(), 'SIGTERM')
+  const next = node.agent([], disks.entering)
+  await until('the next one publishes it', () => scene.read('a/4/key') === '2')
+  t.equal(await next.end('SIGTERM'), 0)
+})
+
+await t.test('the stateDirectory may hang, too', options, async (t) => {
+  const root = scratch(t)
+  const disks = await FrozenDisks.create([join(root, 'state-disk')])
+  t.teardown(() => disks.destroy())
+  const stateDirectory = join(root, 'state-disk/state')
+  const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], { stateDirectory })
+  node.put('Secret', 'web', { key: '1' })
+  await disks.freeze(join(root, 'state-disk'))
+  const agent = node.agent([], disks.entering)
+  await agent.told('Published')
+  await until('the status hangs', () => frozenThreads(agent.pid) > 0)
+  node.put('Secret', 'web', { key: '2' })
+  await agent.told('Published', 2)
+  t.match(await agent.get('/readyz'), { status: 200 })
+  agent.signal('SIGTERM')
+  const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'), {
+    within: 15_000,
+  })
+  t.match(ends, { reason: 'Stalled', directories: [stateDirectory] })
+  await disks.thaw(join(root, 'state-disk'))
+  t.equal(await agent.end(), 'SIGTERM')
 })
