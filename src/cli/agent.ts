@@ -28,11 +28,11 @@ export function agentCommand(io: Io): Command {
   const command = new Command('agent')
     .summary('keep the configured directories as their source says, until it is stopped')
     .description(
-      `The daemon: keeps each configured directory as its Secrets and ConfigMaps say, whole and durable, and repairs what
+      `The daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
 somebody else changed. Logs go to standard error, state to the configured stateDirectory.
 
 SIGHUP: reads the configuration again (an invalid one is reported, and the old one stays in force) and compares the disk.
-SIGTERM: finishes or gives up what is in flight where every target is whole, and ends with 0.`,
+SIGTERM: finishes or aborts what is in flight where every target is intact, and ends with 0.`,
     )
     .addOption(configOption())
     .addOption(

@@ -46,11 +46,11 @@ export function installCommand(io: Io): Command {
   const command = new Command('install')
     .summary('install one revision of a static pod, from the API or from local files')
     .description(
-      `Install a static pod with all that it needs on this node: first its revision's directory, whole, in one rename; then
+      `Install a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
 its manifest, in one rename, as kubelet needs it. Killed at any instant, the node has the old pod or the new one, never
 a manifest that names what is not there.
 
-From the API: the flags are those of OpenShift's installer. In a pod whose name POD_NAME tells, it first waits for the
+From the API: the flags are those of OpenShift's installer. In a pod that POD_NAME names, it first waits for the
 other installers on the node, and gives way to one of a newer revision. From files: name a manifest, and --resources for what goes into
 the revision beside it; no API server is asked.`,
     )

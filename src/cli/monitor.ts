@@ -52,7 +52,7 @@ export function monitorCommand(io: Io): Command {
     .summary('watch a new revision; fall back to the last known good one')
     .description(
       `Watch the revision that was just installed. Ready three times in a row: it is recorded as the last known good one. Not
-ready in time: the manifest of the last known good revision takes its place, or that of the newest older one that is whole,
+ready in time: the manifest of the last known good revision takes its place, or that of the newest older one that is intact,
 with annotations that say why. Then the monitor removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
 at any instant and started again; the time runs on.
 

@@ -39,7 +39,7 @@ export function pruneCommand(io: Io): Command {
       .description(
         `Remove revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
 revision of the live manifest, those that any other manifest names, and the last known good one. Directories with names
-that only look similar, and links, are left alone. A crash leaves each revision whole, or gone.`,
+that only look similar, and links, are left alone. A crash leaves each revision intact, or gone.`,
       )
       .addOption(
         new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(

@@ -8,7 +8,7 @@ const mostFiles = 10_000
 const mostBytes = 256 * 1024 * 1024
 const tooLarge = `more than ${mostBytes / 1024 / 1024} MiB in all`
 
-/** Tries to read a mounted volume whole; it changes once in minutes. */
+/** Attempts to read one version of a mounted volume; it changes once in minutes. */
 const mostTries = 5
 
 /**

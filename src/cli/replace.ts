@@ -34,7 +34,7 @@ interface ReplaceOptions extends OutputOptions {
 export function replaceCommand(io: Io): Command {
   const replace = new Command('replace')
   return replace
-    .summary("publish a directory's content as TARGET, whole and durable")
+    .summary("publish a directory's content as TARGET, intact and durable")
     .description(
       `Publish the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
 when this command ends with 0, the new content survives a power cut at any later instant.

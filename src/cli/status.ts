@@ -63,14 +63,14 @@ export function statusText({ agent, directories }: StatusDocument, now: Date, pa
       directory.path,
       conditionCell(directory, 'Published', paint),
       conditionCell(directory, 'Fresh', paint),
-      fault(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
+      problemOf(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
       directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
       directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
       directory.digest?.slice(0, 'sha256:'.length + 12) ?? '-',
     ])
   }
   const notes = directories.flatMap((directory) => {
-    const condition = fault(directory)
+    const condition = problemOf(directory)
     const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" is still to run\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks]
   })
@@ -102,7 +102,7 @@ function find({ conditions }: DirectoryStatus, type: Condition['type']): Conditi
 }
 
 /** The condition that most needs a reader: what is not True, Published first; then a warning on what is. */
-function fault(directory: DirectoryStatus): Condition | undefined {
+function problemOf(directory: DirectoryStatus): Condition | undefined {
   const published = find(directory, 'Published')
   const fresh = find(directory, 'Fresh')
   if (published && (published.status !== 'True' || published.reason === 'CertificateExpired')) return published

@@ -45,7 +45,7 @@ and how it is written are the agent's own ways; hooks are left to the agent, unl
         .argParser(parseDuration)
         .default(60_000, '60s'),
     )
-    .option('--allow-stale', 'a source that does not answer is no fault where the directory is whole by its record')
+    .option('--allow-stale', 'a source that does not answer is no fault where the directory is intact by its record')
     .option('--dry-run', 'print what would change, paths and digests, and write nothing')
     .option('--hooks', 'run the hooks, too; one that fails is exit code 1, though what it is about is published')
     .addOption(requireProvenOption())

@@ -17,7 +17,7 @@ import { holdfast, scratch } from './holdfast.js'
 
 const canary = 'CANARY-4f1d'
 
-await t.test('replace publishes a tree, tells what it did, and does nothing twice', async (t) => {
+await t.test('replace publishes a tree, reports what it did, and does nothing twice', async (t) => {
   const root = scratch(t)
   const from = join(root, 'from')
   const target = join(root, 'deep', 'target')
