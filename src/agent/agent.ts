@@ -8,6 +8,7 @@ import {
   type ObservedState,
   type Source,
   type SourceListener,
+  type UnknownState,
   type WatchRestartReason,
 } from '../objects/types.js'
 import { configurationChange } from './configuration-change.js'
@@ -304,7 +305,7 @@ export class Agent {
     return {
       observed: (reference, observation, details) => this.#observed(reference, observation, details.rewound),
       confirmed: (reference) => this.#confirmed(reference),
-      watchRestarted: (reason, reference) => this.#restarted(reason, reference),
+      watchRestarted: (reason, reference, lost) => this.#restarted(reason, reference, lost),
     }
   }
 
@@ -330,10 +331,10 @@ export class Agent {
     }
   }
 
-  #restarted(reason: WatchRestartReason, reference: ObjectReference | undefined): void {
+  #restarted(reason: WatchRestartReason, reference?: ObjectReference, lost?: UnknownState): void {
     this.#options.metrics.watchRestarted(reason)
     if (reference === undefined) return
-    this.#freshness.restarted(reference, reason)
+    this.#freshness.restarted(reference, reason, lost)
   }
 
   /** Brings the condition Fresh up to what the source last said. */

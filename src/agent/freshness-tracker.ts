@@ -1,4 +1,4 @@
-import type { ObjectReference, Source, WatchRestartReason } from '../objects/types.js'
+import type { ObjectReference, Source, UnknownState, WatchRestartReason } from '../objects/types.js'
 import type { DirectoryState, DirectoryStates } from './directory-state.js'
 import { freshness, Heartbeats, lossGrace, now } from './freshness.js'
 import type { Metrics } from './report-metrics.js'
@@ -27,8 +27,8 @@ export class FreshnessTracker {
     this.#heartbeats.confirmed(reference, now())
   }
 
-  restarted(reference: ObjectReference, reason: WatchRestartReason): void {
-    this.#heartbeats.restarted(reference, reason, now())
+  restarted(reference: ObjectReference, reason: WatchRestartReason, lost?: UnknownState): void {
+    this.#heartbeats.restarted(reference, reason, now(), lost)
     // One look for all that were lost together, after the time that they have to come back.
     this.#lossTimer ??= setTimeout(() => {
       this.#lossTimer = undefined

@@ -3,6 +3,7 @@ import {
   describeReference,
   type ObservedState,
   type ObjectReference,
+  type UnknownState,
   type WatchRestartReason,
 } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
@@ -46,7 +47,8 @@ export function freshness(
     const loss = heartbeats.lossOf(reference)
     if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
       const since = loss.since.wall.toISOString()
-      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered`)
+      const last = loss.message === undefined ? '' : `: ${loss.message}`
+      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
     }
     if (observation === undefined || confirmation === undefined) {
       return unconfirmed('SourceUnavailable', `the source has not reported ${name} yet`)
@@ -86,6 +88,8 @@ export const now = (): Moment => ({ monotonic: performance.now(), wall: new Date
 /** The watch of an object was lost, and the source has said nothing of the object since. */
 interface Loss {
   readonly reason: Reason
+  /** The last error, where there was one. */
+  readonly message: string | undefined
   readonly since: Moment
 }
 
@@ -103,11 +107,17 @@ export class Heartbeats {
     this.#lost.delete(name)
   }
 
-  restarted(reference: ObjectReference, reason: WatchRestartReason, since: Moment): void {
+  /** `lost`: the error that ended the watch. A loss is as old as its first error, and has the reason of its last. */
+  restarted(reference: ObjectReference, reason: WatchRestartReason, moment: Moment, lost?: UnknownState): void {
     const name = describeReference(reference)
-    if (ordinary.has(reason) || this.#lost.has(name)) return
+    const earlier = this.#lost.get(name)
+    if (ordinary.has(reason) || (earlier !== undefined && lost === undefined)) return
     const denied = reason === 'unauthorized' || reason === 'denied'
-    this.#lost.set(name, { reason: denied ? 'AccessDenied' : 'SourceUnavailable', since })
+    this.#lost.set(name, {
+      reason: lost?.reason ?? (denied ? 'AccessDenied' : 'SourceUnavailable'),
+      message: lost?.message,
+      since: earlier?.since ?? moment,
+    })
   }
 
   lastConfirmed(reference: ObjectReference): Moment | undefined {

@@ -36,9 +36,13 @@ export interface KubernetesObject extends ObjectVersion {
  * could not be read is `unknown`, with the reason, and is never taken for absence.
  */
 export type ObservedState =
-  | { readonly state: 'present'; readonly object: KubernetesObject }
-  | { readonly state: 'absent' }
-  | { readonly state: 'unknown'; readonly reason: Reason; readonly message: string }
+  { readonly state: 'present'; readonly object: KubernetesObject } | { readonly state: 'absent' } | UnknownState
+
+export interface UnknownState {
+  readonly state: 'unknown'
+  readonly reason: Reason
+  readonly message: string
+}
 
 /** One object that is to be observed, and the version that is published already (a floor: nothing older is accepted). */
 export interface DesiredObject {
@@ -52,8 +56,8 @@ export interface SourceListener {
   observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
   /** The source has just confirmed that what it last said of the object is current (event, bookmark or list). */
   confirmed(reference: ObjectReference): void
-  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. */
-  watchRestarted(reason: WatchRestartReason, reference?: ObjectReference): void
+  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. `lost`: the error. */
+  watchRestarted(reason: WatchRestartReason, reference?: ObjectReference, lost?: UnknownState): void
 }
 
 export const watchRestartReasons = [

@@ -75,6 +75,24 @@ await t.test('a lost watch is reported after a while, unless it comes back', asy
   t.match(conditionAt(99_000), { status: 'False', reason: 'AccessDenied' })
 })
 
+await t.test('a lost watch is reported with its last error', async (t) => {
+  const state = await stateOf('True')
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
+  const lost = (reason: 'AccessDenied' | 'SourceUnavailable', message: string) =>
+    ({ state: 'unknown', reason, message }) as const
+  heartbeats.restarted(secret, 'unauthorized', at(1000), lost('SourceUnavailable', 'no kubeconfig'))
+  heartbeats.restarted(secret, 'connection', at(2000), lost('SourceUnavailable', 'the certificate is not signed'))
+  const condition = () => freshness(state, () => absent, at(1000 + lossGrace), heartbeats).condition
+  t.match(condition(), {
+    reason: 'SourceUnavailable',
+    message: /Secret n\/a was lost .*: the certificate is not signed$/,
+  })
+  t.ok(condition().message.includes(at(1000).wall.toISOString()), 'since the first of them')
+  heartbeats.restarted(secret, 'denied', at(2500), lost('AccessDenied', 'it needs a Role'))
+  t.match(condition(), { reason: 'AccessDenied', message: /it needs a Role$/ })
+})
+
 await t.test('silence is no freshness', async (t) => {
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()

@@ -5,6 +5,7 @@ import {
   type ObjectReference,
   type ObservedState,
   type SourceListener,
+  type UnknownState,
   type WatchRestartReason,
 } from '../../src/objects/types.js'
 
@@ -23,6 +24,8 @@ export class Recorder implements SourceListener {
   readonly reported: Reported[] = []
   readonly heartbeats: string[] = []
   readonly restarts: WatchRestartReason[] = []
+  /** Why each watch was lost; undefined where its time was over. */
+  readonly losses: (UnknownState | undefined)[] = []
   readonly #waiting = new Set<() => void>()
 
   observed(reference: ObjectReference, observation: ObservedState, { rewound }: { rewound: boolean }): void {
@@ -35,8 +38,9 @@ export class Recorder implements SourceListener {
     this.#wake()
   }
 
-  watchRestarted(reason: WatchRestartReason): void {
+  watchRestarted(reason: WatchRestartReason, _?: ObjectReference, lost?: UnknownState): void {
     this.restarts.push(reason)
+    this.losses.push(lost)
     this.#wake()
   }
 

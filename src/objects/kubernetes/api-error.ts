@@ -1,5 +1,5 @@
 /** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
-import { describeReference, type ObjectReference, type ObservedState, type WatchRestartReason } from '../types.js'
+import { describeReference, type ObjectReference, type UnknownState, type WatchRestartReason } from '../types.js'
 import { ConnectionError, type ApiResponse } from './client.js'
 import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
 
@@ -43,7 +43,7 @@ export class ApiError extends Error {
   }
 
   /** What is known of an object of which nothing else is known. */
-  get observation(): ObservedState {
+  get observation(): UnknownState {
     return { state: 'unknown', reason: this.denied ? 'AccessDenied' : 'SourceUnavailable', message: this.message }
   }
 }

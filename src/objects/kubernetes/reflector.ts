@@ -160,7 +160,7 @@ export class Reflector {
     const rule = rules[failure.reason]
     const first = this.#backoff.failures(failure.reason) === 0
     this.#report(failure, rule, first)
-    context.listener.watchRestarted(failure.reason, this.stored.reference)
+    context.listener.watchRestarted(failure.reason, this.stored.reference, failure.observation)
     const { retryAfter } = failure.details
     let delay = this.#backoff.next(failure.reason)
     if (first && rule.firstAtOnce) delay = 0
@@ -189,8 +189,7 @@ export class Reflector {
       return
     }
     const { observation } = failure
-    const repeated =
-      latest?.state === 'unknown' && observation.state === 'unknown' && latest.reason === observation.reason
+    const repeated = latest?.state === 'unknown' && latest.reason === observation.reason
     log[repeated ? 'debug' : 'warn'](fields, failure.message)
     this.stored.say(observation)
   }

@@ -1,0 +1,75 @@
+/** A lost watch reports why it was lost: each restart carries the last error, with the reason that a condition shows. */
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { Recorder, reference } from '../recorder.js'
+import { json } from './api-server.js'
+import { makeAuthority, temporaryDirectory } from './certificates.js'
+import { authority } from './connected.js'
+import { kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
+import { ModelCluster } from './model-cluster.js'
+import { recordingLog, startWatching } from './watching.js'
+
+const cert = reference('serving-cert')
+
+void t.test('a wrong authority is the certificate that it did not sign, not a denial', async (t) => {
+  const directory = temporaryDirectory()
+  t.teardown(directory.remove)
+  const ca = join(directory.path, 'ca')
+  const put = (text: string) => {
+    writeFileSync(`${ca}.new`, text)
+    renameSync(`${ca}.new`, ca)
+  }
+  put(authority.certificate)
+  const cluster = new ModelCluster()
+  cluster.put('serving-cert', 'one')
+  await cluster.start()
+  t.teardown(() => cluster.stop())
+  const recorder = new Recorder()
+  const logged: string[] = []
+  const settings = kubeconfig({ server: cluster.url, 'certificate-authority': 'ca' }, {}, 'kube-system')
+  const access = await loadKubeconfig(directory.path, settings, { timing: { look: 0 } })
+  const client = connect(access, { version: '1', limits: { ping: 50, drain: 0 } })
+  const timing = { firstDelay: 20, longestDelay: 50, scoutDelay: 50, wakeSpread: 10, denialGrace: 0 }
+  const source = new KubernetesSource(client, recorder, { timing, log: recordingLog(logged) })
+  t.teardown(() => source.close())
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+
+  put(authority.certificate)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  t.strictSame([recorder.restarts, logged], [[], []], 'the same authority, written again, changes nothing')
+
+  put(makeAuthority('another').certificate)
+  await recorder.until('refused', () => recorder.restarts.includes('connection'))
+  t.equal(recorder.restarts[0], 'rotation', 'holdfast closed the connection itself')
+  t.match(recorder.losses.at(-1), { reason: 'SourceUnavailable', message: /is not signed by the authority/ })
+  t.notOk(recorder.losses.some((loss) => loss?.reason === 'AccessDenied'))
+  t.notOk(
+    logged.some((line) => line.includes('"warn"') && line.includes('have been replaced')),
+    'a rotation is no warning',
+  )
+  put(authority.certificate)
+  cluster.put('serving-cert', 'two')
+  await recorder.untilState(cert, 'present', 'two')
+})
+
+void t.test('a denial names the right that is missing, and a refused connection its port', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, { denialGrace: 60_000 }, (c) =>
+    c.put('serving-cert', 'one'),
+  )
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  cluster.intercept = (_, reply) => {
+    json(reply, 403, { kind: 'Status', code: 403, message: 'forbidden' })
+    return true
+  }
+  cluster.cut()
+  await recorder.until('denied', () => recorder.restarts.includes('denied'))
+  t.match(recorder.losses.at(-1), { reason: 'AccessDenied', message: /HTTP 403 .*verbs get, list and watch/ })
+  await cluster.stop()
+  await recorder.until('refused', () => /ECONNREFUSED/.test(recorder.losses.at(-1)?.message ?? ''))
+  t.match(recorder.losses.at(-1), { reason: 'SourceUnavailable' })
+})
