@@ -152,17 +152,21 @@ for (const form of ['replace', 'write'] as const) {
   })
 
   await t.test(`${form}: a link takes the parent’s place meanwhile`, { skip }, async (t) => {
-    const { root, parent, publish } = stage(t, form)
+    const { root, parent, publish, again } = stage(t, form)
     const moved = join(root, 'moved')
-    const { code } = await publish(() => {
+    const { code, error } = await publish(() => {
       renameSync(parent, moved)
       symlinkSync('victim', parent)
     })
-    t.equal(code, 0, 'it works in the directory that it opened')
+    t.equal(code, 3, 'the path leads elsewhere: nothing is called published there')
+    t.match(error, { published: true, reason: 'DurabilityUnknown' })
     const target = join(moved, 'target')
-    t.equal(readFileSync(form === 'write' ? target : join(target, 'file'), 'utf8'), 'new')
+    t.equal(readFileSync(form === 'write' ? target : join(target, 'file'), 'utf8'), 'new', 'it worked where it opened')
     t.same(readdirSync(join(root, 'victim')), ['precious'], 'nothing is written where the link leads')
-    t.same(kept(moved), ['lock', 'record'])
+    rmSync(parent)
+    renameSync(moved, parent)
+    t.equal((await again()).code, 0, 'back in its place, it is published')
+    t.same(kept(parent), ['lock', 'record'])
   })
 
   await t.test(`${form}: the parent is removed meanwhile`, { skip }, async (t) => {
