@@ -1,7 +1,9 @@
 import { unfit } from './errors.js'
 import type { Attributes } from './file-system.js'
+import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
 import { readAllRecords, readRecords, type Records } from './record-files.js'
+import { refuseNewer } from './refusals.js'
 import { remove } from './remove.js'
 
 /** A target, locked, and where its records and staging are. */
@@ -13,8 +15,25 @@ export interface TargetArea extends StagingArea {
   readonly listing?: readonly string[] | undefined
 }
 
+/**
+ * Finds out what a predecessor left beside a target, and removes what can go at once. Answers also what may go only once the next
+ * publication is committed. `lookOnly`: makes and removes nothing.
+ */
+export async function recover(
+  area: TargetArea,
+  state: Omit<Seen, 'records' | 'staging'>,
+  lookOnly: boolean,
+): Promise<{ found: Judgement; leftovers: readonly string[] }> {
+  const records = await readBeside(area)
+  refuseNewer(area.path, records)
+  const staging = lookOnly ? records.staging : await ownStaging(area, records, state.sharedStaging)
+  const found = judge({ ...state, records, staging })
+  if (lookOnly) return { found, leftovers: [] }
+  return { found, leftovers: [...(await clean(area, found.removeNow)), ...found.removeLater] }
+}
+
 /** Reads what is kept beside the target. Throws where the file system has made target and staging one directory. */
-export async function readBeside(area: TargetArea): Promise<Records> {
+async function readBeside(area: TargetArea): Promise<Records> {
   const { fs, parent, path, name, names, listing, log } = area
   const records = await readRecords(fs, parent, name, names, listing)
   await refuseOneInode(area, records.staging)
@@ -28,7 +47,7 @@ export async function readBeside(area: TargetArea): Promise<Records> {
 }
 
 /** Random parts of staging names that hold what is this program's own; what another program's exchange left is quarantined first. */
-export async function ownStaging(
+async function ownStaging(
   area: TargetArea,
   { valid, staging, aside }: Records,
   sharedStaging: boolean,
@@ -39,7 +58,7 @@ export async function ownStaging(
 }
 
 /** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */
-export async function clean({ fs, parent, path, log }: TargetArea, names: readonly string[]): Promise<string[]> {
+async function clean({ fs, parent, path, log }: TargetArea, names: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (const entry of names) {
     try {

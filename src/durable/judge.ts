@@ -94,6 +94,16 @@ function asFarAsHere(
   return { ...record, trusted: isSame(place.parent, parent) && isSame(place.target, tree?.identity) }
 }
 
+/** Whether intact content is published again, only to make it durable. */
+export function isRepeated(found: Judgement | undefined, desired: Tree): boolean {
+  return found?.current !== undefined && found.tree?.digest === desired.digest
+}
+
+/** The hooks that are to run: those that ran for content that is only repeated do not run again, since its consumers know it. */
+export function hooksOf(found: Judgement | undefined, desired: Tree, asked: readonly string[] = []): readonly string[] {
+  return isRepeated(found, desired) ? (found?.current?.pendingHooks ?? asked) : asked
+}
+
 /** Records that say nothing any more: all but the current one; without one, only what was aborted before its exchange. */
 function superseded(
   valid: readonly StoredRecord[],

@@ -1,21 +1,21 @@
 import { silent, type Log } from '../log.js'
 import { type StagedFiles, probeJournal, shared, type SharedDirectory, sharedDirectory } from './barrier.js'
-import { type DurableWriteError, wrapError, foreign } from './errors.js'
+import { type DurableWriteError, wrapError } from './errors.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 import { lock } from './lock.js'
 import { type Identity, identityOf } from './place.js'
 import { namesFor, type TargetNames } from './names.js'
 import { type RecordBody, type RecordKind, type StagedInodes } from './record.js'
 import { recordPlace, RecordFile } from './record-files.js'
-import { judge, type Judgement } from './judge.js'
-import { clean, ownStaging, readBeside } from './clean.js'
-import { refuseForeign, refuseNewer, refuseOtherForm, refuseOtherPublisher, renameError } from './refusals.js'
+import { hooksOf, isRepeated, type Judgement } from './judge.js'
+import { recover } from './clean.js'
+import { refuseForeign, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
 import type { Tree } from './tree.js'
 import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
-import { renameAndLook } from './visible-rename.js'
+import { makeVisible } from './visible-rename.js'
 
 /** What is there now. */
 export interface Current {
@@ -162,39 +162,25 @@ export abstract class TargetPublication {
   /** Whether the target is as desired already, and known to be durable. */
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
-    const area = {
-      fs: this.fs,
-      parent: this.directory,
-      path: this.path,
-      name: this.name,
-      names: this.names,
-      target: current?.attributes,
-      listing: await parents.names(this.directory),
-      log: this.log,
+    const { fs, directory: parent, path, name, names, log } = this
+    const listing = await parents.names(parent)
+    const area = { fs, parent, path, name, names, log, target: current?.attributes, listing }
+    const place = {
+      parent: identityOf(this.site.parent.attributes),
+      within: this.site.within,
+      lasting: this.site.mount.proven,
+      sharedStaging: this.options.family !== undefined,
     }
-    const sharedStaging = this.options.family !== undefined
-    const records = await readBeside(area)
-    refuseNewer(this.path, records)
-    if (current) refuseOtherPublisher(this.path, this.names, this.options.publisher, records)
-    const { proven: lasting } = this.site.mount
-    const place = { parent: identityOf(this.site.parent.attributes), within: this.site.within, lasting }
-    const seen = {
-      names: this.names,
-      exists: current !== undefined,
-      tree: current?.tree,
-      records,
-      sharedStaging,
-      ...place,
-    }
-    const staging = lookOnly ? records.staging : await ownStaging(area, records, sharedStaging)
-    this.found = judge({ ...seen, staging })
-    const { removeNow, removeLater } = this.found
-    if (!lookOnly) this.#leftovers = [...(await clean(area, removeNow)), ...removeLater]
-    const { tree, current: recorded } = this.found
-    refuseOtherForm(this.path, this.kind, this.found)
+    const state = { ...place, names, exists: current !== undefined, tree: current?.tree }
+    const { found, leftovers } = await recover(area, state, lookOnly)
+    this.found = found
+    this.#leftovers = leftovers
+    const { tree, current: recorded } = found
+    if (current) refuseOtherPublisher(path, names, this.options.publisher, found)
+    refuseOtherForm(path, this.kind, found)
     const same = tree?.digest === this.desired.digest
     if (same && recorded?.trusted && (await this.isComplete())) return true
-    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.desired, this.found)
+    if (this.options.foreign === 'same-names') refuseForeign(path, this.desired, found)
     return false
   }
 
@@ -231,7 +217,7 @@ export abstract class TargetPublication {
       owned: this.found?.recorded ?? false,
       publishedAt: this.fs.now(),
       objects,
-      hooks: this.#hooks,
+      hooks: hooksOf(this.found, this.desired, this.options.hooks),
       entries: this.desired.entries,
       ...(this.options.publisher && { publisher: this.options.publisher }),
       ...(this.exchanged && { staging: this.exchanged }),
@@ -242,16 +228,6 @@ export abstract class TargetPublication {
       },
     }
     await this.#record.stage(body, staged, this)
-  }
-
-  /** Content that is published again, only to make it durable, was known to its consumers: hooks that have run do not run again. */
-  get #hooks(): readonly string[] {
-    const { current } = this.found ?? {}
-    return this.#isRepeated && current ? current.pendingHooks : (this.options.hooks ?? [])
-  }
-
-  get #isRepeated(): boolean {
-    return this.found?.current !== undefined && this.found.tree?.digest === this.desired.digest
   }
 
   /**
@@ -295,7 +271,8 @@ export abstract class TargetPublication {
       path: this.path,
       digest,
       ...(this.site.mount.proven ? {} : { unproven: true as const }),
-      ...(outcome !== 'unchanged' && this.#isRepeated && { pendingHooks: [...this.#hooks] }),
+      ...(outcome !== 'unchanged' &&
+        isRepeated(this.found, this.desired) && { pendingHooks: [...hooksOf(this.found, this.desired)] }),
     }
   }
 
@@ -307,21 +284,14 @@ export abstract class TargetPublication {
     return wrapError(this.path, error, this.published, `${doing} ${this.path}`)
   }
 
-  /**
-   * Makes a staged entry visible; `published` is set by looking. `old`: what an exchange has to take out; true where it is
-   * known that it did, and that nobody came between.
-   */
+  /** Makes a staged entry visible. `old`: what an exchange has to take out; answers whether it did, and nobody came between. */
   protected async renameOver(staged: Attributes, mode: RenameMode, old?: Attributes): Promise<boolean> {
-    const { fs, directory, name } = this
+    const { fs, directory, name: to, path, blind } = this
     const from = this.names.staging(this.random)
-    const rename = { fs, directory, from, to: name, mode, staged, old, blind: this.blind }
-    const { visible, tookOut, failure } = await renameAndLook(rename)
-    this.published = visible
-    if (visible) return tookOut
-    if (failure !== undefined) throw renameError(this.path, this.site.mount, mode, failure)
-    throw foreign(`another program replaced ${this.path} in the same instant`, this.path, {
-      state: 'its content was left alone',
-    })
+    const rename = { fs, directory, from, to, mode, staged, old, blind, path, mount: this.site.mount }
+    const tookOut = await makeVisible(rename)
+    this.published = true
+    return tookOut
   }
 
   protected readonly blind = (error: unknown): void => {

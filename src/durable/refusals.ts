@@ -119,7 +119,7 @@ export function refuseOtherPublisher(
   path: string,
   names: TargetNames,
   publisher: Publisher | undefined,
-  { valid: [newest] }: Pick<Records, 'valid'>,
+  { newest }: Judgement,
 ): void {
   const owner = newest?.publisher
   if (newest === undefined || owner === undefined || publisher === undefined || owner === publisher) return

@@ -1,5 +1,7 @@
 import { failureOf } from '../errors.js'
-import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
+import { foreign } from './errors.js'
+import type { Attributes, Descriptor, FileSystem, Mount, RenameMode } from './file-system.js'
+import { renameError } from './refusals.js'
 
 /** A rename inside one directory that is to make a staged entry visible. */
 export interface VisibleRename {
@@ -13,24 +15,24 @@ export interface VisibleRename {
   readonly old: Attributes | undefined
   /** Called where even a look fails: the new content may then be visible, and the error has to say so. */
   readonly blind: (error: unknown) => void
+  /** The target, for people. */
+  readonly path: string
+  readonly mount: Mount
 }
 
-export interface RenameEffect {
-  readonly visible: boolean
-  /** The old is where the staged was: the exchange is done, and nobody came between. */
-  readonly tookOut: boolean
-  readonly failure: Error | undefined
-}
-
-/** Only the effect of a rename shows what happened, not its answer: on success and on error alike, this looks. */
-export async function renameAndLook(rename: VisibleRename): Promise<RenameEffect> {
-  const { fs, directory, from, to, mode, staged, old, blind } = rename
+/**
+ * Makes it visible. Only the effect of a rename shows what happened, not its answer: on success and on error alike, this looks. True
+ * where an exchange is known to have taken out the old, so that nobody came between. Throws where the staged entry is not visible.
+ */
+export async function makeVisible(rename: VisibleRename): Promise<boolean> {
+  const { fs, directory, from, to, mode, staged, old, blind, path, mount } = rename
   const failure = await failureOf(fs.rename(directory, from, directory, to, mode))
   if (old !== undefined && (await isAt(fs, directory, from, old).catch(() => false))) {
-    return { visible: true, tookOut: true, failure }
+    return true
   }
-  const visible = await isVisible(() => isAt(fs, directory, to, staged), blind)
-  return { visible, tookOut: false, failure }
+  if (await isVisible(() => isAt(fs, directory, to, staged), blind)) return false
+  if (failure !== undefined) throw renameError(path, mount, mode, failure)
+  throw foreign(`another program replaced ${path} in the same instant`, path, { state: 'its content was left alone' })
 }
 
 /** Whether this inode has this name. */
