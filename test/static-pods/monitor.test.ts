@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   mkdirSync,
@@ -13,7 +14,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { silent } from '../../src/log.js'
+import { silent, type Log } from '../../src/log.js'
 import { Disk } from '../../src/durable/index.js'
 import { fallbackForRevision } from '../../src/static-pods/fall-back.js'
 import { monitor, type MonitorRequest } from '../../src/static-pods/monitor.js'
@@ -150,18 +151,39 @@ await t.test('a manifest of another revision is never undone', async (t) => {
   t.equal(live(node).metadata.labels.revision, '8')
 })
 
+/** A disk that says when the monitor has come back to the lock for the fifth time: four looks are over by then. */
+class Looks extends Disk {
+  #tries = 0
+  #reached: () => void = () => undefined
+  readonly fifth = new Promise<void>((resolve) => (this.#reached = resolve))
+
+  override lock(...args: Parameters<Disk['lock']>): ReturnType<Disk['lock']> {
+    if (++this.#tries === 5) this.#reached()
+    return super.lock(...args)
+  }
+}
+
 await t.test('while an installer holds the lock, nothing is decided', async (t) => {
   const node = installed(t)
-  const disk = new Disk()
-  const held = await disk.lock(node.lock, 0, undefined)
+  // Another process: callers of one process wait for each other, whatever their time limit is.
+  const installer = spawn('flock', [node.lock, 'sh', '-c', 'echo held; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => installer.kill('SIGKILL'))
+  await once(installer.stdout, 'data')
+  const looks = new Looks()
   let asked = 0
+  const states: unknown[] = []
+  const log: Log = { ...silent, info: (fields) => void states.push((fields as { state?: unknown }).state) }
   const watching = monitor(
     requestOf(node, () => ++asked > 0, { timeout: 1 }),
-    { disk: new Disk(), log: silent, signal, timing },
+    { disk: looks, log, signal, timing },
   )
-  await new Promise((resolve) => setTimeout(resolve, 60))
+  await looks.fifth
   t.equal(asked, 0)
-  await held.release()
+  t.match(states, [/^another process holds the lock /])
+  t.equal(states.length, 1, 'said once')
+  installer.stdin.end()
   t.match(await watching, { outcome: 'ready' })
 })
 
