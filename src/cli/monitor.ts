@@ -10,7 +10,7 @@ import { logToFile } from './log-file.js'
 import { createLogger } from './logger.js'
 import { openApi } from './open-api.js'
 import { Option } from './option.js'
-import { parseDuration, parseName, parseRevisionFlag } from './option-values.js'
+import { parseDuration, parseName, parseOperator, parseRevisionFlag } from './option-values.js'
 import {
   addKlogOptions,
   logOptionsOf,
@@ -115,14 +115,6 @@ Examples:
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness could not be asked, 2 wrong usage, 3 written but not known to be durable.`,
     )
     .action((options: MonitorOptions) => runMonitor(io, options))
-}
-
-function parseOperator(text: string): OperatorResource {
-  const [, resource, group, name] = /^([a-z0-9]+)\.([a-z0-9.-]+)\/([a-z0-9.-]+)$/.exec(text) ?? []
-  if (!resource || !group || !name) {
-    throw new InvalidArgumentError('It must be RESOURCE.GROUP/NAME: kubeapiservers.operator.openshift.io/cluster.')
-  }
-  return { resource, group, name }
 }
 
 function collectUrls(text: string, before: readonly URL[] = []): URL[] {

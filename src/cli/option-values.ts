@@ -3,6 +3,7 @@ import { parseDuration as millisecondsOf } from '../config/duration.js'
 import { formatMode, modeLimits, parseOctal } from '../config/mode.js'
 import { isObjectName } from '../kubernetes-names.js'
 import { parseRevision } from '../static-pods/names.js'
+import type { OperatorResource } from '../static-pods/operator-status.js'
 
 /* Parsers for the values of flags. Each throws commander's InvalidArgumentError, which ends in exit code 2. */
 
@@ -119,4 +120,13 @@ export function parseGoBoolean(text: string): boolean {
 export function parseCount(text: string): number {
   if (!/^[0-9]{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
+}
+
+/** `kubeapiservers.operator.openshift.io/cluster`. */
+export function parseOperator(text: string): OperatorResource {
+  const [, resource, group, name] = /^([a-z0-9]+)\.([a-z0-9.-]+)\/([a-z0-9.-]+)$/.exec(text) ?? []
+  if (!resource || !group || !name) {
+    throw new InvalidArgumentError('It must be RESOURCE.GROUP/NAME: kubeapiservers.operator.openshift.io/cluster.')
+  }
+  return { resource, group, name }
 }

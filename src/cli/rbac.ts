@@ -1,11 +1,12 @@
 import { Command } from 'commander'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
+import type { OperatorResource } from '../static-pods/operator-status.js'
 import { UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
 import { loadForRights } from './load.js'
 import { Option } from './option.js'
-import { parseName } from './option-values.js'
+import { parseName, parseOperator } from './option-values.js'
 import {
   addKlogOptions,
   addPlaceOptions,
@@ -15,6 +16,7 @@ import {
   logLevelOption,
   nodeNameOf,
   nodeNameOption,
+  requireFlags,
   requireProvenOption,
   revisionObjects,
   verbosityOption,
@@ -40,7 +42,7 @@ export function rbacCommand(io: Io): Command {
 Role for each namespace, with get, list and watch of exactly the named Secrets and ConfigMaps, and create and patch of events (which
 cannot be limited to names), there and in "default" for those about the Node. No API server is asked.
 
-"holdfast rbac install" does the same for an installation of a static pod.`,
+"holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
       )
       .addOption(configOption())
       .addOption(new Option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME').default('holdfast/holdfast'))
@@ -60,6 +62,7 @@ cannot be limited to names), there and in "default" for those about the Node. No
       // What stands behind "install" is the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()
       .addCommand(rbacInstallCommand(io))
+      .addCommand(rbacMonitorCommand(io))
       .addHelpText(
         'after',
         `
@@ -179,6 +182,58 @@ async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void
     serviceAccount:
       options.serviceAccount === undefined ? undefined : serviceAccountOf(options.serviceAccount, objects.namespace),
     name: options.name,
+  })
+  await printObjects(io, options.output, roles)
+}
+
+interface RbacMonitorOptions {
+  readonly targetName?: string
+  readonly namespace?: string
+  readonly nodeName?: string
+  readonly operatorStatus?: OperatorResource
+  readonly serviceAccount?: string
+  readonly name: string
+  readonly output: 'yaml' | 'json'
+}
+
+/** `holdfast rbac monitor …`: a subcommand of `rbac`. */
+function rbacMonitorCommand(io: Io): Command {
+  return new Command('monitor')
+    .summary('print the smallest Role that a monitor needs')
+    .description(
+      `Print what "holdfast monitor" with --kubeconfig needs to be allowed: get of the mirror pod, TARGET-NODE, and with --operator-status
+get of that resource and patch of its status. With --service-account, the bindings too.`,
+    )
+    .addOption(new Option('--target-name <name>', 'name of the pod in its manifest').argParser(parseName))
+    .addOption(
+      new Option('-n, --namespace <name>', 'namespace of the pod').argParser(parseName).env('HOLDFAST_NAMESPACE'),
+    )
+    .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
+    .addOption(
+      new Option('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor').argParser(parseOperator),
+    )
+    .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
+    .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-monitor'))
+    .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
+    .addHelpText(
+      'after',
+      `
+Example:
+  holdfast rbac monitor --target-name=kube-apiserver --namespace=openshift-kube-apiserver --node-name=master-0 \\
+    --operator-status=kubeapiservers.operator.openshift.io/cluster --service-account=monitor | kubectl apply -f -
+
+Exit codes: 0 printed, 2 wrong usage.`,
+    )
+    .action((options: RbacMonitorOptions) => runRbacMonitor(io, options))
+}
+
+async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void> {
+  const { targetName = '', namespace = '', operatorStatus, serviceAccount, name } = options
+  requireFlags({ '--target-name': options.targetName, '--namespace': options.namespace })
+  const { monitorRbacObjects } = await import('../static-pods/rbac.js')
+  const roles = monitorRbacObjects({
+    ...{ namespace, podName: targetName, nodeName: nodeNameOf(options, io.env), operator: operatorStatus, name },
+    serviceAccount: serviceAccount === undefined ? undefined : serviceAccountOf(serviceAccount, namespace),
   })
   await printObjects(io, options.output, roles)
 }

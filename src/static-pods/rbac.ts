@@ -1,17 +1,21 @@
 /*
- * What an installer may do, and nothing more: the named objects, the pods that it settles with, its node's version, its
- * events. A Role for what is in the namespace, a ClusterRole for the node, which is in none.
+ * What an installer or a monitor may do, and nothing more. The installer: the named objects, the pods that it waits for, its
+ * node's version, its events. A Role for what is in the namespace, a ClusterRole for nodes and operators, which are in none.
  */
 import { certificateObjects, manifestObject, revisionedObjects, type RevisionObjects } from './plan-from-api.js'
+import type { OperatorResource } from './operator-status.js'
 import type { ObjectKind } from '../objects/types.js'
 
-export interface RbacRequest {
-  readonly objects: RevisionObjects
-  /** undefined: any node. */
-  readonly nodeName: string | undefined
+interface Bound {
   /** Whom to bind, `NAMESPACE/NAME` of a service account; undefined: no bindings. */
   readonly serviceAccount: { readonly namespace: string; readonly name: string } | undefined
   readonly name: string
+}
+
+export interface RbacRequest extends Bound {
+  readonly objects: RevisionObjects
+  /** undefined: any node. */
+  readonly nodeName: string | undefined
 }
 
 interface Rule {
@@ -23,10 +27,8 @@ interface Rule {
 
 /** The objects to apply, in order. */
 export function rbacObjects(request: RbacRequest): object[] {
-  const { objects, nodeName, serviceAccount, name } = request
+  const { objects, nodeName } = request
   const { namespace } = objects
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const clusterName = `${namespace}:${name}`
   const all = [...revisionedObjects(objects), manifestObject(objects), ...certificateObjects(objects)]
   const namesOf = (kind: ObjectKind) => [...new Set(all.filter((one) => one.kind === kind).map((one) => one.name))]
   const rules: Rule[] = [
@@ -41,9 +43,51 @@ export function rbacObjects(request: RbacRequest): object[] {
     ...(nodeName !== undefined && { resourceNames: [nodeName] }),
     verbs: ['get'],
   }
+  return rolesAndBindings(request, namespace, rules, [nodes])
+}
+
+export interface MonitorRights extends Bound {
+  /** Namespace of the pod. */
+  readonly namespace: string
+  /** Name in the pod's manifest: the mirror pod is NAME-NODE. */
+  readonly podName: string
+  /** undefined: any pod of the namespace. */
+  readonly nodeName: string | undefined
+  readonly operator: OperatorResource | undefined
+}
+
+/** What a monitor with --kubeconfig may do: get the mirror pod, and say in its operator's status that a revision has come. */
+export function monitorRbacObjects(request: MonitorRights): object[] {
+  const { namespace, podName, nodeName, operator } = request
+  const pod: Rule = {
+    ...{ apiGroups: [''], resources: ['pods'] },
+    ...(nodeName !== undefined && { resourceNames: [`${podName}-${nodeName}`] }),
+    verbs: ['get'],
+  }
+  return rolesAndBindings(request, namespace, [pod], operator ? operatorRules(operator) : [])
+}
+
+function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
+  const about = (what: string, verb: string): Rule => ({
+    ...{ apiGroups: [group], resources: [what], resourceNames: [name] },
+    verbs: [verb],
+  })
+  return [about(resource, 'get'), about(`${resource}/status`, 'patch')]
+}
+
+/** `clusterRules`: for what is in no namespace; without any, there is no ClusterRole. */
+function rolesAndBindings(
+  { name, serviceAccount }: Bound,
+  namespace: string,
+  rules: readonly Rule[],
+  clusterRules: readonly Rule[],
+): object[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  const clusterName = `${namespace}:${name}`
+  const isCluster = clusterRules.length > 0
   const roles = [
     { apiVersion, kind: 'Role', metadata: { namespace, name }, rules },
-    { apiVersion, kind: 'ClusterRole', metadata: { name: clusterName }, rules: [nodes] },
+    ...(isCluster ? [{ apiVersion, kind: 'ClusterRole', metadata: { name: clusterName }, rules: clusterRules }] : []),
   ]
   if (serviceAccount === undefined) return roles
   const subjects = [{ kind: 'ServiceAccount', ...serviceAccount }]
@@ -54,10 +98,14 @@ export function rbacObjects(request: RbacRequest): object[] {
       ...{ apiVersion, kind: 'RoleBinding', metadata: { namespace, name }, subjects },
       roleRef: { apiGroup, kind: 'Role', name },
     },
-    {
-      ...{ apiVersion, kind: 'ClusterRoleBinding', metadata: { name: clusterName }, subjects },
-      roleRef: { apiGroup, kind: 'ClusterRole', name: clusterName },
-    },
+    ...(isCluster
+      ? [
+          {
+            ...{ apiVersion, kind: 'ClusterRoleBinding', metadata: { name: clusterName }, subjects },
+            roleRef: { apiGroup, kind: 'ClusterRole', name: clusterName },
+          },
+        ]
+      : []),
   ]
 }
 

@@ -51,3 +51,32 @@ await t.test('flags after the subcommand are its own, also those that rbac has t
     t.match(refused, { code: 2, stdout: '', stderr: /must be \[NAMESPACE\/\]NAME/ }, wrong)
   }
 })
+
+await t.test('the flags of a monitor make its Role: the mirror pod, and the status of its operator', async (t) => {
+  const base = ['rbac', 'monitor', '--target-name=web', '--namespace=demo', '-o', 'json']
+  const itemsOf = async (...more: string[]) => {
+    const { code, stdout, stderr } = await run([...base, ...more])
+    t.equal(code, 0, stderr)
+    return (JSON.parse(stdout) as { items: { kind: string; rules: object[] }[] }).items
+  }
+  const pods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
+  const [alone, ...none] = await itemsOf()
+  t.match(alone, { kind: 'Role', metadata: { namespace: 'demo', name: 'holdfast-monitor' } })
+  t.same(alone?.rules, [pods], 'any node')
+  t.same(none, [])
+  const operator = '--operator-status=kubeapiservers.operator.openshift.io/cluster'
+  const all = await itemsOf('--node-name=n1', operator, '--service-account=sa')
+  const about = (resource: string, verb: string) => ({
+    ...{ apiGroups: ['operator.openshift.io'], resources: [resource], resourceNames: ['cluster'], verbs: [verb] },
+  })
+  t.same(
+    all.map(({ kind, rules }) => [kind, rules]),
+    [
+      ['Role', [{ ...pods, resourceNames: ['web-n1'] }]],
+      ['ClusterRole', [about('kubeapiservers', 'get'), about('kubeapiservers/status', 'patch')]],
+      ['RoleBinding', undefined],
+      ['ClusterRoleBinding', undefined],
+    ],
+  )
+  t.match(await run(['rbac', 'monitor', '--namespace=demo']), { code: 2, stderr: /--target-name is missing/ })
+})
