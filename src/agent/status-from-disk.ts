@@ -3,21 +3,41 @@ import { silent } from '../log.js'
 import { startDirectory } from './detect-drift.js'
 import { DirectoryState } from './directory-state.js'
 import { noMetrics } from './report-metrics.js'
-import { directoryStatus, type StatusDocument } from './status-file.js'
+import { directoryStatus, type DirectoryStatus, type StatusDocument } from './status-file.js'
 
-/** The status where no agent has reported: each directory by its record, compared with the disk. */
-export async function statusFromDisk(configuration: AgentConfiguration): Promise<StatusDocument> {
+/**
+ * The status where no agent runs: each directory of the configuration by its record, compared with the disk. `last`: what an agent
+ * that has ended said at its end.
+ */
+export async function statusFromDisk(
+  configuration: AgentConfiguration,
+  last?: StatusDocument,
+): Promise<StatusDocument> {
+  const endedAt = last?.agent?.stoppedAt
   const directories = []
   for (const directory of configuration.directories) {
     const state = new DirectoryState(directory)
+    const before = last?.directories.find(({ path }) => path === directory.path)
+    if (before) state.restore(before)
     await startDirectory(state, { log: silent, metrics: noMetrics })
     const now = new Date()
-    if (state.published?.status === 'True') {
+    const refused = refusedAtTheEnd(state, before)
+    if (refused) state.setPublished(refused, now)
+    else if (state.published?.status === 'True') {
       state.setPublished({ ...state.published, message: 'the disk holds the content that was published last' }, now)
     }
-    const message = 'no agent has reported, so nobody has asked the source for newer objects'
-    state.setFresh({ status: 'Unknown', reason: 'SourceUnavailable', message }, now)
+    const message =
+      endedAt === undefined
+        ? 'no agent has reported, so nobody has asked the source for newer objects'
+        : `the agent has ended, and nobody has asked the source since ${endedAt}`
+    state.setFresh({ status: 'Unknown', reason: 'NotConfirmed', message }, now)
     directories.push(directoryStatus(state))
   }
-  return { agent: null, directories }
+  return { agent: last?.agent ?? null, directories }
+}
+
+/** Why the agent could not publish something newer, where what it left is still what the disk holds. */
+function refusedAtTheEnd({ intact, digest }: DirectoryState, before: DirectoryStatus | undefined) {
+  if (!intact || before?.digest !== digest) return undefined
+  return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
 }

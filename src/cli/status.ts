@@ -16,8 +16,8 @@ export function statusCommand({ stdout, env }: Io): Command {
     .summary("each directory's state, as a table")
     .description(
       `Shows what the agent last wrote of each directory: whether the newest objects are published, and whether the source has
-confirmed lately that nothing is newer. It asks nobody: the agent need not run. Where no agent has ever run (after sync alone),
-it compares the disk with the records of what was published, as the configuration names it.
+confirmed lately that nothing is newer. Where no agent runs (after sync alone, or once it has ended in order), --config makes
+it compare the disk with the records of what was published, as the configuration names the directories now. It asks no source.
 
 Without --config, the status in /var/lib/holdfast is shown.`,
     )
@@ -46,10 +46,11 @@ async function documentFor(options: OutputOptions & { config?: string }): Promis
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory = configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
   const document = await readStatusFile(stateDirectory)
-  if (document !== undefined) return document
-  if (configuration !== undefined) {
-    return (await import('../agent/status-from-disk.js')).statusFromDisk(configuration)
+  const ended = document === undefined || document.agent?.stoppedAt !== undefined
+  if (configuration !== undefined && ended) {
+    return (await import('../agent/status-from-disk.js')).statusFromDisk(configuration, document)
   }
+  if (document !== undefined) return document
   throw new Error(
     `there is no status in ${statusFileIn(stateDirectory)}: has the agent run with this stateDirectory? Name the configuration (--config) to compare the disk without it`,
   )

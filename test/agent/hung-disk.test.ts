@@ -158,10 +158,11 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
 
 await t.test('the stateDirectory may hang, too', options, async (t) => {
   const root = scratch(t)
-  const disks = await FrozenDisks.create([join(root, 'state-disk')])
-  t.teardown(() => disks.destroy())
   const stateDirectory = join(root, 'state-disk/state')
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }] }], { stateDirectory })
+  const disks = await FrozenDisks.create([join(root, 'state-disk')])
+  // Before the node's own teardown, which waits for the agent.
+  t.teardown(() => disks.destroy())
   node.put('Secret', 'web', { key: '1' })
   await disks.freeze(join(root, 'state-disk'))
   const agent = node.agent([], disks.entering)
