@@ -29,7 +29,7 @@ const drizzles = [
   { code: 'EMFILE', call: 'openat', step: 41 },
   { code: 'EACCES', call: 'openat', step: 43 },
   { code: 'EIO', call: 'statx', step: 11 },
-  { code: 'ENOMEM', call: 'getdents64', step: 5 },
+  { code: 'ENOMEM', call: 'getdents64', step: 13 },
 ] as const
 
 for (const { code, call, step } of drizzles) {
