@@ -1,5 +1,5 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import { DurableWriteError, replaceDirectories } from '../durable/index.js'
+import { DurableWriteError, OverlappingTargets, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
 import { failureFrom, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
@@ -83,23 +83,42 @@ function withOptions(request: Request, { requireProven, lockTimeout, log }: Publ
 type Result = ReplaceResult | { error: Error }
 
 /**
- * The batch is refused as a whole where two targets are one directory under two names. Which ones that are cannot be told from
- * outside, so then each is published by itself, in turn.
+ * The batch is refused as a whole where two targets are one directory, or nested, by a symbolic link or a bind mount: the configuration
+ * sees only their texts. Each would destroy the other's content, so neither is published; the others are.
  */
 async function replaceAll(requests: Request[], { signal }: PublishOptions): Promise<Result[]> {
-  try {
-    return await replaceDirectories(requests, { signal })
-  } catch (error) {
-    if (requests.length === 1) return [{ error: toError(error) }]
-    const results: Result[] = []
-    for (const request of requests) {
-      const [result] = await replaceDirectories([request], { signal }).catch((reason: unknown): Result[] => [
-        { error: toError(reason) },
-      ])
-      results.push(result ?? { error: toError(error) })
+  const refused = new Map<Request, Error>()
+  for (;;) {
+    const going = requests.filter((request) => !refused.has(request))
+    try {
+      const results = await replaceDirectories(going, { signal })
+      const byRequest = new Map(going.map((request, index) => [request, results[index]]))
+      return requests.map((request) => byRequest.get(request) ?? { error: refused.get(request) ?? notAnswered() })
+    } catch (error) {
+      const overlapping: readonly string[] = error instanceof OverlappingTargets ? error.paths : []
+      const pair = going.filter(({ target }) => overlapping.includes(target))
+      // What is wrong with the batch as such is wrong with each of it.
+      for (const request of pair.length > 0 ? pair : going) {
+        refused.set(request, pair.length > 0 ? overlaps(request.target, overlapping) : toError(error))
+      }
     }
-    return results
   }
+}
+
+function overlaps(target: string, paths: readonly string[]): Error {
+  const other = paths.find((path) => path !== target) ?? target
+  return new DurableWriteError(`${target} and ${other} are the same directory, or one lies in the other`, {
+    code: 'EEXIST',
+    syscall: 'openat2',
+    path: target,
+    reason: 'TargetUnfit',
+    state: 'neither was changed',
+    advice: 'name each directory once in the configuration, by its real path',
+  })
+}
+
+function notAnswered(): Error {
+  return new Error('the core has not answered for this directory')
 }
 
 function outcomeFrom(

@@ -73,6 +73,14 @@ export function wrapError(target: string, error: unknown, published: boolean, do
   })
 }
 
+/** Two targets of one batch are one directory, or one lies in the other: nothing was written for any of the batch. */
+export class OverlappingTargets extends TypeError {
+  /** As they were asked for. */
+  constructor(readonly paths: readonly [string, string]) {
+    super(`${paths[0]} and ${paths[1]} are the same or nested targets`)
+  }
+}
+
 /** A defect of this program, on the way to `path`. */
 export function internalError(path: string, defect: unknown, published: boolean, doing: string): DurableWriteError {
   return new DurableWriteError(`${doing} ${path}: an internal error of holdfast: ${toError(defect).message}`, {

@@ -13,7 +13,7 @@ import type { Publication, RecordedObject } from './types.js'
  * new content is visible and its durability unknown. Malformed requests throw TypeError or RangeError and touch nothing.
  */
 
-export { DurableWriteError, extendError, wrapError } from './errors.js'
+export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
 /* For those who look at a target, or work beside it, as the core does. */
 export type * from './file-system.js'
 export { NodeFileSystem } from './posix/file-system.js'

@@ -21,6 +21,17 @@ export interface Standing {
   readonly target: Identity
 }
 
+/** Whether this can stand in a record: absent, or all of it. */
+export function isStanding(place: unknown): place is Standing | undefined {
+  if (place === undefined) return true
+  const { within, parent, target } = (place ?? {}) as Partial<Standing>
+  return typeof within === 'string' && isIdentity(parent) && isIdentity(target)
+}
+
+function isIdentity(identity: Partial<Identity> | undefined): boolean {
+  return typeof identity?.inode === 'string' && typeof identity.birth === 'string'
+}
+
 export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>): Identity {
   return { inode: inode.toString(), birth: birth.toString() }
 }

@@ -1,6 +1,6 @@
 import { listed } from '../listed.js'
 import { barrier, closeSynced, StagedFiles, merged } from './barrier.js'
-import { DurableWriteError, extendError, internalError } from './errors.js'
+import { OverlappingTargets, DurableWriteError, extendError, internalError } from './errors.js'
 import { inParallel } from './parallel.js'
 import type { TargetPublication } from './publication.js'
 import { Parents } from './site.js'
@@ -129,7 +129,7 @@ function refuseNested(publications: readonly TargetPublication[]): void {
     .sort((a, b) => (a.real < b.real ? -1 : 1))
   for (const { publication, real } of paths) {
     const above = paths.find((other) => other.publication !== publication && `${real}/`.startsWith(`${other.real}/`))
-    if (above) throw new TypeError(`${publication.path} and ${above.publication.path} are the same or nested targets`)
+    if (above) throw new OverlappingTargets([publication.path, above.publication.path])
   }
 }
 
@@ -138,7 +138,7 @@ function refuseSame(inOrder: readonly TargetPublication[]): void {
   inOrder.forEach((publication, index) => {
     const next = inOrder[index + 1]
     if (next?.site.identity === publication.site.identity) {
-      throw new TypeError(`${publication.path} and ${next.path} are the same target`)
+      throw new OverlappingTargets([publication.path, next.path])
     }
   })
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Standing } from './place.js'
+import { isStanding, type Standing } from './place.js'
 import type { TreeEntry } from './tree.js'
 import type { Publisher, RecordedObject } from './types.js'
 
@@ -146,7 +146,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
 /** What stands behind a checksum of ours is as this program has written it. */
 export function isBody(line: unknown): line is RecordBody {
   const body = line as Partial<RecordBody> | undefined
-  return body?.version === 1 && (body.requires ?? []).length === 0
+  return body?.version === 1 && (body.requires ?? []).length === 0 && isStanding(body.place)
 }
 
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */

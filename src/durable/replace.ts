@@ -6,7 +6,7 @@ import { compare } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import type { TargetPublication } from './publication.js'
 import { publish } from './publish.js'
-import { checkMode, checkOwner, checkTarget, planFor, toBytes } from './request.js'
+import { checkMode, checkOwner, checkPublishedTarget, planFor, toBytes } from './request.js'
 import { SymlinkPublication } from './symlink-publication.js'
 import type {
   DirectoryRequest,
@@ -75,7 +75,7 @@ export function filePublication(
   content: FileContent,
   options: ReplaceFileOptions & PublicationOptions,
 ): TargetPublication {
-  const target = checkTarget(path)
+  const target = checkPublishedTarget(path)
   if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
   const plan = {
     target,

@@ -51,7 +51,7 @@ export function planFor(
   const clash = files.find((file) => directories.has(file.path))
   if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
   return {
-    target: checkTarget(target),
+    target: checkPublishedTarget(target),
     files: files.sort((a, b) => compareBytes(a.path, b.path)),
     directories: [...directories].sort(compareBytes),
     mode,
@@ -89,6 +89,15 @@ export function checkTarget(target: string): string {
   if (absolute === '/') throw new TypeError('the root directory cannot be replaced')
   if (Buffer.byteLength(last) > maximumName) throw new TypeError(`the target name is longer than ${maximumName} bytes`)
   return absolute
+}
+
+const ownName = /^\.holdfast-[0-9a-f]{16}(?:[-.]|$)/
+
+/** A name of this program's own form is a lock, a record or staging of another target: the next publication there would remove it. */
+export function checkPublishedTarget(target: string): string {
+  const path = checkTarget(target)
+  if (!ownName.test(path.slice(path.lastIndexOf('/') + 1))) return path
+  throw new TypeError(`the target ${JSON.stringify(target)} has a name that holdfast keeps for itself: choose another`)
 }
 
 export function checkMode(name: string, mode: number): number {

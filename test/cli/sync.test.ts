@@ -1,6 +1,6 @@
 /** One pass, from outside; the demo; and what an unreachable API server means for it. */
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -245,3 +245,30 @@ await t.test('the demo publishes, swaps an update in, and ends in order with Ctr
   t.equal(readFileSync(join(directory, 'node/web/tls/rotation'), 'utf8'), '2')
   t.notMatch(stdout, /PRIVATE KEY/)
 })
+
+await t.test(
+  'two names of one directory, and a directory in another one by a link: neither is published, the others are',
+  async (t) => {
+    const node = new Node(t, [])
+    mkdirSync(node.path('x'))
+    symlinkSync('x', node.path('link'))
+    node.put('ConfigMap', 'one', { k: '1' })
+    node.put('ConfigMap', 'two', { k: '2' })
+    const directory = (name: string, configMap: string) => ({
+      ...{ path: node.path(name), adopt: true },
+      contents: [{ configMap }],
+    })
+    for (const [first, second] of [
+      ['link/same', 'x/same'],
+      ['link/outer/inner', 'x/outer'],
+    ] as const) {
+      node.configure([directory(first, 'one'), directory(second, 'two'), directory('other', 'one')])
+      const { code, stdout, stderr } = await node.run('sync')
+      t.equal(code, 1)
+      t.match(stdout + stderr, /the same directory, or one lies in the other/)
+      t.equal(node.read(join(second, 'k')), undefined)
+      t.equal(node.read(join(first, 'k')), undefined)
+      t.equal(node.read('other/k'), '1')
+    }
+  },
+)

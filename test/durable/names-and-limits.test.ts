@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
@@ -88,4 +88,29 @@ await t.test('a lock file that was removed while a publisher holds it lets no se
   const [result] = await publish([directoryPublication(unlinking, { target, files: { a: 'new' }, lockTimeout: 2000 })])
   t.match(result, { outcome: 'replaced' })
   t.ok(existsSync(lock), 'the lock that counts is the one that has the name')
+})
+
+await t.test('a record whose place is none is damaged, and keeps nothing from being published', async (t) => {
+  for (const place of [null, {}, { within: '/x', parent: {}, target: null }]) {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
+    await replaceDirectory(target, { files: { a: 'old' } })
+    const name = readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+    const [line = ''] = readFileSync(join(parent, name), 'utf8').split('\n')
+    const json = JSON.stringify({ ...(JSON.parse(line.slice(65)) as object), place })
+    writeFileSync(join(parent, name), `${hash('sha256', json)} ${json}\n`, { mode: 0o600 })
+    t.equal((await replaceDirectory(target, { files: { a: 'new' } })).outcome, 'replaced', JSON.stringify(place))
+    t.equal((await replaceDirectory(target, { files: { a: 'new' } })).outcome, 'unchanged')
+  }
+})
+
+await t.test('a name that holdfast keeps for itself is no target: a neighbour would remove it', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: 'old' } })
+  const id = (readdirSync(parent).find((name) => name.endsWith('.lock')) ?? '').replace('.lock', '')
+  for (const name of [`${id}-0123456789abcdef`, `${id}.lock`, `${id}.1`, `${id}-0123456789abcdef.foreign`]) {
+    const refusal = { name: 'TypeError', message: /keeps for itself/ }
+    await t.rejects(replaceDirectory(join(parent, name), { files: { a: 'x' } }), refusal, name)
+    await t.rejects(replaceFile(join(parent, name), 'x'), refusal, name)
+  }
 })
