@@ -4,6 +4,7 @@ import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from 
 import { identityOf, isSame } from './place.js'
 import { type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
+import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
 import { readFileTree, readTree, type Tree, readWhole } from './tree.js'
@@ -51,7 +52,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
     const [newest] = records
     if (newest === undefined) return undefined
-    const tree = await readAs(fs, parent, name, newest.kind)
+    const tree = await readAs(fs, target, parent, name, newest.kind)
     const record = records.find(({ after }) => after === tree?.digest) ?? newest
     const state: Publication = {
       path: checkTarget(target),
@@ -81,6 +82,7 @@ async function speaksOf(
 
 async function readAs(
   fs: FileSystem,
+  target: string,
   parent: Descriptor,
   name: string,
   kind: StoredRecord['kind'],
@@ -91,7 +93,7 @@ async function readAs(
   if (kind === 'file') return readFileTree(fs, parent, name)
   let opened: Descriptor
   try {
-    opened = await fs.openDirectory(parent, name)
+    opened = await openOffMounts(fs, target, parent, name)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
@@ -160,7 +162,7 @@ export async function readPublishedFiles(
   const files: Record<string, { content: Uint8Array; mode: number }> = {}
   await withRecord(fs, target, async (parent, name, [newest]) => {
     if ((await fs.look(parent, name))?.type !== 'directory') return
-    const root = await fs.openDirectory(parent, name)
+    const root = await openOffMounts(fs, target, parent, name)
     const scope = new Scope(fs)
     try {
       const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined

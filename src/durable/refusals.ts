@@ -45,7 +45,7 @@ export async function openTarget(
   name: string,
   parentDevice: number,
 ): Promise<Descriptor> {
-  const opened = await openOnMount(fs, path, parent, name)
+  const opened = await openOffMounts(fs, path, parent, name)
   try {
     await refuseMountsBelow(fs, path, opened)
     await refuseOtherDevice(fs, path, opened, parentDevice)
@@ -56,7 +56,13 @@ export async function openTarget(
   }
 }
 
-async function openOnMount(fs: FileSystem, path: string, parent: Descriptor, name: string): Promise<Descriptor> {
+/** Opens a target's directory. @throws DurableWriteError where something is mounted on it; what the system answers otherwise */
+export async function openOffMounts(
+  fs: FileSystem,
+  path: string,
+  parent: Descriptor,
+  name: string,
+): Promise<Descriptor> {
   try {
     return await fs.openDirectory(parent, name)
   } catch (error) {

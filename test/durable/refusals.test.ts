@@ -5,7 +5,11 @@ import t from 'tap'
 import { DirectoryPublication } from '../../src/durable/directory-publication.js'
 import { publish } from '../../src/durable/publish.js'
 import { planFor } from '../../src/durable/request.js'
-import { replaceDirectories as publishDirectories } from '../../src/durable/index.js'
+import {
+  readPublication,
+  readPublishedFiles,
+  replaceDirectories as publishDirectories,
+} from '../../src/durable/index.js'
 import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from '../../src/index.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
@@ -104,6 +108,18 @@ await t.test('a mount point', { skip: isRoot ? false : 'mounting needs root: run
   const [result] = await replaceDirectories([{ target: join(parent, 'mounted'), files: { a: '' } }])
   t.match(result, { error: { code: 'EBUSY', message: /is a mount point/, published: false } })
   t.same(contents(join(parent, 'mounted')), { mine: 'keep' })
+
+  const covered = join(parent, 'covered')
+  await replaceDirectory(covered, { files: { a: '' } })
+  execFileSync('mount', ['--bind', join(parent, 'mounted'), covered])
+  t.teardown(() => execFileSync('umount', [covered]))
+  const refusal = {
+    reason: 'TargetUnfit',
+    code: 'EBUSY',
+    message: /covered is a mount point; nothing was changed; name/,
+  }
+  await t.rejects(readPublication(covered), refusal, 'whoever looks at what was published says so, too')
+  await t.rejects(readPublishedFiles(covered, ['a']), refusal)
 })
 
 await t.test('a file system without RENAME_EXCHANGE is told apart, and what to do', async (t) => {
