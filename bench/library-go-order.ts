@@ -1,6 +1,6 @@
 /**
  * The order of calls of OpenShift library-go's atomic directory (pkg/operator/staticpod/internal/atomicdir, sync.go and
- * swap_linux.go), written anew for comparison: each file is written, then synced through a second descriptor, then its
+ * swap_linux.go), written again for comparison: each file is written, then synced through a second descriptor, then its
  * directory is synced; after the exchange both parents are synced. Synchronous calls, which are Node's fastest for work
  * that is done one call after the other.
  */

@@ -1,6 +1,6 @@
 /**
  * What holdfast promises of its cost, and whether a contest kept it. Limits are of medians. Flushes are always judged; times
- * only where enough rounds were run, and where another machine would come to the same verdict.
+ * only where enough rounds were run, and where another machine would come to the same result.
  */
 import type { FileSystem } from '../test/disk/disk.js'
 import type { Contest } from './contest.js'
@@ -73,9 +73,9 @@ export function judge(
   const failures: string[] = []
   const remarks: string[] = []
   // Written so that a figure that is not a number fails.
-  const demand = (told: string[], what: string, figure: number, limit: number | undefined, digits: number): void => {
+  const demand = (broken: string[], what: string, figure: number, limit: number | undefined, digits: number): void => {
     if (limit === undefined || figure <= limit) return
-    told.push(`${what}: ${figure.toFixed(digits)}, at most ${limit.toFixed(digits)}`)
+    broken.push(`${what}: ${figure.toFixed(digits)}, at most ${limit.toFixed(digits)}`)
   }
   const times = `as a multiple of those of ${comparedWith}`
   demand(failures, 'flushes', ours.flushes, limits.flushes, 1)

@@ -39,9 +39,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 const [load = 0] = loadavg()
 if (load > availableParallelism() / 4) {
-  console.error(
-    `bench: the machine is busy (load ${load.toFixed(1)}): flushes are told about right, times are not to be trusted`,
-  )
+  console.error(`bench: the machine is busy (load ${load.toFixed(1)}): the counts of flushes hold, the times do not`)
 }
 
 const results: Result[] = []
@@ -87,10 +85,10 @@ async function measure(fileSystem: FileSystem): Promise<void> {
 }
 
 /** What else the machine does only ever adds flushes and time: what breaks a limit is measured again before it is believed. */
-async function judged(contest: (on: Disk) => Promise<Contest>, verdict: (contest: Contest) => Result): Promise<void> {
+async function judged(contest: (on: Disk) => Promise<Contest>, resultOf: (contest: Contest) => Result): Promise<void> {
   for (let take = 1; ; take++) {
     if (!disk) throw new Error('there is no disk')
-    const result = verdict(await contest(disk))
+    const result = resultOf(await contest(disk))
     if (result.failures.length > 0 && take < takes) continue
     results.push(take === 1 ? result : { ...result, remarks: [...result.remarks, `measured ${take} times`] })
     return

@@ -26,11 +26,11 @@ function row(result: Result): string[] {
     compared.milliseconds.toFixed(0),
     factor(compared.milliseconds / ours.milliseconds),
     `${limits.timeJudged ? '≥' : '~'} ${factor(1 / limits.timeRatio)}`,
-    verdict(result),
+    summary(result),
   ]
 }
 
-function verdict({ failures, remarks }: Result): string {
+function summary({ failures, remarks }: Result): string {
   if (failures.length > 0) return 'FAIL'
   return remarks.length > 0 ? 'PASS, see below' : 'PASS'
 }

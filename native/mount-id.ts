@@ -13,7 +13,7 @@ const offsetOfMountId = 144
 let answer: { address: bigint; view: DataView } | undefined
 
 /**
- * The ID of the mount that a descriptor is on, as /proc/self/mountinfo has it; undefined where the kernel does not tell (before
+ * The ID of the mount that a descriptor is on, as /proc/self/mountinfo has it; undefined where the kernel does not report it (before
  * Linux 5.8, or under a seccomp profile without statx(2)). Never waits for a disk.
  */
 export function mountId(fd: number): number | undefined {

@@ -20,7 +20,7 @@ export type Batch = ReadonlyMap<string, Due>
 
 export interface WorkqueueOptions {
   /**
-   * Names each key's group, asked anew each time that runs start. All keys of a group that are due go into one run, and no other of
+   * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of
    * the group starts before it has ended; groups do not wait for one another.
    */
   groups(): (key: string) => string

@@ -42,7 +42,7 @@ await t.test('two disks hang, and a directory on a third is updated within a sec
   const scene = await sceneOf(t)
   const { node, disks, read } = scene
   const agent = node.agent([], disks.entering)
-  await agent.told('Published', 2 * many + 1)
+  await agent.logged('Published', 2 * many + 1)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
   await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
@@ -75,7 +75,7 @@ await t.test('what is newer, and cannot be published, is not fresh', options, as
   const scene = await sceneOf(t)
   const { node, disks } = scene
   const agent = node.agent([], disks.entering)
-  await agent.told('Published', 2 * many + 1)
+  await agent.logged('Published', 2 * many + 1)
   await until('all is fresh', async () => (await conditions(scene, 'a/0')).Fresh?.status === 'True')
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
@@ -93,7 +93,7 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
   const scene = await sceneOf(t, { operationTimeout: '2s' })
   const { node, disks } = scene
   const agent = node.agent([], disks.entering)
-  await agent.told('Published', 2 * many + 1)
+  await agent.logged('Published', 2 * many + 1)
   const directory = node.path('a/0')
   const running = async (): Promise<number> => {
     const { text } = await agent.get('/metrics')
@@ -103,7 +103,7 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
   t.equal(await running(), 0)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
-  const line = await agent.told('Stalled', many)
+  const line = await agent.logged('Stalled', many)
   t.match(line, {
     level: 'warn',
     operation: /^publish /,
@@ -131,7 +131,7 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
   const scene = await sceneOf(t)
   const { node, disks } = scene
   const agent = node.agent([], disks.entering)
-  await agent.told('Published', 2 * many + 1)
+  await agent.logged('Published', 2 * many + 1)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
   await until('the agent hangs on a', () => frozenThreads(agent.pid) > 0)
@@ -166,10 +166,10 @@ await t.test('the stateDirectory may hang, too', options, async (t) => {
   node.put('Secret', 'web', { key: '1' })
   await disks.freeze(join(root, 'state-disk'))
   const agent = node.agent([], disks.entering)
-  await agent.told('Published')
+  await agent.logged('Published')
   await until('the status hangs', () => frozenThreads(agent.pid) > 0)
   node.put('Secret', 'web', { key: '2' })
-  await agent.told('Published', 2)
+  await agent.logged('Published', 2)
   t.match(await agent.get('/readyz'), { status: 200 })
   agent.signal('SIGTERM')
   const ends = await until('it ends', () => agent.log().find(({ signal, level }) => signal && level === 'error'), {

@@ -58,8 +58,8 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   }
   await publish(objects(1, 1, 1))
   await publish(objects(1, 2, 1))
-  const [, settled, appended, ...more] = recordIn(root).trim().split('\n')
-  t.match(settled, '{"settled":true}')
+  const [, committed, appended, ...more] = recordIn(root).trim().split('\n')
+  t.match(committed, '{"settled":true}')
   t.match(appended, /"secret-1".*"resourceVersion":"2"/)
   t.notMatch(appended, 'secret-0')
   t.strictSame(more, [])

@@ -1,4 +1,4 @@
-/** Which events tell of what: on the Node, on the object, and not at all. */
+/** Which outcome makes which event: on the Node, on the object, and none. */
 import t from 'tap'
 import { meaningOf, type Context, type Outcome } from '../../src/agent/outcome.js'
 import { draftsOf, type Reporter } from '../../src/agent/report-events.js'

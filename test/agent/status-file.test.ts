@@ -37,20 +37,20 @@ await t.test('changes that come together are written together, and never two at 
   t.equal(count, 3)
 })
 
-await t.test('a write that fails is told, and the next change is written', async (t) => {
+await t.test('a write that fails is reported, and the next change is written', async (t) => {
   const failures: unknown[] = []
-  const told = gate()
+  const reported = gate()
   let writes = 0
   const fault = new Error('ENOSPC')
   const writer = new StatusWriter({
     write: () => (++writes === 1 ? Promise.reject(fault) : Promise.resolve()),
     failed: (error) => {
       failures.push(error)
-      told.open()
+      reported.open()
     },
   })
   writer.changed()
-  await told.opened
+  await reported.opened
   t.strictSame(failures, [fault])
   await writer.close()
   t.equal(writes, 2)

@@ -14,7 +14,7 @@ await t.test('after its end, directories are compared with the disk, as they are
   const node = new Node(t, [web, kept])
   node.put('Secret', 'web', { key: '1' })
   const agent = node.agent()
-  await agent.told('Published', 2)
+  await agent.logged('Published', 2)
   t.equal(await agent.end('SIGTERM'), 0)
   rmSync(node.path('disk/web'), { recursive: true })
   node.configure([web, kept, { path: 'disk/added', contents: [{ secret: 'web' }] }])

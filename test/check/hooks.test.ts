@@ -1,4 +1,4 @@
-/** Hooks that could not work from here are told; none is run. */
+/** Hooks that could not work from here are reported; none is run. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'

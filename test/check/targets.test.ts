@@ -1,4 +1,4 @@
-/** What is at the target's path, beside it and above it: told, and left as it is. */
+/** What is at the target's path, beside it and above it: reported, and left as it is. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -24,7 +24,7 @@ t.setTimeout(180_000)
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 const random = (digit: string): string => digit.repeat(16)
 
-await t.test('nothing there yet: what will be made is told, and nothing is made', async (t) => {
+await t.test('nothing there yet: what will be made is reported, and nothing is made', async (t) => {
   const scene = new Scene(t)
   rmSync(scene.parent, { recursive: true })
   const checked = await scene.check(t)
@@ -174,7 +174,7 @@ await t.test('parents of other users and groups', { skip: needsRoot }, async (t)
   })
 })
 
-await t.test('leftovers are told, and left to the next publication', async (t) => {
+await t.test('leftovers are reported, and left to the next publication', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
@@ -189,7 +189,7 @@ await t.test('leftovers are told, and left to the next publication', async (t) =
   t.same(kept(scene.parent), ['lock', 'record'])
 })
 
-await t.test('what was set aside as somebody else’s is told until somebody has looked at it', async (t) => {
+await t.test('what is in quarantine is reported until somebody has looked at it', async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
@@ -268,7 +268,7 @@ await t.test('what cannot be removed again is named', { skip: strace }, async (t
   t.same(kept(scene.parent), ['staging'])
 })
 
-await t.test('the lock of a stranger', { skip: needsRoot }, async (t) => {
+await t.test('the lock of another user', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   const lock = join(scene.parent, namesFor('certs').lock)
   execFileSync('install', ['-m', '600', '-o', '1234', '/dev/null', lock])

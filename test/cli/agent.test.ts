@@ -38,7 +38,7 @@ async function everythingSaid(node: Node): Promise<string> {
 await t.test('published, updated, a key removed; every place says so, none says what', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  const first = await agent.told('Published')
+  const first = await agent.logged('Published')
   t.match(first, {
     level: 'info',
     operation: `publish ${node.path('disk/web')}`,
@@ -56,7 +56,7 @@ await t.test('published, updated, a key removed; every place says so, none says 
   t.equal(statSync(node.path('disk/web/secret/password')).mode & 0o7777, 0o600)
 
   node.put('Secret', 'web', { password: `${canary}-2` })
-  const second = await agent.told('Published', 2)
+  const second = await agent.logged('Published', 2)
   t.match(second, { outcome: 'replaced', causes: ['Secret demo/web'] })
   t.equal(node.read('disk/web/secret/password'), `${canary}-2`)
   t.notOk(existsSync(node.path('disk/web/secret/user')), 'a key that was removed is removed')
@@ -115,7 +115,7 @@ await t.test(
     const node = webNode(t)
     node.remove('web')
     const agent = node.agent()
-    await agent.told('ObjectMissing')
+    await agent.logged('ObjectMissing')
     t.match(await agent.get('/readyz'), {
       status: 503,
       text: /\[-\].*disk\/web ObjectMissing: .*Secret demo\/web/,
@@ -125,7 +125,7 @@ await t.test(
     t.match(await node.run('verify'), { code: 4, stdout: /unpublished/ })
 
     node.put('Secret', 'web', { password: `${canary}-1` })
-    await agent.told('Published')
+    await agent.logged('Published')
     t.equal((await agent.get('/readyz')).status, 200)
     writeFileSync(join(node.objects, 'web.yaml'), `kind: Secret\nstringData: {password: ${canary}-broken\n`)
     await until('the bad file is reported', () =>
@@ -140,13 +140,13 @@ await t.test(
 await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   rmSync(node.path('disk/web/app.conf'))
   chmodSync(node.path('disk/web/secret/user'), 0o644)
   writeFileSync(node.path('disk/web/foreign'), '')
   t.match(await node.run('verify'), { code: 4, stdout: /differs/ })
   agent.signal('SIGHUP')
-  const line = await agent.told('DriftRepaired')
+  const line = await agent.logged('DriftRepaired')
   t.match(line, {
     outcome: 'replaced',
     causes: ['drift check'],
@@ -161,41 +161,41 @@ await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
 await t.test('SIGHUP: a new directory, one that is dropped, and a configuration that is invalid', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   const second = { path: 'disk/second', contents: [{ configMap: 'conf' }] }
   node.configure([second])
   agent.signal('SIGHUP')
-  await agent.told('Published', 2)
+  await agent.logged('Published', 2)
   t.equal(node.read('disk/second/app.conf'), 'port=80\n')
   t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
   t.notMatch((await agent.get('/metrics')).text, 'disk/web')
 
   node.configure([{ ...second, contnets: [] }])
   agent.signal('SIGHUP')
-  const invalid = await agent.told('ConfigurationInvalid')
+  const invalid = await agent.logged('ConfigurationInvalid')
   t.match(invalid, {
     level: 'error',
     line: Number,
     place: 'directories[0].contnets',
     msg: /contnets: unknown field: did you mean "contents"\?$/,
   })
-  t.match(await agent.told('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
+  t.match(await agent.logged('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
   await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
   node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
-  await agent.told('Published', 3)
+  await agent.logged('Published', 3)
   t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
 
   node.configure([{ ...second, fileMode: '0640' }])
   agent.signal('SIGHUP')
-  await agent.told('Published', 4)
+  await agent.logged('Published', 4)
   t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('killed at any time and started again: whole, and nothing is written anew', async (t) => {
+await t.test('killed at any time and started again: whole, and nothing is written again', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  const { digest } = await agent.told('Published')
+  const { digest } = await agent.logged('Published')
   await until('the status is there', () => node.read('state/status.json')?.includes(String(digest)))
   const transition = (text: string | undefined) =>
     (JSON.parse(text ?? '') as { directories: { conditions: object[] }[] }).directories[0]?.conditions[0]
@@ -203,7 +203,7 @@ await t.test('killed at any time and started again: whole, and nothing is writte
   t.equal(await agent.end('SIGKILL'), 'SIGKILL')
   const inode = statSync(node.path('disk/web')).ino
   const again = node.agent()
-  const line = await again.told('Unchanged')
+  const line = await again.logged('Unchanged')
   t.match(line, { outcome: 'unchanged', digest })
   t.equal(statSync(node.path('disk/web')).ino, inode)
   t.equal(await again.end('SIGTERM'), 0)
@@ -219,7 +219,7 @@ await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the targ
       node.put('Secret', 'web', { password: text, user: text })
     }
     write()
-    await agent.told('Published')
+    await agent.logged('Published')
     const over = new AbortController()
     const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
     const writer = (async () => {
@@ -230,7 +230,7 @@ await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the targ
         await until('it is published', () => over.signal.aborted || published() > before)
       }
     })()
-    await agent.told('Published', 3)
+    await agent.logged('Published', 3)
     await new Promise((resolve) => setTimeout(resolve, 37 * round))
     t.equal(await agent.end('SIGTERM'), 0)
     over.abort()
@@ -250,24 +250,24 @@ await t.test('a foreign directory is left alone, until adopt says otherwise', as
   execFileSync('mkdir', ['-p', node.path('disk/web')])
   writeFileSync(node.path('disk/web/precious'), 'mine')
   const agent = node.agent()
-  t.match(await agent.told('TargetForeign'), { level: 'error', published: false })
+  t.match(await agent.logged('TargetForeign'), { level: 'error', published: false })
   t.match(await agent.get('/readyz'), { status: 503, text: /TargetForeign/ })
   t.strictSame(readdirSync(node.path('disk/web')), ['precious'])
   node.configure([{ ...web, adopt: true }])
   agent.signal('SIGHUP')
-  await agent.told('Published')
+  await agent.logged('Published')
   t.strictSame(readdirSync(node.path('disk/web')).sort(), ['app.conf', 'secret'])
 })
 
 await t.test(
-  'hooks run after a publication; one that fails is told, tried again, and changes nothing else',
+  'hooks run after a publication; one that fails is reported and retried, and changes nothing else',
   async (t) => {
     const ran = (node: Node) => node.read('ran')?.trim().split('\n').length ?? 0
     const node = webNode(t)
     const script = `cat ${node.path('disk/web/secret/user')} >> ${node.path('ran')}; echo >> ${node.path('ran')}; test -e ${node.path('allowed')}`
     node.configure([{ ...web, afterPublish: [{ exec: ['/bin/sh', '-c', script], retries: 0 }] }])
     const agent = node.agent()
-    await agent.told('HookFailed')
+    await agent.logged('HookFailed')
     t.equal((await agent.get('/readyz')).status, 200)
     t.equal((await node.run('verify')).code, 0)
     await until(
@@ -289,7 +289,7 @@ await t.test(
     await until('the configuration was read again', () => again.log().some(({ msg }) => msg.includes('is in force')))
     t.equal(await again.end('SIGTERM'), 0)
     const third = node.agent()
-    await third.told('Unchanged')
+    await third.logged('Unchanged')
     t.equal(await third.end('SIGTERM'), 0)
     t.equal(ran(node), done, 'and never again')
   },
@@ -304,7 +304,7 @@ await t.test('a pending hook is found again after the list around it was edited'
   const two = hook('two', `test -e ${node.path('allowed')}`)
   node.configure([{ ...web, afterPublish: [hook('one', 'true'), two] }])
   const agent = node.agent()
-  t.match(await agent.told('HookFailed'), {
+  t.match(await agent.logged('HookFailed'), {
     hook: 'exec sh #2',
     place: 'directories[0].afterPublish[1]',
   })
@@ -343,21 +343,21 @@ await t.test('drift is found in the configured interval, without a signal', asyn
   const node = webNode(t)
   node.configure([web], { driftInterval: '1s' })
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   writeFileSync(node.path('disk/web/app.conf'), 'edited')
-  t.match(await agent.told('DriftRepaired'), { causes: ['drift check'] })
+  t.match(await agent.logged('DriftRepaired'), { causes: ['drift check'] })
   t.equal(node.read('disk/web/app.conf'), 'port=80\n')
 })
 
 await t.test('a target that was removed hides no missing object', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   node.remove('web')
-  await agent.told('ObjectMissing')
+  await agent.logged('ObjectMissing')
   rmSync(node.path('disk/web'), { recursive: true })
   agent.signal('SIGHUP')
-  await agent.told('ObjectMissing', 2)
+  await agent.logged('ObjectMissing', 2)
   t.match(await agent.get('/readyz'), { status: 503, text: /ObjectMissing: Secret demo\/web does not exist/ })
   t.notOk(agent.log().some(({ reason }) => reason === 'PublishFailed'))
 })
@@ -365,7 +365,7 @@ await t.test('a target that was removed hides no missing object', async (t) => {
 await t.test('the status file is for its owner alone, and holds nothing of a secret', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   // The status is first written when nothing is published yet.
   const status = await until('the status names an object', () => {
     const text = node.read('state/status.json')
@@ -439,21 +439,21 @@ await t.test(
     const directory = { ...web, path: 'memory/web' }
     node.configure([directory])
     const agent = node.agent()
-    t.match(await agent.told('Published'), { outcome: 'created' })
+    t.match(await agent.logged('Published'), { outcome: 'created' })
     node.configure([directory], { requireProven: true })
     agent.signal('SIGHUP')
-    t.match(await agent.told('TargetUnfit'), { published: false, msg: /proven/ })
+    t.match(await agent.logged('TargetUnfit'), { published: false, msg: /proven/ })
     t.equal((await agent.get('/readyz')).status, 200, 'what is there is whole')
     node.configure([directory])
     agent.signal('SIGHUP')
-    await agent.told('Unchanged')
+    await agent.logged('Unchanged')
     t.equal(await agent.end('SIGTERM'), 0)
   },
 )
 
-await t.test('SIGINT is an end in order, too, and told by its number', async (t) => {
+await t.test('SIGINT is an end in order, too, and its number is reported', async (t) => {
   const agent = webNode(t).agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   t.equal(await agent.end('SIGINT'), 130)
   t.match(readFileSync(agent.logFile, 'utf8'), /ended in order/)
 })

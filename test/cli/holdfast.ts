@@ -140,7 +140,7 @@ export class Agent {
   }
 
   /** Waits for so many lines with this reason; answers the last of them. */
-  async told(reason: string, count = 1): Promise<LogLine> {
+  async logged(reason: string, count = 1): Promise<LogLine> {
     return until(
       `${count} × ${reason} in the log`,
       () => this.log().filter((line) => line.reason === reason)[count - 1],

@@ -8,7 +8,7 @@ await t.test('a source that cannot be loaded now leaves all as it was, and can b
   const node = new Node(t, [web])
   node.put('ConfigMap', 'conf', { port: '80' })
   const agent = node.agent()
-  await agent.told('Published')
+  await agent.logged('Published')
   const before = new URL(await agent.address())
   const moved = `127.0.0.2:${before.port}`
 
@@ -29,13 +29,13 @@ await t.test('a source that cannot be loaded now leaves all as it was, and can b
   agent.limitDescriptors('as before')
   t.equal((await agent.get('/livez')).status, 200)
   await t.rejects(fetch(`http://${moved}/livez`), 'the new address is given up')
-  const told = agent.log().filter(({ reason }) => reason === 'Published').length
+  const publishedBefore = agent.log().filter(({ reason }) => reason === 'Published').length
   node.put('ConfigMap', 'conf', { port: '81' })
-  await agent.told('Published', told + 1)
+  await agent.logged('Published', publishedBefore + 1)
   t.equal(node.read('disk/web/port'), '81', 'the old source goes on')
 
   agent.signal('SIGHUP')
-  t.match(await agent.told('SourceUnavailable'), { msg: /kubeconfig/ })
+  t.match(await agent.logged('SourceUnavailable'), { msg: /kubeconfig/ })
   t.equal((await fetch(`http://${moved}/livez`)).status, 200)
   await t.rejects(fetch(new URL('/livez', before)), 'the old address is given up')
   t.equal(await agent.end('SIGTERM'), 0)

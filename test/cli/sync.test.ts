@@ -86,7 +86,7 @@ await t.test('one missing object is one fault, however often it is asked for', a
   t.equal(stderr.match(/ObjectMissing/g)?.length, 1)
 })
 
-await t.test('what is missing is told, also where the target was removed', async (t) => {
+await t.test('what is missing is reported, also where the target was removed', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   t.equal((await node.run('sync')).code, 0)
@@ -215,7 +215,7 @@ await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all
   t.equal((await node.run('sync', '--timeout', '500ms', '--allow-stale')).code, 1, 'not whole: not good enough')
   t.notMatch(strict.stdout + strict.stderr + stale.stdout + stale.stderr, canary)
 
-  // A server of its own: a connection of those before may be told of late.
+  // A server of its own: the end of a connection of those before may arrive late.
   const server = await silentServer(t)
   writeFileSync(kubeconfig, kubeconfigFor(server))
   const connected = once(server, 'connection')

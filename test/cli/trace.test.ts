@@ -119,12 +119,12 @@ await t.test(
     ])
     // strace knows a descriptor by the name of its opening: the old directory was the target then.
     const after = calls.slice(barrier2 + 2).map((call) => call.replace(' certs/', ' .holdfast-ID-STAGING/'))
-    const [mutation, settled, ...retired] = after
+    const [mutation, committed, ...removals] = after
     t.match(mutation, /^unlink \.holdfast-ID-STAGING\//, 'one removal: the mutation that tells of an aborted journal')
-    t.equal(settled, 'write .holdfast-ID.2')
-    t.equal(retired.pop(), 'unlink .holdfast-ID.1', 'the old record goes last')
+    t.equal(committed, 'write .holdfast-ID.2')
+    t.equal(removals.pop(), 'unlink .holdfast-ID.1', 'the old record goes last')
     t.same(
-      retired.filter((call) => call !== mutation).sort(),
+      removals.filter((call) => call !== mutation).sort(),
       [
         'rmdir .holdfast-ID-STAGING',
         'rmdir .holdfast-ID-STAGING/sub',

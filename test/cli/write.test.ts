@@ -207,15 +207,15 @@ await t.test('what a command printed is published, where it ended with 0', async
 
 await t.test('a signal reaches the command, and nothing is published', async (t) => {
   const { root, file, untouched } = target(t)
-  const told = join(root, 'told')
+  const output = join(root, 'output')
   const script = `trap 'echo got > "$1"; exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done`
-  const child = begin(['write', file, '--', 'sh', '-c', script, 'sh', told])
+  const child = begin(['write', file, '--', 'sh', '-c', script, 'sh', output])
   const end = ended(child)
   if (child.stderr === null) throw new Error('no standard error')
   await once(child.stderr, 'data')
   child.kill('SIGTERM')
   t.match(await end, { code: 143, stdout: '' })
-  t.equal(readFileSync(told, 'utf8'), 'got\n')
+  t.equal(readFileSync(output, 'utf8'), 'got\n')
   untouched('a command that was interrupted')
 })
 

@@ -38,7 +38,7 @@ export const errors: readonly Mutation[] = [
     'posix/lead-commit.ts',
     '(await leading) ?? outcomes[first]',
     '(await leading) && outcomes[first]',
-    ownTest('crash/seam/leading-commit'),
+    ownTest('crash/file-system/leading-commit'),
   ),
   mutation(
     'a failed fsync is tried again',
@@ -53,7 +53,7 @@ export const errors: readonly Mutation[] = [
     'publish.ts',
     'if (going.has(publication)) failures.set(publication, failure)',
     '',
-    ownTest('crash/seam/room'),
+    ownTest('crash/file-system/room'),
   ),
   mutation(
     'no mutation after barrier 2',
@@ -95,7 +95,7 @@ export const errors: readonly Mutation[] = [
   compound(
     'AIO: a stray completion is believed',
     [['/native/aio.ts', 'if (this.#events.view.getUint32(at + 4, true) !== barrier) continue', '']],
-    ownTest('crash/seam/stale-events'),
+    ownTest('crash/file-system/stale-events'),
   ),
   compound(
     'AIO: a context with requests unanswered is used again',
@@ -110,7 +110,7 @@ export const errors: readonly Mutation[] = [
   compound(
     'AIO: an fsync that fails has succeeded',
     [['/native/aio.ts', "answer < 0 ? new SystemError('fsync', -answer, undefined) : undefined", 'undefined']],
-    ownTestOfRoot('crash/seam/failing-disk'),
+    ownTestOfRoot('crash/file-system/failing-disk'),
   ),
   compound(
     'AIO: a descriptor that is not taken has succeeded',

@@ -21,7 +21,7 @@ export async function until(what: string, check: () => boolean): Promise<void> {
   }
 }
 
-/** Whether it has been stopped. Its state in /proc does not tell: strace stops it for a moment at every call. */
+/** Whether it has been stopped. Its state in /proc does not show it: strace stops it for a moment at every call. */
 export function isStopped(log: string): boolean {
   return existsSync(log) && readFileSync(log, 'latin1').includes('stopped by SIGSTOP')
 }

@@ -1,10 +1,10 @@
 import { type Mutation, type SuiteName, suiteNames } from './mutation.js'
 import { makeProgram } from './program.js'
-import { matrixTrials, run, type Trial, trialOf, type Verdict, wholeTrials } from './suites.js'
+import { matrixTrials, run, type Trial, trialOf, type TrialResult, wholeTrials } from './suites.js'
 
 export interface Row {
   readonly mutation: Mutation
-  readonly cells: readonly (Verdict & { readonly trial: Trial })[]
+  readonly cells: readonly (TrialResult & { readonly trial: Trial })[]
   readonly seconds: number
 }
 
@@ -36,25 +36,25 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
-/** Every mutation against its suites; `told` of each as it is done, in no order. */
+/** Every mutation against its suites; `done` with each row, in no order. */
 export async function runMutations(
   mutations: readonly Mutation[],
   extent: Extent,
-  told: (row: Row) => void,
+  done: (row: Row) => void,
 ): Promise<Row[]> {
   const rows: Row[] = []
   await inTurns(mutations, extent.width, async (mutation) => {
     const began = performance.now()
     const program = makeProgram(mutation.patches)
     try {
-      const cells: (Verdict & { trial: Trial })[] = []
+      const cells: (TrialResult & { trial: Trial })[] = []
       for (const trial of trialsFor(mutation, extent)) {
-        const verdict = await run(trial, program.directory, patience[extent.extent])
-        cells.push({ ...verdict, trial })
+        const result = await run(trial, program.directory, patience[extent.extent])
+        cells.push({ ...result, trial })
       }
       const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
       rows.push(row)
-      told(row)
+      done(row)
     } finally {
       program.remove()
     }
@@ -97,7 +97,7 @@ async function inTurns<Item>(
   await Promise.all(Array.from({ length: width }, lane))
 }
 
-/** Words that a trial should have been told with, and was not. */
+/** Words that a trial should have had, and has not. */
 function missed({ trial, words }: Row['cells'][number]): string[] {
   return trial.expects.filter((word) => !words.includes(word))
 }

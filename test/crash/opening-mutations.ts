@@ -1,6 +1,6 @@
 import { compound, type Mutation, mutation, ownTest } from './mutation.js'
 
-const opening = ownTest('crash/seam/opening')
+const opening = ownTest('crash/file-system/opening')
 
 /** How things are opened and renamed: what no crash shows, but somebody who was there before. */
 export const openings: readonly Mutation[] = [

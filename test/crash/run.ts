@@ -45,7 +45,7 @@ async function model(): Promise<void> {
   }
 }
 
-function told({ mutation: { name }, cells, seconds }: Row): void {
+function printRow({ mutation: { name }, cells, seconds }: Row): void {
   const words = cells.map(({ trial, words, complaint }) =>
     words.length > 0 ? `${trial.suite}: ${complaint}` : `${trial.suite}: nothing`,
   )
@@ -70,7 +70,7 @@ async function mutationTable(): Promise<void> {
     console.error(`the program as it is does not pass ${complaint}`)
     state.complaints += 1
   }
-  const rows = await runMutations(chosen, extent, told)
+  const rows = await runMutations(chosen, extent, printRow)
   console.log(`\n${table(rows)}\n`)
   const left = survivors(rows)
   const rest = untried(rows)

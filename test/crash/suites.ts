@@ -8,12 +8,12 @@ export interface Trial {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly needsRoot: boolean
-  /** Words that what has caught it must be told with; none where it need not be caught. */
+  /** Words that what has caught it must be named with; none where it need not be caught. */
   readonly expects: readonly string[]
 }
 
 /** Words for the table: `caught`, the file systems on which it was, the test; none where nothing was seen. */
-export interface Verdict {
+export interface TrialResult {
   readonly words: readonly string[]
   /** What the suite complained of first. */
   readonly complaint: string
@@ -26,7 +26,7 @@ interface Ended {
 }
 
 const caught = 'caught'
-/** Every run draws the same states: a verdict of the table does not depend on the day. */
+/** Every run draws the same states: a cell of the table does not depend on the day. */
 const seed = '1'
 
 function modelTrial(only: string, phase: string, extent = 'quick'): Omit<Trial, 'expects'> {
@@ -92,7 +92,7 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
   })
 }
 
-/** What lies behind the seam, or beside it: the model disk stands in its place. */
+/** What lies behind the FileSystem interface, or beside it: the model disk stands in its place. */
 const beyondTheModel = /^(native\/|src\/durable\/(posix\/[a-z-]+|sync-path)\.ts$)/
 
 /**
@@ -116,13 +116,13 @@ function expected(catcher: Catcher): string {
   return catcher.suite === 'own test' ? nameOf(catcher.file) : caught
 }
 
-/** `crash/seam/aio` is told as `aio`. */
+/** `crash/file-system/aio` is named `aio`. */
 function nameOf(file: string): string {
   return file.slice(file.lastIndexOf('/') + 1)
 }
 
 /** Runs it in the copy. Throws where it could not be run, which is not the same as to be caught. */
-export async function run(trial: Trial, directory: string, patience: number): Promise<Verdict> {
+export async function run(trial: Trial, directory: string, patience: number): Promise<TrialResult> {
   const { code, output, errors } = await runProgram(directory, trial.command, trial.env, patience)
   if (code === 0) return { words: [], complaint: '' }
   const failures = [...output.matchAll(/^(?:VIOLATION (\w+)|\s*not ok ).*/gm)]

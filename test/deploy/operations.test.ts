@@ -44,14 +44,14 @@ await t.test('its configurations pass the agent’s own parser', async (t) => {
 })
 
 await t.test('capabilities that it tells of are those that components add', (t) => {
-  const told = [...page.matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name]) => name)
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name]) => name)
   const added = ['other-owners', 'signals'].flatMap((component) => {
     const file = join(project, 'deploy/components', component, 'kustomization.yaml')
     const { patches } = parse(readFileSync(file, 'utf8')) as { patches: { patch: string }[] }
     const operations = patches.flatMap(({ patch }) => parse(patch) as { path: string; value: unknown }[])
     return operations.filter(({ path }) => path.endsWith('/capabilities/add/-')).map(({ value }) => value)
   })
-  t.same(told, added)
+  t.same(documented, added)
   t.same(podSpec(podFiles.daemonSet).containers[0]?.securityContext.capabilities?.add, [])
   t.end()
 })
@@ -80,7 +80,7 @@ await t.test('metrics that it alerts on are those that an agent has', async (t) 
   t.teardown(() => agent.kill('SIGKILL'))
   let log = ''
   agent.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
-  const port = await until('the agent has told its address', () => /"port":(\d+)/.exec(log)?.[1])
+  const port = await until('the agent has logged its address', () => /"port":(\d+)/.exec(log)?.[1])
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   // What `promtool check metrics` asks of them.
   for (const [, name = '', type] of metrics.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {

@@ -94,7 +94,7 @@ const answers = new Map<number, (unique: bigint) => void>([
   [fuse.opcode.access, succeed],
   [fuse.opcode.destroy, succeed],
 ])
-/** These are told, not asked. */
+/** These get no answer. */
 const unanswered = new Set<number>([fuse.opcode.forget, fuse.opcode.batchForget, fuse.opcode.interrupt])
 const refuse = (unique: bigint): void => send(fuse.reply(unique, fuse.errno.ENOSYS))
 

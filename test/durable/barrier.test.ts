@@ -26,7 +26,7 @@ await t.test('AIO and the threads answer alike: each descriptor its own outcome,
   t.same(await syncAll(fds.slice(0, 3)), [undefined, undefined, undefined], 'the threads on demand')
 })
 
-await t.test('the hint: an error is told, a file system that has no write-out is none', async (t) => {
+await t.test('the hint: an error is reported, a file system that has no write-out is none', async (t) => {
   const root = scratch(t)
   const file = openSync(join(root, 'file'), 'w')
   t.teardown(() => closeSync(file))

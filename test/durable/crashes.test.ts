@@ -10,7 +10,7 @@ import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
 /*
- * Every call of the seam, on the real file system: the process dies before it, or it fails. (Which bytes a power cut
+ * Every call of the FileSystem interface, on the real file system: the process dies before it, or it fails. (Which bytes a power cut
  * leaves is another suite's matter.) The target must be all old or all new, the answer true, and the next run must
  * complete and leave nothing behind.
  */

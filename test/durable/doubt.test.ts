@@ -1,7 +1,7 @@
 /*
  * Killed twice: the first process after its exchange, whose durability nobody knows; the second before its own, so that its record
  * alone seems to say that the target is what it was. It is: but not known to survive. What the first exchange took out may be
- * what a power cut brings back, so it must be whole until a later publication is settled.
+ * what a power cut brings back, so it must be whole until a later publication is committed.
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 
-/** Called before each call of the seam that can fail; throwing makes the call fail. */
+/** Called before each call of the FileSystem interface that can fail; throwing makes the call fail. */
 export type Interceptor = (call: string, args: readonly unknown[], index: number) => void
 
 const infallible = new Set(['random', 'now', 'user'])

@@ -207,7 +207,7 @@ const rows: readonly Row[] = [
     expected: { current: 1, trusted: true, moved: true },
   },
   {
-    ...{ what: 'numbers that another boot may deal out anew are not asked for', target: 'a' },
+    ...{ what: 'numbers that another boot may deal out again are not asked for', target: 'a' },
     valid: [record(1, null, 'a', { ...laterBoot, otherBoot: true })],
     identity: { inode: '3', birth: '30' },
     lasting: false,

@@ -56,7 +56,7 @@ await t.test('a lock that is no file is refused; the lock ends with its holder',
 })
 
 await t.test(
-  'what is denied is told as it is: no right to make a lock, or the lock of another user',
+  'what is denied is reported as it is: no right to make a lock, or the lock of another user',
   { skip: process.getuid?.() === 0 ? false : 'changing the user needs root: run by CI' },
   async (t) => {
     const parent = scratch(t)

@@ -182,7 +182,7 @@ await t.test('staging names that targets share: another one finds it', async (t)
   t.same(contents(join(parent, aside)), theirs)
 })
 
-await t.test('numbers of inodes that may be dealt out anew are not asked under another boot', async (t) => {
+await t.test('numbers of inodes that may be dealt out again are not asked under another boot', async (t) => {
   for (const lasting of [true, false]) {
     const { parent, target } = await intruded(t, 1)
     await publish([directoryPublication(new Rebooted(lasting), { target, files: { a: 'next' } })])

@@ -39,7 +39,7 @@ const expected = await lines.reduce<Promise<unknown[]>>(
 )
 
 await t.test('the lines say different things: the properties are about something', (t) => {
-  t.equal(lines.length, 6, 'the record, settled, two hooks, two updates')
+  t.equal(lines.length, 6, 'the record, its commit, two hooks, two updates')
   t.equal(new Set(expected.map((publication) => JSON.stringify(publication))).size, lines.length + 1)
   t.match(expected.at(-1), {
     settled: true,

@@ -16,7 +16,7 @@ import { contents, kept, scratch } from './scratch.js'
 
 const isRoot = process.geteuid?.() === 0
 
-await t.test('malformed requests are told before anything is touched', async (t) => {
+await t.test('malformed requests are reported before anything is touched', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   const bad: [Parameters<typeof planFor>, RegExp][] = [
@@ -122,7 +122,7 @@ await t.test('a mount point', { skip: isRoot ? false : 'mounting needs root: run
   await t.rejects(readPublishedFiles(covered, ['a']), refusal)
 })
 
-await t.test('a file system without RENAME_EXCHANGE is told apart, and what to do', async (t) => {
+await t.test('a file system without RENAME_EXCHANGE is reported as such, with what to do', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   await replaceDirectory(target, { files: { a: 'old' } })

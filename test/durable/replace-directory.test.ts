@@ -144,7 +144,7 @@ await t.test('a batch: one entry for each, in order; one fault is its own', asyn
       { target: join(parent, 'alias/new/x'), files: {} },
     ]),
     { name: 'TypeError', message: /the same or nested targets/ },
-    'told through a symbolic link, too',
+    'reported through a symbolic link, too',
   )
   t.notOk(readdirSync(parent).includes('new'), 'and nothing was made')
   t.same(await replaceDirectories([]), [])

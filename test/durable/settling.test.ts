@@ -11,7 +11,7 @@ const real = new NodeFileSystem()
 const files = { a: 'new', b: 'new' }
 
 await t.test(
-  'what a failed barrier 2 left visible is never called unchanged, until it is published anew',
+  'what a failed barrier 2 left visible is never called unchanged, until it is published again',
   async (t) => {
     for (const code of ['EIO', 'EROFS']) {
       const parent = scratch(t)
@@ -51,7 +51,7 @@ await t.test('a lost exchange that only the mutation after barrier 2 tells of', 
 })
 
 await t.test(
-  'killed between exchange and settling: the successor deletes nothing before its own is settled',
+  'killed between exchange and settling: the successor deletes nothing before its own is committed',
   async (t) => {
     const parent = scratch(t)
     const target = join(parent, 'certs')

@@ -51,7 +51,7 @@ await t.test(
     t.match(readiness, { status: 503, text: second })
     await agent.condition(second, 'Published', 'False', 'AccessDenied')
     await agent.condition(first, 'Published', 'True')
-    t.ok(agent.told('AccessDenied').some((line) => JSON.stringify(line).includes('denied')))
+    t.ok(agent.logged('AccessDenied').some((line) => JSON.stringify(line).includes('denied')))
     t.equal(readTree(second), undefined)
     t.equal(readTree(third), undefined, 'an optional object that may not be read is not absent')
     t.equal((await agent.get('/livez')).status, 200)
@@ -131,7 +131,7 @@ await t.test('the token is rotated: refused with the old one, it goes on with th
   }
 })
 
-await t.test('a client certificate, whose end is told', async (t) => {
+await t.test('a client certificate, whose end is reported', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   await namespace.createAccount('unused', oneSecret.allowed)

@@ -85,7 +85,7 @@ export class Agent {
   }
 
   /** The lines so far that give this reason. */
-  told(reason: string): LogLine[] {
+  logged(reason: string): LogLine[] {
     return this.log().filter((line) => line.reason === reason)
   }
 

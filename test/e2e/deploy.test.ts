@@ -44,9 +44,9 @@ function overlay({ components = [], configuration }: { components?: string[]; co
 for (const place of ['base', 'overlays/control-plane', 'static-pod', 'installer', 'init-container']) {
   await t.test(`${place} is rendered, and taken`, async (t) => {
     const { text, objects } = await render(join(deploy, place))
-    const told = await apply(text)
+    const output = await apply(text)
     for (const { kind, metadata } of objects) {
-      t.match(told, new RegExp(`^${kind.toLowerCase()}\\S*/${metadata.name} serverside-applied$`, 'm'))
+      t.match(output, new RegExp(`^${kind.toLowerCase()}\\S*/${metadata.name} serverside-applied$`, 'm'))
     }
   })
 }

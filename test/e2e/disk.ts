@@ -9,7 +9,7 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
 
 /**
  * The directory's whole content, of one version: it is read through one descriptor, and once more from the start where that
- * version was retired meanwhile. undefined where there is no such directory.
+ * version was replaced meanwhile. undefined where there is no such directory.
  */
 export function readTree(path: string): Tree | undefined {
   for (;;) {
@@ -42,7 +42,7 @@ export function readPublished(directory: string, file: string): string | undefin
 }
 
 /**
- * What holdfast left beside the target that does not belong there once it has settled. One lock and one record for each
+ * What holdfast left beside the target that does not belong there once it has come to rest. One lock and one record for each
  * target may stay: `.holdfast-ID.lock`, `.holdfast-ID.SEQ`.
  */
 export function leftovers(target: string): string[] {

@@ -1,4 +1,4 @@
-/** What the cluster is told of the agent's work, with no more rights than `holdfast rbac` prints. */
+/** What the agent reports to the cluster, with no more rights than `holdfast rbac` prints. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -76,7 +76,7 @@ async function site(
   return { node, name, roles: roles.stdout }
 }
 
-await t.test('publications are told on the Node and on the objects, with just the rights of rbac', async (t) => {
+await t.test('publications are reported on the Node and on the objects, with just the rights of rbac', async (t) => {
   const namespace = await cluster.namespace()
   const elsewhere = await cluster.namespace()
   const secret = await namespace.putSecret('serving', { key: canary })
@@ -124,7 +124,7 @@ await t.test('publications are told on the Node and on the objects, with just th
 
   const updated = await namespace.putSecret('serving', { key: `${canary} again` })
   await event('Published', 'serving', ({ note }) => note.includes(updated.metadata.resourceVersion))
-  t.equal((await events(elsewhere.name)).length, 1, 'an object that did not change is not told of')
+  t.equal((await events(elsewhere.name)).length, 1, 'an object that did not change gets no event')
 
   t.match(await cluster.kubectl(['describe', 'node', name]), /Published .*holdfast\.dev\/agent .* is created/)
   t.match(
@@ -144,7 +144,7 @@ await t.test('publications are told on the Node and on the objects, with just th
   await until('all of it is taken away again', async () => (await mayWatch()) === 'no')
 })
 
-await t.test('faults are told where they are, what recurs is counted, and content is in none', async (t) => {
+await t.test('errors are reported where they are, what recurs is counted, and content is in no event', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('broken', { 'tls.crt': canary, 'tls.key': canary })
   await namespace.putSecret('good', { key: canary })
@@ -188,7 +188,7 @@ await t.test('faults are told where they are, what recurs is counted, and conten
   )
 })
 
-await t.test('what happened while the API server was away is told when it is back', async (t) => {
+await t.test('what happened while the API server was away is reported when it is back', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: '1' })
   const gate = await Gate.before(t, cluster.api.port)
@@ -201,7 +201,7 @@ await t.test('what happened while the API server was away is told when it is bac
   writeFileSync(join(node.path('certs'), 'key'), 'somebody else')
   process.kill(agent.pid, 'SIGHUP')
   await until('it is repaired, server or not', () => readPublished(node.path('certs'), 'key') === '1')
-  await until('the log tells it', () => agent.told('DriftRepaired').length > 0)
+  await until('the log reports it', () => agent.logged('DriftRepaired').length > 0)
   t.notOk((await events('default')).some((each) => each.reason === 'DriftRepaired' && each.regarding.name === name))
   gate.open()
   t.equal(await agent.stop(), 0, 'what waits is sent at the end')
@@ -218,7 +218,7 @@ await t.test('without the right to make events, all else goes on', async (t) => 
   agent.start()
   await agent.ready()
   const denied = () => agent.log().filter(({ msg }) => msg.startsWith('no right to create events in namespace'))
-  await until('it is told, once for each namespace', () => denied().length === 2, { within: 60_000 })
+  await until('it is reported, once for each namespace', () => denied().length === 2, { within: 60_000 })
   await namespace.putSecret('a', { key: '2' })
   await until('the update is on the disk', () => readPublished(node.path('certs'), 'key') === '2')
   await agent.condition(node.path('certs'), 'Fresh', 'True')

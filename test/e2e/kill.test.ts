@@ -23,7 +23,7 @@ const padding = 'x'.repeat(3000)
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-/** Writes one version after the other until it is told to end; resolves with the last one. */
+/** Writes one version after the other until it is asked to end; resolves with the last one. */
 async function stream(namespace: Namespace, control: { end: boolean }): Promise<number> {
   let version = 0
   while (!control.end) {
@@ -107,5 +107,5 @@ await t.test(`killed ${lives} times; ${replay}`, async (t) => {
   t.strictSame(leftovers(target), [])
   t.equal((await agent.run('verify')).code, 0, 'the disk is what the record says')
   t.equal(versionOf(target), last)
-  t.equal(agent.told('HistoryRewound').length, 0)
+  t.equal(agent.logged('HistoryRewound').length, 0)
 })

@@ -66,11 +66,11 @@ for (const by of ['kubectl', 'a PUT'] as const) {
       else await cluster.kubectl(['patch', 'secret', 'a', '-n', namespace.name, '-p', JSON.stringify(patch)])
       // The agent is often done before the command has ended.
       untilVisible.push((await seen) - began)
-      const line = await until('the log tells it', () => agent.told('Published')[change])
+      const line = await until('the log reports it', () => agent.logged('Published')[change])
       untilDurable.push(Date.parse(String(line['time'])) - began)
     }
     t.comment(`on the disk: ${describe(untilVisible)}`)
-    t.comment(`durable, and told in the log: ${describe(untilDurable)}`)
+    t.comment(`durable, and in the log: ${describe(untilDurable)}`)
     // A clock that started too late would give less than nothing.
     t.ok(Math.min(...untilVisible) > 0, 'no change is seen before its command')
     t.ok(quantile(untilVisible, 0.5) < limits[by])

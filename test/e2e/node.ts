@@ -45,7 +45,7 @@ export class Node {
         namespace: namespace.name,
         kubernetes: { kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)) },
       },
-      // Each in a parent of its own, so that what is left beside it can be told.
+      // Each in a parent of its own, so that what is left beside it can be seen.
       directories: options.directories.map((each) => ({
         ...each,
         path: join(root, 'disk', each.path, each.path),

@@ -10,7 +10,7 @@ t.setTimeout(240_000)
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 
-await t.test('created with kubectl, then updated: published whole, and told everywhere', async (t) => {
+await t.test('created with kubectl, then updated: published intact, and reported everywhere', async (t) => {
   const namespace = await cluster.namespace()
   const node = await Node.start(t, namespace, {
     allowed: { secrets: ['serving'] },
@@ -59,11 +59,11 @@ await t.test('created with kubectl, then updated: published whole, and told ever
   await agent.condition(target, 'Fresh', 'True')
   t.equal(await agent.metric('holdfast_publishes_total', { directory: target }), publishes + 1)
   t.equal(await agent.stop(), 0, 'SIGTERM is answered with exit code 0')
-  t.equal(agent.told('Published').length, 2)
+  t.equal(agent.logged('Published').length, 2)
   t.strictSame(leftovers(target), [])
 })
 
-await t.test('deleted, it is kept; made anew, it is another object, and published', async (t) => {
+await t.test('deleted, it is kept; made again, it is another object, and published', async (t) => {
   const namespace = await cluster.namespace()
   const first = await namespace.putSecret('a', { key: 'first' })
   const node = await Node.start(t, namespace, {
@@ -74,7 +74,7 @@ await t.test('deleted, it is kept; made anew, it is another object, and publishe
   await node.agent.ready()
 
   await namespace.deleteSecret('a')
-  await until('the log tells it', () => node.agent.told('ObjectMissing').length > 0)
+  await until('the log reports it', () => node.agent.logged('ObjectMissing').length > 0)
   t.strictSame(readTree(target), { key: 'first' })
   t.equal((await node.agent.get('/readyz')).status, 200, 'what is whole on the disk can be used')
 
@@ -87,7 +87,7 @@ await t.test('deleted, it is kept; made anew, it is another object, and publishe
   })
 })
 
-await t.test('an object that terminates is kept, and not published anew', async (t) => {
+await t.test('an object that terminates is kept, and not published again', async (t) => {
   const namespace = await cluster.namespace()
   await namespace.putSecret('a', { key: 'kept' })
   await namespace.patchSecret('a', { metadata: { finalizers: ['e2e.example/hold'] } })
@@ -153,7 +153,7 @@ await t.test('an optional object appears and vanishes: removed or kept, as onMis
   await cluster.kubectl(['delete', 'configmap', 'sometimes', '-n', namespace.name])
   await until('it vanishes', () => readPublished(removes, 'extra/text') === undefined)
   t.strictSame(readTree(removes), { r: '1' })
-  await until('the log tells it', () => node.agent.told('Removed').length > 0)
+  await until('the log reports it', () => node.agent.logged('Removed').length > 0)
 
   await namespace.putSecret('required', { r: '2' })
   await until('the required object is updated', () => readPublished(keeps, 'r') === '2')

@@ -79,7 +79,7 @@ await t.test('the API server is away when the agent starts on what it published 
   const status = await agent.condition(target, 'Fresh', 'False', 'SourceUnavailable')
   t.equal(status.conditions.find(({ type }) => type === 'Published')?.status, 'True')
   t.strictSame(readTree(target), { key: '1' })
-  t.equal(agent.told('Published').length, 1, 'nothing was published anew')
+  t.equal(agent.logged('Published').length, 1, 'nothing was published again')
 
   await cluster.api.start()
   await agent.condition(target, 'Fresh', 'True')
@@ -145,7 +145,7 @@ await t.test("without the server's watch cache", async (t) => {
       gate.open()
       await until('the last change is on the disk', () => readPublished(target, 'key') === String(changes))
       t.strictSame(readTree(target), { key: String(changes), 'b/key': '0' })
-      t.equal(node.agent.told('HistoryRewound').length, 0)
+      t.equal(node.agent.logged('HistoryRewound').length, 0)
 
       await namespace.putSecret('b', { key: '1' })
       await until('the watch goes on', () => readPublished(target, 'b/key') === '1')

@@ -42,7 +42,7 @@ for (const watchCache of [true, false]) {
           'the confirmed older version is on the disk',
           () => readPublished(target, 'key') === 'of the backup',
         )
-        await until('it is told why', () => agent.told('HistoryRewound').length > 0)
+        await until('the log says why', () => agent.logged('HistoryRewound').length > 0)
         t.strictSame(readTree(node.path('same')), { key: 'as ever' })
         t.strictSame(readTree(node.path('later')), { key: 'made after the backup' }, 'kept: onMissing is keep')
         await namespace.putSecret('a', { key: 'after the restore' })

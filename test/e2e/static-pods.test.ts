@@ -269,12 +269,12 @@ await t.test("events regard what made the installer's pod", async (t) => {
   const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
   await reportInstall(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
   const { body } = await cluster.api.admin.call('GET', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
-  const [told] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
-  t.match(told, {
+  const [completed] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
+  t.match(completed, {
     reportingController: 'static-pod-installer',
     regarding: { kind: 'Deployment', name: 'operator', uid: 'u' },
   })
-  t.ok(Buffer.byteLength(told?.note ?? '') <= 1024, 'cut to what the API takes')
+  t.ok(Buffer.byteLength(completed?.note ?? '') <= 1024, 'cut to what the API takes')
 })
 
 await t.test('with just the rights that "rbac install" prints', async (t) => {
@@ -547,7 +547,7 @@ await t.test('a pod that is refused is one that the API server refuses, and the 
 })
 
 // The last one, since it takes the whole cluster back.
-await t.test('etcd restored from a backup: an older version replaces a newer one, and it is told', async (t) => {
+await t.test('etcd restored from a backup: an older version replaces a newer one, and that is reported', async (t) => {
   const site = await Site.create()
   const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
   const snapshot = await cluster.snapshotEtcd()

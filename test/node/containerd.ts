@@ -5,7 +5,7 @@ import type { Program, Space } from './space.js'
 
 const socket = '/run/containerd/containerd.sock'
 const networks = '/etc/kubernetes/networks'
-/** What kubelet is told. */
+/** What kubelet gets to hear. */
 export const containerdEndpoint = `unix://${socket}`
 
 export class Containerd {

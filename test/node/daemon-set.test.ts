@@ -10,7 +10,7 @@ import { until } from '../until.js'
 import { ClusterPods, isReady } from './cluster-pods.js'
 import { startCluster } from './controllers.js'
 import { apply, templateOf, uninstall, type Overlay } from './deploy.js'
-import { told } from './events.js'
+import { recordedEvent } from './events.js'
 import { loadImage } from './image.js'
 import { TestNode } from './node.js'
 import { addressOf, documented, eventsOfRotation, questionsOfOperator } from './operator.js'
@@ -59,7 +59,7 @@ async function suite(): Promise<void> {
     )
     t.equal((await get('/livez')).status, 200)
     await until(
-      'kubelet has asked, and was told so',
+      'kubelet has asked, and has this answer',
       async () => {
         const { body } = await cluster.api.admin.call('GET', '/api/v1/namespaces/holdfast/events')
         return (body as { items: { reason: string; message: string }[] }).items.some(
@@ -71,11 +71,11 @@ async function suite(): Promise<void> {
     const [still] = await pods.list(label)
     t.ok(still && !isReady(still), 'the pod is not ready')
     t.notOk(existsSync(space.onDisk(target)), 'nothing is there yet')
-    t.match(await told(cluster, 'ObjectMissing', 'Secret/node-serving-cert'), {
+    t.match(await recordedEvent(cluster, 'ObjectMissing', 'Secret/node-serving-cert'), {
       ...{ type: 'Warning', metadata: { namespace: 'holdfast' } },
       note: `(${target} on node ${node.name})`,
     })
-    t.match(await told(cluster, 'ObjectMissing', `Node/${node.name}`), {
+    t.match(await recordedEvent(cluster, 'ObjectMissing', `Node/${node.name}`), {
       ...{ type: 'Warning', metadata: { namespace: 'default' } },
     })
     await rotation.next()
@@ -85,7 +85,7 @@ async function suite(): Promise<void> {
     t.equal((await get('/readyz')).status, 200)
   })
 
-  await t.test('each publication is told on the Secret and on the Node', (t) =>
+  await t.test('each publication is reported on the Secret and on the Node', (t) =>
     eventsOfRotation(t, cluster, node, rotation),
   )
 
@@ -102,7 +102,7 @@ async function suite(): Promise<void> {
     t.equal(instance, first.instance, 'by one container')
     t.equal(findings?.distinct, rotations + 1, 'each of them')
     t.strictSame(findings?.faults, [], 'each whole, with the key that belongs to it, and never an older one')
-    t.comment(`${findings?.reads} reads, of which ${findings?.retired} began again in the next directory`)
+    t.comment(`${findings?.reads} reads, of which ${findings?.stale} began again in the next directory`)
     const [agent] = await pods.list(label)
     t.equal(agent?.status.containerStatuses?.[0]?.restartCount, 0)
     const staging = () => readdirSync(space.onDisk(parent)).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
@@ -119,7 +119,7 @@ async function suite(): Promise<void> {
       within: 90_000,
     })
     t.match(condition('Published')?.message, /serving is a mount point; nothing was changed/)
-    const warning = await told(cluster, 'TargetUnfit', `Node/${node.name}`)
+    const warning = await recordedEvent(cluster, 'TargetUnfit', `Node/${node.name}`)
     t.match(warning, { type: 'Warning', note: /serving is a mount point/ })
     const mounts = await space.demand('cat', ['/proc/self/mounts'])
     t.match(mounts, `foreign ${target} tmpfs`, 'the mount of the host is still there')

@@ -1,9 +1,9 @@
-/** What the agents of a cluster tell of their work. */
+/** The events that the agents of a cluster have recorded. */
 import type { Cluster } from '../e2e/cluster.js'
 import { until } from '../until.js'
 
 /** An event of events.k8s.io/v1; only what the tests look at. */
-export interface ToldEvent {
+export interface RecordedEvent {
   readonly type: string
   readonly reason: string
   readonly note: string
@@ -14,17 +14,17 @@ export interface ToldEvent {
 }
 
 /** Waits for an event with this reason about an object: `Node/node-1`, `Secret/serving`. */
-export function told(
+export function recordedEvent(
   { api }: Cluster,
   reason: string,
   object: string,
-  found: (event: ToldEvent) => boolean = () => true,
-): Promise<ToldEvent> {
+  found: (event: RecordedEvent) => boolean = () => true,
+): Promise<RecordedEvent> {
   return until(
     `an event ${reason} about ${object}`,
     async () => {
       const list = await api.admin.demand('GET', '/apis/events.k8s.io/v1/events')
-      const all = (list as unknown as { items: ToldEvent[] }).items.filter(
+      const all = (list as unknown as { items: RecordedEvent[] }).items.filter(
         ({ regarding }) => `${regarding.kind}/${regarding.name}` === object,
       )
       const event = all.find((each) => each.reason === reason && found(each))

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { command } from '../deploy/operations-page.js'
 import type { Cluster } from '../e2e/cluster.js'
-import { told } from './events.js'
+import { recordedEvent } from './events.js'
 import type { TestNode } from './node.js'
 import { target, type Rotation } from './reading.js'
 
@@ -25,11 +25,13 @@ export async function eventsOfRotation(t: Test, cluster: Cluster, node: TestNode
     '--output=jsonpath={.metadata.resourceVersion}',
   ])
   const note = `resourceVersion ${version} is published to ${target} on node ${node.name}`
-  const onSecret = await told(cluster, 'Published', 'Secret/node-serving-cert', (event) => event.note === note)
+  const onSecret = await recordedEvent(cluster, 'Published', 'Secret/node-serving-cert', (event) => event.note === note)
   t.match(onSecret, { type: 'Normal', metadata: { namespace: 'holdfast' } })
   const reporter = { reportingController: 'holdfast.dev/agent', reportingInstance: node.name }
   t.match(onSecret, reporter)
-  const onNode = await told(cluster, 'Published', `Node/${node.name}`, (event) => event.note.includes('replaced'))
+  const onNode = await recordedEvent(cluster, 'Published', `Node/${node.name}`, (event) =>
+    event.note.includes('replaced'),
+  )
   t.match(onNode, { type: 'Normal', metadata: { namespace: 'default' }, ...reporter })
 
   // And so it is shown.

@@ -63,7 +63,7 @@ export class Rotation {
   }
 }
 
-/** A pod that mounts the parent of the target, as docs tell consumers to. */
+/** A pod that mounts the parent of the target, as docs advise consumers to. */
 export class Reader {
   private constructor(private readonly port: number) {}
 

@@ -13,7 +13,7 @@ import { until } from '../until.js'
 import { ClusterPods } from './cluster-pods.js'
 import { startCluster } from './controllers.js'
 import { apply } from './deploy.js'
-import { told } from './events.js'
+import { recordedEvent } from './events.js'
 import { holdfast } from './holdfast.js'
 import { loadImage } from './image.js'
 import { manifestDirectory, type ContainerStatus } from './kubelet.js'
@@ -79,8 +79,8 @@ async function suite(): Promise<void> {
     t.equal(written.code, 0, written.stderr)
     await until('kubelet says that it is ready', async () => (await agent())?.ready, patience)
     t.equal(await readyz(), 200)
-    await told(cluster, 'Published', `Node/${node.name}`)
-    await told(cluster, 'Published', 'Secret/node-serving-cert')
+    await recordedEvent(cluster, 'Published', `Node/${node.name}`)
+    await recordedEvent(cluster, 'Published', 'Secret/node-serving-cert')
     reader = await Reader.create(pods, node)
     await reader.reads(1)
     for (let count = 0; count < rotations; count++) await reader.reads(await rotation.next())
@@ -166,7 +166,7 @@ async function suite(): Promise<void> {
     await until('it has read the pair of its revision', async () => (await askWorkload(port)).findings?.newest === 1)
     const [, ...waiting] = command('kubectl -n holdfast wait --for=condition=complete')
     t.match(await cluster.kubectl(waiting), 'job.batch/install-web-1-node-1 condition met')
-    t.match(await told(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {
+    t.match(await recordedEvent(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {
       ...{ type: 'Normal', note: 'Successfully installed revision 1' },
       metadata: { namespace: 'holdfast' },
     })

@@ -88,7 +88,7 @@ async function suite(): Promise<void> {
     t.equal(last, instance, 'by the container that was there at first')
     t.match(findings, { distinct: rotations + 1, newest: rotations + 1 }, 'each of them')
     t.strictSame(findings?.faults, [], 'each whole, with the key that belongs to it, and never an older one')
-    t.comment(`${findings?.reads} reads, of which ${findings?.retired} began again in the next directory`)
+    t.comment(`${findings?.reads} reads, of which ${findings?.stale} began again in the next directory`)
     t.equal(kubelet.kills(pod.fullName), 0)
     t.strictSame(kubelet.manifestFaults(), [])
   }

@@ -17,7 +17,7 @@ interface Findings {
   readonly distinct: number
   readonly reads: number
   /** Reads that met the end of the directory they had open. */
-  readonly retired: number
+  readonly stale: number
   readonly faults: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Pods that kubelet refuses, with the field that is told, and some that it takes although they look odd. */
+/** Pods that kubelet refuses, with the field that the error names, and some that it takes although they look odd. */
 export interface BrokenPod {
   readonly what: string
   readonly pod: object

@@ -108,8 +108,8 @@ for (const fileSystem of fileSystems) {
         objectsOf(1),
       )
     })
-    const told = Object.entries(costs).map(([what, flushes]) => `${what} ${median(flushes)} (${flushes.join()})`)
-    t.comment(`flushes on ${fileSystem}: ${told.join(', ')}, library-go's order ${other.flushes}`)
+    const counted = Object.entries(costs).map(([what, flushes]) => `${what} ${median(flushes)} (${flushes.join()})`)
+    t.comment(`flushes on ${fileSystem}: ${counted.join(', ')}, library-go's order ${other.flushes}`)
     const limit = most * (limitsOfOneDirectory(fileSystem, 50).flushes ?? NaN)
     const revision = median(costs.revision)
     // A count of nothing would pass every limit.

@@ -193,7 +193,7 @@ await t.test('what kubelet would refuse is refused first, and nothing is written
   t.same(readdirSync(node.root), ['web.yaml'])
 })
 
-await t.test('host paths that do not exist are told of, or refused', async (t) => {
+await t.test('host paths that do not exist are reported, or refused', async (t) => {
   const node = new NodeDisk(t)
   mkdirSync(node.resources)
   writeFileSync(join(node.root, 'file'), '')

@@ -47,14 +47,14 @@ await t.test("an installer does not wait for one of its own revision, as library
     status: { containerStatuses: [{ state: ended ? { terminated: {} } : { running: {} } }] },
   })
   const client = await connectTo(t, api.server.url)
-  const settle = (...pods: object[]) => {
+  const wait = (...pods: object[]) => {
     api.objects.set('/api/v1/namespaces/demo/pods', { items: pods })
     const request = { namespace: 'demo', revision: 6, nodeName: 'n1', podName: 'installer-6-retry-1-n1' }
     const timing = { poll: 1, limit: 20, pause: 1 }
     return waitForInstallers(new ApiReader(client, { log: silent }), { ...request, timing }, silent, signal)
   }
   const own = pod('installer-6-retry-1-n1', false)
-  t.match(await settle(pod('installer-6-n1', false), own), { metadata: { name: 'installer-6-retry-1-n1' } })
-  await t.rejects(settle(pod('installer-5-n1', false), own), /have not ended in time: installer-5-n1/)
-  t.match(await settle(pod('installer-5-n1', true), own), { metadata: { name: 'installer-6-retry-1-n1' } })
+  t.match(await wait(pod('installer-6-n1', false), own), { metadata: { name: 'installer-6-retry-1-n1' } })
+  await t.rejects(wait(pod('installer-5-n1', false), own), /have not ended in time: installer-5-n1/)
+  t.match(await wait(pod('installer-5-n1', true), own), { metadata: { name: 'installer-6-retry-1-n1' } })
 })

@@ -1,5 +1,5 @@
 /**
- * The order of calls of OpenShift library-go's installer (pkg/operator/staticpod/installerpod/cmd.go and copy.go), written anew
+ * The order of calls of OpenShift library-go's installer (pkg/operator/staticpod/installerpod/cmd.go and copy.go), written again
  * for comparison: each object's directory in turn, in the order of its atomic directory; then the manifest's copy; then the
  * live manifest, which is removed first. Each file it writes is synced through a second descriptor, then its directory is.
  */

@@ -39,7 +39,7 @@ await t.test('at 5 MB the file makes room; two older ones stay', (t) => {
     both.info({}, `last of ${round}`)
     t.ok(statSync(path).size >= 5 * megabytes, 'up to 5 MB there is room')
     both.warn({}, `first after ${round}`)
-    t.equal(readFileSync(path, 'utf8').split('\n').length, 2, 'then the file begins anew')
+    t.equal(readFileSync(path, 'utf8').split('\n').length, 2, 'then a new file starts')
   }
   t.same(readdirSync(directory).sort(), ['monitor.log', 'monitor.log.1', 'monitor.log.2'])
   t.match(readFileSync(`${path}.1`, 'latin1'), 'last of 3')
@@ -63,7 +63,7 @@ await t.test('what has not been written to for 28 days goes', (t) => {
   t.end()
 })
 
-await t.test('a file that cannot be written is told of once, and stops nothing', (t) => {
+await t.test('a file that cannot be written is reported once, and stops nothing', (t) => {
   const path = join(scratch(t), 'directory')
   mkdirSync(path)
   const { log, said } = remembering()

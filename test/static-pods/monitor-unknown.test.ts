@@ -45,9 +45,9 @@ await t.test('it falls back in time where it cannot write down since when it wat
   const outcome = await monitor(request, { disk: new Disk(), log, signal, timing: { interval: 5 } })
   t.match(outcome, { outcome: 'fell-back', to: 6 })
   t.equal(liveRevision(node), '6')
-  const told = warnings.filter((line) => 'path' in line && String(line.path).endsWith('.watch'))
-  t.match(told, [{ code: 'EISDIR', message: /cannot be written.*when the monitor is started again/ }])
-  t.equal(told.length, 1)
+  const reported = warnings.filter((line) => 'path' in line && String(line.path).endsWith('.watch'))
+  t.match(reported, [{ code: 'EISDIR', message: /cannot be written.*when the monitor is started again/ }])
+  t.equal(reported.length, 1)
 })
 
 function watch(node: NodeDisk, more: readonly string[]): Promise<Ended> {
@@ -65,7 +65,7 @@ async function unknown(t: Test, node: NodeDisk, more: readonly string[], message
   t.equal(liveRevision(node), '7', 'the revision stays')
 }
 
-await t.test('an answer that says nothing of the pod is no verdict', async (t) => {
+await t.test('an answer that says nothing of the pod proves nothing', async (t) => {
   const answers: [number, RegExp][] = [
     [401, /HTTP 401.*credentials/],
     [403, /HTTP 403.*get.*pods.*namespace kube-system.*web-n1/],
@@ -102,7 +102,7 @@ await t.test('an API server that cannot be reached, and a mirror pod that does n
   t.match(JSON.parse(absent.stdout), { outcome: 'fell-back', to: 6, message: /does not exist/ }, absent.stderr)
 })
 
-await t.test('a URL that refuses the question, and a command that cannot be run, are no verdict', async (t) => {
+await t.test('a URL that refuses the question, and a command that cannot be run, prove nothing', async (t) => {
   const server = createServer((request, response) => {
     response.statusCode = Number(request.url?.slice(1))
     response.end()

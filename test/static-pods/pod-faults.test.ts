@@ -2,8 +2,8 @@ import t from 'tap'
 import { parseManifest, refuseUnrunnable } from '../../src/static-pods/manifest.js'
 import { brokenPods, soundPods } from './broken-pods.js'
 
-/** What is told of a manifest; undefined where it is taken. */
-async function told(text: string): Promise<string | undefined> {
+/** The error of a manifest; undefined where it is accepted. */
+async function errorOf(text: string): Promise<string | undefined> {
   try {
     refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
     return undefined
@@ -15,14 +15,14 @@ async function told(text: string): Promise<string | undefined> {
 
 await t.test('what kubelet would refuse is refused, with its field', async (t) => {
   for (const { what, pod, field } of brokenPods) {
-    const message = (await told(JSON.stringify(pod))) ?? 'taken'
+    const message = (await errorOf(JSON.stringify(pod))) ?? 'taken'
     t.match(message, field, what)
     t.match(message, /^web\.yaml: /, what)
   }
 })
 
 await t.test('what it would take is taken', async (t) => {
-  for (const { what, pod } of soundPods) t.equal(await told(JSON.stringify(pod)), undefined, what)
+  for (const { what, pod } of soundPods) t.equal(await errorOf(JSON.stringify(pod)), undefined, what)
 })
 
 await t.test('text that never ends, or is no tree', async (t) => {
@@ -45,7 +45,7 @@ await t.test('text that never ends, or is no tree', async (t) => {
     ['a comment', '# nothing\n', /holds no object/],
     ['a list of objects', 'apiVersion: v1\nkind: List\nitems: []\n', /kind "List", apiVersion "v1": kubelet runs only/],
   ]
-  for (const [what, text, message] of cases) t.match(await told(text), message, what)
+  for (const [what, text, message] of cases) t.match(await errorOf(text), message, what)
   const odd: [string, string][] = [
     ['a byte order mark', `\ufeff${head}metadata: {name: web}\n${spec}`],
     [
@@ -55,5 +55,5 @@ await t.test('text that never ends, or is no tree', async (t) => {
     ['lines as of Windows', `${head}metadata:\n  name: web\n${spec}\n`.replaceAll('\n', '\r\n')],
     ['an empty document behind', `${head}metadata: {name: web}\n${spec}\n---\n`],
   ]
-  for (const [what, text] of odd) t.equal(await told(text), undefined, what)
+  for (const [what, text] of odd) t.equal(await errorOf(text), undefined, what)
 })

@@ -1,4 +1,4 @@
-/** Mistakes in where an installation is to go: found before anything is written, or told with what was left behind. */
+/** Mistakes in where an installation is to go: found before anything is written, or reported with what was left behind. */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -122,7 +122,7 @@ await t.test('a file system that is read-only', { skip: canMount ? false : 'need
   t.match(warnings(dry), [{ path: place.manifests, msg: /cannot be written to: EROFS/ }])
 })
 
-await t.test('another manifest of the same pod is told of', async (t) => {
+await t.test('another manifest of the same pod is reported', async (t) => {
   const place = new Place(t)
   place.makeManifest(podText({ labels: {} }), 'web.yaml.bak')
   place.makeManifest(podText({ name: 'other' }), 'other.yaml')
@@ -130,9 +130,9 @@ await t.test('another manifest of the same pod is told of', async (t) => {
   place.makeManifest('no pod', 'notes')
   const result = await run(place.args())
   t.equal(result.code, 0, result.stderr)
-  const told = warnings(result).filter(({ msg }) => msg.includes('same pod'))
-  t.match(told, [{ path: join(place.manifests, 'web.yaml.bak'), msg: /runs only one of them at a time/ }])
-  t.equal(told.length, 1)
+  const reported = warnings(result).filter(({ msg }) => msg.includes('same pod'))
+  t.match(reported, [{ path: join(place.manifests, 'web.yaml.bak'), msg: /runs only one of them at a time/ }])
+  t.equal(reported.length, 1)
 })
 
 await t.test('held up after its revision was written, it tells what is there', async (t) => {
@@ -155,7 +155,7 @@ await t.test('held up after its revision was written, it tells what is there', a
   t.match(late.stderr, /the installation was not done within 0\.001 s \(--timeout-duration\)/)
 })
 
-await t.test('of a batch, the gravest failure is told, with what became of the rest', (t) => {
+await t.test('of a batch, the gravest failure is reported, with what became of the rest', (t) => {
   const done = (path: string, outcome: 'created' | 'unchanged') => ({ path, outcome, digest: 'sha256:x' })
   const error = (path: string, published: boolean) => ({
     error: new DurableWriteError(`${path} failed`, { code: 'EIO', syscall: 'fsync', path, published }),

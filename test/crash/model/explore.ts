@@ -55,7 +55,7 @@ export async function afterSuccess(
   if (!again) return
   const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
   if (repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
-    explorer.report('the same again is not told as unchanged', repeated.trail)
+    explorer.report('the same again is not reported as unchanged', repeated.trail)
   }
   const survivors: Position[] = []
   explorer.cut(repeated, effort.fewer, (survivor) => survivors.push(survivor))
@@ -64,7 +64,7 @@ export async function afterSuccess(
   const survivor = explorer.random.pick(survivors)
   const rebooted = await explorer.play({ ...survivor, disk: survivor.disk.fork() }, step, 'again')
   if (rebooted.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {
-    explorer.report('the same after a reboot is not told as unchanged', rebooted.trail)
+    explorer.report('the same after a reboot is not reported as unchanged', rebooted.trail)
   }
 }
 

@@ -70,7 +70,7 @@ export class Explorer {
     this.counts.plays += 1
     const { disk } = position
     const played = await play(disk, this.catalogues, position.ledgers, step, options)
-    return { ...played, disk, trail: [...position.trail, `${what} ${step.join('+')} → ${told(played)}`] }
+    return { ...played, disk, trail: [...position.trail, `${what} ${step.join('+')} → ${outcomesOf(played)}`] }
   }
 
   /** Nothing is left of what was staged. */
@@ -112,12 +112,12 @@ export class Explorer {
     for (const [index, catalogue] of this.catalogues.entries()) {
       const ledger = position.ledgers[index]
       if (!ledger) throw new Error('a target without a ledger')
-      const verdict = judge(catalogue, ledger, position.disk)
-      if (verdict.fault !== undefined) {
-        this.report(verdict.fault, [...position.trail, `power cut: ${shown(position.disk)}`])
+      const judgement = judge(catalogue, ledger, position.disk)
+      if (judgement.fault !== undefined) {
+        this.report(judgement.fault, [...position.trail, `power cut: ${shown(position.disk)}`])
         return undefined
       }
-      const { visible } = verdict
+      const { visible } = judgement
       ledgers.push({ visible, possible: new Set([visible]), linked: ledger.linked })
     }
     const fault = faultBeside(this.scenario, position.disk) ?? this.#loss(position.disk)
@@ -131,12 +131,12 @@ export class Explorer {
     for (const [index, catalogue] of this.catalogues.entries()) {
       const ledger = position.ledgers[index]
       if (!ledger) throw new Error('a target without a ledger')
-      const verdict = judge(catalogue, ledger, position.disk)
-      if (verdict.fault !== undefined) {
-        this.report(verdict.fault, [...position.trail, 'killed'])
+      const judgement = judge(catalogue, ledger, position.disk)
+      if (judgement.fault !== undefined) {
+        this.report(judgement.fault, [...position.trail, 'killed'])
         return undefined
       }
-      ledgers.push({ ...ledger, visible: verdict.visible })
+      ledgers.push({ ...ledger, visible: judgement.visible })
     }
     const fault = this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, [...position.trail, 'killed'])
@@ -164,7 +164,7 @@ function shown(disk: ModelDisk): string {
     .slice(0, 1200)
 }
 
-function told({ outcomes }: Played): string {
+function outcomesOf({ outcomes }: Played): string {
   return outcomes
     .map((outcome) => {
       if (outcome === undefined) return '-'

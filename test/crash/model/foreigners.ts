@@ -59,7 +59,7 @@ async function intrude(explorer: Explorer, start: Position, target: Target, put:
   if (intrusions.length === 0) return
   const [outcome] = run.outcomes
   if (!outcome || !('error' in outcome) || outcome.error.published) {
-    explorer.report('a foreign program came first, and that is not told', run.trail)
+    explorer.report('a foreign program came first, and that is not reported', run.trail)
   }
   explorer.visible({ disk, ledgers: [settledLedger('theirs')], trail: run.trail })
 }

@@ -40,7 +40,7 @@ export interface Inode {
   readonly changes: readonly EntryChange[]
   /** Its pages were marked clean after a failed write: no fsync will ever write them. */
   readonly lost: boolean
-  /** Failed writes: a descriptor that has not been told of each fails its next fsync (errseq_t, lib/errseq.c). */
+  /** Failed writes: a descriptor that has not reported each fails its next fsync (errseq_t, lib/errseq.c). */
   readonly failures: number
 }
 

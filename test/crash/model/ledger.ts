@@ -98,7 +98,7 @@ export function judge(
 function faultOfAncestors(disk: ModelDisk, path: string): string | undefined {
   for (let above = dirname(path); above !== '/'; above = dirname(above)) {
     const mode = find(disk, above)?.now.attributes.mode
-    // A zeroed inode has lost its mode with the power: nobody can tell it from somebody else's.
+    // A zeroed inode has lost its mode with the power: nobody can know it from somebody else's.
     if (mode !== 0o755 && mode !== 0) return `${above}, above ${path}, has mode ${String(mode?.toString(8))}`
   }
   return undefined

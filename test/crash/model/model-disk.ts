@@ -99,7 +99,7 @@ export class ModelDisk {
     this.changed?.('write')
   }
 
-  adorn(inode: number, change: Partial<Attributes>, what: string): void {
+  setMetadata(inode: number, change: Partial<Attributes>, what: string): void {
     this.#inodes.set(inode, withAttributes(this.inode(inode), change))
     this.changed?.(what)
   }

@@ -12,7 +12,7 @@ import type { Inode } from './inode.js'
 import { type ModelDisk, ModelError, rootInode } from './model-disk.js'
 import { type Open, OpenFiles } from './open-files.js'
 
-/** Called before each call of the seam; what it throws is the call's failure, before any effect. */
+/** Called before each call of the FileSystem interface; what it throws is the call's failure, before any effect. */
 export type Before = (call: string, name: string) => void | Promise<void>
 
 /**
@@ -158,17 +158,17 @@ export class ModelProcess implements FileSystem {
   }
 
   async setMode(descriptor: Descriptor, mode: number): Promise<void> {
-    await this.#adorn(descriptor, 'setMode', 'fchmod', { mode })
+    await this.#setMetadata(descriptor, 'setMode', 'fchmod', { mode })
   }
 
   async setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
-    await this.#adorn(descriptor, 'setOwner', 'fchown', { uid, gid })
+    await this.#setMetadata(descriptor, 'setOwner', 'fchown', { uid, gid })
   }
 
   async setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
     await this.before?.('setLinkOwner', name)
     this.disk.writable('lchown', name)
-    this.disk.adorn(this.#open.child(parent, name, 'lchown').number, { uid, gid }, `chown ${name}`)
+    this.disk.setMetadata(this.#open.child(parent, name, 'lchown').number, { uid, gid }, `chown ${name}`)
   }
 
   async label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
@@ -179,7 +179,7 @@ export class ModelProcess implements FileSystem {
 
   async setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
     const text = Buffer.from(label).toString('latin1')
-    await this.#adorn(descriptor, 'setLabel', 'fsetxattr', { label: text })
+    await this.#setMetadata(descriptor, 'setLabel', 'fsetxattr', { label: text })
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
@@ -192,7 +192,7 @@ export class ModelProcess implements FileSystem {
     await this.before?.('sync', descriptors.map((descriptor) => this.#open.of(descriptor).path).join(' '))
     return descriptors.map((descriptor) => {
       const open = this.#open.of(descriptor)
-      const failure = this.#fault('sync', 'fsync', open) ?? this.#open.untold(open)
+      const failure = this.#fault('sync', 'fsync', open) ?? this.#open.unreported(open)
       if (failure === undefined) this.disk.sync(open.inode)
       return failure
     })
@@ -291,16 +291,16 @@ export class ModelProcess implements FileSystem {
     }
   }
 
-  async #adorn(
+  async #setMetadata(
     descriptor: Descriptor,
     call: string,
     syscall: string,
-    change: Parameters<ModelDisk['adorn']>[1],
+    change: Parameters<ModelDisk['setMetadata']>[1],
   ): Promise<void> {
     const { inode, path } = this.#open.of(descriptor)
     await this.before?.(call, path)
     this.disk.writable(syscall, path)
-    this.disk.adorn(inode, change, syscall)
+    this.disk.setMetadata(inode, change, syscall)
   }
 
   async #lastOf(path: string): Promise<{ parent: Descriptor; name: string }> {
@@ -313,7 +313,7 @@ export class ModelProcess implements FileSystem {
     if (fault === undefined) return undefined
     if (fault === 'drop') {
       this.disk.drop(open.inode)
-      open.told = this.disk.inode(open.inode).failures
+      open.reported = this.disk.inode(open.inode).failures
     }
     if (fault === 'abort') this.disk.aborted = true
     return new ModelError('EIO', syscall, open.path)

@@ -6,8 +6,8 @@ export interface Open {
   readonly inode: number
   readonly path: string
   readonly writes: boolean
-  /** Failed writes of the inode that this descriptor has been told of. */
-  told: number
+  /** Failed writes of the inode that this descriptor has reported. */
+  reported: number
 }
 
 /** The descriptors of one process, and names looked up through them. */
@@ -29,7 +29,7 @@ export class OpenFiles {
 
   add({ number, failures }: Inode, path: string, writes: boolean): Descriptor {
     const descriptor = this.#next++
-    this.#open.set(descriptor, { inode: number, path, writes, told: failures })
+    this.#open.set(descriptor, { inode: number, path, writes, reported: failures })
     return descriptor
   }
 
@@ -72,11 +72,11 @@ export class OpenFiles {
     if (target.now.entries.size > 0) throw this.error('ENOTEMPTY', 'renameat2', parent, name)
   }
 
-  /** A write that failed behind the descriptor's back, told once. */
-  untold(open: Open): Error | undefined {
+  /** A write that failed behind the descriptor's back, reported once. */
+  unreported(open: Open): Error | undefined {
     const { failures } = this.disk.inode(open.inode)
-    if (failures === open.told) return undefined
-    open.told = failures
+    if (failures === open.reported) return undefined
+    open.reported = failures
     return new ModelError('EIO', 'fsync', open.path)
   }
 }

@@ -9,7 +9,7 @@
  * mounted otherwise, whatever the program did.
  *
  * A write that reached the disk before a flush began counts as covered by it, although the file system may not have waited
- * for its answer: from outside the two cannot be told apart. A failed flush makes nothing certain, and loses nothing
+ * for its answer: from outside the two look the same. A failed flush makes nothing certain, and loses nothing
  * that a later one would save.
  */
 import type { LogRecord } from '../../disk/write-log.js'

@@ -97,8 +97,8 @@ async function examineState(
     const differences = allowed.map((generation) => difference(mountPoint, target, generation))
     const holds = allowed.filter((_, index) => differences[index] === undefined)
     if (holds.length === 0) {
-      const told = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
-      return `after the power cut ${target.path} is ${told.join(', ')}`
+      const differing = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
+      return `after the power cut ${target.path} is ${differing.join(', ')}`
     }
     const broken = brokenLink(mountPoint, target, allowed)
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`

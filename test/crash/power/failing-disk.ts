@@ -1,7 +1,7 @@
 /**
  * A replacement on a disk that fails: the n-th write or flush is answered with EIO, once or from then on. Checked at once: what the
  * program says of the failure is true, and a restart after a publication of unknown durability never says that nothing is to
- * do. Then the disk is healed and mounted anew, in every state that it may be in, and examined like after a power cut:
+ * do. Then the disk is healed and mounted again, in every state that it may be in, and examined like after a power cut:
  * `published: false` means that the old content is there for certain.
  */
 import { mkdtempSync, utimesSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { LoggedDisk, sizes } from './logged-disk.js'
 import { difference } from './observe.js'
 import { LineProcess } from './process-lines.js'
 import { Random } from './random.js'
-import type { Circumstances } from './record.js'
+import type { RunContext } from './record.js'
 import type { Depth, Recording } from './recording.js'
 import { orderOf } from './scene.js'
 import type { Target } from './targets.js'
@@ -55,14 +55,14 @@ export class FailingDisk {
 
   private constructor(
     readonly disk: LoggedDisk,
-    readonly circumstances: Circumstances,
+    readonly context: RunContext,
   ) {
     this.#place = disk.directory
   }
 
-  static async create(circumstances: Circumstances): Promise<FailingDisk> {
-    const place = mkdtempSync(join(circumstances.directory, 'failing-'))
-    const failing = new FailingDisk(await LoggedDisk.create(circumstances.fileSystem, place), circumstances)
+  static async create(context: RunContext): Promise<FailingDisk> {
+    const place = mkdtempSync(join(context.directory, 'failing-'))
+    const failing = new FailingDisk(await LoggedDisk.create(context.fileSystem, place), context)
     try {
       await failing.#prepare()
       return failing
@@ -98,7 +98,7 @@ export class FailingDisk {
 
   /** The faults that a replacement can meet: each flush, some of the writes, and the flush of a bystander. */
   async faults(): Promise<Fault[]> {
-    const { depth, seed, fileSystem } = this.circumstances
+    const { depth, seed, fileSystem } = this.context
     const { disk } = this.disk
     const random = Random.for(seed, `faults on ${fileSystem}`)
     const faults: Fault[] = []
@@ -122,7 +122,7 @@ export class FailingDisk {
 
   /** One replacement that meets the fault; problems that show at once, and the recording to examine. */
   async run(fault: Fault): Promise<{ recording: Recording; problem: string | undefined }> {
-    const { fileSystem, seed, depth } = this.circumstances
+    const { fileSystem, seed, depth } = this.context
     const { disk } = this.disk
     const note = describe(fault)
     const log = await this.#begin(`fault-${++this.#number}`)

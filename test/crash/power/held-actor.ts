@@ -1,5 +1,5 @@
 /**
- * The program under test, stopped by strace between the exchange and barrier 2: its renameat2 does not return before it is told
+ * The program under test, stopped by strace between the exchange and barrier 2: its renameat2 does not return before it is released
  * to go on. What else happens to disk or process can then happen at the one instant at which the new content is visible and
  * not yet durable.
  */

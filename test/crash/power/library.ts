@@ -51,7 +51,7 @@ export async function publish(
     try {
       return [await replaceFile(join(mountPoint, first.path), wanted.content, options)]
     } catch (error) {
-      return [{ error: told(error as Failure) }]
+      return [{ error: plainFailure(error as Failure) }]
     }
   }
   const results = await replaceDirectories(
@@ -63,11 +63,11 @@ export async function publish(
       ...(target.owner ? { owner: target.owner } : {}),
     })),
   )
-  return results.map((result) => ('error' in result ? { error: told(result.error) } : result))
+  return results.map((result) => ('error' in result ? { error: plainFailure(result.error) } : result))
 }
 
 /** What survives being sent to another process. */
-function told({ code, message, published }: Failure): Failure {
+function plainFailure({ code, message, published }: Failure): Failure {
   if (typeof published !== 'boolean') throw new Error(`not an error of the library: ${message}`)
   return { code, message, published }
 }

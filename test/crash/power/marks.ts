@@ -1,6 +1,6 @@
 /**
  * What the program under test said, and when: records of our own in the disk's log, appended by the process that heard it
- * before it does anything else. Folded in their order they tell which generations a target may hold after a power cut.
+ * before it does anything else. Folded in their order they say which generations a target may hold after a power cut.
  */
 import { closeSync, openSync } from 'node:fs'
 import { appendRecord, kind } from '../../disk/write-log.js'

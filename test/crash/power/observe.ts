@@ -68,7 +68,7 @@ function isOther({ uid, gid }: { uid: number; gid: number }, { owner }: Target):
   return uid !== (owner?.uid ?? 0) || gid !== (owner?.gid ?? 0)
 }
 
-/** In symlink mode, names of a settled generation are links into ..data, and there is one generation. */
+/** In symlink mode, names of a committed generation are links into ..data, and there is one generation. */
 export function linkDifference(mountPoint: string, target: Target, generation: number): string | undefined {
   if (target.kind !== 'symlink') return undefined
   const path = join(mountPoint, target.path)

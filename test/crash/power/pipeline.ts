@@ -5,7 +5,7 @@ import type { Examination, Violation } from './examine.js'
 import { FailingDisk } from './failing-disk.js'
 import { canHold } from './held-actor.js'
 import { LineProcess } from './process-lines.js'
-import { record, type Circumstances } from './record.js'
+import { record, type RunContext } from './record.js'
 import { keepRecording, type Depth, type Recording } from './recording.js'
 import { scenarios } from './scenarios.js'
 
@@ -62,14 +62,14 @@ export class Pipeline {
     for (const scenario of scenarios) {
       if (!this.#isWanted(scenario.name)) continue
       await this.#row(scenario.name, async (examine) => {
-        await examine(await record(scenario, this.#circumstances))
+        await examine(await record(scenario, this.#context))
       })
     }
     if (this.#isWanted(failingDiskName)) await this.#row(failingDiskName, (examine) => this.#failingDisk(examine))
     await this.#examiner.end()
   }
 
-  get #circumstances(): Circumstances {
+  get #context(): RunContext {
     return this.plan
   }
 
@@ -83,7 +83,7 @@ export class Pipeline {
   }
 
   async #failingDisk(examine: (recording: Recording, problem?: string) => Promise<void>): Promise<void> {
-    const failing = await FailingDisk.create(this.#circumstances)
+    const failing = await FailingDisk.create(this.#context)
     try {
       for (const fault of await failing.faults()) {
         if (this.#isOver) return
@@ -106,20 +106,20 @@ export class Pipeline {
       runs++
       if (problem !== undefined) {
         violations++
-        this.#tell(recording, problem)
+        this.#reportFinding(recording, problem)
         if (bail) return
       }
       const most = bail ? 1 : mostFindings
       const examination = (await this.#examiner.ask({ recording, most })) as Examination
       states += examination.states
       violations += examination.violations.length
-      for (const violation of examination.violations) this.#tell(recording, violation.problem, violation)
+      for (const violation of examination.violations) this.#reportFinding(recording, violation.problem, violation)
     })
     const seconds = (performance.now() - began) / 1000
     this.report({ row: { fileSystem, scenario, runs, states, violations, seconds } })
   }
 
-  #tell(recording: Recording, problem: string, violation?: Violation): void {
+  #reportFinding(recording: Recording, problem: string, violation?: Violation): void {
     const { fileSystem, scenario, note } = recording
     this.#found++
     const kept = keepRecording(recording, join(this.plan.keep, `${fileSystem}-${this.#found}`))

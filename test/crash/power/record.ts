@@ -7,7 +7,7 @@ import { Random } from './random.js'
 import type { Depth, Recording } from './recording.js'
 import { sceneOf, type Scenario } from './scene.js'
 
-export interface Circumstances {
+export interface RunContext {
   readonly fileSystem: FileSystem
   /** Where to put what is made. */
   readonly directory: string
@@ -17,7 +17,7 @@ export interface Circumstances {
 
 export async function record(
   scenario: Scenario,
-  { fileSystem, directory, seed, depth }: Circumstances,
+  { fileSystem, directory, seed, depth }: RunContext,
 ): Promise<Recording> {
   const place = mkdtempSync(join(directory, 'run-'))
   const disk = await LoggedDisk.create(fileSystem, place)

@@ -23,7 +23,7 @@ export function table(rows: readonly Row[]): string {
     .join('\n')
 }
 
-export function told({ fileSystem, scenario, problem, kept, violation, note }: Finding): string {
+export function describeFinding({ fileSystem, scenario, problem, kept, violation, note }: Finding): string {
   const lines = [`VIOLATION ${fileSystem}, ${scenario}${note === undefined ? '' : ` (${note})`}: ${problem}`]
   if (violation) {
     const { number, state } = violation

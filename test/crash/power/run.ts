@@ -27,7 +27,7 @@ import { dist } from './library.js'
 import { readOptions, usage, type Options } from './options.js'
 import { examinerIn, type Finding, type Plan, type Report, type Row } from './pipeline.js'
 import { readRecording } from './recording.js'
-import { table, told } from './report.js'
+import { describeFinding, table } from './report.js'
 
 const options = optionsOrExit()
 const missing = await missingForDisk(options.fileSystems)
@@ -63,7 +63,7 @@ async function all({ fileSystems, seed, ...rest }: Options): Promise<number> {
       console.log(`skipped: power cuts (${report.skipped})`)
     } else {
       findings.push(report.finding)
-      console.log(told(report.finding))
+      console.log(describeFinding(report.finding))
     }
   }
   const ends = await Promise.all(
@@ -103,7 +103,7 @@ async function replay(from: string): Promise<number> {
   const { states, violations } = (await examiner.ask({ recording, most: Infinity })) as Examination
   await examiner.end()
   for (const violation of violations) {
-    console.log(told({ ...recording, problem: violation.problem, kept: from, violation }))
+    console.log(describeFinding({ ...recording, problem: violation.problem, kept: from, violation }))
   }
   console.log(`${states} states, ${violations.length} violations`)
   return violations.length === 0 ? 0 : 1

@@ -6,8 +6,8 @@ import { environment, program } from '../syscalls/distribution.js'
 export interface Seen {
   readonly looks: number
   readonly versions: number
-  readonly retired: number
-  /** Listings of a retired directory that was being emptied. */
+  readonly stale: number
+  /** Listings of a replaced directory that was being emptied. */
   readonly shortened: number
   readonly wrong: Readonly<Record<string, number>>
 }

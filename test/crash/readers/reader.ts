@@ -1,6 +1,6 @@
 /**
- * A program that reads one target until it is told to end (its standard input closes): `READER HOW TARGET`, and tells what it
- * saw as JSON: how often it looked, how many versions, how often a directory that it held was retired, and everything that
+ * A program that reads one target until it is asked to end (its standard input closes): `READER HOW TARGET`, and reports what it
+ * saw as JSON: how often it looked, how many versions, how often a directory that it held was replaced, and everything that
  * must not be.
  */
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ const length = 6000
 const wrong = new Map<string, number>()
 const versions = new Set<string>()
 let looks = 0
-let retired = 0
+let stale = 0
 let shortened = 0
 /** Looks in a row, before the writer gets this processor again for a millisecond. */
 const burst = 20
@@ -47,7 +47,7 @@ function isTarget(directory: number): boolean {
   return lstatSync(target, { bigint: true }).ino === fstatSync(directory, { bigint: true }).ino
 }
 
-/** A descriptor of the directory, and everything through it: one version, or a directory that was retired. */
+/** A descriptor of the directory, and everything through it: one version, or a directory that was replaced. */
 function byDescriptor(): void {
   const directory = openSync(target, constants.O_RDONLY | constants.O_DIRECTORY)
   const inside = `/proc/self/fd/${directory}`
@@ -58,7 +58,7 @@ function byDescriptor(): void {
     const round = Number([...seen][0]?.split('-')[1])
     const all = [`only-${round % 2}`, 'sub', 'tls.crt', 'tls.key']
     if (listed.join() !== all.join()) {
-      // The removal of a retired directory takes its names one by one: a part of one set, in what is no longer the target.
+      // The removal of a replaced directory takes its names one by one: a part of one set, in what is no longer the target.
       if (listed.every((name) => all.includes(name)) && !isTarget(directory)) shortened++
       else complain(`listed ${listed.join()} of ${round}`)
     }
@@ -66,7 +66,7 @@ function byDescriptor(): void {
     if (!isGone(error)) throw error
     // Only a directory that has been replaced may lose its files.
     if (isTarget(directory)) complain('files vanish from the target itself')
-    retired++
+    stale++
   } finally {
     closeSync(directory)
   }
@@ -91,5 +91,5 @@ while (!control.end) {
   if (looks % burst === 0) await sleep(1)
 }
 process.stdout.write(
-  JSON.stringify({ looks, versions: versions.size, retired, shortened, wrong: Object.fromEntries(wrong) }),
+  JSON.stringify({ looks, versions: versions.size, stale, shortened, wrong: Object.fromEntries(wrong) }),
 )

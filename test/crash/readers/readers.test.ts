@@ -32,8 +32,8 @@ function stage(t: Test): { root: string; cast: Cast } {
 }
 
 function sawNothingWrong(t: Test, seen: readonly Seen[], whom: string): void {
-  for (const { looks, versions, retired, shortened, wrong } of seen) {
-    const hands = `${retired} times retired under its hands, ${shortened} times while it listed`
+  for (const { looks, versions, stale, shortened, wrong } of seen) {
+    const hands = `${stale} times replaced under its hands, ${shortened} times while it listed`
     t.same(wrong, {}, `${whom}: ${looks} looks at ${versions} versions, ${hands}`)
     t.ok(versions > 3, 'it has seen them change')
   }

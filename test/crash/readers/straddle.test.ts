@@ -28,7 +28,7 @@ await t.test('through one descriptor of the directory: one set, or ENOENT', asyn
   let directory = open()
   t.equal(read(directory, 'tls.crt'), 'old')
   await replaceDirectory(target, version('new'))
-  t.throws(() => read(directory, 'tls.key'), { code: 'ENOENT' }, 'retired: open it again, and start over')
+  t.throws(() => read(directory, 'tls.key'), { code: 'ENOENT' }, 'replaced: open it again, and start over')
   closeSync(directory)
   directory = open()
   t.same([read(directory, 'tls.crt'), read(directory, 'tls.key')], ['new', 'new'])

@@ -1,6 +1,6 @@
 /**
  * A program that publishes to one target again and again, and says so: `WRITER TARGET COUNT [FILES]`. Each version's files all
- * hold the version's number, padded, so that whoever reads can tell a mixture, and a part, from a whole. Ends with a line of
+ * hold the version's number, padded, so that whoever reads recognizes a mixture, and a part. Ends with a line of
  * what happened; a failure other than a lock that another process holds ends it with 1.
  */
 import { basename, join } from 'node:path'

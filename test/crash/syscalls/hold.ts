@@ -10,7 +10,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-// What is staged has the same name in every run, so that strace can be told of it by its path.
+// What is staged has the same name in every run, so that strace can be given its path.
 let drawn = 0
 Object.assign(crypto, { randomBytes: (size: number) => Buffer.alloc(size, ++drawn) })
 syncBuiltinESMExports()

@@ -38,15 +38,15 @@ export function states(scenario: Scenario, root: string): (string | undefined)[]
 const essential = new Set(['write', 'fchmod', 'fchown', 'sync_file_range', 'fsync', 'io_submit', 'io_getevents'])
 
 /** Where in the run a call lies. */
-function phase(sites: readonly Site[], site: Site): 'staging' | 'unsettled' | 'settled' {
+function phase(sites: readonly Site[], site: Site): 'staging' | 'uncommitted' | 'committed' {
   const at = sites.indexOf(site)
   const swap = sites.findIndex(({ call }) => call === 'renameat2' || call === 'rename')
-  const settled = sites.findIndex(
+  const committed = sites.findIndex(
     ({ call, subject }, index) => index > swap && call === 'write' && subject.endsWith('RECORD'),
   )
   // The exchange itself may fail, or be done.
   if (at <= swap) return 'staging'
-  return at < settled ? 'unsettled' : 'settled'
+  return at < committed ? 'uncommitted' : 'committed'
 }
 
 /** Complaints; none is as it should be. */
@@ -68,11 +68,11 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
     if (run.signal !== 'SIGKILL' && run.code !== 0) wrong.push(`killed, it exits with ${run.code}`)
   } else {
     wrong.push(...truth(run, fault, isOld, isNew))
-    const told = run.code !== 0
-    const must = fault !== 'EINTR' && single && (essential.has(site.call) || when === 'unsettled')
+    const failed = run.code !== 0
+    const must = fault !== 'EINTR' && single && (essential.has(site.call) || when === 'uncommitted')
     if (must && site.writes && when === 'staging' && run.code !== 1) wrong.push(`exit ${run.code} instead of 1`)
-    if (must && site.writes && when === 'unsettled' && run.code !== 3) wrong.push(`exit ${run.code} instead of 3`)
-    if (when === 'settled' && single && told && site.writes) wrong.push(`exit ${run.code} once all was durable`)
+    if (must && site.writes && when === 'uncommitted' && run.code !== 3) wrong.push(`exit ${run.code} instead of 3`)
+    if (when === 'committed' && single && failed && site.writes) wrong.push(`exit ${run.code} once all was durable`)
     if (fault !== 'EINTR' && site.call === 'fsync') wrong.push(...syncedAgain(run.log))
   }
   wrong.push(...(await converges(job, run, root, executable, isNew)))
@@ -144,7 +144,7 @@ async function converges(
   if (after.some((state, index) => state !== prepared.new[index])) wrong.push('the next run does not complete it')
   wrong.push(...leftovers(placeOf(root)).map((name) => `the next run leaves a ${name}`))
   // Visible, but perhaps not durable: equal content on the disk is no reason to be content.
-  const unknown = fault === 'SIGKILL' ? phase(prepared.sites, site) === 'unsettled' : run.code === 3
+  const unknown = fault === 'SIGKILL' ? phase(prepared.sites, site) === 'uncommitted' : run.code === 3
   if (unknown && scenario.targets.length === 1 && wasNew[0] && outcomes[0] === 'unchanged') {
     wrong.push('the next run calls it unchanged, and nobody knows whether it is durable')
   }

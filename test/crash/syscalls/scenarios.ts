@@ -1,4 +1,4 @@
-/** What is swept: commands of the program, each from a state of the disk that is made anew for every run. */
+/** What is swept: commands of the program, each from a state of the disk that is made again for every run. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -41,13 +41,13 @@ await t.test(`faults at system calls, seed ${seed}`, { skip: hasStrace ? false :
   const jobs = jobsOf(prepared, faults, extent === 'all', seed).filter((job) => describe(job).includes(only))
   t.ok(jobs.length > 0, `there is something to inject${only && `: ${only}`}`)
   const began = performance.now()
-  const verdicts = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
-  const failed = verdicts.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
-  const missed = verdicts.filter(({ wrong }) => wrong === undefined)
-  for (const line of tableOf(verdicts)) t.comment(line)
+  const results = await sweep(jobs.slice(0, runs), held, width, extent === 'cheap')
+  const failed = results.filter(({ wrong }) => wrong !== undefined && wrong.length > 0)
+  const missed = results.filter(({ wrong }) => wrong === undefined)
+  for (const line of tableOf(results)) t.comment(line)
   const seconds = ((performance.now() - began) / 1000).toFixed(0)
   t.comment(
-    `${verdicts.length - missed.length} of ${jobs.length} faults injected in ${seconds} s, ${failed.length} broke something; ` +
+    `${results.length - missed.length} of ${jobs.length} faults injected in ${seconds} s, ${failed.length} broke something; ` +
       `${missed.length} met no such call; replay with HOLDFAST_SWEEP=${extent} HOLDFAST_SEED=${seed}`,
   )
   t.same(
@@ -55,7 +55,7 @@ await t.test(`faults at system calls, seed ${seed}`, { skip: hasStrace ? false :
     [],
   )
   t.ok(
-    missed.length <= verdicts.length / 20,
+    missed.length <= results.length / 20,
     `${missed.length} missed: ${missed.map(({ job }) => describe(job)).join('; ')}`,
   )
 })

@@ -12,7 +12,7 @@ export const errors: readonly Fault[] = ['EIO', 'ENOSPC', 'EDQUOT', 'EROFS', 'EI
 /** How many runs may aim at a call that a run did not make. */
 const aims = 3
 
-export interface Verdict {
+export interface CallResult {
   readonly job: Job
   /** undefined: the call was never met. */
   readonly wrong: readonly string[] | undefined
@@ -68,20 +68,20 @@ export async function sweep(
   program: Program,
   width: number,
   toFirst: boolean,
-): Promise<Verdict[]> {
-  const verdicts: Verdict[] = []
+): Promise<CallResult[]> {
+  const results: CallResult[] = []
   const queue = [...jobs]
   const lane = async (index: number): Promise<void> => {
     const root = join(program.scratch, `lane-${index}`)
     mkdirSync(root)
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       const wrong = await inject(job, program, root)
-      verdicts.push({ job, wrong })
+      results.push({ job, wrong })
       if (toFirst && wrong !== undefined && wrong.length > 0) queue.length = 0
     }
   }
   await Promise.all(Array.from({ length: width }, (_, index) => lane(index)))
-  return verdicts
+  return results
 }
 
 async function inject(job: Job, program: Program, root: string): Promise<string[] | undefined> {

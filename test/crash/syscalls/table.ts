@@ -1,17 +1,17 @@
 /** What was injected, and what broke: scenario × call, one column for each fault. */
 import type { Fault } from './judge.js'
-import { errors, type Verdict } from './sweep.js'
+import { errors, type CallResult } from './sweep.js'
 
 const faults: readonly Fault[] = ['SIGKILL', ...errors]
 
-export function tableOf(verdicts: readonly Verdict[]): string[] {
-  const rows = new Map<string, Verdict[]>()
-  for (const verdict of verdicts) {
-    const { prepared, site } = verdict.job
+export function tableOf(results: readonly CallResult[]): string[] {
+  const rows = new Map<string, CallResult[]>()
+  for (const result of results) {
+    const { prepared, site } = result.job
     const key = `| ${prepared.scenario.name} | ${site.call} |`
-    rows.set(key, [...(rows.get(key) ?? []), verdict])
+    rows.set(key, [...(rows.get(key) ?? []), result])
   }
-  const cell = (row: readonly Verdict[], fault: Fault): string => {
+  const cell = (row: readonly CallResult[], fault: Fault): string => {
     const met = row.filter(({ job, wrong }) => job.fault === fault && wrong !== undefined)
     const broken = met.filter(({ wrong }) => (wrong ?? []).length > 0).length
     return broken > 0 ? `${met.length}, **${broken} broke**` : `${met.length}`

@@ -100,7 +100,7 @@ rm -f "$out/holdfast.tar" "$out/base.tar"
 buildah push --quiet holdfast:test "docker-archive:$out/holdfast.tar:docker.io/library/holdfast:test"
 cp --reflink=auto "$base" "$out/base.tar"
 
-# What it adds to its base, and how long it takes until it has told its version.
+# What it adds to its base, and how long it takes to print its version.
 container=$(buildah from --pull-never holdfast:test)
 root=$(buildah mount "$container")
 added=$(du -s --block-size=1 --apparent-size "$root/opt/holdfast" | cut -f1)
@@ -115,8 +115,8 @@ bare=$(for _ in $(seq 15); do
   chroot "$root" /usr/local/bin/node -e 0 >/dev/null
   echo $((($(date +%s%N) - begin) / 100000))
 done | sort -n | sed -n 8p)
-told=$(chroot "$root" /usr/local/bin/node /opt/holdfast/bin/holdfast.js --version)
-[ "$told" = "$version" ] || { echo "build.sh: the image says it is '$told', not '$version'" >&2; exit 1; }
-echo "holdfast $told on $from ($debian)"
+printed=$(chroot "$root" /usr/local/bin/node /opt/holdfast/bin/holdfast.js --version)
+[ "$printed" = "$version" ] || { echo "build.sh: the image says it is '$printed', not '$version'" >&2; exit 1; }
+echo "holdfast $printed on $from ($debian)"
 echo "size beyond the base: $((added / 1000)) kB, $((packed / 1000)) kB packed; base: $(($(stat -c %s "$base") / 1000000)) MB"
 echo "start until the version is printed: $((starts / 10)).$((starts % 10)) ms (node alone: $((bare / 10)).$((bare % 10)) ms), median of 15"

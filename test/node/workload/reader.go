@@ -31,8 +31,8 @@ type findings struct {
 	// Distinct counts the certificates that were read whole, each once.
 	Distinct int `json:"distinct"`
 	Reads    int `json:"reads"`
-	// Retired counts the reads that met the end of the directory they had open, and began again.
-	Retired int `json:"retired"`
+	// Stale counts the reads that met the end of the directory they had open, and began again.
+	Stale int `json:"stale"`
 	// Faults are what must not be: a pair that does not match, a file that is not whole, a directory that is gone, an older pair.
 	Faults []string `json:"faults"`
 }
@@ -48,7 +48,7 @@ func (r *reader) run() {
 	}
 }
 
-var errRetired = errors.New("the directory was retired while it was open")
+var errStale = errors.New("the directory was replaced while it was open")
 
 func (r *reader) read() (int64, error) {
 	directory, err := os.OpenRoot(r.directory)
@@ -78,7 +78,7 @@ func (r *reader) read() (int64, error) {
 func readWhole(directory *os.Root, name string) ([]byte, error) {
 	file, err := directory.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errRetired
+		return nil, errStale
 	}
 	if err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func (r *reader) note(serial int64, err error) {
 	defer r.lock.Unlock()
 	state := &r.state
 	switch {
-	case errors.Is(err, errRetired):
-		state.Retired++
+	case errors.Is(err, errStale):
+		state.Stale++
 	case errors.Is(err, fs.ErrNotExist) && state.Newest == 0:
 		// Nothing was published yet.
 	case err != nil:

@@ -37,13 +37,13 @@ for (const sync of [syncAll, syncOnThreads]) {
     await disk.ask('fail write 1 1')
     writeSync(device, block, 0, block.length, 0)
     t.match((await sync([device]))[0], { code: 'EIO', syscall: 'fsync' }, 'the write has failed')
-    t.equal((await sync([device]))[0], undefined, 'which is told once: a second fsync proves nothing')
+    t.equal((await sync([device]))[0], undefined, 'which is reported once: a second fsync proves nothing')
 
     await disk.ask('reset')
     await disk.ask('fail write 1 1')
     writeSync(device, block, 0, block.length, 0)
     const [hinted] = await startWriteOutAll([device])
-    t.match(hinted, { code: 'EIO', syscall: 'sync_file_range' }, 'the hint is told, if it comes first')
+    t.match(hinted, { code: 'EIO', syscall: 'sync_file_range' }, 'the hint is reported, if it comes first')
     t.equal((await sync([device]))[0], undefined, 'and takes the error with it: so it counts as a failed fsync')
   })
 }
