@@ -232,7 +232,11 @@ async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void
   requireFlags({ '--target-name': options.targetName, '--namespace': options.namespace })
   const { monitorRbacObjects } = await import('../static-pods/rbac.js')
   const roles = monitorRbacObjects({
-    ...{ namespace, podName: targetName, nodeName: nodeNameOf(options, io.env), operator: operatorStatus, name },
+    namespace,
+    podName: targetName,
+    nodeName: nodeNameOf(options, io.env),
+    operator: operatorStatus,
+    name,
     serviceAccount: serviceAccount === undefined ? undefined : serviceAccountOf(serviceAccount, namespace),
   })
   await printObjects(io, options.output, roles)

@@ -66,7 +66,8 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
     }
     const result = await readAndWrite(reader, request, means, signal, () => end - performance.now())
     await say({
-      ...{ type: 'Normal', reason: 'StaticPodInstallerCompleted' },
+      type: 'Normal',
+      reason: 'StaticPodInstallerCompleted',
       note: `Successfully installed revision ${revision}`,
     })
     return result
@@ -74,7 +75,8 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
     const told = deadline.expired ? late(error, request.timeout) : error
     if (told instanceof Superseded || means.signal.aborted) throw told
     await say({
-      ...{ type: 'Warning', reason: 'StaticPodInstallerFailed' },
+      type: 'Warning',
+      reason: 'StaticPodInstallerFailed',
       note: `Installing revision ${revision}: ${messageOf(told)}`,
     })
     throw told
@@ -96,7 +98,10 @@ async function readAndWrite(
   const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet) }
   const plan = await planFromApi(reader, objects, planning, signal)
   const settings: InstallSettings = {
-    ...{ disk, log, signal, manifestDirectory },
+    disk,
+    log,
+    signal,
+    manifestDirectory,
     manifestLock: request.manifestLock,
     timeLeft: () => Math.max(0, timeLeft()),
     requireProven: request.requireProven,

@@ -108,7 +108,10 @@ export async function planFromFiles({
     pod,
     revision: revision.number,
     directory: revisionRequest(revision.resourceDirectory, pod, revision.number, {
-      ...{ files, directories, manifests, objects: [] },
+      files,
+      directories,
+      manifests,
+      objects: [],
     }),
     lasting: [],
     manifests,

@@ -32,7 +32,9 @@ export function execProbe(command: string, revision: number, timeout = defaultTi
 function run(command: string, revision: number, { signal: limit, milliseconds }: Deadline): Promise<ProbeResult> {
   return new Promise((resolve, reject) => {
     const child = spawn('/bin/sh', ['-c', command], {
-      ...{ cwd: '/', detached: true, stdio: 'ignore' },
+      cwd: '/',
+      detached: true,
+      stdio: 'ignore',
       env: { ...environment, REVISION: String(revision) },
     })
     const stop = (): void => {

@@ -39,7 +39,8 @@ export function rbacObjects(request: RbacRequest): object[] {
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
   ]
   const nodes: Rule = {
-    ...{ apiGroups: [''], resources: ['nodes'] },
+    apiGroups: [''],
+    resources: ['nodes'],
     ...(nodeName !== undefined && { resourceNames: [nodeName] }),
     verbs: ['get'],
   }
@@ -60,7 +61,8 @@ export interface MonitorRights extends Bound {
 export function monitorRbacObjects(request: MonitorRights): object[] {
   const { namespace, podName, nodeName, operator } = request
   const pod: Rule = {
-    ...{ apiGroups: [''], resources: ['pods'] },
+    apiGroups: [''],
+    resources: ['pods'],
     ...(nodeName !== undefined && { resourceNames: [`${podName}-${nodeName}`] }),
     verbs: ['get'],
   }
@@ -69,7 +71,9 @@ export function monitorRbacObjects(request: MonitorRights): object[] {
 
 function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
   const about = (what: string, verb: string): Rule => ({
-    ...{ apiGroups: [group], resources: [what], resourceNames: [name] },
+    apiGroups: [group],
+    resources: [what],
+    resourceNames: [name],
     verbs: [verb],
   })
   return [about(resource, 'get'), about(`${resource}/status`, 'patch')]
@@ -95,13 +99,19 @@ function rolesAndBindings(
   return [
     ...roles,
     {
-      ...{ apiVersion, kind: 'RoleBinding', metadata: { namespace, name }, subjects },
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata: { namespace, name },
+      subjects,
       roleRef: { apiGroup, kind: 'Role', name },
     },
     ...(isCluster
       ? [
           {
-            ...{ apiVersion, kind: 'ClusterRoleBinding', metadata: { name: clusterName }, subjects },
+            apiVersion,
+            kind: 'ClusterRoleBinding',
+            metadata: { name: clusterName },
+            subjects,
             roleRef: { apiGroup, kind: 'ClusterRole', name: clusterName },
           },
         ]

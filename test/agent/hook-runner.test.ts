@@ -43,8 +43,11 @@ class Scene {
   run(): ReturnType<typeof runPendingHooks> {
     const { signal } = new AbortController()
     return runPendingHooks(this.state, {
-      ...{ log: silent, metrics: noMetrics, events: noEvents },
-      ...{ signal, changed() {} },
+      log: silent,
+      metrics: noMetrics,
+      events: noEvents,
+      signal,
+      changed() {},
     })
   }
 

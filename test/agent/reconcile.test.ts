@@ -182,11 +182,18 @@ await t.test('a publication reaches the API server as events, without a cluster'
   const source = {
     latest: ({ name }: ObjectReference) => present(secret(name), { key: canary })[1],
     api,
-    ...{ follow() {}, published() {}, clientCertificateNotAfter: () => undefined, close: () => Promise.resolve() },
+    follow() {},
+    published() {},
+    clientCertificateNotAfter: () => undefined,
+    close: () => Promise.resolve(),
   }
   const events = await openEvents(source, { log: silent, node: 'n1' })
   const results = await reconcile(new Map([['publish', { causes: ['start'], since: performance.now() }]]), {
-    ...{ log: silent, metrics: noMetrics, events, source, lockTimeout: 0 },
+    log: silent,
+    metrics: noMetrics,
+    events,
+    source,
+    lockTimeout: 0,
     signal: new AbortController().signal,
     requireProven: () => false,
     state: () => state,

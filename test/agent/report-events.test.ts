@@ -34,7 +34,10 @@ const published: Extract<Outcome, { kind: 'published' }> = {
 }
 
 const failed = (reason: (typeof reasons)[number], message: string): Outcome => ({
-  ...{ kind: 'failed', reason, terminal: false, published: false },
+  kind: 'failed',
+  reason,
+  terminal: false,
+  published: false,
   error: new Error(message),
 })
 

@@ -9,8 +9,10 @@ await t.test('a pass counts by its result, and shows how the directory stands', 
       void counted.push([name, ...values])
   const metrics = {
     ...noMetrics,
-    ...{ publish: count('publish'), ready: count('ready') },
-    ...{ publishedAt: count('publishedAt'), certificates: count('certificates') },
+    publish: count('publish'),
+    ready: count('ready'),
+    publishedAt: count('publishedAt'),
+    certificates: count('certificates'),
   }
   const context = { directory: '/srv/a', milliseconds: 1500, intact: true }
   const date = new Date(5000)

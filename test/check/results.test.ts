@@ -29,7 +29,12 @@ const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,erro
 
 await t.test('lines of mountinfo', (t) => {
   t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
-    ...{ id: 41, mountPoint: '/a b\\', device: '0:37', type: 'nfs4', source: 'host:/x\ty', receives: true },
+    id: 41,
+    mountPoint: '/a b\\',
+    device: '0:37',
+    type: 'nfs4',
+    source: 'host:/x\ty',
+    receives: true,
     options: ['ro', 'relatime', 'rw', 'vers=4.2'],
   })
   t.equal(line('36 35 8:1 / /mnt rw - ext4 /dev/sda1 rw').receives, false)

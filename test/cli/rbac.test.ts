@@ -63,7 +63,9 @@ async function items(...args: string[]): Promise<Item[]> {
 }
 
 const core = (resource: string, ...resourceNames: string[]): Rule => ({
-  ...{ apiGroups: [''], resources: [resource], resourceNames },
+  apiGroups: [''],
+  resources: [resource],
+  resourceNames,
   verbs: ['get', 'list', 'watch'],
 })
 const events: Rule = { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] }

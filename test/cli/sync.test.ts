@@ -255,7 +255,8 @@ await t.test(
     node.put('ConfigMap', 'one', { k: '1' })
     node.put('ConfigMap', 'two', { k: '2' })
     const directory = (name: string, configMap: string) => ({
-      ...{ path: node.path(name), adopt: true },
+      path: node.path(name),
+      adopt: true,
       contents: [{ configMap }],
     })
     for (const [first, second] of [

@@ -64,7 +64,9 @@ await t.test('metrics that it alerts on are those that an agent has', async (t) 
   const directory = scratch(t)
   mkdirSync(join(directory, 'objects'))
   const configuration = {
-    ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: 'state' },
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'AgentConfiguration',
+    stateDirectory: 'state',
     source: { files: { path: 'objects' } },
     directories: [
       {

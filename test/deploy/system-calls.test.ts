@@ -43,7 +43,9 @@ await t.test('the unit’s filter refuses no system call that the program makes'
   const secret = { metadata: { name: 'tls' }, data: { key: Buffer.from('key').toString('base64') } }
   writeFileSync(join(directory, 'objects/tls.yaml'), JSON.stringify({ apiVersion: 'v1', kind: 'Secret', ...secret }))
   const configuration = {
-    ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: 'state' },
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'AgentConfiguration',
+    stateDirectory: 'state',
     source: { files: { path: 'objects' } },
     directories: [{ path: 'node/tls', contents: [{ secret: 'tls' }] }],
   }
@@ -54,7 +56,9 @@ await t.test('the unit’s filter refuses no system call that the program makes'
   const traced = ['-f', '-qq', '-o', log, '-e', `trace=${others}`, '-e', `inject=${others}:error=EPERM`]
   const program = [process.execPath, join(project, 'bin/holdfast.js')]
   const run = spawnSync('strace', [...traced, ...program, 'sync', '--config', 'holdfast.yaml'], {
-    ...{ cwd: directory, encoding: 'utf8', env: { PATH: process.env.PATH } },
+    cwd: directory,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
   })
   t.equal(run.status, 0, run.stderr)
   t.match(run.stdout, /^created /)

@@ -37,7 +37,12 @@ await t.test('every field of a mount is read as it was written', async (t) => {
     const { id, device, root, mountPoint, options, optional, type, source, superOptions } = one
     const before = [id, 1, device, escaped(root), escaped(mountPoint), options.join(), ...optional].join(' ')
     assert.deepEqual(parseMount(`${before} - ${type} ${escaped(source)} ${superOptions.join()}`), {
-      ...{ id, root, mountPoint, device, type, source },
+      id,
+      root,
+      mountPoint,
+      device,
+      type,
+      source,
       options: [...options, ...superOptions],
       receives: optional.some((field) => field === 'shared:7' || field === 'master:2'),
     })

@@ -13,7 +13,11 @@ const parent = scratch(t)
 const target = join(parent, 'certs')
 // U+FFFD is what a decoder puts in place of a byte that is none of UTF-8's.
 const objects = ['a', '\ufffd', 'ü'].map((name) => ({
-  ...{ kind: 'Secret', namespace: 'n', name, uid: 'u', paths: ['a'] },
+  kind: 'Secret',
+  namespace: 'n',
+  name,
+  uid: 'u',
+  paths: ['a'],
   resourceVersion: '7',
 }))
 const { digest } = await replaceDirectory(target, { files: { a: '1' }, objects, hooks: ['one', 'two'] })

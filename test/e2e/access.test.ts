@@ -167,8 +167,11 @@ await t.test('an exec plugin, asked again when its token is refused', async (t) 
     })
   writeFileSync(answer, credential('no-token-of-this-cluster'))
   const exec = {
-    ...{ apiVersion: 'client.authentication.k8s.io/v1', command: 'cat', args: [answer] },
-    ...{ interactiveMode: 'Never', provideClusterInfo: false },
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'cat',
+    args: [answer],
+    interactiveMode: 'Never',
+    provideClusterInfo: false,
   }
   const node = await Node.start(t, namespace, { ...oneSecret, kubeconfig: namespace.kubeconfig({ exec }) })
   await node.agent.condition(node.path('certs'), 'Published', 'False', 'AccessDenied')

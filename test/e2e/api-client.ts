@@ -50,7 +50,11 @@ export class ApiClient {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request(
         {
-          ...{ host: '127.0.0.1', port: this.port, method, path, agent: this.agent },
+          host: '127.0.0.1',
+          port: this.port,
+          method,
+          path,
+          agent: this.agent,
           headers: { 'content-type': 'application/json', ...headers },
         },
         resolve,

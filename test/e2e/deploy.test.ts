@@ -33,7 +33,9 @@ function overlay({ components = [], configuration }: { components?: string[]; co
   if (configuration !== undefined) writeFileSync(join(directory, 'holdfast.yaml'), configuration)
   const generator = { name: 'holdfast', namespace: 'holdfast', behavior: 'replace', files: ['holdfast.yaml'] }
   const kustomization = {
-    ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: [path('base')] },
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: [path('base')],
     components: components.map((component) => path('components', component)),
     ...(configuration !== undefined && { configMapGenerator: [generator] }),
   }

@@ -107,8 +107,11 @@ await t.test('publications are reported on the Node and on the objects, with jus
   const onNode = await event('Published', name)
   t.match(onNode, {
     metadata: { namespace: 'default' },
-    ...{ type: 'Normal', action: 'Publish', note: new RegExp(`^${target} is created, (and durable|but durability)`) },
-    ...{ reportingController: 'holdfast.dev/agent', reportingInstance: name },
+    type: 'Normal',
+    action: 'Publish',
+    note: new RegExp(`^${target} is created, (and durable|but durability)`),
+    reportingController: 'holdfast.dev/agent',
+    reportingInstance: name,
     regarding: { kind: 'Node', uid: name },
   })
   const onSecret = await event('Published', 'serving')

@@ -70,8 +70,10 @@ export class Namespace {
   /** A token of the account. With `boundTo`, the name of a Secret: it is invalid once that Secret is deleted. */
   async token(account: string, boundTo?: ApiObject): Promise<string> {
     const boundObjectRef = boundTo && {
-      ...{ apiVersion: 'v1', kind: 'Secret' },
-      ...{ name: boundTo.metadata.name, uid: boundTo.metadata.uid },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      name: boundTo.metadata.name,
+      uid: boundTo.metadata.uid,
     }
     const request = { spec: { expirationSeconds: 3600, boundObjectRef } }
     const answer = await this.api.admin.demand('POST', `${this.path}/serviceaccounts/${account}/token`, request)

@@ -20,7 +20,9 @@ await t.test('created with kubectl, then updated: published intact, and reported
   const target = node.path('certs')
   const manifest = (version: string): string =>
     JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'serving' } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'serving' },
       stringData: { 'tls.crt': `certificate ${version}`, 'tls.key': `key ${version}` },
     })
   const tree = (version: string): object => ({

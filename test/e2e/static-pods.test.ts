@@ -173,7 +173,9 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
   t.equal(site.live().metadata.uid, undefined)
   t.match(await site.events(), [
     {
-      ...{ type: 'Normal', reason: 'StaticPodInstallerCompleted', note: 'Successfully installed revision 6' },
+      type: 'Normal',
+      reason: 'StaticPodInstallerCompleted',
+      note: 'Successfully installed revision 6',
       regarding: { kind: 'Namespace', name: site.namespace.name },
     },
   ])

@@ -59,11 +59,16 @@ export class ClusterPods {
     await this.cluster.api.admin.demand('POST', `/api/v1/namespaces/${this.namespace}/pods`, {
       metadata: { name, labels: { app: name } },
       spec: {
-        ...{ nodeName, hostNetwork: true, terminationGracePeriodSeconds: 1 },
-        ...{ automountServiceAccountToken: false, tolerations: [{ operator: 'Exists' }] },
+        nodeName,
+        hostNetwork: true,
+        terminationGracePeriodSeconds: 1,
+        automountServiceAccountToken: false,
+        tolerations: [{ operator: 'Exists' }],
         containers: [
           {
-            ...{ name: 'reader', image: workloadImage, imagePullPolicy: 'Never' },
+            name: 'reader',
+            image: workloadImage,
+            imagePullPolicy: 'Never',
             args: ['serve', String(port), `/host/${below}`],
             volumeMounts: [{ name: 'host', mountPath: '/host', readOnly: true }],
           },
@@ -83,7 +88,10 @@ export class ClusterPods {
     const name = title.toLowerCase().replaceAll('_', '-')
     const containers = template.spec.containers.map((container) => ({
       ...container,
-      ...{ args, livenessProbe: undefined, readinessProbe: undefined, ports: undefined },
+      args,
+      livenessProbe: undefined,
+      readinessProbe: undefined,
+      ports: undefined,
       securityContext: { ...container.securityContext, capabilities: { drop: ['ALL'], add: capabilities } },
     }))
     await this.cluster.api.admin.demand('POST', `/api/v1/namespaces/${this.namespace}/pods`, {

@@ -72,11 +72,13 @@ async function suite(): Promise<void> {
     t.ok(still && !isReady(still), 'the pod is not ready')
     t.notOk(existsSync(space.onDisk(target)), 'nothing is there yet')
     t.match(await recordedEvent(cluster, 'ObjectMissing', 'Secret/node-serving-cert'), {
-      ...{ type: 'Warning', metadata: { namespace: 'holdfast' } },
+      type: 'Warning',
+      metadata: { namespace: 'holdfast' },
       note: `(${target} on node ${node.name})`,
     })
     t.match(await recordedEvent(cluster, 'ObjectMissing', `Node/${node.name}`), {
-      ...{ type: 'Warning', metadata: { namespace: 'default' } },
+      type: 'Warning',
+      metadata: { namespace: 'default' },
     })
     await rotation.next()
     const ready = await pods.one('the agent is ready', label, isReady)

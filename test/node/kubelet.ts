@@ -169,19 +169,27 @@ function configure(options: KubeletOptions, port: number): object {
     // A disk that is nearly full is the machine's affair.
     evictionHard: {
       'memory.available': '1Mi',
-      ...{ 'nodefs.available': '0%', 'nodefs.inodesFree': '0%' },
-      ...{ 'imagefs.available': '0%', 'imagefs.inodesFree': '0%' },
+      'nodefs.available': '0%',
+      'nodefs.inodesFree': '0%',
+      'imagefs.available': '0%',
+      'imagefs.inodesFree': '0%',
     },
     imageGCHighThresholdPercent: 100,
     // The API server asks it at the address that it tells as the node's, which cannot be loopback.
-    ...{ address: '0.0.0.0', port, readOnlyPort: 0, healthzPort: 0 },
-    ...{ tlsCertFile: options.serving.certificate, tlsPrivateKeyFile: options.serving.key },
+    address: '0.0.0.0',
+    port,
+    readOnlyPort: 0,
+    healthzPort: 0,
+    tlsCertFile: options.serving.certificate,
+    tlsPrivateKeyFile: options.serving.key,
     authentication: {
       x509: { clientCAFile: options.authority },
-      ...{ anonymous: { enabled: false }, webhook: { enabled: false } },
+      anonymous: { enabled: false },
+      webhook: { enabled: false },
     },
     authorization: { mode: 'AlwaysAllow' },
     // A test waits for the next one of these.
-    ...{ syncFrequency: '2s', nodeStatusUpdateFrequency: '2s' },
+    syncFrequency: '2s',
+    nodeStatusUpdateFrequency: '2s',
   }
 }

@@ -48,7 +48,10 @@ export class TestNode {
     const kubeconfig = '/etc/kubernetes/kubelet.kubeconfig'
     if (cluster) await writeNodeKubeconfig(cluster, name, space.onDisk(kubeconfig))
     const kubelet = await Kubelet.start(space, {
-      ...{ program: kubeletProgram, nodeName: name, cgroupRoot, fileCheckFrequency },
+      program: kubeletProgram,
+      nodeName: name,
+      cgroupRoot,
+      fileCheckFrequency,
       ...(await makeKeys(cluster?.api.authority, space)),
       ...(cluster && { kubeconfig }),
     })

@@ -167,7 +167,8 @@ async function suite(): Promise<void> {
     const [, ...waiting] = command('kubectl -n holdfast wait --for=condition=complete')
     t.match(await cluster.kubectl(waiting), 'job.batch/install-web-1-node-1 condition met')
     t.match(await recordedEvent(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {
-      ...{ type: 'Normal', note: 'Successfully installed revision 1' },
+      type: 'Normal',
+      note: 'Successfully installed revision 1',
       metadata: { namespace: 'holdfast' },
     })
     t.strictSame(kubelet.manifestFaults(), [])

@@ -152,7 +152,9 @@ export function staticPodText({ name, port, reads, below, env = {} }: StaticPodT
       terminationGracePeriodSeconds: 1,
       containers: [
         {
-          ...{ name, image: workloadImage, imagePullPolicy: 'Never' },
+          name,
+          image: workloadImage,
+          imagePullPolicy: 'Never',
           args: ['serve', String(port), `/read/${below}`],
           env: variables.map(([name, value]) => ({ name, value })),
           volumeMounts: [{ name: 'read', mountPath: '/read', readOnly: true }],

@@ -162,8 +162,11 @@ export const soundPods: readonly { readonly what: string; readonly pod: object }
     pod: pod(
       {},
       {
-        ...{ hostNetwork: true, restartPolicy: 'OnFailure', dnsPolicy: 'Default' },
-        ...{ initContainers: [{ name: 'first', image: 'x' }], tolerations: [{ operator: 'Exists' }] },
+        hostNetwork: true,
+        restartPolicy: 'OnFailure',
+        dnsPolicy: 'Default',
+        initContainers: [{ name: 'first', image: 'x' }],
+        tolerations: [{ operator: 'Exists' }],
         volumes: [
           { name: 'data', hostPath: { path: '/srv/..a', type: '' } },
           { name: 'scratch', emptyDir: {} },

@@ -67,9 +67,16 @@ for (const fileSystem of fileSystems) {
       const revision = { number, resourceDirectory: at('resources'), resources }
       const plan = await planFromFiles({ manifest, pod: undefined, revision, nodeName: undefined })
       await install(plan, {
-        ...{ disk: new InstallDisk(), log: silent, signal: new AbortController().signal },
-        ...{ manifestDirectory: at('manifests'), manifestLock: at('manifest.lock'), timeLeft: () => 0 },
-        ...{ requireProven: true, allowOlder: false, checkHostPaths: false, warnOfHostPaths: false },
+        disk: new InstallDisk(),
+        log: silent,
+        signal: new AbortController().signal,
+        manifestDirectory: at('manifests'),
+        manifestLock: at('manifest.lock'),
+        timeLeft: () => 0,
+        requireProven: true,
+        allowOlder: false,
+        checkHostPaths: false,
+        warnOfHostPaths: false,
       })
     }
 

@@ -76,7 +76,9 @@ await t.test('the tree on the disk is the objects, by name, key and byte; again,
 
   const [event, ...others] = api.events
   t.match(event, {
-    ...{ type: 'Normal', reason: 'StaticPodInstallerCompleted', note: 'Successfully installed revision 6' },
+    type: 'Normal',
+    reason: 'StaticPodInstallerCompleted',
+    note: 'Successfully installed revision 6',
     regarding: { kind: 'Namespace', name: 'demo' },
   })
   t.same(others, [])

@@ -46,7 +46,9 @@ spec:
       hostNetwork: true,
       containers: [
         {
-          ...{ name: 'a', image: 'b', args: ['8080', 'true', '--x'] },
+          name: 'a',
+          image: 'b',
+          args: ['8080', 'true', '--x'],
           env: [
             { name: 'PORT', value: '8080' },
             { name: 'FLAG', value: 'true' },
@@ -56,7 +58,8 @@ spec:
           stdin: true,
         },
         {
-          ...{ name: 'c', image: 'd' },
+          name: 'c',
+          image: 'd',
           env: [
             { name: 'PORT', value: '8080' },
             { name: 'FLAG', value: 'true' },

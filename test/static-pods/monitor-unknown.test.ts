@@ -38,8 +38,14 @@ await t.test('it falls back in time where it cannot write down since when it wat
   const log: Log = { ...silent, warn: (fields, message) => void warnings.push({ ...fields, message }) }
   const probe = { name: 'probe', ask: () => Promise.resolve({ state: 'not-ready' as const, message: 'not yet' }) }
   const request = {
-    ...{ target: 'web', resourceDirectory: node.resources, manifestDirectory: node.manifests },
-    ...{ revision: 7, timeout: 200, manifestLock: node.lock, probes: [probe], keepOwnManifest: true },
+    target: 'web',
+    resourceDirectory: node.resources,
+    manifestDirectory: node.manifests,
+    revision: 7,
+    timeout: 200,
+    manifestLock: node.lock,
+    probes: [probe],
+    keepOwnManifest: true,
   }
   const signal = AbortSignal.timeout(5_000)
   const outcome = await monitor(request, { disk: new Disk(), log, signal, timing: { interval: 5 } })

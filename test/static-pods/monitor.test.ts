@@ -47,8 +47,13 @@ function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorR
   }
   return {
     target: 'web',
-    ...{ resourceDirectory: node.resources, manifestDirectory: node.manifests, manifestLock: node.lock },
-    ...{ revision: 7, timeout: 40, probes: [probe], keepOwnManifest: false },
+    resourceDirectory: node.resources,
+    manifestDirectory: node.manifests,
+    manifestLock: node.lock,
+    revision: 7,
+    timeout: 40,
+    probes: [probe],
+    keepOwnManifest: false,
     ...more,
   }
 }

@@ -26,7 +26,11 @@ await t.test('what is published from a newer version is read once more', async (
     objects: [{ ...object, uid, resourceVersion, paths: ['tls.crt'] }],
   })
   const plan = (read: DirectoryPublicationRequest, again?: DirectoryPublicationRequest) => ({
-    ...{ pod: 'web-pod', revision: 1, directory: undefined, manifests: [], lasting: [read] },
+    pod: 'web-pod',
+    revision: 1,
+    directory: undefined,
+    manifests: [],
+    lasting: [read],
     reread: () => {
       rereads++
       return Promise.resolve(again)

@@ -23,7 +23,10 @@ await t.test('the flags of an installation make its Role', async (t) => {
     ],
   )
   const names = (resource: string, resourceNames: string[]) => ({
-    ...{ apiGroups: [''], resources: [resource], resourceNames, verbs: ['get'] },
+    apiGroups: [''],
+    resources: [resource],
+    resourceNames,
+    verbs: ['get'],
   })
   t.same(items[0]?.rules, [
     names('secrets', ['a-6', 'b-6', 'c-6', 'serving']),
@@ -67,7 +70,10 @@ await t.test('the flags of a monitor make its Role: the mirror pod, and the stat
   const operator = '--operator-status=kubeapiservers.operator.openshift.io/cluster'
   const all = await itemsOf('--node-name=n1', operator, '--service-account=sa')
   const about = (resource: string, verb: string) => ({
-    ...{ apiGroups: ['operator.openshift.io'], resources: [resource], resourceNames: ['cluster'], verbs: [verb] },
+    apiGroups: ['operator.openshift.io'],
+    resources: [resource],
+    resourceNames: ['cluster'],
+    verbs: [verb],
   })
   t.same(
     all.map(({ kind, rules }) => [kind, rules]),

@@ -37,7 +37,9 @@ await t.test("what the installer publishes is not the agent's, until its record 
     t.match(JSON.parse(refused.stdout), {
       directories: [
         {
-          ...{ path: target, outcome: 'failed', reason: 'TargetForeign' },
+          path: target,
+          outcome: 'failed',
+          reason: 'TargetForeign',
           message: `${target} was published by holdfast install, and holdfast agent is to publish it, too; it was left alone`,
         },
       ],

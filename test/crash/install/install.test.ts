@@ -153,9 +153,16 @@ await t.test('a revision of 30 Secrets and 10 ConfigMaps costs four barriers: tw
   await install(
     { ...plan, directory: { ...plan.directory, files: { ...plan.directory.files, ...files } } },
     {
-      ...{ disk: both.disk, log: silent, signal: new AbortController().signal },
-      ...{ manifestDirectory: node.manifests, manifestLock: undefined, timeLeft: () => 0 },
-      ...{ requireProven: false, allowOlder: false, checkHostPaths: false, warnOfHostPaths: false },
+      disk: both.disk,
+      log: silent,
+      signal: new AbortController().signal,
+      manifestDirectory: node.manifests,
+      manifestLock: undefined,
+      timeLeft: () => 0,
+      requireProven: false,
+      allowOlder: false,
+      checkHostPaths: false,
+      warnOfHostPaths: false,
     },
   )
   t.equal(one.syncs.length, 2)

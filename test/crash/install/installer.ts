@@ -27,7 +27,9 @@ const { plan, settings } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'
 
 const { manifests } = await install(plan, {
   ...settings,
-  ...{ disk: new Disk(), signal: new AbortController().signal, timeLeft: () => 0 },
+  disk: new Disk(),
+  signal: new AbortController().signal,
+  timeLeft: () => 0,
   log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
 })
 process.stdout.write(JSON.stringify(manifests))

@@ -101,7 +101,10 @@ export class CrashNode {
   ): Promise<InstallResult> {
     return install(await this.plan(revision), {
       ...this.settings,
-      ...{ disk, signal, log: silent, timeLeft: () => 0 },
+      disk,
+      signal,
+      log: silent,
+      timeLeft: () => 0,
     })
   }
 

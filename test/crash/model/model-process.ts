@@ -280,7 +280,14 @@ export class ModelProcess implements FileSystem {
     const { mode, uid, gid } = now.attributes
     const { disk } = this
     return {
-      ...{ type, device: this.#device, inode: BigInt(number), birth: 0n, mode, uid, gid, size: now.data.length },
+      type,
+      device: this.#device,
+      inode: BigInt(number),
+      birth: 0n,
+      mode,
+      uid,
+      gid,
+      size: now.data.length,
       get changed() {
         return stampOf(JSON.stringify([now.attributes, now.data]))
       },
