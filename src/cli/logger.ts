@@ -5,11 +5,11 @@ import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
+type LogLevel = (typeof logLevels)[number]
 
 /** `auto`: text on a terminal, JSON lines elsewhere. */
 export const logFormats = ['auto', 'json', 'text'] as const
-export type LogFormat = (typeof logFormats)[number]
+type LogFormat = (typeof logFormats)[number]
 
 export interface LogOptions {
   readonly logLevel: LogLevel

@@ -8,7 +8,7 @@ import {
   parseListen,
   parseOwner,
 } from '../../src/cli/option-values.js'
-import { createLogger, readableLine, type LogFormat } from '../../src/cli/logger.js'
+import { createLogger, type logFormats, readableLine } from '../../src/cli/logger.js'
 import { testIo } from './in-process.js'
 import { statusText } from '../../src/cli/status.js'
 import { age, table } from '../../src/cli/table.js'
@@ -80,7 +80,7 @@ await t.test('a line of the log as a person reads it', (t) => {
 })
 
 await t.test('--log-format says how the log is written, whatever standard error is', (t) => {
-  const logged = (logFormat: LogFormat, isTTY: boolean, env = {}) => {
+  const logged = (logFormat: (typeof logFormats)[number], isTTY: boolean, env = {}) => {
     const { io, written } = testIo({ env })
     const terminal = { ...io, stderr: { ...io.stderr, isTTY } }
     createLogger(terminal, { logLevel: 'info', logFormat }).info({ path: '/x' }, 'the sentence')
