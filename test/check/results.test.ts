@@ -30,6 +30,7 @@ const ext4 = line('36 35 8:1 / /mnt rw,noatime shared:1 - ext4 /dev/sda1 rw,erro
 await t.test('lines of mountinfo', (t) => {
   t.same(line('41 35 0:37 / /a\\040b\\134 ro,relatime master:7 propagate_from:2 - nfs4 host:/x\\011y rw,vers=4.2'), {
     id: 41,
+    root: '/',
     mountPoint: '/a b\\',
     device: '0:37',
     type: 'nfs4',
