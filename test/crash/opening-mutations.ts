@@ -10,7 +10,21 @@ export const openings: readonly Mutation[] = [
     'posix/file-system.ts',
     'O_RDONLY | O_DIRECTORY | O_NOFOLLOW)',
     'O_RDONLY | O_DIRECTORY)',
+    ownTest('durable/open-path'),
+  ),
+  mutation(
+    'openat2 follows links to directories',
+    '/native/open.ts',
+    'openFlags, resolveNoSymlinks | resolveNoMounts)',
+    'openFlags, resolveNoMounts)',
     opening,
+  ),
+  mutation(
+    'openat2 crosses mounts',
+    '/native/open.ts',
+    'openFlags, resolveNoSymlinks | resolveNoMounts)',
+    'openFlags, resolveNoSymlinks)',
+    ownTest('native/open'),
   ),
   mutation(
     'links are followed to files',

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { openPathNoSymlinks, walkNoSymlinks } from '../../src/durable/posix/open-path.js'
 import { scratch } from './scratch.js'
 
@@ -26,3 +27,16 @@ for (const [name, openPath] of [
     await t.rejects(openPath(join(root, 'file', 'x')), { code: 'ENOTDIR' })
   })
 }
+
+await t.test('a directory whose name is no text is opened, and a link of such a name is not followed', async (t) => {
+  const root = scratch(t)
+  const named = (byte: number): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.of(byte)])
+  mkdirSync(named(0xfe))
+  symlinkSync(named(0xfe), named(0xff))
+  const system = new NodeFileSystem()
+  const parent = await system.openPath(root)
+  t.teardown(() => system.close(parent))
+  // Each byte that is no UTF-8 stands as a lone surrogate.
+  await system.close(await system.openDirectory(parent, '\udcfe'))
+  await t.rejects(system.openDirectory(parent, '\udcff'), { code: /^(ELOOP|ENOTDIR)$/ })
+})
