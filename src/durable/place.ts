@@ -6,7 +6,7 @@ import type { Attributes, Mount } from './file-system.js'
  * and NVMe change it at a reboot.
  */
 
-/** An inode, told from a later one of the same number by when it was made. In decimal, since JSON's numbers are too small. */
+/** An inode, distinguished from a later one of the same number by when it was made. In decimal, since JSON's numbers are too small. */
 export interface Identity {
   readonly inode: string
   /** Nanoseconds since the epoch; `0` where the file system or the kernel does not say. */

@@ -232,7 +232,7 @@ export abstract class TargetPublication {
 
   /**
    * Step 8, first half: from here on, the publication is known to be durable. Where the mark cannot be made, the next run
-   * publishes anew; this one has succeeded.
+   * publishes again; this one has succeeded.
    */
   async commit(): Promise<void> {
     await this.#attempt('the publication could not be marked as committed', () => this.#record?.markCommitted())

@@ -1,5 +1,5 @@
 /*
- * The two events of an installation (events.k8s.io/v1), by library-go's reasons. They are told at best effort: an event
+ * The two events of an installation (events.k8s.io/v1), by library-go's reasons. They are sent at best effort: an event
  * that cannot be made changes nothing about the installation.
  */
 import type { Log } from '../log.js'

@@ -17,7 +17,7 @@ export class InvalidInput extends StaticPodError implements DeclaredInvalid {
   readonly invalid = 'argument'
 }
 
-/** The same failure, told with what else is to be known of the disk: sentences without their full stops. */
+/** The same failure, with what else is known of the disk: sentences without their full stops. */
 export function withState(error: unknown, state: readonly string[]): unknown {
   if (state.length === 0) return error
   if (!(error instanceof DurableWriteError)) {
@@ -26,7 +26,7 @@ export function withState(error: unknown, state: readonly string[]): unknown {
   return extendError(error, state)
 }
 
-/** What the deadline cut short, said so; what is known of the disk stays as it was told. */
+/** The failure of what the deadline cut short, which says so; what it says of the disk stays. */
 export function late(error: unknown, milliseconds: number): unknown {
   if (error instanceof Superseded) return error
   if (error instanceof DurableWriteError && error.code !== 'ECANCELED') return error

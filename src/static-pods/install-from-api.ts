@@ -72,14 +72,14 @@ export async function installFromApi(request: ApiInstallRequest, means: ApiInsta
     })
     return result
   } catch (error) {
-    const told = deadline.expired ? late(error, request.timeout) : error
-    if (told instanceof Superseded || means.signal.aborted) throw told
+    const failure = deadline.expired ? late(error, request.timeout) : error
+    if (failure instanceof Superseded || means.signal.aborted) throw failure
     await say({
       type: 'Warning',
       reason: 'StaticPodInstallerFailed',
-      note: `Installing revision ${revision}: ${messageOf(told)}`,
+      note: `Installing revision ${revision}: ${messageOf(failure)}`,
     })
-    throw told
+    throw failure
   } finally {
     deadline.dispose()
   }

@@ -44,7 +44,7 @@ export interface MonitorRequest extends StaticPodPlaces {
   readonly probes: readonly Probe[]
   /** Whether the monitor's own manifest stays. */
   readonly keepOwnManifest: boolean
-  /** Told that the revision is ready; undefined: nobody is. */
+  /** Called when the revision is ready; undefined: there is nobody to call. */
   readonly operator?: OperatorStatus | undefined
 }
 

@@ -53,7 +53,7 @@ export interface PruneLine {
 export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
   if (resourceDirectory === '/') throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
-  // Told of in plain words where it is no directory, or cannot be read.
+  // In plain words where it is no directory, or cannot be read.
   await entriesOf(resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
   if (present === undefined) {

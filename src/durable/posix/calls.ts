@@ -129,7 +129,7 @@ const loneEscape = /(?<![\uD800-\uDBFF])[\uDC80-\uDCFF]/
 /** The bytes of a name as a string, from which the same bytes can be made again. @internal */
 export function decodeName(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
-  // Not even its valid parts are decoded: it only has to be told apart, and found again.
+  // Not even its valid parts are decoded: it only has to be distinct, and found again.
   return Array.from(bytes, (byte) => String.fromCharCode(byte < 0x80 ? byte : escapeBase + byte)).join('')
 }
 
