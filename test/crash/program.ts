@@ -43,7 +43,7 @@ function sources(): ReadonlyMap<string, string> {
   const paths = rooms.flatMap((room) =>
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .map((path) => `${room}/${path}`)
-      .filter((path) => /\.(ts|js)$/.test(path)),
+      .filter((path) => /(\.(ts|js)|\/package\.json)$/.test(path)),
   )
   for (const path of [...paths, ...sharedByTests()]) texts.set(path, readFileSync(join(project, path), 'utf8'))
   return texts

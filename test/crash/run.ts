@@ -28,7 +28,7 @@ const { values } = parseArgs({
 })
 /** Milliseconds for the model at full extent. */
 const patience = 12 * 3600 * 1000
-const state = { green: true, complaints: 0 }
+const state = { green: true, complaints: new Array<string>() }
 
 async function model(): Promise<void> {
   console.log(`model: seed ${values.seed} (replay with --seed ${values.seed})`)
@@ -66,20 +66,19 @@ async function mutationTable(): Promise<void> {
     console.error(`the mutation "${name}" must follow the program:\n${misfits(patches).join('\n')}`)
   }
   if (unfit.length > 0) throw new Error(`${unfit.length} mutations fit the program no more`)
-  for (const complaint of await complaintsOfTheProgram(chosen, extent)) {
-    console.error(`the program as it is does not pass ${complaint}`)
-    state.complaints += 1
-  }
+  const { complaints } = state
+  complaints.push(...(await complaintsOfTheProgram(chosen, extent)))
   const rows = await runMutations(chosen, extent, printRow)
   console.log(`\n${table(rows)}\n`)
   const left = survivors(rows)
   const rest = untried(rows)
-  for (const { mutation } of left) console.error(`not caught: ${mutation.name}`)
+  for (const { mutation } of left) console.log(`not caught: ${mutation.name}`)
+  for (const complaint of complaints) console.log(`failed: the program without a mutation does not pass ${complaint}`)
   for (const { mutation } of rest) console.log(`skipped: mutation ${mutation.name} (needs root)`)
-  state.green &&= left.length + state.complaints === 0
+  state.green &&= left.length + complaints.length === 0
   const caught = rows.length - left.length - rest.length
   console.log(`${caught} of ${rows.length} mutations are caught by every suite that must catch them`)
-  console.log(`${caught} passed, ${left.length + state.complaints} failed, ${rest.length} skipped`)
+  console.log(`${caught} passed, ${left.length + complaints.length} failed, ${rest.length} skipped`)
 }
 
 if (!values['no-model'] && values.mutation === '') await model()
