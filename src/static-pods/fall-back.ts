@@ -45,10 +45,10 @@ export async function fallBack(
   const pod = podOf(places)
   const held = await disk.lock(join(places.resourceDirectory, operationLockName(pod)), 0, undefined)
   try {
-    const known = await lastKnownGood(places)
+    const known = await lastKnownGood(places, disk)
     const candidates = [
       ...(known === undefined || known === from ? [] : [known]),
-      ...(await olderRevisions(places, from)).filter((revision) => revision !== known),
+      ...(await olderRevisions(places, from, disk)).filter((revision) => revision !== known),
     ]
     for (const revision of candidates) {
       const manifest = await wholeRevision(places, revision, disk, log)

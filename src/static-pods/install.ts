@@ -7,7 +7,7 @@
 import { messageOf } from '../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../listed.js'
-import type { DirectoryChange, DirectoryPublicationRequest } from '../durable/index.js'
+import type { DirectoryChange, DirectoryPublicationRequest, Disk, FileSystem } from '../durable/index.js'
 import { StaticPodError, withState } from './failure.js'
 import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
 import { parseManifest, type Manifest } from './manifest.js'
@@ -16,7 +16,7 @@ import { revisionsOfManifests } from './revisions-in-use.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
 import { manifestRequests, preflight, refuseOlder } from './preflight.js'
-import { readSmallFile } from './read-file.js'
+import { readNodeFile } from './node-files.js'
 import { isSamePod } from './same-pod.js'
 
 /** @throws DurableWriteError, StaticPodError, InvalidInput */
@@ -100,10 +100,10 @@ async function revisionStep(
   const { exists, changes: found } = await disk.difference(directory)
   if (!exists) return { publish: [directory], kept: [] }
   const path = directory.target
-  const changes = await realChanges(found, path, manifests)
+  const changes = await realChanges(disk, found, path, manifests)
   const equal = changes.length === 0
   if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
-  const naming = (await revisionsOfManifests(manifestDirectory, pod, log)).naming(revision)
+  const naming = (await revisionsOfManifests(disk.fs, manifestDirectory, pod, log)).naming(revision)
   // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
   if (naming === undefined) return { publish: [directory], kept: [] }
   if (!equal) {
@@ -122,6 +122,7 @@ async function revisionStep(
  * formatted by another program: the same pods are the same.
  */
 async function realChanges(
+  { fs }: Disk,
   changes: readonly DirectoryChange[],
   directory: string,
   manifests: readonly PlannedManifest[],
@@ -131,15 +132,15 @@ async function realChanges(
     const isStaging = change.path === 'staging' || change.path.startsWith('staging/')
     if (isStaging && change.change === 'remove') continue
     const planned = change.change === 'change' && manifests.find(({ name }) => name === change.path)
-    if (planned && (await holdsPod(join(directory, change.path), planned.manifest))) continue
+    if (planned && (await holdsPod(fs, join(directory, change.path), planned.manifest))) continue
     real.push(change)
   }
   return real
 }
 
-async function holdsPod(path: string, manifest: Manifest): Promise<boolean> {
+async function holdsPod(fs: FileSystem, path: string, manifest: Manifest): Promise<boolean> {
   try {
-    const bytes = await readSmallFile(path)
+    const bytes = await readNodeFile(fs, path)
     return bytes !== undefined && isSamePod(await parseManifest(bytes, path), manifest)
   } catch {
     return false

@@ -2,16 +2,14 @@
  * The revision that was last seen ready: a symbolic link `<target>-last-known-good` in the resource directory, which leads to
  * the copy of the manifest in that revision. Only a revision that is whole counts.
  */
-import { codeOf, messageOf } from '../errors.js'
-import { readlink } from 'node:fs/promises'
+import { messageOf } from '../errors.js'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { Log } from '../log.js'
 import type { Disk } from '../durable/index.js'
 import { StaticPodError } from './failure.js'
 import { parseManifest, type Manifest } from './manifest.js'
-import { entriesOf } from './revisions-in-use.js'
+import { entriesOf, readNodeFile, readNodeLink } from './node-files.js'
 import { revisionName, revisionOf } from './names.js'
-import { readSmallFile } from './read-file.js'
 
 /** Where the parts of one static pod are, by the names that startup-monitor uses. */
 export interface StaticPodPlaces {
@@ -43,16 +41,10 @@ export function manifestCopyPath(places: StaticPodPlaces, revision: number): str
 }
 
 /** The revision that the link leads to; undefined where there is no link, or it leads elsewhere. */
-export async function lastKnownGood(places: StaticPodPlaces): Promise<number | undefined> {
+export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Promise<number | undefined> {
   const path = lastKnownGoodPath(places)
-  try {
-    const text = resolve(dirname(path), await readlink(path))
-    return revisionOf(podOf(places), basename(dirname(text)))
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'EINVAL') return undefined
-    throw error
-  }
+  const text = await readNodeLink(fs, path)
+  return text === undefined ? undefined : revisionOf(podOf(places), basename(dirname(resolve(dirname(path), text))))
 }
 
 /** Makes the link lead to this revision: atomically, and durable on return. @throws DurableWriteError */
@@ -69,7 +61,7 @@ export async function wholeRevision(
 ): Promise<Manifest | undefined> {
   const path = manifestCopyPath(places, revision)
   try {
-    const bytes = await readSmallFile(path)
+    const bytes = await readNodeFile(disk.fs, path)
     if (bytes === undefined) throw new StaticPodError('its copy of the manifest is missing')
     const manifest = await parseManifest(bytes, path)
     if (manifest.revision !== undefined && manifest.revision !== String(revision)) {
@@ -87,10 +79,10 @@ export async function wholeRevision(
 }
 
 /** Revisions on the disk that are older than this one, the newest first. */
-export async function olderRevisions(places: StaticPodPlaces, revision: number): Promise<number[]> {
+export async function olderRevisions(places: StaticPodPlaces, revision: number, { fs }: Disk): Promise<number[]> {
   const pod = podOf(places)
-  return (await entriesOf(places.resourceDirectory))
-    .flatMap((entry) => (entry.isDirectory() ? [revisionOf(pod, entry.name)] : []))
+  return (await entriesOf(fs, places.resourceDirectory))
+    .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
     .filter((found) => found !== undefined)
     .filter((found) => found < revision)
     .sort((a, b) => b - a)

@@ -19,7 +19,7 @@ import {
   type StaticPodPlaces,
 } from './last-known-good.js'
 import { parseManifest, type Manifest } from './manifest.js'
-import { readSmallFile } from './read-file.js'
+import { readNodeFile } from './node-files.js'
 import { askAll, type Probe } from './readiness.js'
 import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
@@ -128,7 +128,7 @@ class Watch {
       return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
     }
     // Killed after it was recorded: nothing is left but to go.
-    if ((await lastKnownGood(request)) === revision) return this.#ready()
+    if ((await lastKnownGood(request, this.means.disk)) === revision) return this.#ready()
     // The time runs from when this revision became live, however often the monitor is started.
     await this.#start.elapsed()
     const readiness = await askAll(request.probes, live, this.means.signal)
@@ -159,7 +159,7 @@ class Watch {
   async #live(): Promise<Manifest | string> {
     const path = liveManifestPath(this.request)
     try {
-      const bytes = await readSmallFile(path)
+      const bytes = await readNodeFile(this.means.disk.fs, path)
       return bytes === undefined ? `${path} does not exist` : await parseManifest(bytes, path)
     } catch (error) {
       return messageOf(error)
@@ -170,7 +170,7 @@ class Watch {
     const { request } = this
     const { disk, log } = this.means
     const { revision } = request
-    if ((await lastKnownGood(request)) !== revision) {
+    if ((await lastKnownGood(request, disk)) !== revision) {
       if ((await wholeRevision(request, revision, disk, log)) === undefined) {
         const message = `it is ready, but ${manifestCopyPath(request, revision)} is not whole: it is not recorded as good`
         return { outcome: 'not-recorded', revision, message }

@@ -12,7 +12,7 @@ import { hostPathFaults } from './host-paths.js'
 import type { InstallLine, InstallPlan, InstallSettings } from './install-plan.js'
 import { parseManifest } from './manifest.js'
 import { parseRevision } from './names.js'
-import { listManifests, readSmallFile } from './read-file.js'
+import { listManifests, readNodeFile } from './node-files.js'
 
 /**
  * What would become of each manifest. Writes nothing, and takes no lock. `lookOnly`: a place that may not be written to is only
@@ -105,11 +105,11 @@ async function checkOwners({ lasting }: InstallPlan, { disk }: InstallSettings):
  */
 export async function refuseOlder(
   { pod, revision }: InstallPlan,
-  { manifestDirectory, allowOlder }: InstallSettings,
+  { disk, manifestDirectory, allowOlder }: InstallSettings,
 ): Promise<void> {
   if (revision === undefined || allowOlder) return
   const path = join(manifestDirectory, `${pod}.yaml`)
-  const manifest = await readSmallFile(path)
+  const manifest = await readNodeFile(disk.fs, path)
     .then((bytes) => bytes && parseManifest(bytes, path))
     // What no kubelet could run holds nothing back.
     .catch(() => undefined)
@@ -184,11 +184,14 @@ function pathsOf({ target, files, emptyDirectories = [] }: DirectoryPublicationR
 }
 
 /** Of two manifests of one pod, kubelet runs one, and the other waits for it to end: a copy or an old name that was left there. */
-async function warnOfTwins({ manifests }: InstallPlan, { manifestDirectory, log }: InstallSettings): Promise<void> {
+async function warnOfTwins(
+  { manifests }: InstallPlan,
+  { disk, manifestDirectory, log }: InstallSettings,
+): Promise<void> {
   const own = new Set(manifests.map(({ name }) => join(manifestDirectory, name)))
-  const others = (await listManifests(manifestDirectory)).filter((path) => !own.has(path))
+  const others = (await listManifests(disk.fs, manifestDirectory)).filter((path) => !own.has(path))
   for (const path of others) {
-    const other = await readSmallFile(path, { follow: true })
+    const other = await readNodeFile(disk.fs, path, { follow: true })
       .then((bytes) => bytes && parseManifest(bytes, path))
       .catch((error: unknown) => {
         log.debug({ path, error: messageOf(error) }, 'another manifest could not be read')

@@ -18,7 +18,8 @@ import {
   type Disk,
 } from '../durable/index.js'
 import { InvalidInput, StaticPodError } from './failure.js'
-import { entriesOf, revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
+import { entriesOf } from './node-files.js'
+import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
 
@@ -54,7 +55,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
   if (resourceDirectory === '/') throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
   // In plain words where it is no directory, or cannot be read.
-  await entriesOf(resourceDirectory)
+  await entriesOf(disk.fs, resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
   if (present === undefined) {
     // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
@@ -63,10 +64,10 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
         `it is mounted here`,
     )
   }
-  if (dryRun) return verdicts(request, log)
+  if (dryRun) return verdicts(request, disk.fs, log)
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
-    const lines = await verdicts(request, log)
+    const lines = await verdicts(request, disk.fs, log)
     signal.throwIfAborted()
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
@@ -77,16 +78,16 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   }
 }
 
-async function verdicts(request: PruneRequest, log: Log): Promise<PruneLine[]> {
+async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promise<PruneLine[]> {
   const { pod, resourceDirectory, manifestDirectory, maxEligible, protectedRevisions, keep } = request
-  const entries = await entriesOf(resourceDirectory)
+  const entries = await entriesOf(fs, resourceDirectory)
   const revisions = entries
     // A link that looks like a revision is not followed, and not ours.
-    .flatMap((entry) => (entry.isDirectory() ? [revisionOf(pod, entry.name)] : []))
+    .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
     .filter((revision) => revision !== undefined)
     .sort((a, b) => b - a)
-  const manifests = await revisionsOfManifests(manifestDirectory, pod, log)
-  const links = await revisionsOfLinks(resourceDirectory, pod)
+  const manifests = await revisionsOfManifests(fs, manifestDirectory, pod, log)
+  const links = await revisionsOfLinks(fs, resourceDirectory, pod)
   return revisions.map((revision, index) => {
     const path = join(resourceDirectory, revisionName(pod, revision))
     const why =

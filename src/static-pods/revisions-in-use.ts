@@ -2,14 +2,15 @@
  * Which revisions must stay: those that a manifest on the node names, and the last known good one. Whatever cannot be read
  * is an error, never "names nothing".
  */
-import { readdir, readlink, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.js'
+import type { FileSystem } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { StaticPodError } from './failure.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { parseRevision, revisionsNamedIn } from './names.js'
-import { listManifests, readSmallFile } from './read-file.js'
+import { entriesOf, listManifests, readNodeFile, readNodeLink } from './node-files.js'
 
 /** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
 const usual = '/etc/kubernetes/manifests'
@@ -66,11 +67,16 @@ export interface NamedRevisions {
  * another program is about to write: it may name any revision.
  * @throws Error where the directory, or a file in it, cannot be read
  */
-export async function revisionsOfManifests(manifestDirectory: string, pod: string, log: Log): Promise<NamedRevisions> {
+export async function revisionsOfManifests(
+  fs: FileSystem,
+  manifestDirectory: string,
+  pod: string,
+  log: Log,
+): Promise<NamedRevisions> {
   const found = new Map<number, NamingManifest>()
   let unreadable: NamingManifest | undefined
-  for (const path of await listManifests(manifestDirectory)) {
-    const bytes = await readSmallFile(path, { follow: true })
+  for (const path of await listManifests(fs, manifestDirectory)) {
+    const bytes = await readNodeFile(fs, path, { follow: true })
     if (bytes === undefined) continue
     const own = path === join(manifestDirectory, `${pod}.yaml`)
     try {
@@ -96,23 +102,16 @@ function revisionsIn(bytes: Uint8Array, manifest: Manifest, pod: string, own: bo
 }
 
 /** Revisions that symbolic links in the resource directory lead to (`NAME-last-known-good`), and the link of each. */
-export async function revisionsOfLinks(resourceDirectory: string, pod: string): Promise<Map<number, string>> {
+export async function revisionsOfLinks(
+  fs: FileSystem,
+  resourceDirectory: string,
+  pod: string,
+): Promise<Map<number, string>> {
   const found = new Map<number, string>()
-  for (const entry of await entriesOf(resourceDirectory)) {
-    if (!entry.isSymbolicLink()) continue
-    const path = join(resourceDirectory, entry.name)
-    for (const revision of revisionsNamedIn(pod, await readlink(path))) found.set(revision, path)
+  for (const { name, type } of await entriesOf(fs, resourceDirectory)) {
+    if (type !== 'symlink') continue
+    const path = join(resourceDirectory, name)
+    for (const revision of revisionsNamedIn(pod, (await readNodeLink(fs, path)) ?? '')) found.set(revision, path)
   }
   return found
-}
-
-/** Empty where there is no such directory. */
-export async function entriesOf(directory: string) {
-  try {
-    return await readdir(directory, { withFileTypes: true })
-  } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT') return []
-    throw new Error(`${directory} cannot be read: ${code ?? String(error)}`, { cause: error })
-  }
 }
