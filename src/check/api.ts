@@ -30,7 +30,7 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
     access = await loadClusterAccess({ kubeconfig, context, environment, search, log: silent })
     snapshot = await access.current()
   } catch (error) {
-    return [fault('access', messageOf(error), 'correct the kubeconfig, or what it names')]
+    return [fault('access', messageOf(error), 'correct the kubeconfig, or the files that it names')]
   }
   const results = [ok('access', access.origin), ...checkClocks(snapshot, options.now)]
   const api = connect(access, { version: options.version })
@@ -45,7 +45,10 @@ export async function checkApi({ kubeconfig, context }: KubernetesSource, option
   } catch (error) {
     options.signal.throwIfAborted()
     if (!(error instanceof ConnectionError)) throw error
-    return [...results, fault('reachable', error.message, 'see whether the API server is well, and check again')]
+    return [
+      ...results,
+      fault('reachable', error.message, 'find out why the API server stopped answering, then check again'),
+    ]
   } finally {
     await api.close()
   }
@@ -71,7 +74,8 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
   } catch (error) {
     signal.throwIfAborted()
     if (!(error instanceof ConnectionError)) throw error
-    const advice = 'see address, network and authority; nothing new is published before it answers'
+    const advice =
+      'check the address, the network and the certificate authority; the agent publishes nothing new until the API server answers'
     return fault('reachable', error.message, advice)
   }
   const milliseconds = Math.round(performance.now() - started)
@@ -85,7 +89,7 @@ async function reach(api: ApiClient, origin: string, { timeout, signal }: ApiOpt
   return fault(
     'reachable',
     `${origin} answered /version with HTTP ${status}`,
-    'see whether that is the address of a Kubernetes API server, and whether it is well',
+    'check that this is the address of a Kubernetes API server, and that the server is healthy',
   )
 }
 
@@ -97,8 +101,8 @@ async function credentials(api: ApiClient, { timeout, signal }: ApiOptions): Pro
   if (status === 401) {
     return fault(
       'credentials',
-      `the API server does not accept them (HTTP 401${said(body)})`,
-      'see the user of the kubeconfig, or the service account token; an expired certificate or token is renewed where it is made',
+      `the API server rejects them (HTTP 401${said(body)})`,
+      'check the user in the kubeconfig, or the service account token; renew an expired certificate or token where it was issued',
     )
   }
   const user = field(field(field(body, 'status'), 'userInfo'), 'username')

@@ -57,24 +57,24 @@ export function checkCapabilities(
     ...foundNeeds(path, ownerships, identity),
   ])
   const names = [...new Set(needs.map(({ capability }) => capability))].sort()
-  if (names.length === 0) return [ok('capabilities', 'none is needed by this configuration')]
+  if (names.length === 0) return [ok('capabilities', 'this configuration needs none')]
   return names.map((capability) => {
     const those = needs.filter((need) => need.capability === capability)
     const reasons = [...new Set(those.map(({ path, reason }) => `${path} ${reason}`))]
     const why = listed(reasons, 3)
-    if (identity.has(capability)) return ok('capabilities', `${capability} is there: ${why}`)
+    if (identity.has(capability)) return ok('capabilities', `${capability} is granted: ${why}`)
     return fault('capabilities', `${capability} is missing: ${why}`, addCapability(capability))
   })
 }
 
 export function addCapability(capability: Capability): string {
   const name = capability.slice('CAP_'.length)
-  return `add it: securityContext.capabilities.add: [${name}] in a pod, AmbientCapabilities=${capability} in a unit`
+  return `add it: securityContext.capabilities.add: [${name}] in a pod, AmbientCapabilities=${capability} in a systemd unit`
 }
 
 function ownerNeeds(path: string, { uid, gid }: Owner, identity: Identity): Need[] {
   const needs: Need[] = []
-  const reason = `is to belong to ${uid}:${gid}`
+  const reason = `must belong to ${uid}:${gid}`
   const other = uid !== identity.uid
   if (other || !identity.groups.includes(gid)) needs.push({ capability: 'CAP_CHOWN', reason, path })
   if (other) {
@@ -88,10 +88,10 @@ function foundNeeds(path: string, ownerships: readonly Ownership[], identity: Id
   const needs: Need[] = []
   const { target } = found ?? {}
   if (target !== undefined && target.uid !== identity.uid) {
-    needs.push({ capability: 'CAP_DAC_OVERRIDE', reason: `belongs to user ${target.uid} now`, path })
+    needs.push({ capability: 'CAP_DAC_OVERRIDE', reason: `currently belongs to user ${target.uid}`, path })
   }
   if (found?.overridesParent === true) {
-    const reason = `is in a directory that user ${identity.uid} may not write to by its mode`
+    const reason = `is in a directory whose mode does not let user ${identity.uid} write`
     needs.push({ capability: 'CAP_DAC_OVERRIDE', reason, path })
   }
   return needs

@@ -51,18 +51,18 @@ export function checkClock(check: string, validities: readonly Validity[], now: 
     return warn(
       check,
       `${latest.name} is not valid before ${at(latest.from)}; the clock says ${at(now)}`,
-      "set the clock: see that this node's time service runs",
+      "set the clock, and check that this node's time service is running",
     )
   }
   if (earliest.to <= now) {
     return warn(
       check,
       `${earliest.name} expired at ${at(earliest.to)}; the clock says ${at(now)}`,
-      'renew it, or set the clock',
+      'renew the certificate, or set the clock',
     )
   }
   const count = validities.length === 1 ? 'one certificate' : `${validities.length} certificates`
-  return ok(check, `${count}, valid now; the first to end is ${earliest.name}, at ${at(earliest.to)}`)
+  return ok(check, `${count}, valid now; the first to expire is ${earliest.name}, at ${at(earliest.to)}`)
 }
 
 /** For a directory: the dates of what is published there. */
@@ -72,8 +72,8 @@ export async function checkPublished(target: string, now: Date): Promise<CheckRe
   } catch (error) {
     return warn(
       'certificates',
-      `what is published cannot be read: ${codeOrMessage(error)}`,
-      'see what holdfast verify says',
+      `could not read the published files: ${codeOrMessage(error)}`,
+      'run holdfast verify with the same configuration',
     )
   }
 }

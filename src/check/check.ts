@@ -114,7 +114,7 @@ function checkNodeName(nodeName: string): CheckResult {
   if (nodeName !== '') return ok('node name', nodeName)
   return warn(
     'node name',
-    'is not known: there will be no events about the Node',
+    'is not known: holdfast will record no events on the Node object',
     'set --node-name or NODE_NAME (fieldRef: spec.nodeName in a pod)',
   )
 }

@@ -167,17 +167,20 @@ class DirectoryCheck {
           `put ${path} on ext4, xfs or btrfs`,
         )
       }
-      const doing = step === 'create' ? 'nothing can be made beside the target' : 'two names cannot be exchanged'
+      const doing =
+        step === 'create'
+          ? 'could not create a directory beside the target'
+          : 'could not exchange two directories beside the target'
       return fault('exchange', `${doing}: ${failure.message}`, adviceOn(code))
     }
     if (left.length > 0) {
       return fault(
         'exchange',
-        `tried beside the target, and could not be removed again: ${left.join(', ')}`,
-        `remove them from ${this.#anchorPath}, or leave them to the next publication`,
+        `the exchange worked, but its two test directories could not be removed: ${left.join(', ')}`,
+        `remove them from ${this.#anchorPath}; the next publication also removes them`,
       )
     }
-    return ok('exchange', 'tried beside the target with two directories: they changed places in one step')
+    return ok('exchange', 'two directories beside the target changed places in one step')
   }
 
   async #space(target: Descriptor | undefined): Promise<CheckResult[]> {
@@ -187,7 +190,7 @@ class DirectoryCheck {
       const used = target === undefined ? undefined : await usageOf(fs, target, free.blockSize)
       return checkSpace(free, used)
     } catch (error) {
-      return [warn('space', `cannot be measured: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]
+      return [warn('space', `could not measure it: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))]
     }
   }
 
@@ -206,10 +209,10 @@ function lockResult(error: unknown, path: string): CheckResult {
   if (error instanceof DurableWriteError && error.reason === 'Busy') {
     return warn(
       'target',
-      `another process holds the lock of ${path}: neither target nor exchange were looked at`,
-      'check again when it is done',
+      `another process holds the lock of ${path}: the target and the exchange were not checked`,
+      'check again when that process is done',
     )
   }
   if (error instanceof DurableWriteError) return faultOf('target', error)
-  return fault('target', `its lock cannot be taken: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))
+  return fault('target', `could not take its lock: ${messageOf(error)}`, adviceOn(codeOf(error) ?? ''))
 }

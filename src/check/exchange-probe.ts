@@ -41,7 +41,7 @@ async function probeOnce(fs: FileSystem, parent: Descriptor, names: TargetNames)
     await fs.rename(parent, one, parent, other, 'exchange')
     const after = await fs.look(parent, other)
     if (before === undefined || before.inode !== after?.inode) {
-      failure = new Error('the two directories did not change places, though the kernel says so')
+      failure = new Error('the kernel reported success, but the two directories did not change places')
     }
   } catch (error) {
     failure = toError(error)

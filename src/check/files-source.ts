@@ -22,14 +22,17 @@ export async function checkFiles(
   try {
     stamps = (await lookAt(directory)).stamps
   } catch (error) {
-    return [fault('files', fileError(directory, error).message, 'make it readable, or correct source.files.path')]
+    return [
+      fault('files', fileError(directory, error).message, 'make the directory readable, or correct source.files.path'),
+    ]
   }
   const catalog = new Catalog()
   const results: CheckResult[] = []
   for (const [name, stamp] of stamps) {
     try {
       const objects = await readObjectFile(directory, name, stamp, { defaultNamespace, log: silent })
-      if (objects === undefined) results.push(warn('files', `${name} is being written`, 'check again'))
+      if (objects === undefined)
+        results.push(warn('files', `another program is still writing ${name}`, 'check again when it is done'))
       else catalog.set(name, { stamp: stamp.id, objects, error: undefined })
     } catch (error) {
       if (!(error instanceof FileError)) throw error
@@ -38,7 +41,7 @@ export async function checkFiles(
     }
   }
   const good = stamps.size - results.length
-  if (results.length === 0) results.push(ok('files', `${good} can be read and parsed`))
+  if (results.length === 0) results.push(ok('files', `${good === 1 ? '1 file' : `${good} files`}, readable and valid`))
   return [...results, ...checkObject(catalog, desired)]
 }
 
@@ -49,11 +52,11 @@ function checkObject(catalog: Catalog, desired: readonly DesiredReference[]): Ch
     const name = describeReference(reference)
     const { observation } = catalog.answer(reference, undefined)
     if (observation.state === 'present') there.push(name)
-    else if (observation.state === 'unknown') results.push(fault('objects', observation.message, 'correct the files'))
+    else if (observation.state === 'unknown') results.push(fault('objects', observation.message, 'correct that file'))
     else if (optional) there.push(`${name} (optional, absent)`)
     else {
-      const advice = 'add it: the directories that need it are not published before'
-      results.push(warn('objects', `${name} is in none of the files`, advice))
+      const advice = 'add it: until then, the agent does not publish the directories that need it'
+      results.push(warn('objects', `no file holds ${name}`, advice))
     }
   }
   return there.length > 0 ? [ok('objects', listed(there)), ...results] : results

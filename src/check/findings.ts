@@ -36,12 +36,12 @@ export function fault(check: string, found: string, advice: string): CheckResult
 /** What a publication would be refused with. Anything else is thrown again. */
 export function faultOf(check: string, error: unknown): CheckResult {
   if (!(error instanceof DurableWriteError)) throw error
-  return fault(check, error.problem, error.advice ?? 'name another path')
+  return fault(check, error.problem, error.advice ?? 'choose another path')
 }
 
 /** What to do about a system call that failed with this errno. */
 export function adviceOn(code: string): string {
-  return adviceFor(code) ?? 'look into the kernel log'
+  return adviceFor(code) ?? 'check the kernel log'
 }
 
 /** `1.5 GiB`, `12 KiB`, `7 bytes`. */

@@ -29,28 +29,30 @@ async function checkSignal({ pidFile }: Hook<'signal'>, identity: Identity): Pro
   if (await pidNamespaceIsOwn()) {
     return fault(
       'hook',
-      "holdfast is in a PID namespace of its own, where the host's process numbers mean nothing",
+      "holdfast runs in a PID namespace of its own, where the host's process IDs mean nothing",
       'set hostPID: true in the pod',
     )
   }
   const directory = dirname(pidFile)
   if ((await statusOf(directory)) !== 'directory') {
-    return fault('hook', `there is no directory ${directory}`, 'mount it from the host, or correct pidFile')
+    return fault('hook', `${directory}: no such directory`, 'mount it from the host, or correct pidFile')
   }
   const read = await readPidFile(pidFile)
   if ('problem' in read) {
-    const todo = read.missing ? 'start the process, or correct pidFile' : 'correct the file or pidFile'
+    const todo = read.missing
+      ? 'start the process, or correct pidFile'
+      : 'correct the pid file, or pidFile in the configuration'
     if (!read.missing) return fault('hook', read.problem, todo)
-    return checkKill(identity, undefined) ?? warn('hook', `${read.problem}: the process does not run`, todo)
+    return checkKill(identity, undefined) ?? warn('hook', `${read.problem}: the process is not running`, todo)
   }
   const { pid, process } = read
   if (process === undefined) {
-    const found = `there is no process ${pid}: the pid file is stale, or its process is in another PID namespace`
+    const found = `no process ${pid}: the pid file is stale, or the process is in another PID namespace`
     return warn('hook', found, 'start the process; in a pod, set hostPID: true')
   }
   return (
     checkKill(identity, process) ??
-    ok('hook', `process ${pid} (${process.command}) of user ${process.uid} can be signalled`)
+    ok('hook', `holdfast may signal process ${pid} (${process.command}) of user ${process.uid}`)
   )
 }
 
@@ -60,13 +62,13 @@ function checkKill(identity: Identity, process: { readonly uid: number } | undef
   if (process === undefined) {
     return warn(
       'hook',
-      `the process does not run yet; CAP_KILL is missing, which is needed if it is of another user than ${identity.uid}`,
+      `the process is not running yet; CAP_KILL is missing, and will be needed unless it runs as user ${identity.uid}`,
       addCapability('CAP_KILL'),
     )
   }
   return fault(
     'hook',
-    `CAP_KILL is missing: the process is of user ${process.uid}, and this one of user ${identity.uid}`,
+    `CAP_KILL is missing: the process runs as user ${process.uid}, holdfast as user ${identity.uid}`,
     addCapability('CAP_KILL'),
   )
 }
@@ -74,34 +76,38 @@ function checkKill(identity: Identity, process: { readonly uid: number } | undef
 async function checkExec(program: string): Promise<CheckResult> {
   const kind = await statusOf(program)
   if (kind === undefined) {
-    return fault('hook', `there is no ${program} here`, 'put it into the image, mount it, or use a signal or http hook')
+    return fault(
+      'hook',
+      `${program}: no such file`,
+      'add the program to the image, mount it from the host, or use a signal or http hook',
+    )
   }
-  if (kind !== 'file') return fault('hook', `${program} is not a file`, 'name a program')
+  if (kind !== 'file') return fault('hook', `${program} is not a regular file`, 'name an executable file')
   try {
     await fsp.access(program, constants.X_OK)
   } catch (error) {
-    return fault('hook', `${program} cannot be run: ${codeOrMessage(error)}`, `chmod +x ${program}`)
+    return fault('hook', `${program} is not executable: ${codeOrMessage(error)}`, `chmod +x ${program}`)
   }
   const interpreter = await interpreterOf(program)
   if (interpreter !== undefined && (await statusOf(interpreter)) === undefined) {
     return fault(
       'hook',
-      `${program} is a script for ${interpreter}, which is not here`,
-      'put its interpreter into the image, or use a program that needs none',
+      `${program} is a script for ${interpreter}: no such file`,
+      'add the interpreter to the image, or use a program that needs none',
     )
   }
   if (basename(program) === 'systemctl' && (await statusOf('/run/systemd/system')) === undefined) {
     return fault(
       'hook',
-      'systemctl needs a running systemd, and there is no /run/systemd/system here',
+      'systemctl needs a running systemd, but /run/systemd/system does not exist here',
       "mount the host's /run/systemd and /run/dbus, or use a signal hook",
     )
   }
   const { mode } = await fsp.stat(program)
   if ((mode & 0o002) !== 0) {
-    return warn('hook', `${program} can be written by everybody`, `chmod o-w ${program}`)
+    return warn('hook', `everybody may write to ${program}`, `chmod o-w ${program}`)
   }
-  return ok('hook', `${program} is there, and can be run`)
+  return ok('hook', `${program} is executable`)
 }
 
 /** Of a script: what its first line names (execve(2)); undefined for everything else, and for what cannot be read. */
@@ -132,12 +138,12 @@ async function checkHttp(url: URL): Promise<CheckResult> {
     socket.once('timeout', () => end('ETIMEDOUT'))
     socket.once('error', (error) => end(codeOrMessage(error)))
   })
-  if (code === undefined) return ok('hook', 'somebody listens there')
-  const meaning = code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'the name is not known' : 'no connection'
+  if (code === undefined) return ok('hook', 'a server listens there')
+  const meaning = code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? 'could not resolve the host name' : 'no connection'
   return warn(
     'hook',
     `${meaning} (${code})`,
-    "start what listens there; in a pod, the host's 127.0.0.1 needs hostNetwork: true",
+    "start the server; to reach the host's 127.0.0.1, a pod needs hostNetwork: true",
   )
 }
 

@@ -30,14 +30,18 @@ export function checkLabel(
   if (label === undefined) {
     return warn(
       'label',
-      `SELinux is on (this process: ${context}), and there is no label here`,
-      'restorecon -R on the parent, or mount the file system with a context',
+      `SELinux is on (this process: ${context}), but the file system has no labels`,
+      'run restorecon -R on the parent, or mount the file system with a context= option',
     )
   }
   const whose = labels.target === undefined ? 'inherited from the parent' : "the target's, kept"
   const found = `${plain(label)}, ${whose}; this process: ${context}`
   if (/:(?:unlabeled_t|file_t)(?::|$)/.test(plain(label))) {
-    return warn('label', found, 'restorecon -R on the parent: consumers may be denied what has no label')
+    return warn(
+      'label',
+      found,
+      'run restorecon -R on the parent: SELinux may deny consumers access to unlabelled files',
+    )
   }
   return ok('label', found)
 }

@@ -10,23 +10,19 @@ export function checkMount(mount: MountDetails, root = rootMount()): CheckResult
   if (inContainer && mount.id === root.id) {
     return warn(
       'mount',
-      `${found}: the container's own layer, which goes with the container`,
+      `${found}: the container's own layer, which is deleted with the container`,
       'mount the parent of the target from the host (hostPath)',
     )
   }
   if (inContainer && !mount.receives) {
     return warn(
       'mount',
-      `${found}; a mount that the host makes on the target would not be seen here, and be detached by a publication`,
+      `${found}; holdfast would not see a mount that the host makes on the target, and a publication would detach it`,
       'set mountPropagation: HostToContainer on the volumeMount',
     )
   }
   if (mount.options.includes('ro')) {
-    return fault(
-      'mount',
-      `${found}, read-only`,
-      'mount it read-write: look into the kernel log for an error of the disk',
-    )
+    return fault('mount', `${found}, read-only`, 'check the kernel log for a disk error, then mount it read-write')
   }
   return ok('mount', found)
 }
@@ -36,10 +32,10 @@ export function checkFileSystem({ type, options }: MountDetails, proven: boolean
   if (proven) return ok('file system', `${type}${type === 'ext4' ? ' with its journal' : ''}: durability is proven`)
   const off = options.find((option) => option === 'nobarrier' || option === 'barrier=0')
   const why = type !== 'ext4' ? '' : off === undefined ? ' without a journal' : ` with ${off}`
-  const found = `${type}${why}: durability is not proven, a power cut may undo or tear what was published`
+  const found = `${type}${why}: durability is not proven; a power cut may undo or tear what was published`
   const advice = 'put the target on ext4 with a journal, xfs or btrfs, with barriers on'
   return requireProven
-    ? fault('file system', `${found}, and requireProven is set`, `${advice}, or do without requireProven`)
+    ? fault('file system', `${found}, and requireProven is set`, `${advice}; or remove requireProven`)
     : warn('file system', found, advice)
 }
 
@@ -100,7 +96,7 @@ export function checkFlushes(mount: MountDetails, disk: Disk | undefined): Check
   if (off !== undefined) {
     return warn(
       'flushes',
-      `the mount option ${off} turns them off: what was published may be lost or torn by a power cut`,
+      `the mount option ${off} turns them off: a power cut may lose or tear what was published`,
       `mount it without ${off}`,
     )
   }
@@ -108,8 +104,8 @@ export function checkFlushes(mount: MountDetails, disk: Disk | undefined): Check
   if (type === 'overlay' && options.some((option) => option === 'volatile' || option === 'fsync=volatile')) {
     return warn(
       'flushes',
-      'the overlay is mounted with the option volatile: nothing is ever synced',
-      'mount a directory of the host here',
+      'the overlay has the mount option volatile: the kernel never syncs it',
+      'mount a directory of the host over it (hostPath)',
     )
   }
   if (disk === undefined) return undefined
@@ -117,12 +113,12 @@ export function checkFlushes(mount: MountDetails, disk: Disk | undefined): Check
   if (backingFile !== undefined) {
     return warn(
       'flushes',
-      `${name} is a loop device over ${backingFile}: they are as good as those of the file system that holds it`,
-      'use a disk or a partition where it matters',
+      `${name} is a loop device over ${backingFile}: its flushes are only as good as those of the file system that holds this file`,
+      'use a disk or a partition for anything that matters',
     )
   }
   if (cache === undefined) return undefined
   return cache === 'write through'
-    ? ok('flushes', `${name} says that it has no cache to flush (write through); a hypervisor may say so wrongly`)
-    : ok('flushes', `are sent to ${name} (${cache} cache)`)
+    ? ok('flushes', `${name} reports no cache to flush (write through); a hypervisor may report this wrongly`)
+    : ok('flushes', `the kernel sends them to ${name} (${cache} cache)`)
 }

@@ -15,15 +15,11 @@ export async function checkParent(
   const shown = describe(attributes)
   const found =
     missing.length === 0
-      ? `${anchor} is ${shown}`
-      : `${realParent} does not exist: it will be made in ${anchor}, which is ${shown}`
+      ? `${anchor} has ${shown}`
+      : `${realParent} does not exist: holdfast will create it in ${anchor}, which has ${shown}`
   const sticky = (attributes.mode & 0o1000) !== 0
   if (writableByWorld(attributes) && !sticky) {
-    return fault(
-      'parent',
-      `${found}: everybody may write to it, so that anybody could replace the target`,
-      `chmod o-w ${anchor}`,
-    )
+    return fault('parent', `${found}: everybody may write to it, and could replace the target`, `chmod o-w ${anchor}`)
   }
   const open = await openAncestors(fs, anchor)
   if (open.length > 0) {
@@ -36,23 +32,15 @@ export async function checkParent(
   if (writableByWorld(attributes)) {
     return warn(
       'parent',
-      `${found}: everybody may put names beside the target, the lock's among them, and so keep it from being published`,
-      'choose a parent that root alone may write to',
+      `${found}: everybody may create files beside the target, such as its lock, and so block publications`,
+      'choose a parent that only root may write to',
     )
   }
   if (attributes.uid !== 0 && attributes.uid !== uid) {
-    return warn(
-      'parent',
-      `${found}: user ${attributes.uid} may put something else in the target's place`,
-      `chown ${uid} ${anchor}`,
-    )
+    return warn('parent', `${found}: user ${attributes.uid} may replace the target`, `chown ${uid} ${anchor}`)
   }
   if ((attributes.mode & 0o020) !== 0 && attributes.gid !== 0 && !sticky) {
-    return warn(
-      'parent',
-      `${found}: group ${attributes.gid} may put something else in the target's place`,
-      `chmod g-w ${anchor}`,
-    )
+    return warn('parent', `${found}: group ${attributes.gid} may replace the target`, `chmod g-w ${anchor}`)
   }
   return ok('parent', found)
 }
@@ -81,5 +69,5 @@ function writableByWorld({ mode }: Attributes): boolean {
 }
 
 function describe({ uid, gid, mode }: Attributes): string {
-  return `0${mode.toString(8)}, owner ${uid}:${gid}`
+  return `mode 0${mode.toString(8)}, owner ${uid}:${gid}`
 }

@@ -74,9 +74,10 @@ function resultsFor(permission: Permission, answers: readonly Answered[], file: 
     const on = `${resource}${name === undefined ? '' : ` ${name}`} in namespace ${namespace}`
     const found = `${listed(refused.map(([{ verb }]) => verb))} on ${on}: ${first[1].message}`
     const unknown = refused.every(([, answer]) => answer.allowed === undefined)
-    if (unknown) results.push(warn('permission', found, 'check again'))
+    if (unknown) results.push(warn('permission', found, 'check again when the API server is healthy'))
     else if (purpose === 'objects') results.push(fault('permission', found, advice(file)))
-    else results.push(warn('permission', `${found}; events will not be seen, all else goes on`, advice(file)))
+    else
+      results.push(warn('permission', `${found}; the agent cannot record events, everything else works`, advice(file)))
   }
   if (allowed.length === 0) return results
   const which = listed(allowed.filter((name) => name !== undefined))
@@ -108,6 +109,6 @@ async function ask(
   const message = statusMessage(body)
   return {
     allowed: undefined,
-    message: `the API server does not say (HTTP ${status}${message && `: ${message}`})`,
+    message: `unknown, the API server answered HTTP ${status}${message && `: ${message}`}`,
   }
 }

@@ -19,21 +19,23 @@ export async function readPidFile(path: string): Promise<PidFile> {
     handle = await fsp.open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
     const status = await handle.stat()
     if (!status.isFile()) return wrong(`${path} is not a regular file`)
-    if ((status.mode & 0o002) !== 0) return wrong(`${path} is writable by everybody, so it is not trusted`)
+    if ((status.mode & 0o002) !== 0) return wrong(`everybody may write to ${path}: holdfast does not trust it`)
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
-    if (digits === undefined) return wrong(`${path} does not begin with a process ID`)
+    if (digits === undefined) return wrong(`${path} does not start with a process ID`)
     const pid = Number(digits)
-    if (pid <= 1) return wrong(`${path} names process ${pid}, which is never signalled`)
+    if (pid <= 1) return wrong(`${path} names process ${pid}, which holdfast never signals`)
     const process = await seenProcess(pid)
     if (process !== undefined && status.uid !== 0 && status.uid !== process.uid && status.uid !== ownUser()) {
-      return wrong(`${path} belongs to user ${status.uid}, but process ${pid} to user ${process.uid}: not signalled`)
+      return wrong(
+        `${path} belongs to user ${status.uid}, but process ${pid} to user ${process.uid}: holdfast will not signal it`,
+      )
     }
     return { pid, process }
   } catch (error) {
     const code = codeOrMessage(error)
     return {
-      problem: code === 'ENOENT' ? `there is no ${path}` : `${path}: ${code}`,
+      problem: code === 'ENOENT' ? `${path}: no such file` : `${path}: ${code}`,
       missing: code === 'ENOENT',
     }
   } finally {

@@ -55,7 +55,7 @@ export function checkSpace(free: Free, used: Usage | undefined): CheckResult[] {
   return [
     amountResult('space', free.bytes, used?.bytes ?? 0, lowBytes, inBytes),
     free.inodes === undefined
-      ? ok('inodes', 'this file system makes them as they are needed')
+      ? ok('inodes', 'this file system creates them as needed')
       : amountResult('inodes', free.inodes, used?.inodes ?? 0, lowInodes, String),
   ]
 }
@@ -68,9 +68,9 @@ function amountResult(
   show: (amount: number) => string,
 ): CheckResult {
   const found = used > 0 ? `${show(free)} free; the target takes ${show(used)}` : `${show(free)} free`
-  const more = check === 'space' ? 'free space on this file system' : 'remove files on this file system'
-  if (free < used) return fault(check, `${found}, and as much is needed beside it to publish again`, more)
-  if (free < 2 * used) return warn(check, `${found}, and twice that should be free`, more)
+  const more = check === 'space' ? 'free up space on this file system' : 'remove files on this file system'
+  if (free < used) return fault(check, `${found}, and the next publication needs as much again beside it`, more)
+  if (free < 2 * used) return warn(check, `${found}; keep twice that free`, more)
   if (free < low) return warn(check, found, more)
   return ok(check, found)
 }

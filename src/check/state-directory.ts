@@ -17,17 +17,17 @@ export async function checkStateDirectory(fs: FileSystem, path: string): Promise
     } catch (error) {
       const code = codeOrMessage(error)
       if (code !== 'ENOENT' || at === '/') {
-        return fault('state directory', `${at} cannot be looked at: ${code}`, adviceOn(code))
+        return fault('state directory', `could not read the attributes of ${at}: ${code}`, adviceOn(code))
       }
       at = dirname(at)
     }
   }
-  const where = at === path ? '' : `does not exist: it will be made in ${at}; `
+  const where = at === path ? '' : `does not exist: holdfast will create it in ${at}; `
   try {
     await fsp.access(at, constants.W_OK | constants.X_OK)
   } catch (error) {
     const code = codeOrMessage(error)
-    return fault('state directory', `${where}${at} cannot be written to: ${code}`, adviceOn(code))
+    return fault('state directory', `${where}holdfast may not write to ${at}: ${code}`, adviceOn(code))
   }
   const mount = await mountOn(fs, at)
   if (mount === undefined) return ok('state directory', `${where}writable`)
@@ -36,7 +36,7 @@ export async function checkStateDirectory(fs: FileSystem, path: string): Promise
   if (!lost) return ok('state directory', `${where}writable, on ${mount.type}`)
   return warn(
     'state directory',
-    `${where}on ${own ? "the container's own layer" : mount.type}: what the agent reported last is gone after a restart`,
+    `${where}on ${own ? "the container's own layer" : mount.type}: the agent's last status is lost after a restart`,
     own ? 'mount a directory of the host here (hostPath)' : 'put it on a disk',
   )
 }

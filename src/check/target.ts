@@ -59,21 +59,21 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
   if (form !== publish && entries.length > 0) {
     return fault(
       'target',
-      `is there in the form "${form}", and publish: ${publish} is configured: another form would break those who read it`,
+      `has the form "${form}", but the configuration says publish: ${publish}; another form would break its readers`,
       `configure publish: ${form === 'file' ? 'exchange' : form}, or remove ${path} first`,
     )
   }
-  const same = 'a directory on the mount of its parent, where staging is'
+  const same = 'a directory on the same mount as its parent, where holdfast stages'
   if (newest !== undefined || entries.length === 0) return ok('target', same)
   if (adopt)
     return warn(
       'target',
-      `${same}; it was not published by holdfast, and adopt is true`,
-      'see that nothing in it is missed',
+      `${same}; holdfast did not publish it, and adopt is true`,
+      'make sure that nobody needs what is in it: the first publication replaces it',
     )
   return warn(
     'target',
-    `${same}; it was not published by holdfast, and is left alone unless each name in it is among the new content's`,
+    `${same}; holdfast did not publish it, and replaces it only if the new content has every path in it`,
     'set adopt: true to replace it, or move it away',
   )
 }
@@ -83,16 +83,16 @@ export function checkLeftovers({ staging, torn, aside }: Records, names: TargetN
   if (aside.length > 0) {
     return warn(
       'leftovers',
-      `${aside.length} beside the target, ${some(aside.map(names.quarantine))}: another program had put it in the target's place as a publication was cut short`,
-      'look at it, then move it to where it belongs, or remove it: holdfast never does',
+      `${aside.length} beside the target, ${some(aside.map(names.quarantine))}: another program put it in the target's place while a publication was interrupted`,
+      'look at it, then move it to where it belongs, or remove it: holdfast never removes it',
     )
   }
   const left = [...staging.map(names.staging), ...torn.map(names.record)]
   if (left.length === 0) return ok('leftovers', 'none')
   return warn(
     'leftovers',
-    `${left.length} beside the target, of a publication that was cut short: ${some(left)}`,
-    'nothing: the next publication removes what is certain to be left over',
+    `${left.length} beside the target, from an interrupted publication: ${some(left)}`,
+    'nothing to do: the next publication removes what is certainly a leftover',
   )
 }
 

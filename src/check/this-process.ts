@@ -12,15 +12,15 @@ export async function checkProcess(): Promise<CheckResult[]> {
 
 /** One fsync of the root directory by AIO, as a barrier is made: a seccomp profile may refuse any of its calls. */
 async function checkAio(): Promise<CheckResult> {
-  const threads = 'a barrier runs on threads instead: slower, and as durable'
+  const threads = 'barriers run on threads instead, slower but as durable'
   if (process.env['HOLDFAST_AIO'] === 'off') return ok('AIO', `turned off by HOLDFAST_AIO: ${threads}`)
   const root = openSync('/', 'r')
   try {
     const [outcome] = await AioContext.create().sync([root])
     if (outcome?.syscall === 'io_submit') return refused(outcome.message, threads, 'use Linux 4.18 or later')
-    return ok('AIO', 'the kernel takes the fsyncs of a barrier all at once')
+    return ok('AIO', 'the kernel runs the fsyncs of a barrier in parallel')
   } catch (error) {
-    if (!(error instanceof AioRefused)) return refused(codeOrMessage(error), threads, 'look into the kernel log')
+    if (!(error instanceof AioRefused)) return refused(codeOrMessage(error), threads, 'check the kernel log')
     const { message, code } = error.reason
     const advice =
       code === 'EAGAIN'
@@ -41,12 +41,16 @@ export function checkCoreDump(): CheckResult {
   try {
     disableCoreDumps()
   } catch (error) {
-    return warn('core dumps', `cannot be turned off: ${codeOrMessage(error)}`, 'set LimitCORE=0 or ulimit -c 0')
+    return warn('core dumps', `could not turn them off: ${codeOrMessage(error)}`, 'set LimitCORE=0 or ulimit -c 0')
   }
   const limit = softLimit('Max core file size')
   // One byte: see native/core-dumps.ts.
-  if (limit !== undefined && limit <= 1) return ok('core dumps', 'off: no private key gets into a core file')
-  return warn('core dumps', `are on (${limit ?? 'unlimited'} bytes)`, 'set LimitCORE=0 or ulimit -c 0')
+  if (limit !== undefined && limit <= 1) return ok('core dumps', 'off: no private key can end up in a core file')
+  return warn(
+    'core dumps',
+    `on (limit: ${limit ?? 'unlimited'} bytes): a core file may hold private keys`,
+    'set LimitCORE=0 or ulimit -c 0',
+  )
 }
 
 function checkOpenFiles(): CheckResult {
@@ -54,8 +58,8 @@ function checkOpenFiles(): CheckResult {
   if (limit >= enoughFiles) return ok('open files', `up to ${limit}`)
   return warn(
     'open files',
-    `only up to ${limit}: directories with more files take several barriers`,
-    `raise the limit to ${enoughFiles} at least (LimitNOFILE=, ulimit -n)`,
+    `only up to ${limit}: a directory with more files needs several barriers`,
+    `raise the limit to at least ${enoughFiles} (LimitNOFILE=, ulimit -n)`,
   )
 }
 
@@ -83,15 +87,19 @@ const fixedSince = [6, 19] as const
 export function checkKernel(release: string, btrfsTargets: readonly string[]): CheckResult {
   if (btrfsTargets.length === 0) return ok('kernel', `Linux ${release}`)
   const [, major, minor, patch] = (/^(\d+)\.(\d+)(?:\.(\d+))?/.exec(release) ?? []).map(Number)
-  const about = 'CVE-2025-71183: after a power cut, btrfs may have deleted a directory that was exchanged'
+  const about = 'CVE-2025-71183: a power cut may make btrfs delete an exchanged directory'
   if (major === undefined || minor === undefined) {
-    return warn('kernel', `the release "${release}" cannot be read: ${about}`, 'see whether it has the fix')
+    return warn(
+      'kernel',
+      `cannot tell whether the release "${release}" has the fix for ${about}`,
+      'ask the vendor of the kernel',
+    )
   }
-  if (isFixed(major, minor, patch || 0)) return ok('kernel', `Linux ${release} has the fix of CVE-2025-71183`)
+  if (isFixed(major, minor, patch || 0)) return ok('kernel', `Linux ${release} has the fix for CVE-2025-71183`)
   return warn(
     'kernel',
-    `Linux ${release} is of a release without the fix of ${about}`,
-    `use 6.1.161, 6.6.121, 6.12.66, 6.18.6, 6.19 or later, or make sure that the distribution has the fix; or put the targets on ext4 or xfs`,
+    `Linux ${release} was released without the fix for ${about}`,
+    `use Linux 6.1.161, 6.6.121, 6.12.66, 6.18.6, 6.19 or later of these branches, check that your distribution backported the fix, or put the targets on ext4 or xfs`,
   )
 }
 

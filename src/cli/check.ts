@@ -29,19 +29,19 @@ interface CheckOptions extends SourceOptions, OutputOptions {
 /** `holdfast check --config FILE` */
 export function checkCommand(io: Io): Command {
   const command = new Command('check')
-    .summary('is this node fit: file systems, permissions, API access, free space')
+    .summary('check whether this node is fit: file systems, permissions, API access, free space')
     .description(
-      `Tells whether this node is fit for the configuration, and what to do where it is not. For each directory: mount, file
+      `Checks whether this node is fit for the configuration, and says what to do where it is not. For each directory: mount, file
 system, an exchange tried beside the target, free space, owners, hooks, certificates against the clock; for the process:
-capabilities, AIO, limits; for the source: whether it can be reached, and each permission that is needed. Run it where the
+capabilities, AIO, limits; for the source: whether it answers, and each permission that the agent needs. Run it where the
 agent runs: in its pod, as its user.
 
-Two empty directories are made beside each target, exchanged, and removed. Nothing else is written, no hook is run, and no
-object is read from the API server.`,
+Beside each target, holdfast creates two empty directories, exchanges them, and removes them. It writes nothing else, runs
+no hook, and reads no object from the API server.`,
     )
     .addOption(configOption())
     .addOption(
-      new Option('--timeout <duration>', 'wait so long for each answer of the API server')
+      new Option('--timeout <duration>', 'how long to wait for each answer of the API server')
         .argParser(parseDuration)
         .default(10_000, '10s'),
     )
@@ -59,7 +59,7 @@ Examples:
   holdfast check --config /etc/holdfast.yaml -o json
   kubectl -n holdfast exec daemonset/holdfast -- holdfast check --config /etc/holdfast/holdfast.yaml
 
-Exit codes: 0 fit (there may be warnings), 2 wrong usage or configuration, 4 a fault was found.`,
+Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
     )
     .action((options: CheckOptions) => runCheck(io, options))
 }

@@ -83,7 +83,7 @@ await t.test('what is not allowed is a fault for objects, and a warning for even
   t.match(refused, { found: 'watch on secrets serving-cert in namespace demo: not allowed' })
   t.match(refused?.advice, /^holdfast rbac --config \S+ \| kubectl apply/)
   const warnings = permissions.filter(({ status }) => status === 'WARN')
-  t.ok(warnings.length > 0 && warnings.every((finding) => finding.found.includes('events will not be seen')))
+  t.ok(warnings.length > 0 && warnings.every((finding) => finding.found.includes('cannot record events')))
 })
 
 await t.test('credentials that the server does not accept: nothing more is asked', async (t) => {
@@ -115,7 +115,10 @@ await t.test('before Kubernetes 1.28, and under load: who we are is not known', 
   const busy = await checkAgainst(t, { ...healthy, [selfReview]: (reply) => status(reply, 500, 'etcd is away') })
   t.match(busy.found('credentials'), [{ status: 'WARN', found: 'the API server answered HTTP 500: etcd is away' }])
   const silent = await checkAgainst(t, { ...healthy, [accessReview]: (reply) => status(reply, 500, 'etcd is away') })
-  t.match(silent.found('permission')[0], { status: 'WARN', found: /does not say \(HTTP 500: etcd is away\)/ })
+  t.match(silent.found('permission')[0], {
+    status: 'WARN',
+    found: /unknown, the API server answered HTTP 500: etcd is away/,
+  })
 })
 
 await t.test('a connection that breaks after the first answer', async (t) => {
@@ -125,5 +128,8 @@ await t.test('a connection that breaks after the first answer', async (t) => {
       if ('stream' in reply) reply.stream.destroy()
     },
   })
-  t.match(found('reachable').at(-1), { status: 'FAULT', advice: 'see whether the API server is well, and check again' })
+  t.match(found('reachable').at(-1), {
+    status: 'FAULT',
+    advice: 'find out why the API server stopped answering, then check again',
+  })
 })

@@ -24,7 +24,7 @@ await t.test('without an owner, none is needed', { skip }, async (t) => {
   const checked = await scene.check(t, without('all'))
   t.match(checked.one('capabilities', thisProcess), {
     status: 'OK',
-    found: 'none is needed by this configuration',
+    found: 'this configuration needs none',
   })
   t.equal(checked.one('exchange').status, 'OK')
 })
@@ -48,7 +48,7 @@ await t.test('for another owner: each that is missing, by name', { skip }, async
       missing,
       [
         {
-          found: `${capability} is missing: ${scene.target} is to belong to 1234:1234`,
+          found: `${capability} is missing: ${scene.target} must belong to 1234:1234`,
           advice: new RegExp(`add: \\[${name.toUpperCase()}\\] in a pod`),
         },
       ],
@@ -81,7 +81,7 @@ await t.test('one of our own groups needs none', { skip }, async (t) => {
   const under = ['setpriv', '--groups=1234', '--bounding-set=-all', '--inh-caps=-all']
   t.match((await scene.check(t, { under })).one('capabilities', thisProcess), {
     status: 'OK',
-    found: /^none/,
+    found: /needs none$/,
   })
   t.equal((await scene.run('sync', [], { under })).code, 0)
   const others = await scene.check(t, without('all'))
@@ -95,13 +95,13 @@ await t.test("another user's parent, and another user's target", { skip }, async
   t.match(checked.one('exchange'), { status: 'FAULT', found: /EACCES/, advice: /CAP_DAC_OVERRIDE/ })
   t.match(checked.one('capabilities', thisProcess), {
     status: 'FAULT',
-    found: /^CAP_DAC_OVERRIDE is missing: .* is in a directory that user 0 may not write to by its mode$/,
+    found: /^CAP_DAC_OVERRIDE is missing: .* is in a directory whose mode does not let user 0 write$/,
   })
   chownSync(scene.parent, 0, 0)
   mkdirSync(scene.target)
   chownSync(scene.target, 1234, 1234)
   const found = (await scene.check(t, without('dac_override'))).one('capabilities', thisProcess)
-  t.match(found, { status: 'FAULT', found: /belongs to user 1234 now$/ })
+  t.match(found, { status: 'FAULT', found: /currently belongs to user 1234$/ })
 })
 
 await t.test('an ordinary user in a directory of its own', { skip }, async (t) => {
@@ -138,7 +138,7 @@ await t.test('signals: KILL is needed for processes of other users', { skip }, a
   writeFileSync(pidFile, `${sleeper.pid}\n`)
   const missing = {
     status: 'FAULT',
-    found: /x\.pid: CAP_KILL is missing: the process is of user 1234, and this one of user 0$/,
+    found: /x\.pid: CAP_KILL is missing: the process runs as user 1234, holdfast as user 0$/,
     advice: /add: \[KILL\]/,
   }
   // setpriv is still root's until it has become the sleeper.
@@ -149,7 +149,7 @@ await t.test('signals: KILL is needed for processes of other users', { skip }, a
   t.match(hook, missing)
   t.match((await scene.check(t)).one('hook'), {
     status: 'OK',
-    found: new RegExp(`process ${sleeper.pid} \\(sleep\\) of user 1234 can be signalled$`),
+    found: new RegExp(`holdfast may signal process ${sleeper.pid} \\(sleep\\) of user 1234$`),
   })
   writeFileSync(pidFile, `${process.pid}\n`)
   t.equal((await scene.check(t, without('kill'))).one('hook').status, 'OK', 'its own user needs none')

@@ -35,7 +35,7 @@ interface Case {
   readonly flushes: RegExp
 }
 
-const loop = /is a loop device over .*\/image: they are as good as those of the file system that holds it/
+const loop = /is a loop device over .*\/image: its flushes are only as good as those of the file system/
 const cases: Case[] = [
   {
     name: 'ext4',
@@ -128,8 +128,8 @@ const fill = (kilobytes: number) => (scene: Scene) =>
   `mkdir '${scene.target}' && head -c ${kilobytes * 1024} /dev/zero > '${scene.target}/tls.crt'`
 
 for (const [what, kilobytes, status, found] of [
-  ['less free than the target takes', 40 * 1024, 'FAULT', /and as much is needed beside it to publish again$/],
-  ['less than twice as much', 24 * 1024, 'WARN', /and twice that should be free$/],
+  ['less free than the target takes', 40 * 1024, 'FAULT', /and the next publication needs as much again beside it$/],
+  ['less than twice as much', 24 * 1024, 'WARN', /keep twice that free$/],
   ['room', 8 * 1024, 'OK', /^56 MiB free; the target takes 8\.0 MiB$/],
 ] as const) {
   await t.test(`space: ${what}`, { skip: needsRoot }, async (t) => {
@@ -145,10 +145,13 @@ await t.test('a full file system: nothing can be made', { skip: needsRoot }, asy
   const checked = await scene.check(t, { under })
   t.match(checked.one('exchange'), {
     status: 'FAULT',
-    found: /nothing can be made beside the target: mkdir .*: ENOSPC$/,
+    found: /could not create a directory beside the target: mkdir .*: ENOSPC$/,
     advice: /free space or inodes/,
   })
-  t.match(checked.one('inodes'), { status: 'FAULT', found: /^0 free; the target takes 1, and as much/ })
+  t.match(checked.one('inodes'), {
+    status: 'FAULT',
+    found: /^0 free; the target takes 1, and the next publication needs as much again/,
+  })
 })
 
 await t.test('read-only', { skip: needsRoot }, async (t) => {
@@ -160,7 +163,7 @@ await t.test('read-only', { skip: needsRoot }, async (t) => {
 
 for (const [name, option, status, flushes] of [
   ['overlay', '', 'WARN', undefined],
-  ['overlay, volatile', ',volatile', 'WARN', /option volatile: nothing is ever synced/],
+  ['overlay, volatile', ',volatile', 'WARN', /option volatile: the kernel never syncs it/],
 ] as const) {
   await t.test(name, { skip: needsRoot }, async (t) => {
     const scene = new Scene(t)

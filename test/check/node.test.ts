@@ -20,15 +20,15 @@ await t.test('a plain node', async (t) => {
   const checked = await scene.check(t)
   t.match(checked.one('AIO', thisProcess), {
     status: 'OK',
-    found: /takes the fsyncs of a barrier all at once/,
+    found: /runs the fsyncs of a barrier in parallel/,
   })
   t.match(checked.one('core dumps', thisProcess), { status: 'OK', found: /^off/ })
   t.match(checked.one('open files', thisProcess), { status: 'OK', found: /^up to \d+$/ })
   t.match(checked.one('state directory', scene.path('state')), {
     status: /OK|WARN/,
-    found: /^does not exist: it will be made in .*; (writable, )?on \S+/,
+    found: /^does not exist: holdfast will create it in .*; (writable, )?on \S+/,
   })
-  t.match(checked.one('files', scene.path('objects')), { status: 'OK', found: '1 can be read and parsed' })
+  t.match(checked.one('files', scene.path('objects')), { status: 'OK', found: '1 file, readable and valid' })
   t.match(checked.one('objects', scene.path('objects')), { status: 'OK', found: 'Secret demo/serving-cert' })
   t.same(readdirSync(scene.parent), [])
   const fields = ['subject', 'check', 'status', 'found', 'advice']
@@ -49,7 +49,7 @@ for (const [call, code, advice] of [
     const checked = await scene.check(t, { under: ['strace', '-f', '-qq', '-o', '/dev/null', ...inject] })
     t.match(checked.one('AIO', thisProcess), {
       status: 'WARN',
-      found: `refused (${call}: ${code}): a barrier runs on threads instead: slower, and as durable`,
+      found: `refused (${call}: ${code}): barriers run on threads instead, slower but as durable`,
       advice,
     })
   })
@@ -92,11 +92,11 @@ await t.test('the state directory', async (t) => {
   }
   t.match((await scene.check(t, mounted('-t tmpfs'))).one('state directory', subject), {
     status: 'WARN',
-    found: 'on tmpfs: what the agent reported last is gone after a restart',
+    found: "on tmpfs: the agent's last status is lost after a restart",
   })
   t.match((await scene.check(t, mounted('-t tmpfs -o ro'))).one('state directory', subject), {
     status: 'FAULT',
-    found: /cannot be written to: EROFS$/,
+    found: /may not write to .*: EROFS$/,
   })
 })
 
@@ -111,7 +111,7 @@ await t.test('certificates against the clock', async (t) => {
   }
   t.match((await publish(30)).one('certificates'), {
     status: 'OK',
-    found: /^one certificate, valid now; the first to end is tls\.crt, at \d{4}-/,
+    found: /^one certificate, valid now; the first to expire is tls\.crt, at \d{4}-/,
   })
   t.match((await publish(30, Date.now() + 10 * day)).one('certificates'), {
     status: 'WARN',
@@ -122,7 +122,7 @@ await t.test('certificates against the clock', async (t) => {
   t.match(checked.one('certificates'), {
     status: 'WARN',
     found: /^tls\.crt expired at \d{4}-.*Z; the clock says \d{4}-/,
-    advice: 'renew it, or set the clock',
+    advice: 'renew the certificate, or set the clock',
   })
   t.notMatch(JSON.stringify(checked.document), /BEGIN/)
 })
@@ -139,7 +139,7 @@ await t.test('files: what cannot be read, parsed, or found', async (t) => {
   t.match(whole.all('objects', subject), [
     { status: 'OK', found: 'Secret demo/serving-cert and ConfigMap demo/perhaps (optional, absent)' },
     { status: 'FAULT', found: /Secret demo\/twice: it stands in/ },
-    { status: 'WARN', found: 'Secret demo/none is in none of the files' },
+    { status: 'WARN', found: 'no file holds Secret demo/none' },
   ])
   writeFileSync(join(subject, 'bad.yaml'), 'kind: Secret\n  very-secret: [')
   const broken = await scene.check(t)

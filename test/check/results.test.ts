@@ -47,7 +47,7 @@ await t.test('disks', (t) => {
   const disk = (cache: string | undefined) => ({ name: 'sda', cache, backingFile: undefined })
   t.match(checkFlushes(ext4, disk('write back')), {
     status: 'OK',
-    found: 'are sent to sda (write back cache)',
+    found: 'the kernel sends them to sda (write back cache)',
   })
   t.match(checkFlushes(ext4, disk('write through')), {
     status: 'OK',
@@ -64,7 +64,7 @@ await t.test('disks', (t) => {
   }
   for (const option of ['volatile', 'fsync=volatile']) {
     const overlay = { ...ext4, type: 'overlay', options: ['rw', option] }
-    t.match(checkFlushes(overlay, undefined), { status: 'WARN', found: /nothing is ever synced/ }, option)
+    t.match(checkFlushes(overlay, undefined), { status: 'WARN', found: /the kernel never syncs it/ }, option)
   }
   t.end()
 })
@@ -129,7 +129,7 @@ await t.test('the clock', (t) => {
   t.equal(checkClock('c', [], now), undefined)
   t.match(checkClock('c', [valid('a', -1, 9), valid('b', -2, 5)], now), {
     status: 'OK',
-    found: '2 certificates, valid now; the first to end is b, at 2026-06-06T12:00:00Z',
+    found: '2 certificates, valid now; the first to expire is b, at 2026-06-06T12:00:00Z',
   })
   t.match(checkClock('c', [valid('a', -1, 9), valid('b', 1, 5)], now), {
     status: 'WARN',

@@ -29,7 +29,7 @@ await t.test('nothing there yet: what will be made is reported, and nothing is m
   rmSync(scene.parent, { recursive: true })
   const checked = await scene.check(t)
   t.match(checked.one('parent'), {
-    found: /parent does not exist: it will be made in .*, which is 0700, owner/,
+    found: /parent does not exist: holdfast will create it in .*, which has mode 0700, owner/,
   })
   t.match(checked.one('target'), { status: 'OK', found: 'does not exist yet' })
   t.equal(checked.one('exchange').status, 'OK', 'tried in the directory that will hold it')
@@ -46,7 +46,7 @@ await t.test('a published target: looked at under its lock, and not touched', as
   t.equal((await scene.run('sync')).code, 0)
   const before = snapshot(scene.parent)
   const checked = await scene.check(t)
-  t.match(checked.one('target'), { status: 'OK', found: /^a directory on the mount of its parent/ })
+  t.match(checked.one('target'), { status: 'OK', found: /^a directory on the same mount as its parent/ })
   t.match(checked.one('leftovers'), { status: 'OK', found: 'none' })
   t.match(checked.one('space'), { found: /free; the target takes \d/ })
   t.same(snapshot(scene.parent), before)
@@ -76,7 +76,7 @@ await t.test('what cannot be replaced is a fault, in the words of the refusal', 
         mkdirSync(join(target, '..v'), { recursive: true })
         symlinkSync('..v', join(target, '..data'))
       },
-      { found: /^is there in the form "symlink", and publish: exchange is configured/ },
+      { found: /^has the form "symlink", but the configuration says publish: exchange/ },
     ],
   ]
   for (const [what, make, expected] of cases) {
@@ -96,7 +96,10 @@ await t.test('published in one form, configured in the other', async (t) => {
   t.equal((await scene.run('sync')).code, 0)
   scene.configure([{ path: scene.target, publish: 'symlink', contents: [{ secret: 'serving-cert' }] }])
   const checked = await scene.check(t)
-  t.match(checked.one('target'), { status: 'FAULT', found: /in the form "exchange", and publish: symlink/ })
+  t.match(checked.one('target'), {
+    status: 'FAULT',
+    found: /has the form "exchange", but the configuration says publish: symlink/,
+  })
   t.equal((await scene.run('sync')).code, 1)
 })
 
@@ -106,7 +109,7 @@ await t.test("somebody else's directory", async (t) => {
   writeFileSync(join(scene.target, 'theirs'), '')
   t.match((await scene.check(t)).one('target'), {
     status: 'WARN',
-    found: /was not published by holdfast, and is left alone unless/,
+    found: /holdfast did not publish it, and replaces it only if/,
     advice: 'set adopt: true to replace it, or move it away',
   })
   scene.configure([{ path: scene.target, adopt: true, contents: [{ secret: 'serving-cert' }] }])
@@ -144,9 +147,9 @@ await t.test('a link on the way that somebody else could have made', async (t) =
 
 await t.test('parents that others may write to', async (t) => {
   const cases: [number, string, RegExp][] = [
-    [0o777, 'FAULT', /everybody may write to it, so that anybody could replace the target$/],
-    [0o1777, 'WARN', /everybody may put names beside the target/],
-    [0o700, 'OK', /^.*parent is 0700, owner \d+:\d+$/],
+    [0o777, 'FAULT', /everybody may write to it, and could replace the target$/],
+    [0o1777, 'WARN', /everybody may create files beside the target/],
+    [0o700, 'OK', /^.*parent has mode 0700, owner \d+:\d+$/],
   ]
   for (const [mode, status, found] of cases) {
     const scene = new Scene(t)
@@ -165,12 +168,12 @@ await t.test('parents that others may write to', async (t) => {
 await t.test('parents of other users and groups', { skip: needsRoot }, async (t) => {
   const scene = new Scene(t)
   chownSync(scene.parent, 1234, 0)
-  t.match((await scene.check(t)).one('parent'), { status: 'WARN', found: /user 1234 may put something else/ })
+  t.match((await scene.check(t)).one('parent'), { status: 'WARN', found: /user 1234 may replace the target/ })
   chownSync(scene.parent, 0, 1234)
   chmodSync(scene.parent, 0o775)
   t.match((await scene.check(t)).one('parent'), {
     status: 'WARN',
-    found: /group 1234 may put something else/,
+    found: /group 1234 may replace the target/,
   })
 })
 
@@ -182,7 +185,7 @@ await t.test('leftovers are reported, and left to the next publication', async (
   const before = snapshot(scene.parent)
   t.match((await scene.check(t)).one('leftovers'), {
     status: 'WARN',
-    found: `1 beside the target, of a publication that was cut short: ${names.staging(random('a'))}`,
+    found: `1 beside the target, from an interrupted publication: ${names.staging(random('a'))}`,
   })
   t.same(snapshot(scene.parent), before)
   t.equal((await scene.run('sync')).code, 0)
@@ -199,7 +202,7 @@ await t.test('what is in quarantine is reported until somebody has looked at it'
   for (let round = 0; round < 2; round++) {
     t.match((await scene.check(t)).one('leftovers'), {
       status: 'WARN',
-      found: `1 beside the target, ${aside}: another program had put it in the target's place as a publication was cut short`,
+      found: `1 beside the target, ${aside}: another program put it in the target's place while a publication was interrupted`,
     })
     t.equal((await scene.run('sync')).code, 0)
   }
@@ -243,7 +246,7 @@ await t.test('killed at the exchange: what is left goes with the next publicatio
 
 for (const [code, found] of [
   ['EINVAL', /^this file system cannot exchange two names in one step \(RENAME_EXCHANGE: EINVAL\)$/],
-  ['EXDEV', /^two names cannot be exchanged: renameat2 .*: EXDEV$/],
+  ['EXDEV', /^could not exchange two directories beside the target: renameat2 .*: EXDEV$/],
 ] as const) {
   await t.test(`a file system that answers ${code} to the exchange`, { skip: strace }, async (t) => {
     const scene = new Scene(t)
@@ -263,7 +266,7 @@ await t.test('what cannot be removed again is named', { skip: strace }, async (t
   const [left = ''] = readdirSync(scene.parent)
   t.match(checked.one('exchange'), {
     status: 'FAULT',
-    found: new RegExp(`could not be removed again: ${left}$`),
+    found: new RegExp(`could not be removed: ${left}$`),
   })
   t.same(kept(scene.parent), ['staging'])
 })

@@ -84,8 +84,8 @@ await t.test('everything allowed but events: fit, with a warning', async (t) => 
     new Set([
       `OK get, list and watch on secrets a and b ${inside}: allowed`,
       `OK get, list and watch on configmaps c ${inside}: allowed`,
-      `WARN create and patch on events ${inside}: not allowed; events will not be seen, all else goes on`,
-      'WARN create and patch on events in namespace default: not allowed; events will not be seen, all else goes on',
+      `WARN create and patch on events ${inside}: not allowed; the agent cannot record events, everything else works`,
+      'WARN create and patch on events in namespace default: not allowed; the agent cannot record events, everything else works',
     ]),
   )
   t.notMatch(stdout, /very-secret/)
@@ -157,7 +157,7 @@ await t.test('credentials that are refused', async (t) => {
   t.match(checked.findings.at(-1), {
     check: 'credentials',
     status: 'FAULT',
-    found: /do(es)? not accept them \(HTTP 401/,
+    found: /rejects them \(HTTP 401/,
   })
   t.same(permissions(checked), [], 'nothing more is asked')
   t.notMatch(checked.stdout, /no-token-of-this-cluster/)
@@ -175,7 +175,7 @@ await t.test('a client certificate, and its dates', async (t) => {
     checked.findings.find(({ check }) => check === 'client certificate'),
     {
       status: 'OK',
-      found: /^one certificate, valid now; the first to end is the client certificate, at \d{4}-/,
+      found: /^one certificate, valid now; the first to expire is the client certificate, at \d{4}-/,
     },
   )
   t.match(checked.findings.find(({ check }) => check === 'credentials')?.found, 'accepted as checked')
