@@ -19,8 +19,8 @@ const apart = below('test/e2e', 'test/node', 'test/crash')
 
 export const suites = {
   unit: { holds: (path) => !apart(path), jobs: undefined, timeout: 600, limit: 660 },
-  e2e: { holds: below('test/e2e'), jobs: 1, timeout: 600, limit: 660 },
-  node: { holds: below('test/node'), jobs: 1, timeout: 900, limit: 1260 },
+  e2e: { holds: below('test/e2e'), jobs: undefined, timeout: 600, limit: 660 },
+  node: { holds: below('test/node'), jobs: undefined, timeout: 900, limit: 1260 },
   crash: { holds: below('test/crash'), jobs: 1, timeout: 3600, limit: 3660 },
 } as const satisfies Record<string, Suite>
 
