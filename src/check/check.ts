@@ -46,7 +46,7 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
   const fs = new NodeFileSystem()
   const identity = ownIdentity()
   const now = new Date()
-  const context = { fs, identity, selinux: seLinux(), requireProven, now, lockTimeout }
+  const context = { fs, identity, selinux: seLinux(), requireProven, now, lockTimeout, signal }
   const findings: Finding[] = []
   const add = (subject: string, results: readonly CheckResult[]) =>
     findings.push(...results.map((result) => ({ subject, ...result })))

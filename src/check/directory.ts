@@ -33,6 +33,7 @@ export interface DirectoryContext {
   readonly now: Date
   /** Milliseconds to wait for another process that holds the target's lock. */
   readonly lockTimeout: number
+  readonly signal: AbortSignal
 }
 
 export interface DirectoryReport {
@@ -109,7 +110,7 @@ class DirectoryCheck {
     parentMount: number,
     attributes: Attributes,
   ): Promise<{ found: CheckResult[]; ownership: Omit<Ownership, 'overridesParent'> }> {
-    const { fs, lockTimeout } = this.context
+    const { fs, lockTimeout: timeout, signal } = this.context
     const { anchor, missing, name } = this.place
     const { path } = this.configuration
     const unknown = { path, target: undefined }
@@ -125,7 +126,7 @@ class DirectoryCheck {
       if ((await fs.look(anchor, this.#names.lock)) !== undefined) {
         const identity = `${attributes.device}:${attributes.inode}:${this.#names.lock}`
         const request = { parent: anchor, name: this.#names.lock, identity, target: path }
-        release = await lock(this.scope, { ...request, timeout: lockTimeout, signal: undefined })
+        release = await lock(this.scope, { ...request, timeout, signal })
       }
     } catch (error) {
       return { found: [lockResult(error, path)], ownership: unknown }

@@ -1,3 +1,4 @@
+import { Deadline, unlessAborted } from '../deadline.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
 import { DurableWriteError, unfit, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -8,6 +9,9 @@ import { Scope } from './scope.js'
 /** Callers in this process wait for one another in order; only then does flock speak for other processes. */
 const queues = new Map<string, Promise<void>>()
 
+/** Who holds a lock that was not had in time. */
+type Holder = 'another process' | 'another call of this process'
+
 /** How often a lock that another process holds is tried again, in milliseconds. */
 const pollInterval = 20
 
@@ -17,20 +21,24 @@ export interface LockRequest {
   /** The target's identity: device and inode of the parent, and the name in it. */
   readonly identity: string
   readonly target: string
-  /** Milliseconds to wait for another process. */
-  readonly timeout: number
+  /** Milliseconds to wait for another holder. Undefined: 0 for another process, and no limit for calls of this one. */
+  readonly timeout: number | undefined
   readonly signal: AbortSignal | undefined
+  /** What is wrong where somebody else holds it, and what is true of the disk then. Default: its target is being published. */
+  readonly refusal?: (holder: Holder) => { readonly problem: string; readonly state: string }
 }
 
 /**
  * Takes the target's lock: nobody else publishes there, or cleans up, while it is held. The file stays for ever: one that
  * was unlinked under a waiting process would be two locks. Returns what releases the place in this process's queue; the
- * flock ends with the descriptor. Throws DurableWriteError: EAGAIN from flock when another process holds it.
+ * flock ends with the descriptor.
+ * @throws DurableWriteError: EAGAIN, reason Busy, when another holder has not let go in time or the signal aborts the wait
  */
 export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
-  const release = await enqueue(request.identity)
+  const start = performance.now()
+  const release = await enqueue(request)
   try {
-    const deadline = performance.now() + request.timeout
+    const deadline = start + (request.timeout ?? 0)
     while (!(await lockOnce(scope, request, deadline))) {
       // Somebody has removed the file that was locked: the next publisher would make another.
     }
@@ -55,7 +63,7 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
   }
   while (!scope.fs.tryLock(file)) {
     const left = deadline - performance.now()
-    if (left <= 0 || request.signal?.aborted) throw busy(request.target)
+    if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')
     await new Promise((resolve) => setTimeout(resolve, Math.min(pollInterval, left)))
   }
   if ((await scope.fs.attributes(file)).links > 0) return true
@@ -81,27 +89,44 @@ async function open({ fs }: Scope, { parent, name, target }: LockRequest): Promi
   }
 }
 
-function busy(target: string): DurableWriteError {
-  return new DurableWriteError(`another process is publishing ${target} and holds its lock`, {
+function busy({ target, refusal }: LockRequest, holder: Holder): DurableWriteError {
+  const { problem, state } = refusal?.(holder) ?? {
+    problem: `${holder} is publishing ${target} and holds its lock`,
+    state: 'nothing was changed',
+  }
+  const advice = 'try again when it is done'
+  return new DurableWriteError(problem, {
     code: 'EAGAIN',
     syscall: 'flock',
     path: target,
     reason: 'Busy',
-    state: 'nothing was changed',
-    advice: 'try again when it is done',
+    state,
+    advice,
   })
 }
 
-async function enqueue(identity: string): Promise<() => void> {
+/** Waits for the calls of this process that came before, no longer than the request says. */
+async function enqueue(request: LockRequest): Promise<() => void> {
+  const { identity, timeout, signal } = request
   const before = queues.get(identity)
   const { promise: turn, resolve: release } = withResolvers()
+  // Whoever leaves the queue lets nobody pass whom it waited for.
   const last = (before ?? Promise.resolve()).then(() => turn)
   queues.set(identity, last)
   void last.then(() => {
     if (queues.get(identity) === last) queues.delete(identity)
   })
-  await before
-  return release
+  if (before === undefined) return release
+  const limit = new Deadline(timeout ?? Infinity, signal)
+  try {
+    await unlessAborted(before, limit.signal)
+    return release
+  } catch {
+    release()
+    throw busy(request, 'another call of this process')
+  } finally {
+    limit.dispose()
+  }
 }
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
@@ -116,9 +141,9 @@ export interface HeldLock {
 
 /**
  * Takes an advisory lock (flock) on a file, which is created, 0600, where it is missing, and stays. Waits up to `timeout`
- * milliseconds for another process. It ends with `release`, or with this process. `state`: what is true of the disk before
- * it is taken, for the message.
- * @throws DurableWriteError, with reason Busy where another process holds it
+ * milliseconds for another holder, in this process or another. It ends with `release`, or with this process. `state`: what is
+ * true of the disk before it is taken, for the message.
+ * @throws DurableWriteError, with reason Busy where another holds it
  */
 export async function lockFile(
   fs: FileSystem,
@@ -139,6 +164,7 @@ export async function lockFile(
       target: path,
       timeout,
       signal,
+      refusal: (holder) => ({ problem: `${holder} holds the lock ${path}`, state }),
     })
     return {
       release: async () => {
@@ -153,18 +179,6 @@ export async function lockFile(
 }
 
 function lockError(path: string, error: unknown, state: string): unknown {
-  if (error instanceof DurableWriteError && error.reason === 'Busy') {
-    const { code, syscall, reason } = error
-    const advice = 'try again when it is done'
-    return new DurableWriteError(`another process holds the lock ${path}`, {
-      code,
-      syscall,
-      path,
-      reason,
-      state,
-      advice,
-    })
-  }
   if (!isSystemError(error)) return error
   if (error.code !== 'EISDIR') return wrapError(path, error, false, `could not lock ${path}`)
   const { code, syscall } = error

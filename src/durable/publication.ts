@@ -117,7 +117,7 @@ export abstract class TargetPublication {
       name: this.names.lock,
       identity: this.site.identity,
       target: this.path,
-      timeout: this.options.lockTimeout ?? 0,
+      timeout: this.options.lockTimeout,
       signal,
     })
   }

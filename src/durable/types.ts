@@ -84,7 +84,10 @@ export interface PublicationOptions {
    * family. At most one target of a family and parent in a batch.
    */
   family?: string
-  /** Milliseconds to wait for another holder of the lock; default 0. */
+  /**
+   * Milliseconds to wait for another holder of the lock, in this process or another. Default: 0 for another process; calls of
+   * this one wait for one another in their order, without a limit.
+   */
   lockTimeout?: number
   /** Refuse file systems on which durability is not proven; default false. */
   requireProven?: boolean

@@ -15,6 +15,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { checkNode } from '../../src/check/check.js'
+import { loadConfiguration } from '../../src/config/load.js'
 import { namesFor } from '../../src/durable/names.js'
 import { kept } from '../durable/scratch.js'
 import { needsRoot, Scene, snapshot } from './scene.js'
@@ -208,7 +210,7 @@ await t.test('what is in quarantine is reported until somebody has looked at it'
   }
 })
 
-await t.test('another process publishes in this moment', async (t) => {
+await t.test('another process publishes in this moment', { timeout: 20_000 }, async (t) => {
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const lock = join(scene.parent, namesFor('certs').lock)
@@ -219,6 +221,11 @@ await t.test('another process publishes in this moment', async (t) => {
   const checked = await scene.check(t)
   t.match(checked.one('target'), { status: 'WARN', found: /^another process holds the lock/ })
   t.same(checked.all('exchange'), [], 'what it works with is left alone')
+  const waiting = new AbortController()
+  const options = { environment: {}, version: 'test', nodeName: '', timeout: 1_000, lockTimeout: 600_000 }
+  const checking = checkNode(await loadConfiguration(scene.configuration), { ...options, signal: waiting.signal })
+  waiting.abort()
+  await t.rejects(checking, { name: 'AbortError' }, 'whoever aborts does not wait for the lock')
   closeSync(held)
   t.equal((await scene.check(t)).one('target').status, 'OK')
 })

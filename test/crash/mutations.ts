@@ -183,9 +183,10 @@ const memory: readonly Mutation[] = [
   mutation(
     'callers in one process do not wait for one another',
     'lock.ts',
-    '  await before\n',
-    '',
+    'if (before === undefined) return release',
+    'return release',
     ownTest('crash/file-system/trust'),
+    ownTest('durable/lock'),
   ),
   mutation(
     "anybody's lock is taken",

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { replaceDirectory as publishDirectory } from '../../src/durable/index.js'
+import { Disk, replaceDirectory as publishDirectory } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { tryLock } from '../../native/index.js'
 import { openSync } from 'node:fs'
-import { kept, scratch } from './scratch.js'
+import { contents, kept, scratch } from './scratch.js'
 
 function lockFile(parent: string): string {
   return join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? 'none')
@@ -77,3 +80,58 @@ await t.test(
     await t.rejects(asNobody(), { ...denied, message: /EACCES; .* the lock file belongs to user 0: publish/ })
   },
 )
+
+/** A publication that hangs at a flush, under its lock, as on a disk that does not answer. */
+function hangingPublication(target: string): { stuck: Promise<void>; answer: () => void; ended: Promise<unknown> } {
+  let atFlush!: () => void
+  let answer!: () => void
+  const stuck = new Promise<void>((resolve) => (atFlush = resolve))
+  const answered = new Promise<void>((resolve) => (answer = resolve))
+  class Hanging extends NodeFileSystem {
+    override async sync(...args: Parameters<NodeFileSystem['sync']>) {
+      atFlush()
+      await answered
+      return super.sync(...args)
+    }
+  }
+  return { stuck, answer, ended: publish([directoryPublication(new Hanging(), { target, files: { a: 'first' } })]) }
+}
+
+await t.test('lockTimeout and signal bound the wait for a call of the same process that hangs', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const first = hangingPublication(target)
+  t.teardown(() => first.answer())
+  await first.stuck
+  const busy = {
+    code: 'EAGAIN',
+    reason: 'Busy',
+    published: false,
+    message: /another call of this process is publishing/,
+  }
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 50 }), busy, 'its own limit')
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 0 }), busy, 'no wait at all')
+  const controller = new AbortController()
+  const aborted = t.rejects(publishDirectory(target, { files: { a: '2' }, signal: controller.signal }), busy)
+  controller.abort()
+  await aborted
+  // They have left the queue: who comes now waits for the first alone, and takes no turn before it.
+  const patient = publishDirectory(target, { files: { a: 'last' } })
+  first.answer()
+  t.match(await first.ended, [{ outcome: 'created' }])
+  t.match(await patient, { outcome: 'replaced' })
+  t.same(contents(target), { a: 'last' })
+})
+
+await t.test('a lock that this process holds already is refused after the time to wait, with its path', async (t) => {
+  const path = join(scratch(t), 'lock')
+  const disk = new Disk()
+  const held = await disk.lock(path, 0, undefined)
+  await t.rejects(disk.lock(path, 50, undefined, 'the manifests are what they were'), {
+    reason: 'Busy',
+    path,
+    message: /another call of this process holds the lock .*the manifests are what they were/,
+  })
+  const next = disk.lock(path, 60_000, undefined)
+  await held.release()
+  await (await next).release()
+})
