@@ -1,7 +1,7 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
-import { identityOf, isSame } from './place.js'
+import { identityOf, isTrustedHere } from './place.js'
 import { type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
@@ -54,12 +54,17 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     if (newest === undefined) return undefined
     const tree = await readAs(fs, target, parent, name, newest.kind)
     const record = records.find(({ after }) => after === tree?.digest) ?? newest
+    const here = {
+      parent: identityOf(await fs.attributes(parent)),
+      target: tree?.identity,
+      lasting: !record.otherBoot || (await fs.mount(parent)).proven,
+    }
     const state: Publication = {
       path: checkTarget(target),
       digest: record.after,
       actual: tree?.digest,
       settled: record.trusted,
-      durable: record.trusted && (await speaksOf(fs, parent, record, tree)),
+      durable: isTrustedHere(record, here),
       publishedAt: new Date(record.publishedAt),
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
@@ -67,17 +72,6 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     }
     return { state, sequence: record.sequence }
   })
-}
-
-async function speaksOf(
-  fs: FileSystem,
-  parent: Descriptor,
-  { place, otherBoot }: StoredRecord,
-  tree: Tree | undefined,
-): Promise<boolean> {
-  if (place === undefined) return false
-  if (otherBoot && !(await fs.mount(parent)).proven) return true
-  return isSame(place.parent, identityOf(await fs.attributes(parent))) && isSame(place.target, tree?.identity)
 }
 
 async function readAs(

@@ -1,7 +1,7 @@
 import type { TargetNames } from './names.js'
 import type { StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
-import { type Identity, isSame } from './place.js'
+import { type Identity, isTrustedHere } from './place.js'
 import type { Tree } from './tree.js'
 
 /** What was seen of a target and beside it, under its lock. */
@@ -55,10 +55,13 @@ export interface Judgement {
  * - no record is intact: records are durable before an exchange, so there was none; staging is left over.
  */
 export function judge(seen: Seen): Judgement {
-  const { names, exists, tree, staging, sharedStaging } = seen
+  const { names, exists, tree, staging, sharedStaging, parent, lasting } = seen
   const { torn } = seen.records
   const digest = tree?.digest ?? null
-  const valid = seen.records.valid.map((record) => (record.after === digest ? asFarAsHere(record, seen) : record))
+  const here = { parent, target: tree?.identity, lasting }
+  const valid = seen.records.valid.map((record) =>
+    record.after === digest ? { ...record, trusted: isTrustedHere(record, here) } : record,
+  )
   const [newest] = valid
   const current = valid.find((record) => record.after === digest)
   // A record may be of a publication that was aborted before its exchange: what that found is not ours by it.
@@ -77,21 +80,6 @@ export function judge(seen: Seen): Judgement {
     removeNow: [...(sharedStaging ? [] : staged), ...inOrder(gone)],
     removeLater: [...(sharedStaging ? staged : []), ...inOrder(kept)],
   }
-}
-
-/**
- * A record of what the target holds is believed for the inodes that it names: one that came with a copy, a restored backup or a
- * cloned directory says the same of files that nobody has synced. Records of 0.1.0 name none.
- */
-function asFarAsHere(
-  record: StoredRecord,
-  { parent, tree, lasting }: Pick<Seen, 'parent' | 'tree' | 'lasting'>,
-): StoredRecord {
-  const { place, otherBoot, trusted } = record
-  if (!trusted) return record
-  if (place === undefined) return { ...record, trusted: false }
-  if (otherBoot && !lasting) return record
-  return { ...record, trusted: isSame(place.parent, parent) && isSame(place.target, tree?.identity) }
 }
 
 /** Whether intact content is published again, only to make it durable. */

@@ -37,9 +37,33 @@ export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>
 }
 
 /** A time that is not known is no difference. */
-export function isSame(recorded: Identity, found: Identity | undefined): boolean {
+function isSame(recorded: Identity, found: Identity | undefined): boolean {
   if (recorded.inode !== found?.inode) return false
   return recorded.birth === found.birth || recorded.birth === '0' || found.birth === '0'
+}
+
+interface RecordedPlace {
+  readonly trusted: boolean
+  /** Absent in records of 0.1.0. */
+  readonly place?: Standing
+  readonly otherBoot: boolean
+}
+
+/** What is there now. `lasting`: numbers of inodes stay what they are over a reboot, as on ext4, xfs and btrfs. */
+interface FoundPlace {
+  readonly parent: Identity
+  readonly target: Identity | undefined
+  readonly lasting: boolean
+}
+
+/**
+ * Whether a record's word that its content is durable counts for what is there: for the inodes that it names. A record that came with
+ * a copy, a restored backup or a cloned directory says the same of files that nobody has synced.
+ */
+export function isTrustedHere({ trusted, place, otherBoot }: RecordedPlace, found: FoundPlace): boolean {
+  if (!trusted || place === undefined) return false
+  if (otherBoot && !found.lasting) return true
+  return isSame(place.parent, found.parent) && isSame(place.target, found.target)
 }
 
 /** The path in its file system of what has this path here: mountinfo's root, and the rest below the mount point. */
