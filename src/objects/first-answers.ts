@@ -18,8 +18,8 @@ export interface FirstAnswersOptions {
 }
 
 /**
- * Waits until the source has said something definitive of every reference: present, absent, denied for a while, or invalid. For one
- * pass: what merely could not be reached may still come, so it is waited for.
+ * Waits until the source has said something definitive of every reference: present, absent, denied for a while, invalid, or not to be
+ * had before somebody corrects the configuration. For one pass: what merely could not be reached may still come, so it is waited for.
  * @returns the references that have no such answer when the time is over; empty when all have
  * @throws the signal's reason when it aborts
  */
@@ -32,7 +32,7 @@ export function firstAnswers(
   const isOpen = (reference: ObjectReference): boolean => {
     const observation = source.latest(reference)
     if (observation?.state !== 'unknown') return observation === undefined
-    if (observation.reason === 'ObjectInvalid') return false
+    if (observation.permanent || observation.reason === 'ObjectInvalid') return false
     if (observation.reason !== 'AccessDenied') return true
     const since = deniedSince.get(reference) ?? performance.now()
     deniedSince.set(reference, since)

@@ -42,6 +42,8 @@ export interface UnknownState {
   readonly state: 'unknown'
   readonly reason: Reason
   readonly message: string
+  /** A mistake of this node's configuration: waiting alone does not mend it. */
+  readonly permanent?: true
 }
 
 /** One object that is to be observed, and the version that is published already (a floor: nothing older is accepted). */
@@ -67,6 +69,7 @@ export const watchRestartReasons = [
   'connection',
   'throttled',
   'unauthorized',
+  'credentials',
   'denied',
   'server-error',
   'protocol',

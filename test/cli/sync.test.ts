@@ -226,6 +226,46 @@ await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all
   t.equal((await end).code, 130, 'Ctrl-C while it waits')
 })
 
+await t.test('a mistake in the source that waiting does not mend is reported at once', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: canary })
+  t.equal((await node.run('sync')).code, 0)
+  const kubeconfig = node.path('kubeconfig')
+  writeFileSync(node.path('garbage'), 'clusters: 1')
+  writeFileSync(kubeconfig, kubeconfigFor(await silentServer(t)))
+  const kubernetes = (fields: object) => ({ source: { namespace: 'demo', kubernetes: fields } })
+  const mistakes: [string, object, RegExp][] = [
+    ['an unknown context', kubernetes({ kubeconfig, context: 'nope' }), /there is no context "nope"/],
+    ['no kubeconfig', kubernetes({ kubeconfig: node.path('absent') }), /cannot read .*absent \(ENOENT\)/],
+    ['a kubeconfig that is none', kubernetes({ kubeconfig: node.path('garbage') }), /garbage: clusters/],
+    ['no service account', kubernetes({}), /this is not a pod/],
+    [
+      'no directory of objects',
+      { source: { namespace: 'demo', files: { path: node.path('absent') } } },
+      /absent.*ENOENT/,
+    ],
+    ['a file in its place', { source: { namespace: 'demo', files: { path: kubeconfig } } }, /kubeconfig.*ENOTDIR/],
+  ]
+  for (const [name, source, message] of mistakes) {
+    node.configure([web], source)
+    const started = performance.now()
+    const strict = await node.run('sync', '--timeout', '5s', '-o', 'json')
+    t.equal(strict.code, 1, name)
+    t.match(
+      JSON.parse(strict.stdout),
+      { directories: [{ outcome: 'failed', reason: 'SourceUnavailable', message }] },
+      name,
+    )
+    t.equal((await node.run('sync', '--timeout', '5s', '--dry-run')).code, 1, name)
+    t.equal(
+      (await node.run('sync', '--timeout', '5s', '--allow-stale')).code,
+      0,
+      `${name}: what is on the disk is whole`,
+    )
+    t.ok(performance.now() - started < 4_000, `${name}: nobody waits for it`)
+  }
+})
+
 await t.test('the demo publishes, swaps an update in, and ends in order with Ctrl-C', async (t) => {
   const node = new Node(t, [])
   const directory = node.path('demo')

@@ -7,6 +7,8 @@ export class FileError extends Error {
     message: string,
     readonly reason: Reason = 'ObjectInvalid',
     options?: ErrorOptions,
+    /** The path is wrong, or not ours to read: waiting alone does not mend that. */
+    readonly permanent: boolean = false,
   ) {
     super(message, options)
   }
@@ -20,6 +22,7 @@ export function fileError(place: string, error: unknown): FileError {
     `${place}: cannot be read: ${code ?? 'unknown error'}`,
     denied ? 'AccessDenied' : 'SourceUnavailable',
     { cause: error },
+    denied || code === 'ENOENT' || code === 'ENOTDIR',
   )
 }
 

@@ -209,12 +209,12 @@ export class FileSource implements ObservableSource {
   }
 
   /** The directory cannot be read. What is known stays. */
-  #reportError({ message, reason }: FileError): void {
+  #reportError({ message, reason, permanent }: FileError): void {
     this.#log[this.#lastProblem === message ? 'debug' : 'warn']({ directory: this.directory, reason }, message)
     this.#lastProblem = message
     for (const stored of this.#store.values()) {
       if (stored.latest === undefined || stored.latest.state === 'unknown') {
-        stored.say({ state: 'unknown', reason, message })
+        stored.say({ state: 'unknown', reason, message, ...(permanent && { permanent }) })
       }
     }
   }

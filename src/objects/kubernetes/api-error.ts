@@ -1,4 +1,5 @@
 /** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
+import { invalidInputOf } from '../../errors.js'
 import { describeReference, type ObjectReference, type UnknownState, type WatchRestartReason } from '../types.js'
 import { ConnectionError, type ApiResponse } from './client.js'
 import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
@@ -39,12 +40,19 @@ export class ApiError extends Error {
   /** The same request may fare better later: anything but a 4xx, which is about the request itself, apart from 429. */
   get retriable(): boolean {
     const { status } = this.details
+    if (this.permanent) return false
     return status === undefined || status < 400 || status >= 500 || status === 429
+  }
+
+  /** The kubeconfig is wrong, or not there: somebody has to put it right. */
+  get permanent(): boolean {
+    return this.cause instanceof ConnectionError && invalidInputOf(this.cause.cause) !== undefined
   }
 
   /** What is known of an object of which nothing else is known. */
   get observation(): UnknownState {
-    return { state: 'unknown', reason: this.denied ? 'AccessDenied' : 'SourceUnavailable', message: this.message }
+    const reason = this.denied ? 'AccessDenied' : 'SourceUnavailable'
+    return { state: 'unknown', reason, message: this.message, ...(this.permanent && { permanent: true as const }) }
   }
 }
 
@@ -86,7 +94,7 @@ const connectionReasons = {
   connection: 'connection',
   timeout: 'connection',
   goaway: 'goaway',
-  credentials: 'unauthorized',
+  credentials: 'credentials',
   rotation: 'rotation',
 } as const satisfies Record<ConnectionError['reason'], ApiError['reason']>
 

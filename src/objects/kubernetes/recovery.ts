@@ -9,7 +9,7 @@ import type { WatchTiming } from './timing.js'
 
 export class Recovery {
   #open = 0
-  #failing = false
+  #failing: string | undefined
   #scouting = false
   readonly #waiting = new Set<() => void>()
 
@@ -20,15 +20,15 @@ export class Recovery {
 
   /** A request was answered as it should be: whoever waits for the server need not wait any longer. */
   succeeded(): void {
-    this.#failing = false
+    this.#failing = undefined
     for (const wake of this.#waiting) wake()
     this.#waiting.clear()
   }
 
-  /** @returns whether it is the first failure since the last success: the one that is worth a warning */
-  failed(): boolean {
-    const first = !this.#failing
-    this.#failing = true
+  /** @returns whether no failure of this cause came since the last success: the one that is worth a warning */
+  failed(cause: string): boolean {
+    const first = this.#failing !== cause
+    this.#failing = cause
     return first
   }
 
@@ -40,17 +40,18 @@ export class Recovery {
     this.#open -= 1
   }
 
+  /** Waits before the next try: less where the signal aborts, or soon after `cure` has resolved. */
+  async wait(delay: number, signal: AbortSignal, cure?: Promise<void>): Promise<void> {
+    const cured = await sleep(delay, signal, cure)
+    if (cured) await sleep(this.random() * this.timing.wakeSpread, signal)
+  }
+
   /**
-   * Waits before the next try. `forServer`: what is waited for is a server that is away, not something about one object.
-   * Returns at once when the signal aborts, and soon after `cure` has resolved.
+   * Waits before the next try for what all watches lack: a server that is away, or credentials. `scouting`: while none gets
+   * through, one of them tries sooner than its own delay says.
    */
-  async wait(delay: number, forServer: boolean, signal: AbortSignal, cure?: Promise<void>): Promise<void> {
-    if (!forServer) {
-      const cured = await sleep(delay, signal, cure)
-      if (cured) await sleep(this.random() * this.timing.wakeSpread, signal)
-      return
-    }
-    const scout = this.#open === 0 && !this.#scouting
+  async waitForServer(delay: number, signal: AbortSignal, { scouting = true } = {}): Promise<void> {
+    const scout = scouting && this.#open === 0 && !this.#scouting
     if (scout) this.#scouting = true
     let wake: () => void = () => undefined
     const woken = new Promise<void>((resolve) => (wake = resolve))

@@ -34,7 +34,8 @@ interface FailureRule {
   readonly log: 'warn' | 'debug'
   /**
    * What ends the wait before the next try, apart from the backoff: `server`, another watch got through; `credentials`, other
-   * credentials can be had. A server that is away is one failure for all watches, and one of them speaks for all.
+   * credentials can be had. A server that is away, or a kubeconfig that is wrong, is one failure for all watches, and one of them
+   * speaks for all.
    */
   readonly until: 'server' | 'credentials' | 'backoff'
   /** The first failure of this kind in a row is followed by a list at once. */
@@ -47,6 +48,8 @@ const rules: Readonly<Record<Exclude<WatchRestartReason, 'timeout'>, FailureRule
   goaway: { log: 'warn', until: 'server', firstAtOnce: false },
   'server-error': { log: 'warn', until: 'server', firstAtOnce: false },
   unauthorized: { log: 'warn', until: 'credentials', firstAtOnce: false },
+  // Nobody was asked: there is no kubeconfig, it is wrong, or its plugin fails. The first watch that gets through wakes the others.
+  credentials: { log: 'warn', until: 'server', firstAtOnce: false },
   denied: { log: 'warn', until: 'backoff', firstAtOnce: false },
   throttled: { log: 'warn', until: 'backoff', firstAtOnce: false },
   protocol: { log: 'warn', until: 'backoff', firstAtOnce: false },
@@ -169,7 +172,10 @@ export class Reflector {
     }
     const { signal } = this.#newAttempt()
     if (rule.until === 'credentials') await this.#awaitCredentials(delay, signal)
-    else await recovery.wait(delay, rule.until === 'server' && retryAfter === undefined, signal)
+    else if (rule.until === 'backoff' || retryAfter !== undefined) await recovery.wait(delay, signal)
+    // A plugin that fails is not run again every two seconds.
+    else
+      await recovery.waitForServer(delay, signal, { scouting: failure.reason !== 'credentials' || failure.permanent })
   }
 
   /**
@@ -180,7 +186,7 @@ export class Reflector {
     const { log, recovery } = this.context
     const { latest } = this.stored
     const fields = { object: describeReference(this.stored.reference), restart: failure.reason }
-    const isNews = rule.until === 'server' ? recovery.failed() : first
+    const isNews = rule.until === 'server' ? recovery.failed(commonCause(failure)) : first
     const lasting = this.#isLastingDenial(failure)
     // An object that was seen to be invalid is known, too.
     const isKnown = latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
@@ -190,7 +196,7 @@ export class Reflector {
     }
     const { observation } = failure
     const repeated = latest?.state === 'unknown' && latest.reason === observation.reason
-    log[repeated ? 'debug' : 'warn'](fields, failure.message)
+    log[(rule.until === 'server' ? !isNews : repeated) ? 'debug' : 'warn'](fields, failure.message)
     this.stored.say(observation)
   }
 
@@ -206,7 +212,7 @@ export class Reflector {
     const waiting = new AbortController()
     const renewal = this.context.client.renewal(AbortSignal.any([signal, waiting.signal]))
     try {
-      await this.context.recovery.wait(delay, false, signal, renewal)
+      await this.context.recovery.wait(delay, signal, renewal)
     } finally {
       waiting.abort()
     }
@@ -231,4 +237,9 @@ export class Reflector {
   #request(attempt = this.#newAttempt()): RequestOptions {
     return { signal: attempt.signal, timeout: this.context.timing.requestTimeout }
   }
+}
+
+/** What a failure is for all watches: the mistake in a kubeconfig may be another one the next time. */
+function commonCause({ reason, cause }: ApiError): string {
+  return reason === 'credentials' && cause instanceof Error ? cause.message : 'the server is away'
 }

@@ -380,12 +380,14 @@ void t.test('one pass waits for the first answers', async (t) => {
   rmSync(missing.path, { recursive: true })
   const away = missing.source()
   away.follow([{ reference: cert }])
-  t.strictSame(await firstAnswers(away, [cert], { timeout: 50 }), [cert], 'what cannot be reached may still come')
+  t.strictSame(await firstAnswers(away, [cert], { timeout: 60_000 }), [], 'a directory that does not exist is no wait')
+  t.match(away.latest(cert), { state: 'unknown', permanent: true })
+  t.strictSame(await firstAnswers(away, [other], { timeout: 50 }), [other], 'nothing was said of the other')
   const abort = new AbortController()
-  const waiting = firstAnswers(away, [cert], { timeout: 10_000, signal: abort.signal })
+  const waiting = firstAnswers(away, [other], { timeout: 10_000, signal: abort.signal })
   abort.abort(new Error('enough'))
   await t.rejects(waiting, { message: 'enough' })
-  await t.rejects(firstAnswers(away, [cert], { timeout: 10_000, signal: abort.signal }), {
+  await t.rejects(firstAnswers(away, [other], { timeout: 10_000, signal: abort.signal }), {
     message: 'enough',
   })
 })

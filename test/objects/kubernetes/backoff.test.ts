@@ -38,7 +38,7 @@ void t.test('one that waits is sent ahead, and all follow when a request got thr
   const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10 }, () => 1)
   const signal = new AbortController().signal
   const ended: number[] = []
-  const waits = [0, 1, 2].map((index) => recovery.wait(60_000, true, signal).then(() => ended.push(index)))
+  const waits = [0, 1, 2].map((index) => recovery.waitForServer(60_000, signal).then(() => ended.push(index)))
   await waits[0]
   t.strictSame(ended, [0], 'the scout')
   recovery.succeeded()
@@ -50,7 +50,7 @@ void t.test('nobody is sent ahead while another watch is well', async (t) => {
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1 }, () => 1)
   recovery.streamOpened()
   const startedAt = performance.now()
-  await recovery.wait(150, true, new AbortController().signal)
+  await recovery.waitForServer(150, new AbortController().signal)
   t.ok(performance.now() - startedAt >= 149)
 })
 
@@ -58,19 +58,19 @@ void t.test('what does not wait for the server is not woken, but an abort ends e
   const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1 }, () => 1)
   const abort = new AbortController()
   let ended = false
-  const waiting = recovery.wait(60_000, false, abort.signal).then(() => (ended = true))
+  const waiting = recovery.wait(60_000, abort.signal).then(() => (ended = true))
   recovery.succeeded()
   await new Promise((resolve) => setTimeout(resolve, 30))
   t.notOk(ended)
   abort.abort()
   await waiting
-  await recovery.wait(60_000, true, abort.signal)
+  await recovery.waitForServer(60_000, abort.signal)
 })
 
-void t.test('only the first failure since a success is worth a warning', (t) => {
+void t.test('only the first failure of a cause since a success is worth a warning', (t) => {
   const recovery = new Recovery(defaultTiming, Math.random)
-  t.strictSame([recovery.failed(), recovery.failed()], [true, false])
+  t.strictSame([recovery.failed('away'), recovery.failed('away'), recovery.failed('no context')], [true, false, true])
   recovery.succeeded()
-  t.ok(recovery.failed())
+  t.ok(recovery.failed('no context'))
   t.end()
 })

@@ -16,7 +16,7 @@ const cert = reference('serving-cert')
 class RecordingRecovery extends Recovery {
   readonly delays: number[] = []
 
-  override wait(delay: number): Promise<void> {
+  override waitForServer(delay: number): Promise<void> {
     this.delays.push(delay)
     return Promise.resolve()
   }

@@ -1,7 +1,16 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { contentOf, reference } from '../recorder.js'
+import { loadClusterAccess } from '../../../src/objects/kubernetes/cluster-access.js'
+import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { contentOf, Recorder, reference } from '../recorder.js'
 import { json, type Reply } from './api-server.js'
-import { startWatching } from './watching.js'
+import { authority } from './connected.js'
+import { temporaryDirectory } from './certificates.js'
+import { base64, kubeconfig } from './kubeconfig-text.js'
+import { ModelCluster } from './model-cluster.js'
+import { recordingLog, shortTiming, startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
 const other = reference('other')
@@ -270,4 +279,36 @@ void t.test('closing ends requests that hang', async (t) => {
   source.follow([{ reference: cert }, { reference: other }])
   await source.close()
   t.strictSame(recorder.reported, [])
+})
+
+void t.test('a mistake in the kubeconfig is reported once for all watches, and mended it is followed', async (t) => {
+  const cluster = new ModelCluster()
+  cluster.put('serving-cert', 'one')
+  await cluster.start()
+  t.teardown(() => cluster.stop())
+  const directory = temporaryDirectory()
+  t.teardown(directory.remove)
+  const file = join(directory.path, 'config')
+  writeFileSync(
+    file,
+    kubeconfig({ server: cluster.url, 'certificate-authority-data': base64(authority.certificate) }, {}),
+  )
+  let context = 'nope'
+  const recorder = new Recorder()
+  const logged: string[] = []
+  const access = () => loadClusterAccess({ kubeconfig: file, context, environment: {} })
+  const source = new KubernetesSource(connect(access, { version: '1' }), recorder, {
+    timing: shortTiming,
+    log: recordingLog(logged),
+  })
+  t.teardown(() => source.close())
+  source.follow([{ reference: cert }, { reference: reference('a') }, { reference: reference('b') }])
+  await recorder.until('several tries', () => recorder.restarts.length >= 12)
+  const warnings = logged.filter((line) => line.includes('"warn"'))
+  t.equal(warnings.length, 1, warnings.join('\n'))
+  t.match(warnings[0], 'there is no context')
+  t.same([...new Set(recorder.restarts)], ['credentials'], 'nobody was asked, so that nobody refused them')
+  t.match(recorder.last(cert)?.observation, { reason: 'SourceUnavailable', permanent: true })
+  context = ''
+  await recorder.untilState(cert, 'present', 'one')
 })

@@ -10,7 +10,7 @@ import { ModelCluster } from './model-cluster.js'
  * Short delays between tries, which make no assertion depend on how fast the machine is. Limits on what the server does
  * keep their long defaults: a test that is about one of them sets it.
  */
-const shortTiming: Partial<WatchTiming> = {
+export const shortTiming: Partial<WatchTiming> = {
   firstDelay: 20,
   longestDelay: 200,
   scoutDelay: 100,
