@@ -1,141 +1,24 @@
-/** holdfast install, against a real API server, as an operator runs it: by flags alone, with just the rights that it asks for. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+/** holdfast install and monitor, against a real API server, as an operator runs them: what comes to the node, by flags alone. */
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { silent } from '../../src/log.js'
+import t from 'tap'
 import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
 import { connect } from '../../src/objects/kubernetes/connection.js'
-import { ApiReader } from '../../src/objects/kubernetes/api-reader.js'
-import { reportInstall } from '../../src/static-pods/events.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
-import { waitForInstallers, waitTiming } from '../../src/static-pods/wait-for-installers.js'
 import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
 import { randomFrom, replay, seed } from '../seed.js'
-import { begin, ended, run, type Ended } from '../static-pods/command.js'
+import { begin, ended, run } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
-import { Cluster } from './cluster.js'
-import { Gate } from './gate.js'
-import { workingDirectory } from './guard.js'
-import type { Namespace } from './namespace.js'
-import { until } from './until.js'
+import { canary, clusterWithNode, nodeName, setKubeletVersion, Site, tellsNothing } from './static-pod-site.js'
 
 t.setTimeout(400_000)
 
-const cluster = await Cluster.start()
-t.teardown(() => cluster.stop())
-
-const canary = 'CANARY-77aa'
-const nodeName = 'node-1.example'
-await cluster.api.admin.demand('POST', '/api/v1/nodes', { metadata: { name: nodeName } })
-
-async function setKubeletVersion(version: string): Promise<void> {
-  await cluster.api.admin.demand(
-    'PATCH',
-    `/api/v1/nodes/${nodeName}/status`,
-    { status: { nodeInfo: { kubeletVersion: version } } },
-    { 'content-type': 'application/merge-patch+json' },
-  )
-}
-await setKubeletVersion('v1.35.4')
-
-/** A namespace with one revision, the flags that install it, and where they put it. */
-class Site {
-  readonly root = mkdtempSync(join(workingDirectory, 'site-'))
-  readonly resources = join(this.root, 'static-pod-resources')
-  readonly manifests = join(this.root, 'manifests')
-  readonly certificates = join(this.resources, 'web-certs')
-
-  constructor(readonly namespace: Namespace) {}
-
-  static async create(revision = 6): Promise<Site> {
-    const site = new Site(await cluster.namespace())
-    await site.putRevision(revision)
-    const { namespace } = site
-    await namespace.putSecret('serving', { 'tls.crt': 'crt', 'tls.key': canary })
-    await namespace.putConfigMap('trust', { 'ca.crt': 'ca' })
-    return site
-  }
-
-  async putRevision(revision: number): Promise<void> {
-    const { namespace } = this
-    await namespace.putConfigMap(`web-pod-${revision}`, {
-      'pod.yaml': podText({ annotations: { at: 'NODE_NAME' } }),
-      'watch-pod.yaml': podText({ name: 'watch' }),
-      version: 'not a manifest',
-    })
-    await namespace.putConfigMap(
-      `config-${revision}`,
-      { 'config.yaml': 'REVISION NODE_NAME NODE_ENVVAR_NAME', 'run.sh': 'x' },
-      { binary: Buffer.of(255, 0, 254).toString('base64') },
-    )
-    await namespace.putSecret(`client-${revision}`, { 'tls.crt': 'crt', 'tls.key': canary, 'run.sh': 'x' })
-  }
-
-  flags(revision = 6): string[] {
-    return [
-      ...['install', '-v=4', `--revision=${revision}`, `--namespace=${this.namespace.name}`, '--pod=web-pod'],
-      ...[`--resource-dir=${this.resources}`, `--pod-manifest-dir=${this.manifests}`],
-      ...['--configmaps=web-pod', '--configmaps=config', '--optional-configmaps=absent,absent-too'],
-      ...['--secrets=client', '--optional-secrets=absent', `--cert-dir=${this.certificates}`],
-      ...['--cert-secrets=serving', '--optional-cert-secrets=absent', '--cert-configmaps=trust'],
-      ...['--optional-cert-configmaps=absent', `--pod-manifests-lock-file=${join(this.root, 'lock')}`],
-      '--timeout-duration=1m30s',
-    ]
-  }
-
-  /** With the administrator's kubeconfig, unless another is given. */
-  install(revision = 6, more: readonly string[] = [], environment: Record<string, string> = {}): Promise<Ended> {
-    return run([...this.flags(revision), `--kubeconfig=${cluster.adminKubeconfig}`, ...more], {
-      NODE_NAME: nodeName,
-      ...environment,
-    })
-  }
-
-  async events(): Promise<{ type: string; reason: string; note: string; regarding: { kind: string; name: string } }[]> {
-    const { body } = await cluster.api.admin.call(
-      'GET',
-      `/apis/events.k8s.io/v1/namespaces/${this.namespace.name}/events`,
-    )
-    return (body as { items: [] }).items
-  }
-
-  live(): { metadata: { uid?: string; labels: { revision: string } } } {
-    return JSON.parse(readFileSync(join(this.manifests, 'web-pod.yaml'), 'utf8')) as ReturnType<Site['live']>
-  }
-
-  /** An installer pod of this node, with a container that has ended or not. */
-  async putPod(name: string, ended: boolean, owner?: object): Promise<void> {
-    const path = `/api/v1/namespaces/${this.namespace.name}/pods`
-    await cluster.api.admin.demand('POST', path, {
-      metadata: { name, labels: { app: 'installer' }, ...(owner && { ownerReferences: [owner] }) },
-      spec: { nodeName, containers: [{ name: 'installer', image: 'x' }] },
-    })
-    await this.setEnded(name, ended)
-  }
-
-  async setEnded(name: string, ended: boolean): Promise<void> {
-    const state = ended ? { terminated: { exitCode: 0 } } : { running: {} }
-    const status = {
-      containerStatuses: [{ name: 'installer', image: 'x', imageID: '', ready: false, restartCount: 0, state }],
-    }
-    await cluster.api.admin.demand(
-      'PATCH',
-      `/api/v1/namespaces/${this.namespace.name}/pods/${name}/status`,
-      { status },
-      { 'content-type': 'application/merge-patch+json' },
-    )
-  }
-}
+const cluster = await clusterWithNode(t)
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o7777).toString(8)
 
-/** No value of an object is in what a command says. */
-function tellsNothing(t: Test, ...results: Ended[]): void {
-  for (const { stdout, stderr } of results) t.notMatch(stdout + stderr, canary)
-}
-
 await t.test('by flags alone: layout, modes, words, manifests, event; again, nothing changes', async (t) => {
-  const site = await Site.create()
+  const site = await Site.create(cluster)
   const dry = await site.install(6, ['--dry-run'])
   t.equal(dry.code, 0, dry.stderr)
   t.match(dry.stdout, /would be created .*web-pod-6 +sha256:\S+\n[^]*\+ secrets\/client\/tls\.key/)
@@ -211,7 +94,7 @@ await t.test('by flags alone: layout, modes, words, manifests, event; again, not
 })
 
 await t.test('what is missing or wrong ends it before anything is written, with an event', async (t) => {
-  const site = await Site.create()
+  const site = await Site.create(cluster)
   const missing = await site.install(6, ['--secrets=none'])
   t.equal(missing.code, 1)
   t.match(missing.stderr, /none-6 does not exist, and it is required/)
@@ -235,9 +118,9 @@ await t.test('what is missing or wrong ends it before anything is written, with 
 })
 
 await t.test('a kubelet before 1.23 gets a uid; the same revision again keeps it', async (t) => {
-  await setKubeletVersion('v1.22.9')
-  t.teardown(() => setKubeletVersion('v1.35.4'))
-  const site = await Site.create()
+  await setKubeletVersion(cluster, 'v1.22.9')
+  t.teardown(() => setKubeletVersion(cluster, 'v1.35.4'))
+  const site = await Site.create(cluster)
   t.equal((await site.install()).code, 0)
   const { uid } = site.live().metadata
   t.match(uid, /^[0-9a-f-]{36}$/)
@@ -248,7 +131,7 @@ await t.test('a kubelet before 1.23 gets a uid; the same revision again keeps it
 await t.test(
   'optional objects that vanish stay in cert-dir; a node that is not known is no reason to stop',
   async (t) => {
-    const site = await Site.create()
+    const site = await Site.create(cluster)
     await site.namespace.putSecret('absent', { key: 'still in use' })
     t.equal((await site.install()).code, 0)
     await site.namespace.deleteSecret('absent')
@@ -260,177 +143,8 @@ await t.test(
   },
 )
 
-await t.test("events regard what made the installer's pod", async (t) => {
-  const { name: namespace } = await cluster.namespace()
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
-  const api = connect(access, { version: 'test' })
-  t.teardown(() => api.close())
-  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'operator', uid: 'u', controller: true }
-  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'v' }
-  const ownPod = { metadata: { name: 'installer-6-n', uid: 'w', ownerReferences: [other, owner] } }
-  const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
-  await reportInstall(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
-  const { body } = await cluster.api.admin.call('GET', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
-  const [completed] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
-  t.match(completed, {
-    reportingController: 'static-pod-installer',
-    regarding: { kind: 'Deployment', name: 'operator', uid: 'u' },
-  })
-  t.ok(Buffer.byteLength(completed?.note ?? '') <= 1024, 'cut to what the API takes')
-})
-
-await t.test('with just the rights that "rbac install" prints', async (t) => {
-  const site = await Site.create()
-  const { name } = site.namespace
-  await cluster.api.admin.demand('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
-    metadata: { name: 'installer' },
-  })
-  const token = await site.namespace.token('installer')
-  const kubeconfig = site.namespace.kubeconfig({ token })
-  const flags = [...site.flags(), `--node-name=${nodeName}`]
-  const denied = await run([...flags, `--kubeconfig=${kubeconfig}`])
-  t.equal(denied.code, 1)
-  t.match(denied.stderr, /HTTP 403.*rbac install/)
-  const roles = await run(['rbac', ...flags, '--service-account=installer'])
-  t.equal(roles.code, 0, roles.stderr)
-  await cluster.kubectl(['apply', '-f', '-'], roles.stdout)
-  await site.putPod(`installer-6-${nodeName}`, false)
-  const child = begin([...flags, `--kubeconfig=${kubeconfig}`], { POD_NAME: `installer-6-${nodeName}` })
-  const { code, stderr } = await ended(child)
-  t.equal(code, 0, stderr)
-  t.notMatch(stderr, /refused|HTTP 4|cannot be/, 'nothing was refused')
-  const [event] = await site.events()
-  t.match(event, {
-    reason: 'StaticPodInstallerCompleted',
-    regarding: { kind: 'Pod', name: `installer-6-${nodeName}` },
-  })
-  const rules = JSON.parse((await run(['rbac', ...flags, '-o', 'json'])).stdout) as {
-    items: { rules: object[] }[]
-  }
-  t.same(
-    rules.items.map((role) => role.rules),
-    [
-      [
-        {
-          apiGroups: [''],
-          resources: ['secrets'],
-          resourceNames: ['absent', 'absent-6', 'client-6', 'serving'],
-          verbs: ['get'],
-        },
-        {
-          apiGroups: [''],
-          resources: ['configmaps'],
-          resourceNames: ['absent', 'absent-6', 'absent-too-6', 'config-6', 'trust', 'web-pod-6'],
-          verbs: ['get'],
-        },
-        { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
-        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
-      ],
-      [{ apiGroups: [''], resources: ['nodes'], resourceNames: [nodeName], verbs: ['get'] }],
-    ],
-  )
-})
-
-await t.test('an installer gives way to a newer one, and writes nothing', async (t) => {
-  const site = await Site.create()
-  await site.putPod(`installer-6-${nodeName}`, false)
-  await site.putPod(`installer-7-retry-1-${nodeName}`, false)
-  const { code, stderr } = await site.install(6, [], { POD_NAME: `installer-6-${nodeName}` })
-  t.equal(code, 1)
-  t.match(stderr, /installer-7-retry-1-node-1\.example installs revision 7: revision 6 gives way/)
-  t.same(readdirSync(site.root), [])
-  t.same(await site.events(), [], 'that is no failure to alert of')
-  const alone = await site.install(6, [], { POD_NAME: 'x' })
-  t.equal(alone.code, 1)
-})
-
-await t.test('an installer waits for older ones to end, up to its limit', async (t) => {
-  const site = await Site.create()
-  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
-  const api = connect(access, { version: 'test' })
-  t.teardown(() => api.close())
-  const installers = new ApiReader(api, { log: silent })
-  const own = `installer-6-${nodeName}`
-  const request = { namespace: site.namespace.name, revision: 6, nodeName, podName: own }
-  const { signal } = new AbortController()
-  const timing = { poll: 20, limit: 100, pause: 20 }
-  await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /no installer pod/)
-  await site.putPod(own, false)
-  await site.putPod(`installer-5-${nodeName}`, false)
-  await t.rejects(
-    waitForInstallers(installers, { ...request, timing }, silent, signal),
-    /have not ended in time: installer-5-/,
-  )
-  let done = false
-  const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
-  void waiting.then(() => (done = true))
-  await new Promise((resolve) => setTimeout(resolve, 200))
-  t.equal(done, false)
-  await site.setEnded(`installer-5-${nodeName}`, true)
-  t.match(await waiting, { metadata: { name: own } })
-  t.same(waitTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
-  const soon = AbortSignal.timeout(200)
-  const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
-  await t.rejects(
-    waitForInstallers(installers, pausing, silent, soon),
-    { name: 'TimeoutError' },
-    'it ends while it pauses',
-  )
-  const late = waitForInstallers(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
-  const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
-  await new Promise((resolve) => setTimeout(resolve, 150))
-  await site.putPod(`installer-7-${nodeName}`, false)
-  await refused
-})
-
-await t.test('a server that is away is waited for; SIGTERM and the deadline end the wait', async (t) => {
-  const site = await Site.create()
-  const gate = await Gate.before(t, cluster.api.port)
-  const { name } = site.namespace
-  await cluster.api.admin.demand('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
-    metadata: { name: 'installer' },
-  })
-  const token = await site.namespace.token('installer')
-  const kubeconfig = site.namespace.kubeconfig({ token }, { server: gate.url })
-  const flags = [...site.flags(), `--node-name=${nodeName}`]
-  await cluster.kubectl(['apply', '-f', '-'], (await run(['rbac', ...flags, '--service-account=installer'])).stdout)
-
-  gate.shut()
-  const late = await run([...flags, `--kubeconfig=${kubeconfig}`, '--timeout-duration=3s'])
-  t.equal(late.code, 1)
-  t.match(late.stderr, /not done within 3 s/)
-  const stopped = begin([...flags, `--kubeconfig=${kubeconfig}`])
-  stopped.stderr?.once('data', () => stopped.kill('SIGTERM'))
-  t.equal((await ended(stopped)).code, 143)
-  t.same(readdirSync(site.root), [])
-
-  const waiting = begin([...flags, `--kubeconfig=${kubeconfig}`])
-  let tries = 0
-  waiting.stderr?.on('data', (chunk: Buffer) => (tries += String(chunk).split('the read is retried').length - 1))
-  const end = ended(waiting)
-  await until('it has tried more than four times', () => tries > 4)
-  gate.open()
-  t.equal((await end).code, 0)
-  t.equal(site.live().metadata.labels.revision, '6')
-})
-
-await t.test('another process holds the manifest lock: exit 75 at the deadline, the manifest as it was', async (t) => {
-  const site = await Site.create()
-  const { Disk } = await import('../../src/durable/index.js')
-  mkdirSync(site.manifests)
-  const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
-  // Callers in one process wait for one another: the installer has a process of its own.
-  const flags = [...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--timeout-duration=4s']
-  const { code, stderr } = await ended(begin(flags, { NODE_NAME: nodeName }))
-  t.equal(code, 75, stderr)
-  t.match(stderr, /another process holds the lock/)
-  t.same(readdirSync(site.manifests), [])
-  await held.release()
-  t.equal((await site.install()).code, 0)
-})
-
 await t.test('ended at random instants by SIGKILL: the manifest is whole, and so is what it names', async (t) => {
-  const site = await Site.create(1)
+  const site = await Site.create(cluster, 1)
   const random = randomFrom(seed)
   t.comment(replay)
   const began = performance.now()
@@ -468,7 +182,7 @@ await t.test('ended at random instants by SIGKILL: the manifest is whole, and so
 })
 
 await t.test('the monitor asks for the mirror pod', async (t) => {
-  const site = await Site.create(6)
+  const site = await Site.create(cluster)
   const { name: namespace } = site.namespace
   for (const revision of [6, 7]) {
     if (revision === 7) await site.putRevision(7)
@@ -550,7 +264,7 @@ await t.test('a pod that is refused is one that the API server refuses, and the 
 
 // The last one, since it takes the whole cluster back.
 await t.test('etcd restored from a backup: an older version replaces a newer one, and that is reported', async (t) => {
-  const site = await Site.create()
+  const site = await Site.create(cluster)
   const serving = () => readFileSync(join(site.certificates, 'secrets/serving/tls.crt'), 'utf8')
   const snapshot = await cluster.snapshotEtcd()
   await site.namespace.putSecret('serving', { 'tls.crt': 'after the backup', 'tls.key': canary })

@@ -1,0 +1,187 @@
+/** An installer beside others, against a real API server: its rights, its turn, its waits, its lock, and what its events regard. */
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { silent } from '../../src/log.js'
+import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
+import { connect } from '../../src/objects/kubernetes/connection.js'
+import { ApiReader } from '../../src/objects/kubernetes/api-reader.js'
+import { reportInstall } from '../../src/static-pods/events.js'
+import { waitForInstallers, waitTiming } from '../../src/static-pods/wait-for-installers.js'
+import { begin, ended, run } from '../static-pods/command.js'
+import { Gate } from './gate.js'
+import { clusterWithNode, nodeName, Site } from './static-pod-site.js'
+import { until } from './until.js'
+
+t.setTimeout(400_000)
+
+const cluster = await clusterWithNode(t)
+
+await t.test("events regard what made the installer's pod", async (t) => {
+  const { name: namespace } = await cluster.namespace()
+  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const api = connect(access, { version: 'test' })
+  t.teardown(() => api.close())
+  const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'operator', uid: 'u', controller: true }
+  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'v' }
+  const ownPod = { metadata: { name: 'installer-6-n', uid: 'w', ownerReferences: [other, owner] } }
+  const event = { type: 'Warning', reason: 'StaticPodInstallerFailed', note: 'x'.repeat(5000) } as const
+  await reportInstall(api, { namespace, pod: 'web-pod', instance: 'installer-6-n', ownPod }, event, silent)
+  const { body } = await cluster.api.admin.call('GET', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`)
+  const [completed] = (body as { items: { note: string; reportingController: string; regarding: object }[] }).items
+  t.match(completed, {
+    reportingController: 'static-pod-installer',
+    regarding: { kind: 'Deployment', name: 'operator', uid: 'u' },
+  })
+  t.ok(Buffer.byteLength(completed?.note ?? '') <= 1024, 'cut to what the API takes')
+})
+
+await t.test('with just the rights that "rbac install" prints', async (t) => {
+  const site = await Site.create(cluster)
+  const { name } = site.namespace
+  await cluster.api.admin.demand('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
+    metadata: { name: 'installer' },
+  })
+  const token = await site.namespace.token('installer')
+  const kubeconfig = site.namespace.kubeconfig({ token })
+  const flags = [...site.flags(), `--node-name=${nodeName}`]
+  const denied = await run([...flags, `--kubeconfig=${kubeconfig}`])
+  t.equal(denied.code, 1)
+  t.match(denied.stderr, /HTTP 403.*rbac install/)
+  const roles = await run(['rbac', ...flags, '--service-account=installer'])
+  t.equal(roles.code, 0, roles.stderr)
+  await cluster.kubectl(['apply', '-f', '-'], roles.stdout)
+  await site.putPod(`installer-6-${nodeName}`, false)
+  const child = begin([...flags, `--kubeconfig=${kubeconfig}`], { POD_NAME: `installer-6-${nodeName}` })
+  const { code, stderr } = await ended(child)
+  t.equal(code, 0, stderr)
+  t.notMatch(stderr, /refused|HTTP 4|cannot be/, 'nothing was refused')
+  const [event] = await site.events()
+  t.match(event, {
+    reason: 'StaticPodInstallerCompleted',
+    regarding: { kind: 'Pod', name: `installer-6-${nodeName}` },
+  })
+  const rules = JSON.parse((await run(['rbac', ...flags, '-o', 'json'])).stdout) as {
+    items: { rules: object[] }[]
+  }
+  t.same(
+    rules.items.map((role) => role.rules),
+    [
+      [
+        {
+          apiGroups: [''],
+          resources: ['secrets'],
+          resourceNames: ['absent', 'absent-6', 'client-6', 'serving'],
+          verbs: ['get'],
+        },
+        {
+          apiGroups: [''],
+          resources: ['configmaps'],
+          resourceNames: ['absent', 'absent-6', 'absent-too-6', 'config-6', 'trust', 'web-pod-6'],
+          verbs: ['get'],
+        },
+        { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+      ],
+      [{ apiGroups: [''], resources: ['nodes'], resourceNames: [nodeName], verbs: ['get'] }],
+    ],
+  )
+})
+
+await t.test('an installer gives way to a newer one, and writes nothing', async (t) => {
+  const site = await Site.create(cluster)
+  await site.putPod(`installer-6-${nodeName}`, false)
+  await site.putPod(`installer-7-retry-1-${nodeName}`, false)
+  const { code, stderr } = await site.install(6, [], { POD_NAME: `installer-6-${nodeName}` })
+  t.equal(code, 1)
+  t.match(stderr, /installer-7-retry-1-node-1\.example installs revision 7: revision 6 gives way/)
+  t.same(readdirSync(site.root), [])
+  t.same(await site.events(), [], 'that is no failure to alert of')
+  const alone = await site.install(6, [], { POD_NAME: 'x' })
+  t.equal(alone.code, 1)
+})
+
+await t.test('an installer waits for older ones to end, up to its limit', async (t) => {
+  const site = await Site.create(cluster)
+  const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
+  const api = connect(access, { version: 'test' })
+  t.teardown(() => api.close())
+  const installers = new ApiReader(api, { log: silent })
+  const own = `installer-6-${nodeName}`
+  const request = { namespace: site.namespace.name, revision: 6, nodeName, podName: own }
+  const { signal } = new AbortController()
+  const timing = { poll: 20, limit: 100, pause: 20 }
+  await t.rejects(waitForInstallers(installers, { ...request, timing }, silent, signal), /no installer pod/)
+  await site.putPod(own, false)
+  await site.putPod(`installer-5-${nodeName}`, false)
+  await t.rejects(
+    waitForInstallers(installers, { ...request, timing }, silent, signal),
+    /have not ended in time: installer-5-/,
+  )
+  let done = false
+  const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)
+  void waiting.then(() => (done = true))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  t.equal(done, false)
+  await site.setEnded(`installer-5-${nodeName}`, true)
+  t.match(await waiting, { metadata: { name: own } })
+  t.same(waitTiming, { poll: 10_000, limit: 60_000, pause: 30_000 })
+  const soon = AbortSignal.timeout(200)
+  const pausing = { ...request, timing: { ...timing, pause: 300_000 } }
+  await t.rejects(
+    waitForInstallers(installers, pausing, silent, soon),
+    { name: 'TimeoutError' },
+    'it ends while it pauses',
+  )
+  const late = waitForInstallers(installers, { ...request, timing: { ...timing, pause: 400 } }, silent, signal)
+  const refused = t.rejects(late, /gives way/, 'one that appears while it pauses counts, too')
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  await site.putPod(`installer-7-${nodeName}`, false)
+  await refused
+})
+
+await t.test('a server that is away is waited for; SIGTERM and the deadline end the wait', async (t) => {
+  const site = await Site.create(cluster)
+  const gate = await Gate.before(t, cluster.api.port)
+  const { name } = site.namespace
+  await cluster.api.admin.demand('POST', `/api/v1/namespaces/${name}/serviceaccounts`, {
+    metadata: { name: 'installer' },
+  })
+  const token = await site.namespace.token('installer')
+  const kubeconfig = site.namespace.kubeconfig({ token }, { server: gate.url })
+  const flags = [...site.flags(), `--node-name=${nodeName}`]
+  await cluster.kubectl(['apply', '-f', '-'], (await run(['rbac', ...flags, '--service-account=installer'])).stdout)
+
+  gate.shut()
+  const late = await run([...flags, `--kubeconfig=${kubeconfig}`, '--timeout-duration=3s'])
+  t.equal(late.code, 1)
+  t.match(late.stderr, /not done within 3 s/)
+  const stopped = begin([...flags, `--kubeconfig=${kubeconfig}`])
+  stopped.stderr?.once('data', () => stopped.kill('SIGTERM'))
+  t.equal((await ended(stopped)).code, 143)
+  t.same(readdirSync(site.root), [])
+
+  const waiting = begin([...flags, `--kubeconfig=${kubeconfig}`])
+  let tries = 0
+  waiting.stderr?.on('data', (chunk: Buffer) => (tries += String(chunk).split('the read is retried').length - 1))
+  const end = ended(waiting)
+  await until('it has tried more than four times', () => tries > 4)
+  gate.open()
+  t.equal((await end).code, 0)
+  t.equal(site.live().metadata.labels.revision, '6')
+})
+
+await t.test('another process holds the manifest lock: exit 75 at the deadline, the manifest as it was', async (t) => {
+  const site = await Site.create(cluster)
+  const { Disk } = await import('../../src/durable/index.js')
+  mkdirSync(site.manifests)
+  const held = await new Disk().lock(join(site.root, 'lock'), 0, undefined)
+  // Callers in one process wait for one another: the installer has a process of its own.
+  const flags = [...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--timeout-duration=4s']
+  const { code, stderr } = await ended(begin(flags, { NODE_NAME: nodeName }))
+  t.equal(code, 75, stderr)
+  t.match(stderr, /another process holds the lock/)
+  t.same(readdirSync(site.manifests), [])
+  await held.release()
+  t.equal((await site.install()).code, 0)
+})
