@@ -68,41 +68,44 @@ interface ErrnoRule {
  * the configuration (a full disk, a file system that is mounted read-write again) is tried again.
  */
 const byErrno: Readonly<Record<string, ErrnoRule>> = {
-  ENOSPC: { reason: 'NoSpace', advice: 'free space or inodes on this file system' },
-  EDQUOT: { reason: 'NoSpace', advice: 'raise the quota or free space' },
+  ENOSPC: { reason: 'NoSpace', advice: 'free up space or inodes on this file system' },
+  EDQUOT: { reason: 'NoSpace', advice: 'raise the quota, or free up space' },
   EROFS: {
     reason: 'PublishFailed',
-    advice: 'the file system is read-only: look into the kernel log for an error of the disk, or mount it read-write',
+    advice: 'the file system is read-only: check the kernel log for a disk error, then mount it read-write',
   },
-  EIO: { reason: 'PublishFailed', advice: 'the disk failed: look into the kernel log' },
+  EIO: { reason: 'PublishFailed', advice: 'the disk failed: check the kernel log' },
   EACCES: {
     reason: 'PublishFailed',
-    advice: 'give this user the rights of CAP_DAC_OVERRIDE, or the right to write here',
-    adviceToRead: 'give this user the right to read what is there',
+    advice: 'run as a user who may write here, or grant CAP_DAC_OVERRIDE',
+    adviceToRead: 'run as a user who may read what is there, or grant CAP_DAC_OVERRIDE',
   },
   EPERM: {
     reason: 'PublishFailed',
-    advice: 'check for an immutable flag (lsattr), a missing capability (CHOWN, FOWNER) or a security module',
+    advice: 'check for an immutable flag (lsattr), a missing capability (CAP_CHOWN, CAP_FOWNER) or a security module',
   },
   ENOENT: {
     reason: 'PublishFailed',
-    advice: 'the directory has gone meanwhile, or its file system takes no new files',
+    advice: 'the directory was removed meanwhile, or its file system takes no new files',
   },
   EMFILE: { reason: 'PublishFailed', advice: 'raise the limit of open files (ulimit -n)' },
   ENFILE: { reason: 'PublishFailed', advice: 'the system is out of file handles: raise fs.file-max' },
   EXDEV: {
     reason: 'TargetUnfit',
     advice:
-      'staging and target must be on one mount, btrfs subvolume and project quota: mount the parent of the target, not the target',
+      'the target and its parent must be on one mount, btrfs subvolume and project quota: mount the parent, not the target itself',
   },
   ELOOP: {
     reason: 'TargetUnfit',
-    advice: 'name the real path: no symbolic link may be part of it, except one that root owns in a directory of root',
+    advice: 'name the real path: holdfast follows a symbolic link only where root owns both the link and its directory',
   },
-  EBUSY: { reason: 'TargetUnfit', advice: 'it is a mount point: choose a path below it, or mount its parent' },
+  EBUSY: {
+    reason: 'TargetUnfit',
+    advice: 'something is mounted there: name a path below it, or mount the parent directory instead',
+  },
   ENAMETOOLONG: { reason: 'TargetUnfit', advice: 'choose a shorter name' },
-  ENOTDIR: { reason: 'TargetUnfit', advice: 'name a path below directories only' },
-  EISDIR: { reason: 'TargetUnfit', advice: 'remove the directory that has this name, or choose another name' },
+  ENOTDIR: { reason: 'TargetUnfit', advice: 'name a path in which each part above the last is a directory' },
+  EISDIR: { reason: 'TargetUnfit', advice: 'move the directory of this name away, or choose another name' },
   ENOTEMPTY: { reason: 'TargetForeign', advice: 'another program writes there: stop it, or move its files away' },
   ENOTSUP: { reason: 'TargetUnfit', advice: 'put the target on ext4, xfs or btrfs' },
   EOPNOTSUPP: { reason: 'TargetUnfit', advice: 'put the target on ext4, xfs or btrfs' },

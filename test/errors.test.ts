@@ -63,8 +63,8 @@ await t.test('the code, the sentence and the error of whatever was thrown', asyn
 })
 
 await t.test('what to do about an errno', (t) => {
-  t.match(adviceFor('EACCES'), /right to write/)
-  t.match(adviceFor('EACCES', 'read'), /right to read/)
+  t.match(adviceFor('EACCES'), /may write/)
+  t.match(adviceFor('EACCES', 'read'), /may read/)
   t.equal(adviceFor('ENOSPC', 'read'), adviceFor('ENOSPC'))
   t.equal(adviceFor('toString'), undefined)
   t.end()
@@ -75,8 +75,8 @@ await t.test('the message of a durable write error is made of its fields', (t) =
   const error = wrapError('/srv/certs', cause, false, 'could not stage /srv/certs')
   t.match(error, {
     problem: 'could not stage /srv/certs: write /srv/.staging/tls.crt: ENOSPC',
-    state: '/srv/certs is unchanged',
-    advice: 'free space or inodes on this file system',
+    state: 'holdfast left /srv/certs as it was',
+    advice: 'free up space or inodes on this file system',
     reason: 'NoSpace',
     published: false,
   })

@@ -47,10 +47,13 @@ export async function checkContent(
   { allowEmpty, expect, validate }: ContentChecks,
 ): Promise<void> {
   if (content.length === 0 && allowEmpty !== true) {
-    throw new NotPublished('there is nothing to publish: the content is empty (--allow-empty publishes it)', path)
+    throw new NotPublished('the content is empty; --allow-empty publishes it all the same', path)
   }
-  if (expect !== undefined && `sha256:${createHash('sha256').update(content).digest('hex')}` !== expect) {
-    throw new NotPublished(`the ${content.length} bytes that were read are not those of --expect ${expect}`, path)
+  if (expect !== undefined) {
+    const digest = `sha256:${createHash('sha256').update(content).digest('hex')}`
+    if (digest !== expect) {
+      throw new NotPublished(`the content (${content.length} bytes) has the digest ${digest}, not ${expect}`, path)
+    }
   }
   if (validate === undefined) return
   const { contentRules } = await import('./content-rules.js')

@@ -38,7 +38,7 @@ export class NotPublished extends Error {
     problem: string,
     readonly path: string,
   ) {
-    super(`${problem}; ${path} is what it was`)
+    super(`${problem}; holdfast left ${path} as it was`)
   }
 }
 

@@ -40,7 +40,7 @@ async function readBeside(area: TargetArea): Promise<Records> {
   if (records.torn.length > 0 && records.valid.length === 0) {
     log.warn(
       { path, records: records.torn.map((sequence) => names.record(sequence)) },
-      'the publication record is damaged: holdfast ignores it',
+      'the publication record is damaged: holdfast ignores it, and the next publication replaces it',
     )
   }
   return records
@@ -64,7 +64,7 @@ async function clean({ fs, parent, path, log }: TargetArea, names: readonly stri
     try {
       await remove(fs, parent, entry)
     } catch (error) {
-      log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover')
+      log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; the next run retries')
       left.push(entry)
     }
   }
@@ -83,7 +83,7 @@ async function refuseOneInode(
         code: 'EUCLEAN',
         syscall: 'lstat',
         path,
-        advice: 'unmount it and run fsck',
+        advice: 'unmount the file system and run fsck',
       })
     }
   }

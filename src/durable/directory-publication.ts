@@ -76,7 +76,7 @@ export class DirectoryPublication extends TargetPublication {
       code: 'EEXIST',
       syscall: 'lstat',
       path: this.path,
-      advice: 'changing the form would break those who mount it: keep publish: symlink, or remove the directory first',
+      advice: 'another form would break its readers: keep publish: symlink, or remove the directory first',
     })
   }
 
@@ -136,8 +136,8 @@ export class DirectoryPublication extends TargetPublication {
     throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
       published: this.published,
       state: this.published
-        ? `what it put there is ${name} beside it, ${this.#quarantine} after the next run, and nothing was deleted`
-        : 'its content was left alone',
+        ? `what it put there is now ${name} beside the target, and ${this.#quarantine} after the next run; holdfast deleted nothing`
+        : 'holdfast put its content back',
     })
   }
 
@@ -156,8 +156,8 @@ export class DirectoryPublication extends TargetPublication {
     if (failure === undefined) return
     throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
       state:
-        `its content was put back, but whether that survives a power cut is not known (${failure.message}); should the new ` +
-        `content be there afterwards, then what was put back is ${name} beside it, ${this.#quarantine} after the next run; nothing was deleted`,
+        `holdfast put its content back, but this may not survive a power cut (${failure.message}): if the new content is there ` +
+        `after one, that program's content is ${name} beside the target, and ${this.#quarantine} after the next run; holdfast deleted nothing`,
     })
   }
 
@@ -201,8 +201,8 @@ export class DirectoryPublication extends TargetPublication {
     if (failure) throw failure
     this.log.warn(
       { path: this.path, aside: names.quarantine(random) },
-      `another program changed ${this.path} while it was published; the old content, with what it put there, is now ` +
-        `${names.quarantine(random)} beside it, and stays: move out what belongs elsewhere, then remove it`,
+      `another program changed ${this.path} while holdfast replaced it; holdfast keeps the old content with these changes as ` +
+        `${names.quarantine(random)} beside it: move out what belongs elsewhere, then remove it`,
     )
   }
 

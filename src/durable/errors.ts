@@ -67,17 +67,22 @@ export function wrapError(target: string, error: unknown, published: boolean, do
     published,
     state: published
       ? `${target} holds the new content, but it is not known to survive a power cut: repeat the call to publish it again from new files`
-      : `${target} is unchanged`,
+      : leftAsItWas(target),
     advice: adviceFor(code, accessOf(target, error, path)),
     cause: error,
   })
+}
+
+/** The state after a failure that changed nothing, whether there was a target or not. */
+export function leftAsItWas(target: string): string {
+  return `holdfast left ${target} as it was`
 }
 
 /** Two targets of one batch are one directory, or one lies in the other: nothing was written for any of the batch. */
 export class OverlappingTargets extends TypeError {
   /** As they were asked for. */
   constructor(readonly paths: readonly [string, string]) {
-    super(`${paths[0]} and ${paths[1]} are the same or nested targets`)
+    super(`${paths[0]} and ${paths[1]} are the same target, or one lies in the other`)
   }
 }
 

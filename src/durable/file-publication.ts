@@ -1,8 +1,10 @@
 import type { StagedFiles, SharedDirectory } from './barrier.js'
+import { codeOf } from '../errors.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
+import { mountedFileError } from './refusals.js'
 import { remove } from './remove.js'
 import { setMetadata, Labels } from './stage.js'
 import { readFileTree, type Tree, treeOfFile } from './tree.js'
@@ -39,7 +41,7 @@ export class FilePublication extends TargetPublication {
     if (type === 'file') return
     const code = type === 'symlink' ? 'ELOOP' : type === 'directory' ? 'EISDIR' : 'EINVAL'
     const what = { symlink: 'a symbolic link', directory: 'a directory', other: 'not a regular file' }[type]
-    throw unfit(`${path} is ${what}`, { code, syscall: 'lstat', path, advice: 'name a file' })
+    throw unfit(`${path} is ${what}`, { code, syscall: 'lstat', path, advice: 'name a regular file' })
   }
 
   protected async readCurrent(): Promise<Current | undefined> {
@@ -47,7 +49,11 @@ export class FilePublication extends TargetPublication {
     this.#old = attributes
     if (attributes === undefined) return undefined
     this.refuseKind(attributes)
-    return { attributes, tree: await readFileTree(this.fs, this.directory, this.name) }
+    try {
+      return { attributes, tree: await readFileTree(this.fs, this.directory, this.name) }
+    } catch (error) {
+      throw codeOf(error) === 'EXDEV' ? mountedFileError(this.path, error) : error
+    }
   }
 
   protected async isComplete(): Promise<boolean> {

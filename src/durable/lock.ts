@@ -1,6 +1,7 @@
+import { dirname, join } from 'node:path'
 import { Deadline, unlessAborted } from '../deadline.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
-import { DurableWriteError, unfit, wrapError } from './errors.js'
+import { DurableWriteError, leftAsItWas, unfit, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { checkTarget } from './request.js'
 import { openParent, resolve } from './resolve.js'
@@ -54,11 +55,11 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
   const file = await scope.keep(open(scope, request))
   const { type, uid } = await scope.fs.attributes(file)
   if (type !== 'file' || (uid !== 0 && uid !== scope.fs.user.uid)) {
-    throw unfit(`the lock ${request.name} beside ${request.target} is not a file of root or of this user`, {
+    throw unfit(`the lock ${pathOf(request)} is not a regular file of root or of this user`, {
       code: 'EPERM',
       syscall: 'fstat',
       path: request.target,
-      advice: 'remove it',
+      advice: 'remove it: holdfast creates the lock itself',
     })
   }
   while (!scope.fs.tryLock(file)) {
@@ -72,21 +73,35 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
 }
 
 /** Where it is denied: either the lock is another user's, or there is none, and nobody may make one here. */
-async function open({ fs }: Scope, { parent, name, target }: LockRequest): Promise<Descriptor> {
+async function open({ fs }: Scope, request: LockRequest): Promise<Descriptor> {
+  const { parent, name, target } = request
   try {
     return await fs.openLock(parent, name)
   } catch (error) {
+    if (codeOf(error) === 'ELOOP') {
+      throw unfit(`the lock ${pathOf(request)} is a symbolic link`, {
+        code: 'ELOOP',
+        syscall: 'open',
+        path: target,
+        advice: 'remove the link: holdfast creates the lock as a regular file',
+        cause: error,
+      })
+    }
     const owned = codeOf(error) === 'EACCES' && (await fs.look(parent, name).catch(() => undefined))
     if (!owned) throw error
     throw new DurableWriteError(`could not lock ${target}: ${messageOf(error)}`, {
       code: 'EACCES',
       syscall: 'open',
       path: target,
-      state: `${target} is unchanged`,
-      advice: `the lock file belongs to user ${owned.uid}: publish here as that user, or remove it while nobody publishes here`,
+      state: leftAsItWas(target),
+      advice: `the lock file belongs to user ${owned.uid}: run as that user, or remove the file while nobody publishes here`,
       cause: error,
     })
   }
+}
+
+function pathOf({ target, name }: LockRequest): string {
+  return join(dirname(target), name)
 }
 
 function busy({ target, refusal }: LockRequest, holder: Holder): DurableWriteError {
@@ -94,7 +109,7 @@ function busy({ target, refusal }: LockRequest, holder: Holder): DurableWriteErr
     problem: `${holder} is publishing ${target} and holds its lock`,
     state: 'nothing was changed',
   }
-  const advice = 'try again when it is done'
+  const advice = 'try again when the lock is free'
   return new DurableWriteError(problem, {
     code: 'EAGAIN',
     syscall: 'flock',
@@ -187,7 +202,7 @@ function lockError(path: string, error: unknown, state: string): unknown {
     syscall,
     path,
     state,
-    advice: 'name a file',
+    advice: 'name a regular file, or a path that does not exist yet',
     cause: error,
   })
 }

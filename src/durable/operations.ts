@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import { isSystemError } from '../errors.js'
 import { probeJournal } from './barrier.js'
-import { DurableWriteError, wrapError } from './errors.js'
+import { DurableWriteError, leftAsItWas, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { compare, readPublication } from './inspect.js'
 import { type HeldLock, lockFile } from './lock.js'
@@ -130,7 +130,7 @@ export class Disk {
 
   /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
   async replaceLink(path: string, text: string): Promise<void> {
-    await this.#inParent(path, 'could not make the link', async (parent, name, visible) => {
+    await this.#inParent(path, 'could not create the link', async (parent, name, visible) => {
       const staging = namesFor(name).staging(this.fs.random())
       for (const entry of await this.fs.list(parent)) {
         if (namesFor(name).stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
@@ -142,7 +142,7 @@ export class Disk {
           syscall: 'lstat',
           path,
           reason: 'TargetForeign',
-          state: 'it was left alone',
+          state: leftAsItWas(path),
           advice: 'move it away',
         })
       }

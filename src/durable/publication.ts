@@ -136,7 +136,9 @@ export abstract class TargetPublication {
     const failure = (await fs.sync(ancestors)).find((outcome) => outcome !== undefined)
     if (failure) throw failure
     const name = this.names.record(this.found?.current?.sequence ?? 0)
-    await this.#attempt('its place could not be recorded', () => recordPlace(scope, directory, name, this.site.within))
+    await this.#attempt('could not record where the target is', () =>
+      recordPlace(scope, directory, name, this.site.within),
+    )
   }
 
   /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
@@ -235,7 +237,7 @@ export abstract class TargetPublication {
    * publishes again; this one has succeeded.
    */
   async commit(): Promise<void> {
-    await this.#attempt('the publication could not be marked as committed', () => this.#record?.markCommitted())
+    await this.#attempt('could not mark the publication as committed', () => this.#record?.markCommitted())
   }
 
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
@@ -244,7 +246,7 @@ export abstract class TargetPublication {
     const { current } = this.found ?? {}
     const record = current ? [this.names.record(current.sequence)] : []
     for (const entry of [...this.#leftovers, ...record]) {
-      await this.#attempt(`${entry} could not be removed`, () => remove(this.fs, this.directory, entry))
+      await this.#attempt(`could not remove ${entry}`, () => remove(this.fs, this.directory, entry))
     }
   }
 
@@ -295,6 +297,6 @@ export abstract class TargetPublication {
   }
 
   protected readonly blind = (error: unknown): void => {
-    this.log.warn({ path: this.path, error: String(error) }, 'could not look at the published content')
+    this.log.warn({ path: this.path, error: String(error) }, 'could not tell whether the new content is visible')
   }
 }

@@ -1,6 +1,6 @@
 import { listed } from '../listed.js'
 import { barrier, closeSynced, StagedFiles, merged } from './barrier.js'
-import { OverlappingTargets, DurableWriteError, extendError, internalError } from './errors.js'
+import { OverlappingTargets, DurableWriteError, extendError, internalError, leftAsItWas } from './errors.js'
 import { inParallel } from './parallel.js'
 import type { TargetPublication } from './publication.js'
 import { Parents } from './site.js'
@@ -45,7 +45,7 @@ export async function publish(
 
   try {
     // 1. Resolve and lock; 2. recover; 3. unchanged?
-    await each(publications, 'could not resolve', async (publication) => {
+    await each(publications, 'could not resolve the path of', async (publication) => {
       await publication.site.resolve(parents)
     })
     refuseNested(going())
@@ -54,7 +54,7 @@ export async function publish(
     refuseSame(inOrder)
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
     await each(inOrder, 'could not lock', (publication) => publication.lock(signal), 1)
-    await each(going(), 'could not prepare', async (publication) => {
+    await each(going(), 'could not prepare the publication of', async (publication) => {
       const result = await publication.prepare(parents)
       if (result) outcomes.set(publication, result)
     })
@@ -66,10 +66,10 @@ export async function publish(
 
     // 5. Barrier 1.
     for (const [publication, failure] of await firstBarrier(going(), staged)) {
-      await end(publication, failure, 'could not make durable the staged content of')
+      await end(publication, failure, 'could not sync the staged content of')
     }
     if (signal?.aborted) {
-      for (const publication of going()) await end(publication, abandoned(publication.path), 'gave up')
+      for (const publication of going()) await end(publication, abandoned(publication.path), 'aborted')
     }
 
     // 6. Exchange.
@@ -79,9 +79,9 @@ export async function publish(
     // 7. Barrier 2, for whatever is visible now, even after an error.
     const visible = swapping.filter(({ published }) => published)
     for (const [publication, failure] of await secondBarrier(visible)) {
-      await end(publication, failure, 'could not make durable')
+      await end(publication, failure, 'could not sync')
     }
-    await each(going(), 'could not make durable', (publication) => publication.mutate())
+    await each(going(), 'could not sync', (publication) => publication.mutate())
     await each(going(), 'could not find again', (publication) => publication.site.confirm(found))
 
     // 8. Commit, and remove what is old.
@@ -144,8 +144,8 @@ function refuseSame(inOrder: readonly TargetPublication[]): void {
 }
 
 function abandoned(path: string): DurableWriteError {
-  return new DurableWriteError(`publishing ${path} was aborted on request`, {
-    state: 'it is unchanged',
+  return new DurableWriteError(`the caller aborted the publication of ${path}`, {
+    state: leftAsItWas(path),
     code: 'ECANCELED',
     syscall: 'renameat2',
     path,
@@ -162,7 +162,7 @@ function errorOf(publication: TargetPublication, error: unknown, doing: string):
 }
 
 function unreachable(): never {
-  throw new Error('a publication without an outcome')
+  throw new Error('a publication has no outcome')
 }
 
 /**
@@ -177,7 +177,7 @@ export function resultsOf(outcomes: readonly PublishOutcome[]): ReplaceResult[] 
   const others = errors.filter((error) => error !== gravest).map(({ path }) => path)
   const changed = done.filter(({ outcome }) => outcome !== 'unchanged').map(({ path }) => path)
   throw extendError(gravest, [
-    ...(others.length > 0 ? [`failed too: ${listed(others, 3)}`] : []),
-    ...(changed.length > 0 ? [`published all the same: ${listed(changed, 3)}`] : []),
+    ...(others.length > 0 ? [`these failed too: ${listed(others, 3)}`] : []),
+    ...(changed.length > 0 ? [`these were published all the same: ${listed(changed, 3)}`] : []),
   ])
 }

@@ -60,8 +60,8 @@ export async function quarantineForeign(
     pending = true
     log.warn(
       { path, aside: names.quarantine(random) },
-      `another program replaced ${path} during a publication that was interrupted; what it had put there is now ` +
-        `${names.quarantine(random)} beside it, and stays: look at it, then move it to where it belongs, or remove it`,
+      `another program replaced ${path} while a publication was interrupted; holdfast keeps what it put there as ` +
+        `${names.quarantine(random)} beside it: look at it, then move it to where it belongs, or remove it`,
     )
   }
   const [failure] = pending ? await fs.sync([parent]) : []

@@ -1,5 +1,5 @@
 import { codeOf } from '../errors.js'
-import { foreign, unfit } from './errors.js'
+import { foreign, leftAsItWas, unfit, type DurableWriteError } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { TargetNames } from './names.js'
 import type { RecordKind } from './record.js'
@@ -15,17 +15,17 @@ import type { Publisher } from './types.js'
 /** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
 export function refuseOtherThanDirectory(path: string, found: Attributes): void {
   if (found.type === 'symlink') {
-    throw unfit(`${path} is a symbolic link: a publication would replace the link itself`, {
+    throw unfit(`${path} is a symbolic link, which a publication would replace`, {
       code: 'ELOOP',
       syscall: 'lstat',
       path,
-      advice: 'name the directory that it leads to',
+      advice: 'name the directory that the link leads to',
     })
   }
   if (found.type !== 'directory') {
     throw unfit(`${path} is not a directory`, {
       code: 'ENOTDIR',
-      advice: 'name a directory, or remove what is there',
+      advice: 'name a directory, or move away what is there',
       syscall: 'lstat',
       path,
     })
@@ -71,7 +71,7 @@ export async function openOffMounts(
       code: 'EBUSY',
       syscall: 'openat2',
       path,
-      advice: 'name a directory inside it, or mount its parent instead',
+      advice: 'name a directory inside it, or mount its parent directory instead',
       cause: error,
     })
   }
@@ -95,7 +95,7 @@ async function refuseOtherDevice(
   parentDevice: number,
 ): Promise<void> {
   if ((await fs.attributes(opened)).device === parentDevice) return
-  throw unfit(`${path} is on another device than its parent (a btrfs subvolume)`, {
+  throw unfit(`${path} is not on the same device as its parent (as the root of a btrfs subvolume is)`, {
     code: 'EXDEV',
     syscall: 'lstat',
     path,
@@ -106,11 +106,11 @@ async function refuseOtherDevice(
 /** After a downgrade: what the record asks of its reader is not known here, and publishing would lose it. */
 export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): void {
   if (newer.length === 0) return
-  throw unfit(`${path} was published by a newer version of holdfast, whose record this one does not understand`, {
+  throw unfit(`a newer version of holdfast published ${path}, with a record that this version cannot read`, {
     code: 'ENOTSUP',
     syscall: 'read',
     path,
-    advice: 'publish with that version, or remove the record beside it and publish again',
+    advice: 'use that version, or remove the record beside the target and publish again',
   })
 }
 
@@ -130,8 +130,8 @@ export function refuseOtherPublisher(
   const owner = newest?.publisher
   if (newest === undefined || owner === undefined || publisher === undefined || owner === publisher) return
   const record = path.slice(0, path.lastIndexOf('/') + 1) + names.record(newest.sequence)
-  throw foreign(`${path} was published by holdfast ${owner}, and holdfast ${publisher} is to publish it, too`, path, {
-    state: 'it was left alone',
+  throw foreign(`holdfast ${owner} published ${path}, and holdfast ${publisher} is now asked to publish it too`, path, {
+    state: leftAsItWas(path),
     advice: `${givingUp[publisher]}; to hand it over, ${givingUp[owner]}, and remove its record ${record}`,
   })
 }
@@ -139,11 +139,11 @@ export function refuseOtherPublisher(
 /** A target that was published in another form than is asked for now. */
 export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Judgement): void {
   if (newest === undefined || newest.kind === kind || !exists) return
-  throw unfit(`${path} was published in the form "${newest.kind}", and "${kind}" is asked for`, {
+  throw unfit(`holdfast published ${path} in the form "${newest.kind}", and is now asked for "${kind}"`, {
     code: 'EEXIST',
     syscall: 'lstat',
     path,
-    advice: `another form would break those who read it: keep the form, or remove ${path} first`,
+    advice: `another form would break its readers: keep the form, or remove ${path} first`,
   })
 }
 
@@ -154,9 +154,24 @@ export function refuseForeign(path: string, desired: Tree, { tree, recorded }: J
   const others = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
   if (others.length === 0) return
   const some = others.slice(0, 3).join(', ') + (others.length > 3 ? ', …' : '')
-  throw foreign(`${path} was not published by holdfast and holds what the new content does not (${some})`, path, {
-    state: 'it was left alone',
-    advice: 'set adopt: true to replace it, or move it away',
+  throw foreign(
+    `${path} was not published by holdfast, and holds files that the new content does not have (${some})`,
+    path,
+    {
+      state: leftAsItWas(path),
+      advice: 'set adopt: true to replace it, or move it away',
+    },
+  )
+}
+
+/** A file that something is mounted on can be neither renamed over nor read by its own name. */
+export function mountedFileError(path: string, cause: unknown): DurableWriteError {
+  return unfit(`${path} is a mount point`, {
+    code: 'EBUSY',
+    syscall: 'openat2',
+    path,
+    advice: 'mount its parent directory instead (in a pod: no subPath)',
+    cause,
   })
 }
 
@@ -164,17 +179,28 @@ export function refuseForeign(path: string, desired: Tree, { tree, recorded }: J
 export function renameError(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
   const code = codeOf(failure)
   if (code === 'EEXIST' && mode === 'noreplace') {
-    return foreign(`${path} was created by another program meanwhile`, path, { state: 'it was left alone' })
+    return foreign(`another program created ${path} meanwhile`, path, { state: leftAsItWas(path) })
+  }
+  // Without redirect_dir, what a lower layer holds cannot be renamed (fs/overlayfs/dir.c).
+  if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') {
+    return unfit(`${path} is in a lower layer of an overlay, which the kernel does not rename`, {
+      code,
+      syscall: 'renameat2',
+      path,
+      state: leftAsItWas(path),
+      advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
+      cause: failure,
+    })
   }
   // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)).
   if ((code === 'EINVAL' || code === 'ENOSYS') && mode !== 'replace') {
     return unfit(
-      `the file system ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
+      `a file system of type ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
       {
         code,
         syscall: 'renameat2',
         path,
-        state: `${path} is unchanged`,
+        state: leftAsItWas(path),
         advice: 'put it on ext4, xfs or btrfs',
         cause: failure,
       },

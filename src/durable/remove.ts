@@ -29,7 +29,7 @@ async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
 export async function refuseMounted(fs: FileSystem, directory: Descriptor): Promise<void> {
   const [mount] = await fs.mountsBelow(directory)
   if (mount === undefined) return
-  throw Object.assign(new Error(`${mount} in it is a mount point, and belongs to somebody else`), {
+  throw Object.assign(new Error(`${mount} in it is a mount point of another program`), {
     code: 'EBUSY',
     syscall: 'rmdir',
   })

@@ -76,7 +76,7 @@ export function filePublication(
   options: ReplaceFileOptions & PublicationOptions,
 ): TargetPublication {
   const target = checkPublishedTarget(path)
-  if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash, as a directory does`)
+  if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash: name a file`)
   const plan = {
     target,
     bytes: toBytes(path, content),
@@ -124,7 +124,7 @@ async function plan(publication: TargetPublication): Promise<DirectoryPlanResult
       .filter(({ path, change }) => change !== 'add' || files.has(path))
     return { outcome, digest: desired.digest, changes }
   } catch (error) {
-    throw publication.wrapError(error, 'could not plan')
+    throw publication.wrapError(error, 'could not plan the publication of')
   } finally {
     await publication.close()
   }

@@ -97,7 +97,9 @@ const ownName = /^\.holdfast-[0-9a-f]{16}(?:[-.]|$)/
 export function checkPublishedTarget(target: string): string {
   const path = checkTarget(target)
   if (!ownName.test(path.slice(path.lastIndexOf('/') + 1))) return path
-  throw new TypeError(`the target ${JSON.stringify(target)} has a name that holdfast keeps for itself: choose another`)
+  throw new TypeError(
+    `the target ${JSON.stringify(target)} has a name that holdfast reserves for its own files: choose another`,
+  )
 }
 
 export function checkMode(name: string, mode: number): number {
@@ -125,14 +127,14 @@ function checkRelativePath(path: string): void {
   if (path === '') throw new TypeError('files: a path is empty')
   if (path.includes('\0')) throw new TypeError(`files: ${shown} holds a NUL byte`)
   if (Buffer.from(path, 'utf8').toString('utf8') !== path) {
-    throw new TypeError(`files: ${shown} holds half of a surrogate pair, which is no text`)
+    throw new TypeError(`files: ${shown} holds half of a surrogate pair, which is not valid text`)
   }
   if (path.startsWith('/') || path.endsWith('/')) {
-    throw new TypeError(`files: ${shown} begins or ends with a slash; paths are relative to the target`)
+    throw new TypeError(`files: ${shown} starts or ends with a slash: paths are relative to the target`)
   }
   for (const part of path.split('/')) {
     if (part === '' || part === '.' || part === '..') {
-      throw new TypeError(`files: ${shown} has the part ${JSON.stringify(part)}; name each directory plainly`)
+      throw new TypeError(`files: ${shown} has the part ${JSON.stringify(part)}; leave it out`)
     }
     if (Buffer.byteLength(part) > maximumName) {
       throw new TypeError(`files: ${shown} has a part longer than ${maximumName} bytes`)

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { codeOf } from '../errors.js'
-import { unfit } from './errors.js'
+import { leftAsItWas, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { Scope } from './scope.js'
 
@@ -50,8 +50,8 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
         code: opened.code,
         syscall: 'openat2',
         path,
-        state: `${target} is unchanged`,
-        advice: 'name a target below directories only',
+        state: leftAsItWas(target),
+        advice: 'name a path in which each part above the last is a directory',
       })
     }
     missing.unshift(basename(path))
@@ -59,12 +59,12 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
 }
 
 function changed(target: string, path: string): Error {
-  return unfit(`${path} became a symbolic link while it was resolved`, {
+  return unfit(`${path} became a symbolic link while holdfast resolved it`, {
     code: 'ELOOP',
     syscall: 'openat2',
     path,
-    state: `${target} is unchanged`,
-    advice: 'another program changes these directories',
+    state: leftAsItWas(target),
+    advice: 'another program is changing these directories: stop it, then try again',
   })
 }
 
@@ -104,13 +104,13 @@ async function followTrusted(fs: FileSystem, path: string, target: string): Prom
     const holder = await fs.lookPath(real === '' ? '/' : real)
     if (links > maximumLinks || holder === undefined || !isTrusted(fs, entry, holder)) {
       throw unfit(
-        `${next} is a symbolic link that is not followed: link and directory must belong to root (or to this user), ` +
-          `and the directory must not be writable by the world`,
+        `holdfast does not follow the symbolic link ${next}: the link and its directory must belong to root or to this user, ` +
+          `and not everybody may write to the directory`,
         {
           code: 'ELOOP',
           syscall: 'openat2',
           path: next,
-          state: `${target} is unchanged`,
+          state: leftAsItWas(target),
           advice: 'name the real path',
         },
       )
@@ -148,7 +148,7 @@ export async function openParent(scope: Scope, place: Place): Promise<Parent> {
   const attributes = await fs.attributes(directory)
   if ((attributes.mode & 0o1002) === 0o002) {
     throw unfit(
-      `${place.realParent} is writable by everybody and not sticky, so that anybody could replace ${place.target}`,
+      `everybody may write to ${place.realParent}, which is not sticky, and so could replace ${place.target}`,
       { code: 'EPERM', syscall: 'fstat', path: place.realParent, advice: `chmod o-w ${place.realParent}` },
     )
   }

@@ -58,8 +58,8 @@ export class Site {
       syscall: 'openat2',
       path: this.path,
       published: true,
-      state: 'the new content is where that directory is now, and nothing is known of this path',
-      advice: 'publish it again',
+      state: 'the new content is in that directory, wherever it is now',
+      advice: 'publish again',
     })
   }
 
@@ -69,13 +69,13 @@ export class Site {
     this.#mount = await fs.mount(this.place.anchor)
     if (requireProven && !this.#mount.proven) {
       throw unfit(
-        `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs, btrfs, ` +
+        `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs and btrfs, ` +
           `with barriers on)`,
         {
           code: 'ENOTSUP',
           syscall: 'fstatfs',
           path: this.path,
-          advice: 'choose another file system, or do without requireProven',
+          advice: 'choose another file system, or remove requireProven',
         },
       )
     }

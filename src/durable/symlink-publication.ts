@@ -1,6 +1,6 @@
 import { failureOf } from '../errors.js'
 import { type StagedFiles, type SharedDirectory, sharedDirectory } from './barrier.js'
-import { foreign, unfit } from './errors.js'
+import { foreign, leftAsItWas, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
   currentGeneration,
@@ -48,7 +48,7 @@ export class SymlinkPublication extends TargetPublication {
     const reserved = [...this.#names].find((name) => name.startsWith('..'))
     if (reserved !== undefined) {
       throw new TypeError(
-        `files: ${JSON.stringify(reserved)} begins with two dots, which publish: symlink keeps for itself`,
+        `files: ${JSON.stringify(reserved)} starts with two dots; publish: symlink keeps such names for itself`,
       )
     }
   }
@@ -68,12 +68,11 @@ export class SymlinkPublication extends TargetPublication {
     const generation = await currentGeneration(this.fs, this.#target)
     const other = entries.some((name) => !isGeneration(name) && name !== nextDataLink)
     if (generation === undefined && other && !(await this.#isRecorded())) {
-      throw unfit(`${this.path} exists and was not published with publish: symlink`, {
+      throw unfit(`${this.path} exists, but not in the form that publish: symlink makes`, {
         code: 'EEXIST',
         syscall: 'lstat',
         path: this.path,
-        advice:
-          'changing the form would break those who read it: keep publish: exchange, or remove the directory first',
+        advice: 'another form would break its readers: keep publish: exchange, or remove the directory first',
       })
     }
     const labels = (await this.fs.label(this.#target)) !== undefined
@@ -142,7 +141,7 @@ export class SymlinkPublication extends TargetPublication {
     for (const name of this.#names) {
       if (links.has(name) || (await this.fs.look(target, name)) === undefined) continue
       throw foreign(`${this.path}/${name} is not a link that holdfast made`, this.path, {
-        state: 'it was left alone',
+        state: leftAsItWas(this.path),
         advice: 'move it away',
       })
     }
@@ -169,7 +168,7 @@ export class SymlinkPublication extends TargetPublication {
     if (this.published) return
     if (failure !== undefined) throw failure
     throw foreign(`another program replaced ${this.path}/${dataLink} meanwhile`, this.path, {
-      state: 'it was left alone',
+      state: leftAsItWas(this.path),
     })
   }
 

@@ -32,7 +32,9 @@ export async function makeVisible(rename: VisibleRename): Promise<boolean> {
   }
   if (await isVisible(() => isAt(fs, directory, to, staged), blind)) return false
   if (failure !== undefined) throw renameError(path, mount, mode, failure)
-  throw foreign(`another program replaced ${path} in the same instant`, path, { state: 'its content was left alone' })
+  throw foreign(`another program replaced ${path} in the same instant`, path, {
+    state: 'holdfast left its content alone',
+  })
 }
 
 /** Whether this inode has this name. */

@@ -63,7 +63,7 @@ await t.test('what cannot be replaced is a fault, in the words of the refusal', 
         symlinkSync('../elsewhere', scene.target)
       },
       {
-        found: /is a symbolic link: a publication would replace the link itself$/,
+        found: /is a symbolic link, which a publication would replace$/,
         advice: 'name the directory that it leads to',
       },
     ],
@@ -141,7 +141,7 @@ await t.test('a link on the way that somebody else could have made', async (t) =
     {
       subject: scene.target,
       check: 'path',
-      found: /is a symbolic link that is not followed/,
+      found: /does not follow the symbolic link/,
       advice: 'name the real path',
     },
   )

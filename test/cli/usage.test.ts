@@ -151,10 +151,10 @@ await t.test('with --log-format, an error is a line of JSON or of text', async (
   const failed = (format: string) => holdfast(['write', target, '--log-format', format], { input: '' })
   for (const format of ['auto', 'json'])
     t.match(JSON.parse((await failed(format)).stderr), { level: 'error', path: target })
-  t.match((await failed('text')).stderr, /^\d\d:\d\d:\d\d ERROR there is nothing to publish/)
+  t.match((await failed('text')).stderr, /^\d\d:\d\d:\d\d ERROR the content is empty/)
   t.match(await holdfast(['write', target, '--log-format', 'xml']), { code: 2, stderr: /choices are auto, json, text/ })
   const variable = await holdfast(['write', target], { input: '', env: { HOLDFAST_LOG_FORMAT: 'text' } })
-  t.match(variable.stderr, /ERROR there is nothing/)
+  t.match(variable.stderr, /ERROR the content is empty/)
 })
 
 await t.test('with -o json, wrong usage is one JSON document, too', async (t) => {

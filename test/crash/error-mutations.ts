@@ -58,7 +58,7 @@ export const errors: readonly Mutation[] = [
   mutation(
     'no mutation after barrier 2',
     'publish.ts',
-    "await each(going(), 'could not make durable', (publication) => publication.mutate())",
+    "await each(going(), 'could not sync', (publication) => publication.mutate())",
     '',
     model(),
     syscalls(),

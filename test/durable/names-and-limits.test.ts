@@ -109,7 +109,7 @@ await t.test('a name that holdfast keeps for itself is no target: a neighbour wo
   await replaceDirectory(join(parent, 'certs'), { files: { a: 'old' } })
   const id = (readdirSync(parent).find((name) => name.endsWith('.lock')) ?? '').replace('.lock', '')
   for (const name of [`${id}-0123456789abcdef`, `${id}.lock`, `${id}.1`, `${id}-0123456789abcdef.foreign`]) {
-    const refusal = { name: 'TypeError', message: /keeps for itself/ }
+    const refusal = { name: 'TypeError', message: /reserves for its own files/ }
     await t.rejects(replaceDirectory(join(parent, name), { files: { a: 'x' } }), refusal, name)
     await t.rejects(replaceFile(join(parent, name), 'x'), refusal, name)
   }

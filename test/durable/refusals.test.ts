@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DirectoryPublication } from '../../src/durable/directory-publication.js'
@@ -21,12 +21,12 @@ await t.test('malformed requests are reported before anything is touched', async
   const target = join(parent, 'certs')
   const bad: [Parameters<typeof planFor>, RegExp][] = [
     [[target, { files: { '': 'x' } }], /^files: a path is empty$/],
-    [[target, { files: { '.': 'x' } }], /^files: "\." has the part "\."; name each directory plainly$/],
+    [[target, { files: { '.': 'x' } }], /^files: "\." has the part "\."; leave it out$/],
     [[target, { files: { '..': 'x' } }], /has the part "\.\."/],
     [[target, { files: { 'a/../b': 'x' } }], /^files: "a\/\.\.\/b" has the part "\.\."/],
     [[target, { files: { 'a//b': 'x' } }], /has the part ""/],
-    [[target, { files: { '/etc/passwd': 'x' } }], /begins or ends with a slash/],
-    [[target, { files: { 'a/': 'x' } }], /begins or ends with a slash/],
+    [[target, { files: { '/etc/passwd': 'x' } }], /starts or ends with a slash/],
+    [[target, { files: { 'a/': 'x' } }], /starts or ends with a slash/],
     [[target, { files: { 'a\0b': 'x' } }], /holds a NUL byte/],
     [[target, { files: { a: 'x', 'a/b': 'y' } }], /^files: "a" is both a file and a directory$/],
     [[target, { files: { ['x'.repeat(256)]: '' } }], /longer than 255 bytes/],
@@ -63,10 +63,10 @@ await t.test('targets that cannot be replaced are left as they are', async (t) =
   mkdirSync(join(parent, 'world'))
   chmodSync(join(parent, 'world'), 0o777)
   const cases: [string, string, RegExp][] = [
-    [join(parent, 'link'), 'ELOOP', /is a symbolic link: a publication would replace the link itself/],
+    [join(parent, 'link'), 'ELOOP', /is a symbolic link, which a publication would replace/],
     [join(parent, 'file'), 'ENOTDIR', /is not a directory/],
     [join(parent, 'file', 'below'), 'ENOTDIR', /is not a directory/],
-    [join(parent, 'world', 'x'), 'EPERM', /writable by everybody and not sticky.*chmod o-w/],
+    [join(parent, 'world', 'x'), 'EPERM', /everybody may write to .*not sticky.*chmod o-w/],
   ]
   for (const [target, code, message] of cases) {
     const [result] = await replaceDirectories([{ target, files: { a: 'x' } }])
@@ -92,7 +92,7 @@ await t.test('links in the path: followed where root and this user alone could h
   t.same(contents(join(parent, 'real/deep/certs')), { a: '1' })
   chmodSync(parent, 0o1777)
   const [result] = await replaceDirectories([{ target: join(parent, 'link/certs'), files: { a: '1' } }])
-  t.match(result, { error: { code: 'ELOOP', message: /is a symbolic link that is not followed/ } })
+  t.match(result, { error: { code: 'ELOOP', message: /does not follow the symbolic link/ } })
   chmodSync(parent, 0o700)
   symlinkSync('loop', join(parent, 'loop'))
   const [loop] = await replaceDirectories([{ target: join(parent, 'loop/certs'), files: {} }])
@@ -121,6 +121,49 @@ await t.test('a mount point', { skip: isRoot ? false : 'mounting needs root: run
   await t.rejects(readPublication(covered), refusal, 'whoever looks at what was published says so, too')
   await t.rejects(readPublishedFiles(covered, ['a']), refusal)
 })
+
+await t.test(
+  'a file that something is mounted on',
+  { skip: isRoot ? false : 'mounting needs root: run by CI' },
+  async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'ca.crt')
+    writeFileSync(target, 'old')
+    writeFileSync(join(parent, 'other'), 'other')
+    execFileSync('mount', ['--bind', join(parent, 'other'), target])
+    t.teardown(() => execFileSync('umount', [target]))
+    await t.rejects(replaceFile(target, 'new'), {
+      code: 'EBUSY',
+      reason: 'TargetUnfit',
+      published: false,
+      message:
+        /ca\.crt is a mount point; nothing was changed; mount its parent directory instead \(in a pod: no subPath\)/,
+    })
+    t.same(readFileSync(target, 'utf8'), 'other')
+  },
+)
+
+await t.test(
+  'a directory of an overlay’s lower layer',
+  { skip: isRoot ? false : 'mounting needs root: run by CI' },
+  async (t) => {
+    const parent = scratch(t)
+    for (const name of ['lower', 'upper', 'work', 'merged', 'lower/certs']) mkdirSync(join(parent, name))
+    writeFileSync(join(parent, 'lower/certs/a'), 'old')
+    const layers = ['lower', 'upper', 'work'].map((name) => `${name}dir=${join(parent, name)}`).join(',')
+    execFileSync('mount', ['-t', 'overlay', 'overlay', '-o', `${layers},redirect_dir=off`, join(parent, 'merged')])
+    t.teardown(() => execFileSync('umount', [join(parent, 'merged')]))
+    const target = join(parent, 'merged/certs')
+    await t.rejects(replaceDirectory(target, { files: { a: 'new' } }), {
+      code: 'EXDEV',
+      reason: 'TargetUnfit',
+      published: false,
+      message:
+        /certs is in a lower layer of an overlay.*left .*certs as it was; mount a directory of the host at its parent/,
+    })
+    t.same(contents(target), { a: 'old' })
+  },
+)
 
 await t.test('a file system without RENAME_EXCHANGE is reported as such, with what to do', async (t) => {
   const parent = scratch(t)
@@ -152,7 +195,7 @@ await t.test('foreign directories: left alone unless all their names are among t
     {
       error: {
         reason: 'TargetForeign',
-        message: /holds what the new content does not \(theirs\).*adopt: true/,
+        message: /holds files that the new content does not have \(theirs\).*adopt: true/,
       },
     },
   ])

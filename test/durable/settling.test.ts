@@ -114,7 +114,7 @@ await t.test('an error of the write-out hint is a failed fsync, and is not tried
     if (call === 'startWriteOut') throw failure('EIO', 'sync_file_range')
   })
   t.match(await publish([directoryPublication(fs, { target, files })]), [
-    { error: { code: 'EIO', published: false, message: /is unchanged; the disk failed/ } },
+    { error: { code: 'EIO', published: false, message: /as it was; the disk failed/ } },
   ])
   t.equal(syncs, 0)
   t.same(contents(target), { a: 'old' })
@@ -155,7 +155,7 @@ await t.test('another program in the same instant: its content comes back', asyn
     writeFileSync(join(target, 'theirs'), 'keep')
   })
   t.match(await publish([directoryPublication(fs, { target, files })]), [
-    { error: { reason: 'TargetForeign', published: false, message: /its content was left alone/ } },
+    { error: { reason: 'TargetForeign', published: false, message: /holdfast put its content back/ } },
   ])
   t.same(contents(target), { theirs: 'keep' })
   t.same(contents(join(parent, 'away')), { a: 'old' })

@@ -72,7 +72,7 @@ await t.test('where that cannot be made durable, nothing is deleted, and it is s
       error: {
         reason: 'TargetForeign',
         published: false,
-        message: /put back, but whether that survives a power cut is not known .*EIO.* nothing was deleted/,
+        message: /put its content back, but this may not survive a power cut .*EIO.* holdfast deleted nothing/,
       },
     },
   ])

@@ -322,7 +322,7 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
   const directory = join(node.root, 'x')
   mkdirSync(directory)
   const noLock = await run([...flags, '--ready-exec=true', `--installer-lock-file=${directory}`])
-  t.match(noLock, { code: 1, stderr: /the lock .*x is a directory; nothing was changed; name a file/ })
+  t.match(noLock, { code: 1, stderr: /the lock .*x is a directory; nothing was changed; name a regular file/ })
 })
 
 await t.test('the command waits without using the processor, and ends on SIGTERM', async (t) => {

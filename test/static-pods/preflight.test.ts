@@ -45,7 +45,7 @@ await t.test('a place where it could not end well is refused, and no revision is
     [
       'a file for a manifest directory',
       (place) => (writeFileSync(place.manifests, ''), []),
-      /manifests is not a directory; .*manifests\/web-pod\.yaml is unchanged/,
+      /manifests is not a directory; holdfast left .*manifests\/web-pod\.yaml as it was/,
       1,
     ],
     [
@@ -63,7 +63,7 @@ await t.test('a place where it could not end well is refused, and no revision is
     [
       'a manifest directory that everybody may write to',
       (place) => (mkdirSync(place.manifests), chmodSync(place.manifests, 0o777), []),
-      /manifests is writable by everybody/,
+      /everybody may write to .*manifests, which is not sticky/,
       1,
     ],
     [
@@ -141,7 +141,10 @@ await t.test('held up after its revision was written, it tells what is there', a
   const held = await new Disk().lock(place.lock, 0, undefined)
   const busy = await runProcess(place.args(...lock))
   t.equal(busy.code, 75, busy.stderr)
-  t.match(busy.stderr, /the manifests are what they were; try again when it is done; written before: .*web-pod-7; /)
+  t.match(
+    busy.stderr,
+    /the manifests are what they were; try again when the lock is free; written before: .*web-pod-7; /,
+  )
   t.notMatch(busy.stderr, /nothing was changed/)
   t.notOk(existsSync(place.manifest()))
   await held.release()
@@ -164,7 +167,7 @@ await t.test('of a batch, the gravest failure is reported, with what became of t
   const outcomes = [error('/a', false), error('/b', true), done('/c', 'created'), done('/d', 'unchanged')]
   t.throws(() => resultsOf(outcomes), {
     name: 'DurableWriteError',
-    message: '/b failed; failed too: /a; published all the same: /c',
+    message: '/b failed; these failed too: /a; these were published all the same: /c',
     code: 'EIO',
     path: '/b',
     published: true,

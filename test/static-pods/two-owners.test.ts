@@ -40,7 +40,7 @@ await t.test("what the installer publishes is not the agent's, until its record 
           path: target,
           outcome: 'failed',
           reason: 'TargetForeign',
-          message: `${target} was published by holdfast install, and holdfast agent is to publish it, too; it was left alone`,
+          message: `holdfast install published ${target}, and holdfast agent is now asked to publish it too; holdfast left ${target} as it was`,
         },
       ],
     })
@@ -66,7 +66,7 @@ await t.test("what the agent publishes is not the installer's, and no manifest b
     t.equal(refused.code, 1, refused.stderr)
     t.match(
       refused.stderr,
-      `${target} was published by holdfast agent, and holdfast install is to publish it, too; it was left alone; leave out --cert-dir`,
+      `holdfast agent published ${target}, and holdfast install is now asked to publish it too; holdfast left ${target} as it was; leave out --cert-dir`,
     )
   }
   t.equal(modeOf(file), '644')
