@@ -1,0 +1,229 @@
+import type { AgentConfiguration } from '../config/types.js'
+import { endsWithin } from '../deadline.js'
+import { inParallel } from '../durable/index.js'
+import type { Log } from '../log.js'
+import type { Source } from '../objects/types.js'
+import type { AgentEvents } from './agent-events.js'
+import { startDirectory } from './detect-drift.js'
+import type { DirectoryState, DirectoryStates } from './directory-state.js'
+import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
+import { runHookBatch } from './hook-runner.js'
+import { stalledMeaning, type Outcome } from './outcome.js'
+import { PendingRemovals } from './pending-removals.js'
+import { reconcile } from './reconcile.js'
+import { recordHeldBack } from './record-versions.js'
+import type { Metrics } from './report-metrics.js'
+import { RunningOperations } from './running-operations.js'
+import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
+
+interface OperationsOptions {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly states: DirectoryStates
+  readonly configuration: () => AgentConfiguration
+  /** undefined until the first one is open: until then nothing is published. */
+  readonly source: () => Source | undefined
+  readonly events: () => AgentEvents
+  /** Brings the condition Fresh of a directory up to what the source last said. */
+  readonly refresh: (state: DirectoryState) => void
+  /** Something that the status shows has changed. */
+  readonly changed: () => void
+}
+
+/** Milliseconds that the start waits for comparisons with the disk. One that hangs goes on beside all else. */
+const startGrace = 2_000
+
+/** Directories of one file system that are compared at a time at the start: each takes memory. */
+const comparedAtATime = 4
+
+/** Milliseconds after which a pass that has not ended at the end of the agent is said to hang. */
+const endGrace = 1_000
+
+/** Milliseconds that the agent waits for it in all. */
+const endLimit = 5_000
+
+/** What runs for the agent's directories: comparisons and publications, those of one file system together, and hooks. */
+export class Operations {
+  readonly #options: OperationsOptions
+  readonly #publications: Workqueue
+  readonly #hooks: Workqueue
+  readonly #abort = new AbortController()
+  readonly #removals: PendingRemovals
+  readonly #running: RunningOperations
+  /** Directories that have not been compared with their records yet. */
+  readonly #comparing = new Set<DirectoryState>()
+  /** All that was in flight when the operations were stopped. */
+  #passes: Promise<unknown> = Promise.resolve()
+
+  constructor(options: OperationsOptions) {
+    this.#options = options
+    const { log, states } = options
+    this.#removals = new PendingRemovals(log)
+    this.#running = new RunningOperations({
+      timeout: () => options.configuration().operationTimeout,
+      stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
+    })
+    const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, `an internal error of holdfast: ${message}`)
+    }
+    this.#publications = new Workqueue({
+      groups: () => {
+        const fileSystemOf = fileSystemsNow()
+        return (operation) => fileSystemOf(states.byOperation(operation)?.path ?? '/')
+      },
+      failed,
+      run: (batch, fileSystem) =>
+        onFileSystem(fileSystem, () => this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch))),
+    })
+    this.#hooks = new Workqueue({
+      groups: () => (operation) => operation,
+      failed,
+      run: (batch) => {
+        const events = options.events()
+        return runHookBatch(batch, states, { ...options, events, signal: this.#abort.signal })
+      },
+    })
+  }
+
+  /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
+  runningSeconds(state: DirectoryState): number {
+    return this.#running.seconds(state)
+  }
+
+  /** Publishes what the source has for a directory, as soon as its file system is free. */
+  publish(state: DirectoryState, cause: string): void {
+    // Its record says which versions are too old to be published.
+    if (!this.#comparing.has(state)) this.#publications.add(state.publishOperation, cause)
+  }
+
+  /** A publication of the directory is due or runs. */
+  isPending(state: DirectoryState): boolean {
+    return this.#publications.pending(state.publishOperation)
+  }
+
+  /** Runs the hooks that wait for what is published. */
+  runHooks(state: DirectoryState): void {
+    if (state.pendingHooks.length > 0) this.#hooks.add(state.hooksOperation, state.digest ?? '')
+  }
+
+  /** The directory is kept no longer. */
+  forget(state: DirectoryState): void {
+    this.#publications.forget(state.publishOperation)
+    this.#hooks.forget(state.hooksOperation)
+  }
+
+  /**
+   * Compares directories with their records, those of several file systems side by side. Resolves when all are, or when the rest
+   * takes so long that it hangs: that goes on, and nothing is published to those directories before it has ended. `compared` is
+   * called for each that is, unless it was dropped meanwhile.
+   */
+  async start(states: readonly DirectoryState[], compared: (state: DirectoryState) => void): Promise<void> {
+    const fileSystemOf = fileSystemsNow()
+    const groups = new Map<string, DirectoryState[]>()
+    for (const state of states) {
+      this.#comparing.add(state)
+      const fileSystem = fileSystemOf(state.path)
+      groups.set(fileSystem, [...(groups.get(fileSystem) ?? []), state])
+    }
+    const compare = async (state: DirectoryState): Promise<void> => {
+      await this.#onDisk(state, () => startDirectory(state, this.#options))
+      this.#comparing.delete(state)
+      if (this.#options.states.byPath(state.path) === state && !this.#abort.signal.aborted) compared(state)
+    }
+    const comparisons = [...groups.values()].map((group) => inParallel(group, comparedAtATime, compare))
+    await endsWithin(Promise.all(comparisons), startGrace)
+  }
+
+  /** Finishes or aborts what is in flight, at a point where every target is intact. What does not end in time is reported. */
+  async stop(): Promise<void> {
+    this.#running.close()
+    this.#abort.abort()
+    this.#passes = Promise.all([this.#publications.close(), this.#hooks.close()])
+    if (!(await endsWithin(this.#passes, endGrace))) this.#reportHanging()
+  }
+
+  /** The last words to the disks that answer. Returns the directories whose disks do not, even now. */
+  async finish(): Promise<string[]> {
+    await endsWithin(this.#passes, endLimit - endGrace)
+    const hanging = new Set(this.#running.directories())
+    const states = [...this.#options.states].filter((state) => !hanging.has(state))
+    const last = Promise.all(
+      states.map((state) => this.#onDisk(state, () => recordHeldBack(state, this.#options.log, { urgent: true }))),
+    ).then(() => this.#removals.sync())
+    await endsWithin(last, endGrace)
+    return this.#running.directories().map(({ path }) => path)
+  }
+
+  #reportHanging(): void {
+    const states = this.#running.directories()
+    const places = new Set(states.map(({ path }) => describeFileSystem(path)))
+    const directories = states.map(({ path }) => path)
+    for (const place of places) {
+      this.#options.log.warn(
+        { reason: 'Stalled', directories: directories.filter((path) => describeFileSystem(path) === place) },
+        `${place} does not answer: everything else has ended, and this is waited for`,
+      )
+    }
+  }
+
+  /** Runs work on a directory's file system as an operation of it. */
+  #onDisk<T>(state: DirectoryState, work: () => Promise<T>): Promise<T> {
+    return beside(state.path, () => this.#running.run([state], work))
+  }
+
+  async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {
+    const { log, metrics, states, events, configuration } = this.#options
+    const source = this.#options.source()
+    if (source === undefined) return new Map()
+    this.#removals.busy()
+    try {
+      return await reconcile(batch, {
+        log,
+        metrics,
+        events: events(),
+        signal: this.#abort.signal,
+        lockTimeout: 0,
+        requireProven: () => configuration().requireProven,
+        source,
+        state: (operation) => states.byOperation(operation),
+        applied: (state, outcome) => this.#applied(state, outcome),
+      })
+    } finally {
+      // A comparison may have found the publication of another process, with hooks that nobody has run.
+      for (const state of this.#statesOf(batch)) {
+        if (state.intact && !this.#hooks.expects(state.hooksOperation)) this.runHooks(state)
+      }
+      if (!this.#abort.signal.aborted) this.#removals.idle()
+    }
+  }
+
+  #statesOf(batch: Batch): DirectoryState[] {
+    return [...batch.keys()].map((key) => this.#options.states.byOperation(key)).filter((state) => state !== undefined)
+  }
+
+  #applied(state: DirectoryState, outcome: Outcome): void {
+    // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
+    if (outcome.kind === 'published' && outcome.change !== 'unchanged') {
+      this.#removals.add(state.path)
+      this.runHooks(state)
+    }
+    this.#options.refresh(state)
+    this.#options.changed()
+  }
+
+  /** It may be that nobody has asked for this directory any more. */
+  #stalled(state: DirectoryState, milliseconds: number): void {
+    const { path: directory, publishOperation: operation } = state
+    const { states, log, events, refresh, changed } = this.#options
+    if (states.byPath(directory) !== state) return
+    const meaning = stalledMeaning({ operation, directory, milliseconds, on: describeFileSystem(directory) })
+    for (const { level, reason, message, fields } of meaning.lines) {
+      log[level]({ reason, directory, ...fields }, message)
+    }
+    events().pass(meaning)
+    if (meaning.condition) state.setPublished(meaning.condition, new Date())
+    refresh(state)
+    changed()
+  }
+}
