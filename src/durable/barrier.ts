@@ -44,34 +44,31 @@ async function note<Owner>(
   })
 }
 
-export interface StagedFile<Owner> extends Pending<Owner> {
+export interface StagedEntry<Owner> extends Pending<Owner> {
   readonly scope: Scope
   readonly later: boolean
 }
 
 /** What has been synced need not stay open: later steps may need the descriptors. */
-export async function closeSynced<Owner>(files: readonly StagedFile<Owner>[]): Promise<void> {
-  for (const { scope, descriptor, later } of files) if (!later) await scope.close(descriptor)
+export async function closeSynced<Owner>(entries: readonly StagedEntry<Owner>[]): Promise<void> {
+  for (const { scope, descriptor, later } of entries) if (!later) await scope.close(descriptor)
 }
 
 /**
- * The files that a batch has staged, open until they are synced: a descriptor that was closed and opened again can miss
- * the error of a write-out in between (errseq_t is sampled at open). At `fs.stagedFiles` of them, those staged so far are synced
- * and closed before more are made: a barrier of its own, whose failures count as the first barrier's.
+ * What a batch has staged, open until it is synced: a file's descriptor that was closed and opened again can miss
+ * the error of a write-out in between (errseq_t is sampled at open). At `fs.stagedFiles` files, or as many directories, those staged so
+ * far are synced and closed before there are more: a barrier of its own, whose failures count as the first barrier's.
  */
-export class StagedFiles<Owner> {
-  #files: StagedFile<Owner>[] = []
+export class StagedEntries<Owner> {
+  #files: StagedEntry<Owner>[] = []
+  #directories: StagedEntry<Owner>[] = []
   #syncing: Promise<void> | undefined
   readonly failures = new Map<Owner, Error>()
 
   constructor(readonly fs: FileSystem) {}
 
   async create(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor> {
-    // Those that are being synced are still open.
-    while (this.#syncing !== undefined || this.#files.length >= this.fs.stagedFiles) {
-      this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
-      await this.#syncing
-    }
+    await this.#room(() => this.#files.length)
     return scope.keep(this.fs.createFile(parent, name))
   }
 
@@ -80,19 +77,34 @@ export class StagedFiles<Owner> {
     this.#files.push({ descriptor, type: 'file', owners: [owner], scope, later })
   }
 
+  /** The directory has its mode, owner and label, and all names that are to be in it. */
+  async addDirectory(scope: Scope, descriptor: Descriptor, owner: Owner): Promise<void> {
+    await this.#room(() => this.#directories.length)
+    this.#directories.push({ descriptor, type: 'directory', owners: [owner], scope, later: false })
+  }
+
   /** Hands over what is still to be synced. */
-  take(): StagedFile<Owner>[] {
-    const files = this.#files
+  take(): StagedEntry<Owner>[] {
+    const entries = [...this.#files, ...this.#directories]
     this.#files = []
-    return files
+    this.#directories = []
+    return entries
+  }
+
+  async #room(open: () => number): Promise<void> {
+    // Those that are being synced are still open.
+    while (this.#syncing !== undefined || open() >= this.fs.stagedFiles) {
+      this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
+      await this.#syncing
+    }
   }
 
   async #sync(): Promise<void> {
-    const files = this.take()
-    for (const [owner, failure] of await barrier(this.fs, files)) {
+    const entries = this.take()
+    for (const [owner, failure] of await barrier(this.fs, entries)) {
       if (!this.failures.has(owner)) this.failures.set(owner, failure)
     }
-    for (const { scope, descriptor } of files) await scope.close(descriptor)
+    for (const { scope, descriptor } of entries) await scope.close(descriptor)
   }
 }
 

@@ -1,5 +1,5 @@
 import { codeOf } from '../errors.js'
-import { barrier, type StagedFiles, type SharedDirectory } from './barrier.js'
+import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
@@ -84,16 +84,15 @@ export class DirectoryPublication extends TargetPublication {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
     const name = this.names.staging(this.random)
     await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const labels = new Labels(this.found?.tree)
-    const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
-    this.#staged = tree.root
-    return [...tree.directories]
+    this.#staged = await stageTree(this.scope, root, this.plan, labels, staged, this)
+    return [root]
   }
 
   protected override get exchanged(): StagedInodes | undefined {

@@ -1,4 +1,4 @@
-import type { StagedFiles, SharedDirectory } from './barrier.js'
+import type { StagedEntries, SharedDirectory } from './barrier.js'
 import { codeOf } from '../errors.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
@@ -60,7 +60,7 @@ export class FilePublication extends TargetPublication {
     return Promise.resolve(true)
   }
 
-  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)

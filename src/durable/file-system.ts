@@ -110,8 +110,10 @@ export interface FileSystem {
   random(): string
   /** Milliseconds since the epoch, as the clock on the wall has it. */
   now(): number
-  /** How many staged files may be open at a time: a part of the descriptors that the process may have. */
+  /** How many staged files may be open at a time, and how many staged directories: a part of the descriptors that the process may have. */
   readonly stagedFiles: number
+  /** How many directories of one tree may be open at a time. */
+  readonly openDirectories: number
   /** Effective user and group. */
   readonly user: { readonly uid: number; readonly gid: number }
 }

@@ -1,6 +1,7 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
+import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { identityOf, isTrustedHere } from './place.js'
 import { type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
@@ -158,14 +159,17 @@ export async function readPublishedFiles(
     if ((await fs.look(parent, name))?.type !== 'directory') return
     const root = await openOffMounts(fs, target, parent, name)
     const scope = new Scope(fs)
+    let directories: OpenDirectories | undefined
     try {
       const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
       const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
+      directories = new OpenDirectories(fs, content)
       for (const path of paths) {
-        const file = await readInside(fs, scope, content, path)
+        const file = await readInside(directories, path)
         if (file) files[path] = file
       }
     } finally {
+      await directories?.closeAll()
       await scope.closeAll()
       await fs.close(root)
     }
@@ -174,21 +178,21 @@ export async function readPublishedFiles(
 }
 
 async function readInside(
-  fs: FileSystem,
-  scope: Scope,
-  root: Descriptor,
+  directories: OpenDirectories,
   path: string,
 ): Promise<{ content: Uint8Array; mode: number } | undefined> {
-  const parts = path.split('/')
-  const last = parts.pop() ?? ''
+  const { fs } = directories
+  let file: Descriptor
   try {
-    let directory = root
-    for (const part of parts) directory = await scope.keep(fs.openDirectory(directory, part))
-    const file = await scope.keep(fs.openFile(directory, last))
-    const { size, mode } = await fs.attributes(file)
-    return { content: await readWhole(fs, file, size), mode }
+    file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error
+  }
+  try {
+    const { size, mode } = await fs.attributes(file)
+    return { content: await readWhole(fs, file, size), mode }
+  } finally {
+    await fs.close(file)
   }
 }

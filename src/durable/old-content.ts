@@ -1,5 +1,6 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
+import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import type { KnownEntry } from './record.js'
 import { makeWritable } from './remove.js'
 import { readTree, type Tree } from './tree.js'
@@ -9,37 +10,41 @@ import { readTree, type Tree } from './tree.js'
  * to a file, between the reading and the exchange, by its path, and later through a descriptor that it holds.
  */
 
-/** What is known of an old content: its entries by their directory, which is '' for the target itself. */
-function byDirectory(entries: readonly KnownEntry[]): Map<string, KnownEntry[]> {
-  const found = new Map<string, KnownEntry[]>()
+/** What is known of an old content: its entries by their directory, which is '' for the target itself; parents before children. */
+function byDirectory<Entry extends KnownEntry>(entries: readonly Entry[]): Map<string, Entry[]> {
+  const found = new Map<string, Entry[]>([['', []]])
   for (const entry of entries) {
     if (entry.path === '') continue
-    const cut = entry.path.lastIndexOf('/')
-    const parent = cut < 0 ? '' : entry.path.slice(0, cut)
-    found.set(parent, [...(found.get(parent) ?? []), entry])
+    if (entry.type === 'directory') found.set(entry.path, [])
+    found.get(parentOf(entry.path))?.push(entry)
   }
   return found
 }
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
-
 /** Whether a directory holds what was read of it, unchanged since: names, and the time of each inode's last change. */
 export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tree): Promise<boolean> {
-  const known = byDirectory(entries)
-  const isDirectoryAsRead = async (directory: Descriptor, path: string): Promise<boolean> => {
-    const expected = known.get(path) ?? []
-    const names = new Set(expected.map((entry) => nameOf(entry.path)))
+  const gone = new Set<string>()
+  const isDirectoryAsRead = async (directory: Descriptor, expected: Tree['entries']): Promise<boolean> => {
+    const names = new Set(expected.map(({ path }) => nameOf(path)))
     if ((await fs.list(directory)).some((name) => !names.has(name))) return false
-    for (const entry of expected) {
-      const found = await fs.look(directory, nameOf(entry.path))
+    for (const { path, type, changed } of expected) {
+      const found = await fs.look(directory, nameOf(path))
       // What has gone is nobody's loss.
-      if (found === undefined) continue
-      if (found.type !== entry.type || found.changed !== (entry as Tree['entries'][number]).changed) return false
-      if (found.type === 'directory' && !(await inDirectory(fs, directory, entry.path, isDirectoryAsRead))) return false
+      if (found === undefined) gone.add(path)
+      else if (found.type !== type || found.changed !== changed) return false
     }
     return true
   }
-  return isDirectoryAsRead(root, '')
+  const directories = new OpenDirectories(fs, root)
+  try {
+    for (const [path, expected] of byDirectory(entries)) {
+      if (gone.has(path) || gone.has(parentOf(path))) gone.add(path)
+      else if (!(await directories.use(path, (directory) => isDirectoryAsRead(directory, expected)))) return false
+    }
+    return true
+  } finally {
+    await directories.closeAll()
+  }
 }
 
 /** Whether all that a directory holds is among these entries, by type and content: the rest of what a predecessor was removing. */
@@ -74,32 +79,24 @@ export async function removeEntries(
   entries: readonly KnownEntry[],
   gone?: string,
 ): Promise<void> {
+  const directories = new OpenDirectories(fs, root)
   const known = byDirectory(entries)
-  const removeIn = async (directory: Descriptor, path: string): Promise<void> => {
-    await makeWritable(fs, directory)
-    for (const entry of known.get(path) ?? []) {
-      if (entry.path === gone) continue
-      const name = nameOf(entry.path)
-      if (entry.type === 'directory') {
-        await unlessGone(inDirectory(fs, directory, entry.path, removeIn))
-        await unlessGone(fs.removeDirectory(directory, name))
-      } else await unlessGone(fs.removeFile(directory, name))
-    }
-  }
-  await removeIn(root, '')
-}
-
-async function inDirectory<T>(
-  fs: FileSystem,
-  parent: Descriptor,
-  path: string,
-  use: (directory: Descriptor, path: string) => Promise<T>,
-): Promise<T> {
-  const opened = await fs.openDirectory(parent, nameOf(path))
   try {
-    return await use(opened, path)
+    for (const [path, inIt] of known) {
+      const removeFiles = async (directory: Descriptor): Promise<void> => {
+        await makeWritable(fs, directory)
+        const files = inIt.filter((entry) => entry.type !== 'directory' && entry.path !== gone)
+        for (const file of files) await unlessGone(fs.removeFile(directory, nameOf(file.path)))
+      }
+      await unlessGone(directories.use(path, removeFiles))
+    }
+    // The deepest first.
+    for (const path of [...known.keys()].slice(1).reverse()) {
+      const removeIt = (parent: Descriptor): Promise<void> => fs.removeDirectory(parent, nameOf(path))
+      await unlessGone(directories.use(parentOf(path), removeIt))
+    }
   } finally {
-    await fs.close(opened)
+    await directories.closeAll()
   }
 }
 

@@ -13,6 +13,7 @@ import { type DirectoryChange, directoryPublication, filePublication } from './r
 import { checkTarget } from './request.js'
 import { openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
+import { syncBelow } from './sync-below.js'
 import type {
   DirectoryRequest,
   Outcome,
@@ -192,8 +193,8 @@ export class Disk {
     const scope = new Scope(this.fs)
     try {
       const place = await resolve(scope, checkTarget(path))
-      const all = await openAll(scope, place.anchor, place.name)
-      await this.#sync(...all)
+      const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
+      await syncBelow(this.fs, root, [root, place.anchor])
     } catch (error) {
       throw readable(path, error, true, 'could not sync')
     } finally {
@@ -268,19 +269,4 @@ export class Disk {
 
 function readable(path: string, error: unknown, published: boolean, doing: string): unknown {
   return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
-}
-
-/** Opens a directory with all that is in it, and what holds it. */
-async function openAll(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor[]> {
-  const all: Descriptor[] = [parent]
-  const walk = async (directory: Descriptor): Promise<void> => {
-    all.push(directory)
-    for (const entry of await scope.fs.list(directory)) {
-      const type = (await scope.fs.look(directory, entry))?.type
-      if (type === 'file') all.push(await scope.keep(scope.fs.openFile(directory, entry)))
-      if (type === 'directory') await walk(await scope.keep(scope.fs.openDirectory(directory, entry)))
-    }
-  }
-  await walk(await scope.keep(scope.fs.openDirectory(parent, name)))
-  return all
 }

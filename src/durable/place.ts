@@ -37,7 +37,7 @@ export function identityOf({ inode, birth }: Pick<Attributes, 'inode' | 'birth'>
 }
 
 /** A time that is not known is no difference. */
-function isSame(recorded: Identity, found: Identity | undefined): boolean {
+export function isSame(recorded: Identity, found: Identity | undefined): boolean {
   if (recorded.inode !== found?.inode) return false
   return recorded.birth === found.birth || recorded.birth === '0' || found.birth === '0'
 }

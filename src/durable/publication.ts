@@ -1,5 +1,5 @@
 import { silent, type Log } from '../log.js'
-import { type StagedFiles, probeJournal, shared, type SharedDirectory, sharedDirectory } from './barrier.js'
+import { type StagedEntries, probeJournal, shared, type SharedDirectory, sharedDirectory } from './barrier.js'
 import { type DurableWriteError, wrapError } from './errors.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 import { lock } from './lock.js'
@@ -68,7 +68,7 @@ export abstract class TargetPublication {
   /** Whether what the digest does not cover (links of a symlink directory) is as it should be. */
   protected abstract isComplete(): Promise<boolean>
   /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
-  protected abstract stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]>
+  protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]>
   /** What an exchange will bring under the staging name, for the record. */
   protected get exchanged(): StagedInodes | undefined {
     return undefined
@@ -187,7 +187,7 @@ export abstract class TargetPublication {
   }
 
   /** Step 4. */
-  async stage(staged: StagedFiles<TargetPublication>): Promise<void> {
+  async stage(staged: StagedEntries<TargetPublication>): Promise<void> {
     // Whatever a record says: directories above can have been renamed since, and a rename that nobody synced takes all away.
     const ancestors = await this.site.ancestors()
     const directories = await this.stageContent(staged)
@@ -204,7 +204,7 @@ export abstract class TargetPublication {
     return this.#directories
   }
 
-  async #stageRecord(staged: StagedFiles<TargetPublication>): Promise<void> {
+  async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
     const { objects = [] } = this.options
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))

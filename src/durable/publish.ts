@@ -1,5 +1,5 @@
 import { listed } from '../listed.js'
-import { barrier, closeSynced, StagedFiles, merged } from './barrier.js'
+import { barrier, closeSynced, StagedEntries, merged } from './barrier.js'
 import { OverlappingTargets, DurableWriteError, extendError, internalError, leftAsItWas } from './errors.js'
 import { inParallel } from './parallel.js'
 import type { TargetPublication } from './publication.js'
@@ -61,7 +61,7 @@ export async function publish(
 
     // 4. Stage.
     if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
-    const staged = new StagedFiles<TargetPublication>(first.fs)
+    const staged = new StagedEntries<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) => publication.stage(staged))
 
     // 5. Barrier 1.
@@ -98,7 +98,7 @@ export async function publish(
 
 async function firstBarrier(
   publications: readonly TargetPublication[],
-  staged: StagedFiles<TargetPublication>,
+  staged: StagedEntries<TargetPublication>,
 ): Promise<Map<TargetPublication, Error>> {
   const [fs] = publications.map((publication) => publication.fs)
   if (!fs) return new Map()

@@ -1,5 +1,5 @@
 import { codeOf } from '../errors.js'
-import type { StagedFiles } from './barrier.js'
+import type { StagedEntries } from './barrier.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { recordPattern, type TargetNames, namesFor } from './names.js'
 import {
@@ -131,7 +131,7 @@ export class RecordFile<Owner> {
     readonly name: string,
   ) {}
 
-  async stage(body: RecordBody, staged: StagedFiles<Owner>, owner: Owner): Promise<void> {
+  async stage(body: RecordBody, staged: StagedEntries<Owner>, owner: Owner): Promise<void> {
     const { scope, parent, name } = this
     // A barrier at the bound of staged files may close it: then it is opened again to be marked.
     const file = await staged.create(scope, parent, name)

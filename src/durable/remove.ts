@@ -1,16 +1,12 @@
 import { codeOf, failureOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { Descriptor, FileSystem } from './file-system.js'
+import { inside, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 
 /** Removes whatever has this name: a file, a link, or a directory with all that is in it. Links are not followed. */
 export async function remove(fs: FileSystem, parent: Descriptor, name: string): Promise<void> {
-  // Mostly a file: so it is tried as one, and only looked at where that fails (EISDIR; EPERM in POSIX's words).
-  const failure = await failureOf(fs.removeFile(parent, name))
-  const code = codeOf(failure)
-  if (failure === undefined || code === 'ENOENT') return
-  if (code !== 'EISDIR' && code !== 'EPERM') throw failure
-  if ((await fs.look(parent, name))?.type !== 'directory') throw failure
-  const directory = await openToEmpty(fs, parent, name)
+  if (await removeUnlessDirectory(fs, parent, name)) return
+  const directory = await fs.openDirectory(parent, name)
   try {
     await refuseMounted(fs, directory)
     await empty(fs, directory)
@@ -20,9 +16,39 @@ export async function remove(fs: FileSystem, parent: Descriptor, name: string): 
   await fs.removeDirectory(parent, name)
 }
 
+/** Mostly a file: so it is tried as one, and only looked at where that fails (EISDIR; EPERM in POSIX's words). */
+async function removeUnlessDirectory(fs: FileSystem, parent: Descriptor, name: string): Promise<boolean> {
+  const failure = await failureOf(fs.removeFile(parent, name))
+  const code = codeOf(failure)
+  if (failure === undefined || code === 'ENOENT') return true
+  if (code !== 'EISDIR' && code !== 'EPERM') throw failure
+  if ((await fs.look(parent, name))?.type !== 'directory') throw failure
+  return false
+}
+
 /** Removes all that is in a directory. */
-async function empty(fs: FileSystem, directory: Descriptor): Promise<void> {
-  for (const entry of await fs.list(directory)) await remove(fs, directory, entry)
+async function empty(fs: FileSystem, root: Descriptor): Promise<void> {
+  const directories = new OpenDirectories(fs, root)
+  const found: string[] = []
+  const pending = ['']
+  try {
+    for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+      const at = path
+      found.push(at)
+      await directories.use(at, async (directory) => {
+        await makeWritable(fs, directory)
+        for (const name of await fs.list(directory)) {
+          if (!(await removeUnlessDirectory(fs, directory, name))) pending.push(inside(at, name))
+        }
+      })
+    }
+    // The deepest first.
+    for (const path of found.slice(1).reverse()) {
+      await directories.use(parentOf(path), (parent) => fs.removeDirectory(parent, nameOf(path)))
+    }
+  } finally {
+    await directories.closeAll()
+  }
 }
 
 /** Before the first removal: what is left because of a mount in it is left as a whole. */
@@ -33,17 +59,6 @@ export async function refuseMounted(fs: FileSystem, directory: Descriptor): Prom
     code: 'EBUSY',
     syscall: 'rmdir',
   })
-}
-
-async function openToEmpty(fs: FileSystem, parent: Descriptor, name: string): Promise<Descriptor> {
-  const directory = await fs.openDirectory(parent, name)
-  try {
-    await makeWritable(fs, directory)
-    return directory
-  } catch (error) {
-    await fs.close(directory)
-    throw error
-  }
 }
 
 /** A directory of mode 0555 and its like has to be opened up by its owner before it can be emptied. */
@@ -61,22 +76,15 @@ const ofTheEntry = new Set(['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENO
  * the file system fails.
  */
 export async function removeInside(fs: FileSystem, directory: Descriptor, path: string): Promise<boolean> {
-  const parts = path.split('/')
-  const last = parts.pop() ?? ''
-  const opened: Descriptor[] = []
-  let current = directory
+  const directories = new OpenDirectories(fs, directory)
   try {
-    for (const part of parts) {
-      current = await fs.openDirectory(current, part)
-      opened.push(current)
-    }
-    await fs.removeFile(current, last)
+    await directories.use(parentOf(path), (parent) => fs.removeFile(parent, nameOf(path)))
     return true
   } catch (error) {
     if (ofTheEntry.has(codeOf(error) ?? '')) return false
     throw error
   } finally {
-    for (const descriptor of opened) await fs.close(descriptor)
+    await directories.closeAll()
   }
 }
 

@@ -1,5 +1,6 @@
-import type { StagedFiles } from './barrier.js'
+import type { StagedEntries } from './barrier.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
 import type { DirectoryPlan } from './request.js'
 import type { Scope } from './scope.js'
@@ -31,49 +32,45 @@ export function stagingMode(mode: number): number {
   return 0o700 | (mode & 0o755)
 }
 
-export interface StagedTree {
-  /** The staged directory and its subdirectories, open. */
-  readonly directories: readonly Descriptor[]
-  readonly root: Attributes
-}
-
 /**
- * Writes the plan's files into a directory that is new and empty. Mode, owner and label are set before the fsync: set
- * after it, a power cut can take them back. Everything stays open until the barrier.
+ * Writes the plan's files into a directory that is new and empty, and that the caller syncs; files and subdirectories are handed over
+ * to `staged`. Mode, owner and label are set before the fsync: set after it, a power cut can take them back. A subdirectory may be
+ * closed and opened anew until then: unlike a file's, its failed write-out stops the file system.
  */
 export async function stageTree<T>(
   scope: Scope,
   root: Descriptor,
   plan: DirectoryPlan,
   labels: Labels,
-  staged: StagedFiles<T>,
+  staged: StagedEntries<T>,
   owner: T,
-): Promise<StagedTree> {
+): Promise<Attributes> {
   const { fs } = scope
-  const directories = new Map<string, Descriptor>([['', root]])
-  const directoryOf = (path: string): [Descriptor, string] => {
-    const cut = path.lastIndexOf('/')
-    const parent = directories.get(cut < 0 ? '' : path.slice(0, cut))
-    if (parent === undefined) throw new Error(`no directory was staged for ${path}`)
-    return [parent, path.slice(cut + 1)]
+  const directories = new OpenDirectories(fs, root)
+  try {
+    for (const path of plan.directories) {
+      const make = (parent: Descriptor): Promise<void> =>
+        fs.createDirectory(parent, nameOf(path), stagingMode(plan.mode))
+      await directories.use(parentOf(path), make)
+    }
+    await inParallel(plan.files, writers, async (file) => {
+      const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
+      const descriptor = await directories.use(parentOf(file.path), create)
+      await fs.write(descriptor, file.bytes)
+      await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))
+      staged.add(scope, descriptor, owner)
+    })
+    // Last, so that a mode without write permission is no obstacle to the files; the deepest first, since they are reached through the others.
+    for (const path of [...plan.directories].reverse()) {
+      const descriptor = await scope.keep(directories.take(path))
+      await setMetadata(fs, descriptor, plan.owner, plan.mode, labels.of(path))
+      await staged.addDirectory(scope, descriptor, owner)
+    }
+    await setMetadata(fs, root, plan.owner, plan.mode, labels.of(''))
+    return await fs.attributes(root)
+  } finally {
+    await directories.closeAll()
   }
-  for (const path of plan.directories) {
-    const [parent, name] = directoryOf(path)
-    await fs.createDirectory(parent, name, stagingMode(plan.mode))
-    directories.set(path, await scope.keep(fs.openDirectory(parent, name)))
-  }
-  await inParallel(plan.files, writers, async (file) => {
-    const [parent, name] = directoryOf(file.path)
-    const descriptor = await staged.create(scope, parent, name)
-    await fs.write(descriptor, file.bytes)
-    await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))
-    staged.add(scope, descriptor, owner)
-  })
-  // Last, so that a mode without write permission is no obstacle to the files.
-  for (const [path, descriptor] of directories) {
-    await setMetadata(fs, descriptor, plan.owner, plan.mode, labels.of(path))
-  }
-  return { directories: [...directories.values()], root: await fs.attributes(root) }
 }
 
 /** Owner, mode and label; the owner first, since chown(2) takes set-user-ID bits away. */

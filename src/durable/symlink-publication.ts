@@ -1,5 +1,5 @@
 import { failureOf } from '../errors.js'
-import { type StagedFiles, type SharedDirectory, sharedDirectory } from './barrier.js'
+import { type StagedEntries, type SharedDirectory, sharedDirectory } from './barrier.js'
 import { foreign, leftAsItWas, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
@@ -104,7 +104,7 @@ export class SymlinkPublication extends TargetPublication {
     return strays.length === 0
   }
 
-  protected async stageContent(staged: StagedFiles<TargetPublication>): Promise<Descriptor[]> {
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
     const generation = generationName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
@@ -123,8 +123,7 @@ export class SymlinkPublication extends TargetPublication {
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const labels = new Labels(this.found?.tree)
-    const tree = await stageTree(this.scope, root, this.plan, labels, staged, this)
-    this.#generationIdentity = identityOf(tree.root)
+    this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, labels, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
@@ -133,7 +132,7 @@ export class SymlinkPublication extends TargetPublication {
     if (first) await setMetadata(this.fs, target, this.plan.owner, this.plan.mode, undefined)
     if (!first) this.#targetDirectory = await sharedDirectory(this.fs, target)
     if (first) this.#staged = await this.fs.attributes(target)
-    return [...tree.directories, target]
+    return [root, target]
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {

@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import { Digest, type EntryHead } from './digest.js'
 import type { Attributes, Descriptor, EntryType, FileSystem } from './file-system.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { type Identity, identityOf } from './place.js'
 import { compareBytes, type DirectoryPlan, type PlannedFile } from './request.js'
 import { Scope } from './scope.js'
@@ -25,20 +26,17 @@ export interface Tree {
 
 /** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
 export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
-  const scope = new Scope(fs)
+  const directories = new OpenDirectories(fs, root)
   try {
-    const found: Found[] = [{ path: '', type: 'directory', parent: root, name: '', opened: root }]
-    await walk(scope, root, '', found)
-    found.sort((a, b) => compareBytes(a.path, b.path))
     const digest = new Digest()
-    const entries: TreeEntry[] = []
-    for (const entry of found) {
-      const read = await readEntry(scope, entry, digest, labels)
+    const entries: TreeEntry[] = [await readDirectory(fs, root, '', digest, labels)]
+    for await (const { path, type } of entriesBelow(directories)) {
+      const read = await readEntry(directories, path, type, digest, labels)
       if (read) entries.push(read)
     }
     return { entries, digest: digest.text(), identity: identityOf(await fs.attributes(root)) }
   } finally {
-    await scope.closeAll()
+    await directories.closeAll()
   }
 }
 
@@ -83,38 +81,25 @@ function treeOfItems(items: { path: string; bytes?: Uint8Array | undefined; mode
   return { entries, digest: digest.text() }
 }
 
-interface Found {
-  readonly path: string
-  readonly type: EntryType
-  /** The directory that holds it, and its name there. */
-  readonly parent: Descriptor
-  readonly name: string
-  /** A directory, open. */
-  readonly opened?: Descriptor
-}
-
-async function walk(scope: Scope, directory: Descriptor, path: string, found: Found[]): Promise<void> {
-  for (const { name, type } of await scope.fs.entries(directory)) {
-    const entry = { path: path === '' ? name : `${path}/${name}`, type, parent: directory, name }
-    if (type !== 'directory') {
-      found.push(entry)
-      continue
-    }
-    const opened = await scope.keep(scope.fs.openDirectory(directory, name))
-    found.push({ ...entry, opened })
-    await walk(scope, opened, entry.path, found)
-  }
-}
-
 /** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
-async function readEntry(scope: Scope, found: Found, digest: Digest, labels: boolean): Promise<TreeEntry | undefined> {
-  const { fs } = scope
-  if (found.opened !== undefined) return readDirectory(fs, found.opened, found.path, digest, labels)
-  if (found.type !== 'file') return readOther(fs, found, digest)
-  const file = await scope.keep(fs.openFile(found.parent, found.name))
-  const entry = await readFile(fs, file, found.path, digest, labels)
-  await scope.close(file)
-  return entry
+async function readEntry(
+  directories: OpenDirectories,
+  path: string,
+  type: EntryType,
+  digest: Digest,
+  labels: boolean,
+): Promise<TreeEntry | undefined> {
+  const { fs } = directories
+  if (type === 'directory') {
+    return directories.use(path, (directory) => readDirectory(fs, directory, path, digest, labels))
+  }
+  if (type !== 'file') return directories.use(parentOf(path), (parent) => readOther(fs, parent, path, digest))
+  const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+  try {
+    return await readFile(fs, file, path, digest, labels)
+  } finally {
+    await fs.close(file)
+  }
 }
 
 async function readDirectory(
@@ -153,9 +138,11 @@ async function readFile(
 /** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
 async function readOther(
   fs: FileSystem,
-  { parent, name, path }: Found,
+  parent: Descriptor,
+  path: string,
   digest: Digest,
 ): Promise<TreeEntry | undefined> {
+  const name = nameOf(path)
   const attributes = await fs.look(parent, name)
   if (attributes === undefined) return undefined
   const head = headOf(path, attributes)

@@ -75,8 +75,8 @@ export const places: readonly Mutation[] = [
   mutation(
     'what changed in the old content is not looked at',
     'old-content.ts',
-    "if (found.type !== entry.type || found.changed !== (entry as Tree['entries'][number]).changed) return false",
-    'if (found.type !== entry.type) return false',
+    'found.type !== type || found.changed !== changed',
+    'found.type !== type',
     ownTest('durable/added-meanwhile'),
   ),
   mutation(

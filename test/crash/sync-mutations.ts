@@ -41,17 +41,17 @@ export const syncs: readonly Mutation[] = [
   ),
   mutation(
     'no fsync of the staged directory',
-    'stage.ts',
-    '[...directories.values()]',
-    '[...directories.values()].slice(1)',
+    'directory-publication.ts',
+    'return [root]',
+    'return []',
     model('first publication'),
     syscalls(),
   ),
   mutation(
     'no fsync of subdirectories',
     'stage.ts',
-    '[...directories.values()]',
-    '[...directories.values()].slice(0, 1)',
+    'await staged.addDirectory(scope, descriptor, owner)',
+    '',
     syscalls(),
     model(),
   ),
@@ -67,8 +67,8 @@ export const syncs: readonly Mutation[] = [
   mutation(
     'no fsync of the target of links before',
     'symlink-publication.ts',
-    '[...tree.directories, target]',
-    'tree.directories.slice()',
+    'return [root, target]',
+    'return [root]',
     model('symlink'),
   ),
   mutation(
@@ -132,8 +132,15 @@ export const syncs: readonly Mutation[] = [
   mutation(
     'no fsync of files that are closed at the bound',
     'barrier.ts',
-    'of await barrier(this.fs, files)',
-    'of new Map<Owner, Error>()',
+    'of await barrier(this.fs, entries)',
+    "of await barrier(this.fs, entries.filter(({ type }) => type === 'directory'))",
+    ownTest('crash/file-system/room'),
+  ),
+  mutation(
+    'no fsync of directories that are closed at the bound',
+    'barrier.ts',
+    'of await barrier(this.fs, entries)',
+    "of await barrier(this.fs, entries.filter(({ type }) => type === 'file'))",
     ownTest('crash/file-system/room'),
   ),
   mutation(

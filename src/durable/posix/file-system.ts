@@ -35,7 +35,8 @@ const labelAttribute = 'security.selinux'
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
-  readonly stagedFiles = stagedFilesBound()
+  readonly stagedFiles = bound(mostStagedFiles, 1 / 4)
+  readonly openDirectories = bound(mostOpenDirectories, 1 / 32)
   readonly #written = new Set<Descriptor>()
   readonly #buffers = new ReadBuffers()
   #boot: string | undefined
@@ -263,12 +264,14 @@ export class NodeFileSystem implements FileSystem {
 
 /** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
 const mostStagedFiles = 256
+/** Most directories of one tree: another one costs an openat2(2) and no flush. Several targets of a batch are on their way at a time. */
+const mostOpenDirectories = 32
 
-/** A quarter of RLIMIT_NOFILE (proc(5)): directories, locks and all else of the process need descriptors too. */
-function stagedFilesBound(): number {
+/** At most so many, and this share of RLIMIT_NOFILE (proc(5)): locks, hooks and all else of the process need descriptors too. */
+function bound(most: number, share: number): number {
   const limits = fs.readFileSync('/proc/self/limits', 'latin1')
   const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
-  return Math.max(1, Math.min(mostStagedFiles, Math.floor(limit / 4)))
+  return Math.max(1, Math.min(most, Math.floor(limit * share)))
 }
 
 function isNameless(descriptor: Descriptor): boolean {

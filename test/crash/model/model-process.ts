@@ -35,6 +35,8 @@ let processes = 0
 /** A process on the model disk. It runs as root. */
 export class ModelProcess implements FileSystem {
   readonly stagedFiles = 256
+  /** None stays open that is not used: so each is opened anew. */
+  readonly openDirectories = 1
   readonly user = { uid: 0, gid: 0 }
   before: Before | undefined
   syncFault: SyncFault | undefined
