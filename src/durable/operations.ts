@@ -11,7 +11,7 @@ import { publish, resultsOf } from './publish.js'
 import { remove } from './remove.js'
 import { type DirectoryChange, directoryPublication, filePublication } from './replace.js'
 import { checkTarget } from './request.js'
-import { openParent, resolve } from './resolve.js'
+import { openAncestors, openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 import { syncBelow } from './sync-below.js'
 import type {
@@ -147,9 +147,11 @@ export class Disk {
           advice: 'move it away',
         })
       }
-      await this.fs.createLink(parent, staging, text)
-      await this.#sync(parent)
-      await this.fs.rename(parent, staging, parent, name, 'replace')
+      // The same already: a predecessor may have been killed before its sync.
+      if (found?.type !== 'symlink' || (await this.fs.readLink(parent, name)) !== text) {
+        await this.fs.createLink(parent, staging, text)
+        await this.fs.rename(parent, staging, parent, name, 'replace')
+      }
       visible()
       await this.#sync(parent)
       await probeJournal(this.fs, parent, namesFor(name))
@@ -175,26 +177,25 @@ export class Disk {
     })
   }
 
-  /** Removes a file, durably. False where there was none. */
+  /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */
   async removeFile(path: string): Promise<boolean> {
     let removed = false
     await this.#inParent(path, 'could not remove', async (parent, name, visible) => {
-      if ((await this.fs.look(parent, name)) === undefined) return
-      await this.fs.removeFile(parent, name)
-      removed = true
+      removed = (await this.fs.look(parent, name)) !== undefined
+      if (removed) await this.fs.removeFile(parent, name)
       visible()
       await this.#sync(parent)
     })
     return removed
   }
 
-  /** Syncs a directory's own entries and all that is in it: files, and directories below. */
+  /** Makes a directory durable that another program wrote: all that is in it, its own name, and those of its ancestors. */
   async syncTree(path: string): Promise<void> {
     const scope = new Scope(this.fs)
     try {
       const place = await resolve(scope, checkTarget(path))
       const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
-      await syncBelow(this.fs, root, [root, place.anchor])
+      await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
     } catch (error) {
       throw readable(path, error, true, 'could not sync')
     } finally {

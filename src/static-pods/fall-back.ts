@@ -54,7 +54,7 @@ export async function fallBack(
       const manifest = await wholeRevision(places, revision, disk, log)
       if (manifest === undefined) continue
       // First the link: prune keeps what it leads to, and killed in between, the next run finds the same revision.
-      if (revision !== known) await recordLastKnownGood(places, revision, disk)
+      await recordLastKnownGood(places, revision, disk)
       await makeLive(places, manifest, from, cause, disk, log)
       return revision
     }

@@ -7,12 +7,19 @@
 import { messageOf } from '../errors.js'
 import { dirname, join } from 'node:path'
 import { listed } from '../listed.js'
-import type { DirectoryChange, DirectoryPublicationRequest, Disk, FileSystem } from '../durable/index.js'
+import {
+  remove,
+  type DirectoryChange,
+  type DirectoryPublicationRequest,
+  type Disk,
+  type FileSystem,
+} from '../durable/index.js'
 import { StaticPodError, withState } from './failure.js'
 import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { operationLockName } from './names.js'
 import { revisionsOfManifests } from './revisions-in-use.js'
+import { leftoversOf } from './leftovers.js'
 import { orphanedRecords } from './orphaned-records.js'
 import { currentLasting } from './newer-published.js'
 import { manifestRequests, preflight, refuseOlder } from './preflight.js'
@@ -29,7 +36,7 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
     (await disk.lock(join(dirname(plan.directory.target), operationLockName(plan.pod)), timeLeft(), signal))
   try {
     const { publish, kept } = await revisionStep(plan, settings)
-    await removeOrphans(plan, settings)
+    await removeLeftovers(plan, settings, publish.length > 0)
     const lasting = await currentLasting(disk, plan, log)
     const options = { requireProven, log, signal }
     const requests = [...publish, ...lasting].map((request) => ({
@@ -76,13 +83,28 @@ function leftBehind(directories: readonly InstallLine[]): string[] {
     : [`written before: ${listed(written, 3)}; the same command again goes on from there`]
 }
 
-/** What installations that were killed left of revisions that never came. Their staging goes with the next publication. */
-async function removeOrphans({ directory, pod, revision }: InstallPlan, { disk, log }: InstallSettings) {
+/**
+ * What installations that were killed left of revisions that never came. What is staged goes with the next publication of a
+ * revision; where there is none now, it goes here.
+ */
+async function removeLeftovers(
+  { directory, pod, revision }: InstallPlan,
+  settings: InstallSettings,
+  isPublished: boolean,
+) {
   if (directory === undefined || revision === undefined) return
-  await disk.inDirectory(dirname(directory.target), async (parent) => {
-    for (const entry of await orphanedRecords(disk.fs, parent, pod, revision)) {
+  const { disk, log } = settings
+  const path = dirname(directory.target)
+  await disk.inDirectory(path, async (parent) => {
+    const leftovers = isPublished
+      ? await orphanedRecords(disk.fs, parent, pod, revision)
+      : await leftoversOf(disk.fs, parent, pod, revision, path, log)
+    if (leftovers.length === 0) return
+    // A prune that was killed may have renamed what it was to remove, and not made that durable.
+    await disk.syncDirectory(parent)
+    for (const entry of leftovers) {
       try {
-        await disk.fs.removeFile(parent, entry)
+        await remove(disk.fs, parent, entry)
       } catch (error) {
         log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
       }

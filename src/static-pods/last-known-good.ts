@@ -47,8 +47,15 @@ export async function lastKnownGood(places: StaticPodPlaces, { fs }: Disk): Prom
   return text === undefined ? undefined : revisionOf(podOf(places), basename(dirname(resolve(dirname(path), text))))
 }
 
-/** Makes the link lead to this revision: atomically, and durable on return. @throws DurableWriteError */
+/**
+ * Makes the link lead to this revision: atomically, and durable on return, with what it leads to. Does the same where it leads there
+ * already: a predecessor may have been killed before its sync.
+ * @throws DurableWriteError
+ */
 export async function recordLastKnownGood(places: StaticPodPlaces, revision: number, disk: Disk): Promise<void> {
+  const directory = dirname(manifestCopyPath(places, revision))
+  // Another program may have written it, and not synced all of it.
+  if ((await disk.isCommitted(directory)) !== true) await disk.syncTree(directory)
   await disk.replaceLink(lastKnownGoodPath(places), resolve(manifestCopyPath(places, revision)))
 }
 

@@ -175,8 +175,8 @@ class Watch {
         const message = `it is ready, but ${manifestCopyPath(request, revision)} is not whole: it is not recorded as good`
         return { outcome: 'not-recorded', revision, message }
       }
-      await recordLastKnownGood(request, revision, disk)
     }
+    await recordLastKnownGood(request, revision, disk)
     await request.operator?.setCurrent(revision, this.means.signal)
     log.info({ revision }, 'the revision is ready, and recorded as the last known good one')
     await this.#leave()

@@ -6,21 +6,11 @@
 import { messageOf } from '../errors.js'
 import { join } from 'node:path'
 import type { Log } from '../log.js'
-import {
-  wrapError,
-  type Descriptor,
-  type FileSystem,
-  namesFor,
-  type TargetNames,
-  readAllRecords,
-  remove,
-  quarantineForeign,
-  type Disk,
-} from '../durable/index.js'
+import { wrapError, type Descriptor, type FileSystem, namesFor, remove, type Disk } from '../durable/index.js'
 import { InvalidInput, StaticPodError } from './failure.js'
 import { entriesOf } from './node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
-import { orphanedRecords } from './orphaned-records.js'
+import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
 
 export interface PruneRequest {
@@ -130,14 +120,13 @@ async function removeAll(
       failures.set(line, wrapError(line.path, error, false, `could not remove a revision from ${resourceDirectory}`))
     }
   }
-  // What a predecessor left is removed even where nothing goes now.
-  const left = await ownStaging(fs, directory, family, resourceDirectory, log)
   const newest = Math.max(0, ...lines.map(({ revision }) => revision))
-  const records = await orphanedRecords(fs, directory, pod, newest)
-  const leftovers = [...records, ...left]
-  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line)))
-  // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files.
+  // What a predecessor left is removed even where nothing goes now.
+  const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)
+  // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
+  // that was killed may have removed all, and not made it durable.
   await disk.syncDirectory(directory)
+  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
       await remove(fs, directory, name)
@@ -151,23 +140,6 @@ async function removeAll(
   // So that old private keys do not come back.
   await disk.syncDirectory(directory)
   return lines.map((line) => toldOf(line, failures.get(line)))
-}
-
-/** Staging names of the revisions; what an exchange took out and is somebody else's gets another name first. */
-async function ownStaging(
-  fs: FileSystem,
-  parent: Descriptor,
-  names: TargetNames,
-  path: string,
-  log: Log,
-): Promise<string[]> {
-  const entries = await fs.list(parent)
-  const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
-  const aside = entries.flatMap((name) => names.quarantineOf(name) ?? [])
-  if (staging.length === 0) return []
-  const records = await readAllRecords(fs, parent)
-  const own = await quarantineForeign({ fs, parent, path, names, log }, staging, aside, records)
-  return own.map(names.staging)
 }
 
 function toldOf(line: PruneLine, failure: unknown): PruneLine {

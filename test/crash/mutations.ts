@@ -2,6 +2,7 @@ import { errors } from './error-mutations.js'
 import { model, type Mutation, mutation, compound, ownTest, ownTestOfRoot, syscalls } from './mutation.js'
 import { openings } from './opening-mutations.js'
 import { places } from './place-mutations.js'
+import { staticPods } from './static-pod-mutations.js'
 import { syncs } from './sync-mutations.js'
 
 const firstBarrier = '// 5. Barrier 1.'
@@ -291,4 +292,5 @@ export const mutations: readonly Mutation[] = [
   ...memory,
   ...hostile,
   ...openings,
+  ...staticPods,
 ]

@@ -7,7 +7,10 @@ import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
 import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
+import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios.js'
+import { exploreMeetings, explorePowerCutsOf } from './static-pods/explore.js'
+import { stories } from './static-pods/stories.js'
 
 /*
  * The model suite as a program: explores the core that lies beside it, prints what it did as one line of JSON, and what is
@@ -39,6 +42,31 @@ const phases = [
   ['chain', exploreChains],
 ] as const
 
+/** What is done to a node with a static pod: stories of their own, and no targets. */
+const storyPhases = [
+  ['power cut', explorePowerCutsOf],
+  ['two processes', exploreMeetings],
+] as const
+const noTargets = { targets: [], contents: [], directories: [], before: [], step: [], successors: [] }
+
+interface Exploration {
+  readonly scenario: Scenario
+  readonly phase: string
+  readonly explore: (explorer: Explorer, effort: Effort) => Promise<void>
+}
+
+const explorations: readonly Exploration[] = [
+  ...scenarios.flatMap((scenario) => phases.map(([phase, explore]) => ({ scenario, phase, explore }))),
+  ...stories.flatMap((story) =>
+    storyPhases.map(([phase, explore]) => ({
+      scenario: { ...noTargets, name: story.name },
+      phase,
+      explore: (explorer: Explorer, { states, fewer, ...rest }: Effort) =>
+        explore(explorer, story, { ...rest, states: Math.ceil(states / 2), fewer: Math.ceil(fewer / 2) }),
+    })),
+  ),
+]
+
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
@@ -69,17 +97,14 @@ function effortFor(targets: number): Effort {
 }
 
 try {
-  for (const scenario of scenarios) {
-    if (!scenario.name.includes(values.only)) continue
+  for (const { scenario, phase, explore } of explorations) {
+    if (!scenario.name.includes(values.only) || !phase.includes(values.phase)) continue
     if (values.except !== '' && scenario.name.includes(values.except)) continue
-    for (const [phase, explore] of phases) {
-      if (!phase.includes(values.phase)) continue
-      const explorer = new Explorer(scenario, Number(values.seed), values.impatient)
-      await explore(explorer, effortFor(scenario.targets.length))
-      for (const key of Object.keys(total) as (keyof Counts)[]) total[key] += explorer.counts[key]
-      for (const [fault, { times, trail }] of explorer.broken) {
-        wrong.push(`${phase}: ${fault} (${times} times)\n  ${trail.join('\n  ')}`)
-      }
+    const explorer = new Explorer(scenario, Number(values.seed), values.impatient)
+    await explore(explorer, effortFor(scenario.targets.length))
+    for (const key of Object.keys(total) as (keyof Counts)[]) total[key] += explorer.counts[key]
+    for (const [fault, { times, trail }] of explorer.broken) {
+      wrong.push(`${phase}: ${fault} (${times} times)\n  ${trail.join('\n  ')}`)
     }
   }
 } catch (error) {

@@ -1,0 +1,199 @@
+import { compound, model, type Mutation, mutation } from './mutation.js'
+
+const install = '/src/static-pods/install.ts'
+const prune = '/src/static-pods/prune.ts'
+const monitor = '/src/static-pods/monitor.ts'
+const fallBack = '/src/static-pods/fall-back.ts'
+const links = '/src/static-pods/last-known-good.ts'
+const publishDirectories =
+  'const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]'
+const story = (only: string) => model(`static pod: ${only}`)
+
+/** What install, prune and monitor do to a node. */
+export const staticPods: readonly Mutation[] = [
+  mutation(
+    'install: the manifest before what it names',
+    install,
+    publishDirectories,
+    `await publishManifests(plan, settings)\n    ${publishDirectories}`,
+    story('install'),
+  ),
+  mutation(
+    'install: an equal revision that nobody has synced counts as unchanged',
+    install,
+    'if (equal && (await disk.isCommitted(path)) === true)',
+    'if (equal)',
+    story('install of a revision that another program wrote'),
+  ),
+  mutation(
+    'install: a revision that is in use is not synced',
+    install,
+    'if (!lookOnly) await disk.syncTree(path)',
+    '',
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'install: no lock',
+    install,
+    '(await disk.lock(join(dirname(plan.directory.target), operationLockName(plan.pod)), timeLeft(), signal))',
+    'undefined',
+    story('install meets prune'),
+  ),
+  mutation(
+    'install: what is live is only looked at before the lock',
+    install,
+    '    await refuseOlder(plan, settings)\n    return',
+    '    return',
+    story('install meets a newer install'),
+  ),
+  mutation(
+    'install: leftovers stay where no revision is published',
+    install,
+    'removeLeftovers(plan, settings, publish.length > 0)',
+    'removeLeftovers(plan, settings, true)',
+    story('the first install'),
+  ),
+  mutation(
+    'prune: no lock',
+    prune,
+    'await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)',
+    '{ release: () => Promise.resolve() }',
+    story('install meets prune'),
+  ),
+  compound(
+    'prune: files go before the renames are durable',
+    [[prune, '  await disk.syncDirectory(directory)\n  if (leftovers', '  if (leftovers']],
+    story('prune'),
+  ),
+  mutation(
+    'prune: no fsync where a predecessor has removed all',
+    prune,
+    '  await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
+    '  if (leftovers.length > 0) await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
+    story('prune'),
+  ),
+  mutation(
+    'prune: no fsync after the removal',
+    prune,
+    '  // So that old private keys do not come back.\n  await disk.syncDirectory(directory)\n',
+    '',
+    story('prune'),
+  ),
+  mutation(
+    'prune: the last known good revision goes, too',
+    prune,
+    'byLink(links.get(revision)) ??',
+    '',
+    story('prune'),
+  ),
+  mutation(
+    'removal of a file: no fsync',
+    'operations.ts',
+    '      visible()\n      await this.#sync(parent)\n    })\n    return removed',
+    '      visible()\n    })\n    return removed',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'removal of a file: no fsync where a predecessor has removed it',
+    'operations.ts',
+    '      visible()\n      await this.#sync(parent)\n    })\n    return removed',
+    '      visible()\n      if (removed) await this.#sync(parent)\n    })\n    return removed',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'link: no fsync',
+    'operations.ts',
+    '      visible()\n      await this.#sync(parent)\n      await probeJournal',
+    '      visible()\n      await probeJournal',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'link: removed before it is made again',
+    'operations.ts',
+    "await this.fs.rename(parent, staging, parent, name, 'replace')",
+    "if (found) await this.fs.removeFile(parent, name)\n        await this.fs.rename(parent, staging, parent, name, 'replace')",
+    story('monitor, ready'),
+  ),
+  mutation(
+    'tree: no fsync of its name',
+    'operations.ts',
+    '[root, place.anchor, ...',
+    '[root, ...',
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'tree: no fsync of files',
+    'sync-below.ts',
+    "if (entry.type === 'file' || entry.type === 'directory') all.push(entry)",
+    "if (entry.type === 'directory') all.push(entry)",
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'tree: no fsync of directories',
+    'sync-below.ts',
+    "if (entry.type === 'file' || entry.type === 'directory') all.push(entry)",
+    "if (entry.type === 'file') all.push(entry)",
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'tree: no fsync of its own names',
+    'operations.ts',
+    '[root, place.anchor, ...',
+    '[place.anchor, ...',
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'tree: no fsync of ancestors',
+    'operations.ts',
+    ', ...(await openAncestors(scope, place, place.anchor))]',
+    ']',
+    story('install of a revision that another program wrote and made live'),
+  ),
+  mutation(
+    'last known good: what the link leads to is not synced',
+    links,
+    'if ((await disk.isCommitted(directory)) !== true) await disk.syncTree(directory)',
+    '',
+    story('monitor, ready, on a node that another program wrote'),
+  ),
+  mutation(
+    'monitor: its manifest goes before the link is made',
+    monitor,
+    '    await recordLastKnownGood(request, revision, disk)',
+    '    await this.#leave()\n    await recordLastKnownGood(request, revision, disk)',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'monitor: a link that is visible is not made durable',
+    monitor,
+    '    await recordLastKnownGood(request, revision, disk)',
+    '    if ((await lastKnownGood(request, disk)) !== revision) await recordLastKnownGood(request, revision, disk)',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'monitor: no lock while it decides',
+    monitor,
+    'if (manifestLock !== undefined) held',
+    'if (manifestLock === "") held',
+    story('fallback meets install'),
+  ),
+  mutation(
+    'fallback: no link to what becomes live',
+    fallBack,
+    '      await recordLastKnownGood(places, revision, disk)\n',
+    '',
+    story('fallback to the newest older revision'),
+  ),
+  compound(
+    'fallback: the manifest before the link',
+    [
+      [fallBack, '      await recordLastKnownGood(places, revision, disk)\n', ''],
+      [
+        fallBack,
+        '      await makeLive(places, manifest, from, cause, disk, log)\n',
+        '      await makeLive(places, manifest, from, cause, disk, log)\n      await recordLastKnownGood(places, revision, disk)\n',
+      ],
+    ],
+    story('fallback to the newest older revision'),
+  ),
+]
