@@ -26,13 +26,13 @@ interface AgentOptions extends SourceOptions, LogOptions {
 /** `holdfast agent --config FILE` */
 export function agentCommand(io: Io): Command {
   const command = new Command('agent')
-    .summary('keep the configured directories as their source says, until it is stopped')
+    .summary('keep the configured directories as their source says, until stopped')
     .description(
-      `The daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
-somebody else changed. Logs go to standard error, state to the configured stateDirectory.
+      `Runs as a daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
+other programs change in it. Logs go to standard error, state to the configured stateDirectory.
 
-SIGHUP: reads the configuration again (an invalid one is reported, and the old one stays in force) and compares the disk.
-SIGTERM: finishes or aborts what is in flight where every target is intact, and ends with 0.`,
+SIGHUP: reads the configuration again (reports an invalid one and keeps the old one in force) and compares the disk.
+SIGTERM: finishes or aborts what is in flight, leaves every target intact, and ends with 0.`,
     )
     .addOption(configOption())
     .addOption(
@@ -53,7 +53,7 @@ Examples:
   HOLDFAST_CONFIG=/etc/holdfast.yaml NODE_NAME=node-1 holdfast agent --log-level debug
   kill -HUP PID
 
-Exit codes: 0 after SIGTERM, 1 it could not start, 2 wrong usage or configuration, 128+N ended by another signal.`,
+Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 128+N ended by another signal.`,
     )
     .action((options: AgentOptions) => runAgent(io, options))
 }
@@ -93,12 +93,12 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   reload = () => {}
   const directories = await daemon.stop()
   if (directories.length > 0) {
-    const message = `${signal}: ends without ${directories.join(', ')}: a thread that waits there in the kernel keeps this process, its locks and its pod until the disk answers`
+    const message = `${signal}: the agent ends without ${directories.join(', ')}: a thread that waits in the kernel for the disk keeps this process, its locks and its pod until the disk answers`
     log.error({ reason: 'Stalled', signal, directories }, message)
     io.raise(signal)
     return
   }
-  log.info({ signal }, `ended in order after ${signal}`)
+  log.info({ signal }, `the agent ended in order after ${signal}`)
   ending.release()
   if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))
 }

@@ -74,12 +74,12 @@ export function keepTreeAttributes(target: string, found: FoundAttributes): Kept
   for (const [path, { kind, mode, owner }] of found) {
     const at = join(target, path)
     if (owner.uid !== own.owner.uid || owner.gid !== own.owner.gid) {
-      const problem = `${at} has owner ${show(owner)}, and ${target} ${show(own.owner)}: there is one owner for all`
-      throw new NotPublished(`--keep-attributes: ${problem}; name it with --owner`, target)
+      const problem = `${at} has owner ${show(owner)}, but ${target} has ${show(own.owner)}: holdfast publishes all with one owner`
+      throw new NotPublished(`--keep-attributes: ${problem}; choose it with --owner`, target)
     }
     if (kind === 'directory' && mode !== own.mode) {
-      const problem = `${at} has mode ${formatMode(mode)}, and ${target} ${formatMode(own.mode)}: there is one mode for all directories`
-      throw new NotPublished(`--keep-attributes: ${problem}; name it with --mode`, target)
+      const problem = `${at} has mode ${formatMode(mode)}, but ${target} has ${formatMode(own.mode)}: holdfast publishes all directories with one mode`
+      throw new NotPublished(`--keep-attributes: ${problem}; choose it with --mode`, target)
     }
     allowed(at, { kind, mode })
   }
@@ -88,8 +88,8 @@ export function keepTreeAttributes(target: string, found: FoundAttributes): Kept
 
 function allowed(path: string, { kind, mode }: Pick<Attributes, 'kind' | 'mode'>): number {
   if ((mode & ~modeLimits[kind]) === 0) return mode
-  const problem = `${path} has mode ${formatMode(mode)}, and at most ${formatMode(modeLimits[kind])} is published`
-  throw new NotPublished(`--keep-attributes: ${problem}; name another with --mode`, path)
+  const problem = `${path} has mode ${formatMode(mode)}: holdfast publishes at most ${formatMode(modeLimits[kind])}`
+  throw new NotPublished(`--keep-attributes: ${problem}; choose another with --mode`, path)
 }
 
 /** What was published with; undefined: the user named it, and knows. */
@@ -116,9 +116,10 @@ function describeChanges(target: string, found: FoundAttributes, made: MadeAttri
   const changes = [...found].flatMap(([path, { kind, mode, owner }]) => {
     const newMode = path !== '' && kind === 'file' ? made.fileMode(path) : made.mode
     const parts = []
-    if (newMode !== undefined && newMode !== mode) parts.push(`mode ${formatMode(mode)} became ${formatMode(newMode)}`)
+    if (newMode !== undefined && newMode !== mode)
+      parts.push(`mode changed from ${formatMode(mode)} to ${formatMode(newMode)}`)
     if (made.owner !== undefined && (made.owner.uid !== owner.uid || made.owner.gid !== owner.gid))
-      parts.push(`owner ${show(owner)} became ${show(made.owner)}`)
+      parts.push(`owner changed from ${show(owner)} to ${show(made.owner)}`)
     return parts.length === 0 ? [] : [{ path, text: parts.join(', ') }]
   })
   const own = changes.find(({ path }) => path === '')
@@ -126,8 +127,8 @@ function describeChanges(target: string, found: FoundAttributes, made: MadeAttri
   const [first] = inside
   if (own === undefined && first === undefined) return undefined
   const count = inside.length === 1 ? '1 path' : `${inside.length} paths`
-  const sentences = [own?.text, first && `${count} in it changed, first ${first.path}: ${first.text}`]
-  return `${target}: ${sentences.filter((sentence) => sentence !== undefined).join('; ')} (--keep-attributes keeps them)`
+  const sentences = [own?.text, first && `${count} in it changed, the first is ${first.path}: ${first.text}`]
+  return `${target}: ${sentences.filter((sentence) => sentence !== undefined).join('; ')} (--keep-attributes keeps mode and owner)`
 }
 
 function show({ uid, gid }: Owner): string {

@@ -39,7 +39,7 @@ export async function outputOf(
   })
   try {
     const ending = await new Promise<string | undefined>((resolve) => {
-      child.on('error', (error) => resolve(`could not be run (${codeOf(error) ?? error.message})`))
+      child.on('error', (error) => resolve(`could not be started (${codeOf(error) ?? error.message})`))
       child.on('close', (code, signal) => resolve(endingOf(code, signal)))
     })
     const problem = size > most ? `printed more than ${most / 1024 / 1024} MiB` : ending

@@ -16,7 +16,7 @@ export function completionCommand({ stdout }: Io): Command {
   const completion = new Command('completion')
   return completion
     .summary('print the completion script of a shell')
-    .description(`Print a script that completes commands, flags and their values in a shell.`)
+    .description(`Prints a script that completes commands, flags and their values in a shell.`)
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
       'after',

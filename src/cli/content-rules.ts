@@ -18,7 +18,7 @@ export const contentRules = {
     const { readYaml } = await import('../yaml/read.js')
     return problemOf(async () => {
       const documents = await readYaml(decode(content), 'any')
-      if (documents.every(({ value }) => value === null)) throw new Error('it holds no document')
+      if (documents.every(({ value }) => value === null)) throw new Error('it holds no YAML document')
     })
   },
   json: async (content) => {

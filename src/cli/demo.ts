@@ -9,10 +9,13 @@ export function demoCommand(io: Io): Command {
   return new Command('demo')
     .summary('a guided tour: the agent on example objects, no cluster needed')
     .description(
-      `Runs the real agent on example objects in files: a Secret with a certificate and its key, and a ConfigMap. Shows what is
-published, swaps an update in, and goes on until Ctrl-C. Nothing outside of its own directory is touched.`,
+      `Runs the real agent on example objects in files: a Secret with a certificate and its key, and a ConfigMap. Shows what it
+publishes, swaps an update in, and runs until Ctrl-C. It touches nothing outside of its own directory.`,
     )
-    .option('--directory <dir>', 'work here, and keep it (default: a new temporary directory, removed at the end)')
+    .option(
+      '--directory <dir>',
+      'work in this directory and keep it (default: a temporary directory, removed at the end)',
+    )
     .addOption(
       new Option('--log-level <level>', 'least severe level that is logged, to standard error')
         .choices(logLevels)

@@ -46,24 +46,24 @@ export function installCommand(io: Io): Command {
   const command = new Command('install')
     .summary('install one revision of a static pod, from the API or from local files')
     .description(
-      `Install a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
-its manifest, in one rename, as kubelet needs it. Killed at any instant, the node has the old pod or the new one, never
-a manifest that names what is not there.
+      `Installs a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
+its manifest, in one rename, as kubelet needs it. After a crash at any instant, the node has the old pod or the new one, never
+a manifest that names missing files.
 
-From the API: the flags are those of OpenShift's installer. In a pod that POD_NAME names, it first waits for the
-other installers on the node, and gives way to one of a newer revision. From files: name a manifest, and --resources for what goes into
-the revision beside it; no API server is asked.`,
+From the API: the flags are those of OpenShift's installer. In a pod (POD_NAME is set), it first waits for the
+other installers on the node, and gives way to one of a newer revision. From files: name a manifest, and with --resources what goes into
+the revision beside it; it asks no API server.`,
     )
-    .argument('[manifest]', 'a local manifest; without it, the API is asked')
+    .argument('[manifest]', 'a local manifest; without one, the pod comes from the API')
   addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
   return command
-    .option('--resources <dir>', "from files: what goes into the revision's directory")
+    .option('--resources <dir>', "from files: the directory that holds the revision's content")
     .addOption(new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'))
     .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
     .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
     .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
-    .option('--allow-older', 'let an older revision take the place of a newer one that is live')
-    .option('--dry-run', 'print what would change, paths and digests, and write nothing')
+    .option('--allow-older', 'install an older revision in place of a newer, live one')
+    .option('--dry-run', 'print what would change (paths and digests), write nothing')
     .addOption(requireProvenOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -80,7 +80,7 @@ Examples:
   holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests --resources ./web \\
     --resource-dir /var/lib/web --revision 7 --dry-run
 
-Exit codes: 0 installed or already so, 1 not installed (the manifests are what they were), 2 wrong usage or a manifest that
+Exit codes: 0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
 kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
     .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
@@ -119,7 +119,8 @@ async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: A
     '--pod-manifest-dir': podManifestDir,
     '--node-name (or NODE_NAME)': nodeName,
   })
-  if (resources !== undefined) throw new UsageError('--resources is for an installation from files: name a manifest')
+  if (resources !== undefined)
+    throw new UsageError('--resources belongs to an installation from files: name a manifest too')
   const { certificates } = objects
   const { api } = await openApi(options, env, log)
   const [{ Disk }, { installFromApi }] = await Promise.all([
@@ -169,7 +170,7 @@ async function fromFiles(
   const { podManifestDir, resourceDir, revision, resources } = options
   requireFlags({ '--pod-manifest-dir': podManifestDir })
   if (revision === undefined && (resources !== undefined || resourceDir !== undefined)) {
-    throw new UsageError('--revision is missing: --resources and --resource-dir make a revision')
+    throw new UsageError('--revision is missing: --resources and --resource-dir install a revision')
   }
   if (revision !== undefined) requireFlags({ '--resource-dir': resourceDir })
   for (const [flag, given] of Object.entries({
@@ -185,7 +186,8 @@ async function fromFiles(
     // Of these, only what was typed: the environment may hold them for other commands.
     ...Object.fromEntries(typed.map((flag) => [flag, true])),
   })) {
-    if (given !== undefined) throw new UsageError(`${flag} is for an installation from the API: name no manifest`)
+    if (given !== undefined)
+      throw new UsageError(`${flag} belongs to an installation from the API: leave it out, or name no manifest`)
   }
   const [{ Disk, disableCoreDumps }, { installFromFiles }] = await Promise.all([
     import('../durable/index.js'),

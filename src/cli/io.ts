@@ -76,7 +76,7 @@ function writeToStandardOutput(text: string): void {
       // The reader decides how long this takes.
       if (code !== 'EAGAIN') {
         throw new Error(
-          `the work is done, but standard output could not be written: ${String(code)}; look with status or verify`,
+          `the work is done, but holdfast could not write to standard output: ${String(code)}; run status or verify to see the result`,
           { cause: error },
         )
       }

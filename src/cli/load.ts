@@ -24,7 +24,7 @@ async function load(
   defaultNamespace: string | ((source: SourceConfiguration) => Promise<string | undefined>),
 ): Promise<AgentConfiguration> {
   if (options.config === undefined || options.config === '') {
-    throw new UsageError('--config FILE is missing (or set HOLDFAST_CONFIG)')
+    throw new UsageError('--config FILE is missing: name the configuration file, or set HOLDFAST_CONFIG')
   }
   const { loadConfiguration } = await import('../config/load.js')
   const configuration = await loadConfiguration(options.config, {

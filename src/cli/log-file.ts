@@ -22,7 +22,7 @@ export function logToFile(path: string, log: Log): Log {
       const line = JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg: message })
       appendFileSync(path, `${line}\n`, { mode: 0o600 })
     } catch (error) {
-      if (!failed) log.warn({ path, error: String(error) }, 'the log file cannot be written')
+      if (!failed) log.warn({ path, error: String(error) }, 'could not write the log file')
       failed = true
     }
   }

@@ -51,13 +51,13 @@ export function monitorCommand(io: Io): Command {
   return addKlogOptions(new Command('monitor'))
     .summary('watch a new revision; fall back to the last known good one')
     .description(
-      `Watch the revision that was just installed. Ready three times in a row: it is recorded as the last known good one. Not
-ready in time: the manifest of the last known good revision takes its place, or that of the newest older one that is intact,
-with annotations that say why. Then the monitor removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
-at any instant and started again; the time runs on.
+      `Watches the revision that was just installed. Ready three times in a row: the monitor records it as the last known good one. Not
+ready in time: the monitor puts back the manifest of the last known good revision, or of the newest older one that is intact,
+with annotations that say why. Then it removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
+at any instant and started again; the timeout runs on.
 
-Ready is what --ready-url, --ready-exec and, with --kubeconfig, the mirror pod say: all that are given. What cannot be asked (no
-right, no program) says nothing; where nothing else is known in time, the revision stays, and the exit code is 1.`,
+The revision is ready when all of --ready-url, --ready-exec and, with --kubeconfig, the mirror pod say so. What cannot answer (no
+right, no program) does not count; if nothing else is known in time, the revision stays, and the exit code is 1.`,
     )
     .addOption(new Option('--revision <number>', 'the revision to watch').argParser(parseRevisionFlag))
     .addOption(new Option('--target-name <name>', 'kube-apiserver: the pod is NAME-pod').argParser(parseName))
@@ -78,10 +78,12 @@ right, no program) says nothing; where nothing else is known in time, the revisi
     .addOption(
       new Option(
         '--ready-exec <command>',
-        'ready when /bin/sh -c COMMAND ends with 0; REVISION is in its environment',
+        'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment',
       ).argParser(collectCommands),
     )
-    .addOption(new Option('--kubeconfig <file>', 'kubeconfig to ask for the mirror pod').env('HOLDFAST_KUBECONFIG'))
+    .addOption(
+      new Option('--kubeconfig <file>', 'kubeconfig with which to read the mirror pod').env('HOLDFAST_KUBECONFIG'),
+    )
     .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
     .addOption(
       new Option('-n, --namespace <name>', 'namespace of the pod, if its manifest names none')
@@ -96,7 +98,7 @@ right, no program) says nothing; where nothing else is known in time, the revisi
         "RESOURCE.GROUP/NAME: write currentRevision into this operator's status, as library-go's monitor does",
       ).argParser(parseOperator),
     )
-    .option('--keep-own-manifest', "leave the monitor's own manifest where it is")
+    .option('--keep-own-manifest', "do not remove the monitor's own manifest")
     .addOption(outputOption())
     .addOption(logLevelOption())
     .addOption(logFormatOption())
@@ -112,7 +114,8 @@ Examples:
   holdfast monitor --revision 3 --target-name web --resource-dir /var/lib/web --manifests-dir /etc/kubernetes/manifests \\
     --ready-exec '/usr/local/bin/web-check'
 
-Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness could not be asked, 2 wrong usage, 3 written but not known to be durable.`,
+Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
+not known to be durable.`,
     )
     .action((options: MonitorOptions) => runMonitor(io, options))
 }
@@ -129,7 +132,7 @@ function collectUrls(text: string, before: readonly URL[] = []): URL[] {
 
 function collectCommands(text: string, before: readonly string[] = []): string[] {
   // The shell would end with 0.
-  if (text.trim() === '') throw new InvalidArgumentError('It is empty, and would always be ready.')
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty; an empty command always succeeds.')
   return [...before, text]
 }
 
@@ -189,11 +192,11 @@ async function openProbes(
     ...readyExec.map((command) => openProbe({ kind: 'exec', command, revision })),
   ]
   if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
-    throw new UsageError('--ready-ca is for a --ready-url with https, and there is none')
+    throw new UsageError('--ready-ca needs a --ready-url with https')
   }
   if (readyCa !== undefined) await checkAuthority(pathArgument(readyCa))
   if (!kubeconfig && probes.length === 0) {
-    throw new UsageError('nothing says what ready means: --ready-url, --ready-exec or --kubeconfig is missing')
+    throw new UsageError('name at least one check of readiness: --ready-url, --ready-exec or --kubeconfig')
   }
   if (!kubeconfig) return { probes, api: undefined }
   const nodeName = nodeNameOf(options, env)
@@ -208,7 +211,7 @@ function sentence(outcome: MonitorOutcome): string {
   const { revision } = outcome
   switch (outcome.outcome) {
     case 'ready':
-      return `revision ${revision} is ready, and recorded as the last known good one`
+      return `revision ${revision} is ready; the monitor recorded it as the last known good one`
     case 'fell-back':
       return `revision ${revision} did not become ready: fell back to revision ${outcome.to} (${outcome.message})`
     case 'nothing-to-fall-back-to':
@@ -216,7 +219,7 @@ function sentence(outcome: MonitorOutcome): string {
     case 'not-installed':
       return `revision ${revision} is not installed (${outcome.message})`
     case 'unknown':
-      return `whether revision ${revision} is ready could not be asked, and it stays (${outcome.message})`
+      return `could not find out whether revision ${revision} is ready; it stays (${outcome.message})`
     case 'not-recorded':
       return `revision ${revision} is not recorded (${outcome.message})`
   }

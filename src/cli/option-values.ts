@@ -23,7 +23,7 @@ function parseMode(text: string, allowed: number): number {
     throw new InvalidArgumentError('It must be an octal mode of three or four digits, as chmod takes it: 0755.')
   }
   if ((mode & ~allowed) !== 0) {
-    throw new InvalidArgumentError(`It has bits that are not allowed here: at most ${formatMode(allowed)}.`)
+    throw new InvalidArgumentError(`It has bits that are not allowed here; use at most ${formatMode(allowed)}.`)
   }
   return mode
 }
@@ -33,7 +33,7 @@ export function parseOwner(text: string): { uid: number; gid: number } {
   const [uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text)?.slice(1).map(Number) ?? []
   // (uid_t)-1 tells chown(2) to leave the owner as it is, and is nobody's.
   if (uid === undefined || gid === undefined || uid >= 0xffffffff || gid >= 0xffffffff) {
-    throw new InvalidArgumentError('It must be two numbers, user and group: 0:0. Names are not looked up.')
+    throw new InvalidArgumentError('It must be two numbers, user and group, as in 0:0; holdfast looks up no names.')
   }
   return { uid, gid }
 }
@@ -83,7 +83,8 @@ export function collectNames(text: string, before: readonly string[] = []): stri
 export function collectRevisions(text: string, before: readonly number[] = []): number[] {
   const parts = text.split(',').map((part) => part.trim())
   // As library-go's pruner: an empty variable in a template must not make every revision removable.
-  if (parts.includes('')) throw new InvalidArgumentError('A number in it is empty: leave the flag out to protect none.')
+  if (parts.includes(''))
+    throw new InvalidArgumentError('One of the numbers is empty; to protect none, leave the flag out.')
   return [...before, ...parts.map(parseRevisionFlag)]
 }
 
@@ -97,9 +98,7 @@ export function parseEligibleRevision(text: string): number {
 export function parseRevisionFlag(text: string): number {
   const revision = parseRevision(text)
   if (/^0\d+$/.test(text)) {
-    throw new InvalidArgumentError(
-      'It must be a whole number without a leading zero: revisions are names of directories.',
-    )
+    throw new InvalidArgumentError('It must be a whole number without a leading zero: revisions are directory names.')
   }
   if (revision === undefined) throw new InvalidArgumentError('It must be a whole number from 0 to 2147483647.')
   return revision

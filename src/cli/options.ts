@@ -29,13 +29,13 @@ export const outputOption = () =>
     .env('HOLDFAST_OUTPUT')
 
 export const logLevelOption = () =>
-  new Option('--log-level <level>', 'least severe level that is logged, to standard error')
+  new Option('--log-level <level>', 'least severe level to log (to standard error)')
     .choices(logLevels)
     .default('info')
     .env('HOLDFAST_LOG_LEVEL')
 
 export const logFormatOption = () =>
-  new Option('--log-format <format>', 'how the log is written; auto: text on a terminal, JSON lines elsewhere')
+  new Option('--log-format <format>', 'format of the log; auto: text on a terminal, JSON lines elsewhere')
     .choices(logFormats)
     .default('auto')
     .env('HOLDFAST_LOG_FORMAT')
@@ -53,12 +53,12 @@ export interface SourceOptions {
 export const sourceOptions = () => [
   new Option('--kubeconfig <file>', 'kubeconfig to use instead of the configured one').env('HOLDFAST_KUBECONFIG'),
   new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
-  new Option('-n, --namespace <name>', 'namespace of objects that are named without one').env('HOLDFAST_NAMESPACE'),
+  new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
   new Option('--node-name <name>', 'this node, as the cluster calls it (also: NODE_NAME)').env('HOLDFAST_NODE_NAME'),
 ]
 
 export const ownerOption = () =>
-  new Option('--owner <uid:gid>', 'owner, as numbers (default: who runs this)').argParser(parseOwner)
+  new Option('--owner <uid:gid>', 'owner, as numbers (default: the user who runs this)').argParser(parseOwner)
 
 export const directoryModeOption = (description: string, fallback: string) =>
   new Option('--mode <mode>', description).argParser(parseDirectoryMode).default(parseDirectoryMode(fallback), fallback)
@@ -68,15 +68,15 @@ export const fileModeOption = (flag: '--mode' | '--file-mode', description: stri
 
 /** `modes`: the attribute names of the flags of the command that it excludes beside `owner`. */
 export const keepAttributesOption = (modes: readonly string[]) =>
-  new Option('--keep-attributes', 'keep mode and owner of what is replaced').conflicts([...modes, 'owner'])
+  new Option('--keep-attributes', 'keep mode and owner of the target being replaced').conflicts([...modes, 'owner'])
 
 export const requireProvenOption = () =>
   new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
 
 export const lockTimeoutOption = () =>
-  new Option('--lock-timeout <duration>', 'wait so long for another holder of the lock')
+  new Option('--lock-timeout <duration>', 'how long to wait for another holder of the lock')
     .argParser(parseDuration)
-    .default(0, '0: fail at once, exit 75')
+    .default(0, '0: fails at once, with exit code 75')
 
 /** Whether the user named a flag's value, by its attribute name; it is not its default. */
 export function isNamed(command: Command, attribute: string): boolean {
@@ -107,7 +107,7 @@ export function nodeNameOf(
 export const verbosityOption = () =>
   new Option(
     '-v, --v <number>',
-    'verbosity, as klog counts it: 4 and above log everything, as --log-level debug',
+    'verbosity as in klog: 4 and above log everything, as --log-level debug does',
   ).argParser((text) => parseCount(text.replace(/^=/, '')))
 
 /** klog's other flags, which say nothing here: what is logged goes to standard error, as JSON lines or readable. */
@@ -170,15 +170,15 @@ export function addRevisionOptions(command: Command): Command {
     new Option('--revision <number>', 'the revision to install').argParser(parseRevisionFlag),
     new Option('-n, --namespace <name>', 'namespace of the objects').argParser(parseName).env('HOLDFAST_NAMESPACE'),
     new Option('--pod <name>', 'name of the pod: ConfigMap POD-REVISION holds its manifests').argParser(parseName),
-    list('--secrets <names>', 'Secrets NAME-REVISION that go into the revision; repeat it, or use commas'),
-    list('--optional-secrets <names>', 'the same, which may be absent'),
+    list('--secrets <names>', 'Secrets NAME-REVISION that go into the revision; repeat the flag, or use commas'),
+    list('--optional-secrets <names>', 'the same, but they may be absent'),
     list('--configmaps <names>', 'ConfigMaps NAME-REVISION that go into the revision'),
-    list('--optional-configmaps <names>', 'the same, which may be absent'),
-    new Option('--cert-dir <dir>', 'directory for objects without revisions; a path of its own'),
+    list('--optional-configmaps <names>', 'the same, but they may be absent'),
+    new Option('--cert-dir <dir>', 'directory for objects without revisions; used as it is'),
     list('--cert-secrets <names>', 'Secrets NAME that go into --cert-dir'),
-    list('--optional-cert-secrets <names>', 'the same, which may be absent'),
+    list('--optional-cert-secrets <names>', 'the same, but they may be absent'),
     list('--cert-configmaps <names>', 'ConfigMaps NAME that go into --cert-dir'),
-    list('--optional-cert-configmaps <names>', 'the same, which may be absent'),
+    list('--optional-cert-configmaps <names>', 'the same, but they may be absent'),
   ]
   for (const option of options) command.addOption(option)
   return command
@@ -186,10 +186,10 @@ export function addRevisionOptions(command: Command): Command {
 
 export function addPlaceOptions(command: Command): Command {
   const options = [
-    new Option('--resource-dir <dir>', 'where revisions go: DIR/POD-REVISION'),
+    new Option('--resource-dir <dir>', 'parent of the revisions, DIR/POD-REVISION'),
     new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
     new Option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
-    new Option('--timeout-duration <duration>', 'limit for the whole run')
+    new Option('--timeout-duration <duration>', 'time limit for the whole run')
       .argParser(parseDuration)
       .default(120_000, '2m0s'),
   ]
@@ -218,7 +218,7 @@ export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<stri
   }
   // Nothing was said of any object: it may be files that are meant.
   const fromFiles = namespace === undefined && configmaps === undefined && '--pod-manifest-dir' in more
-  requireFlags(needed, fromFiles ? '; to install from files, name a manifest first' : '')
+  requireFlags(needed, fromFiles ? '; to install from files, name a manifest' : '')
   if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
   return {
     revision,

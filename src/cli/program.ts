@@ -42,7 +42,7 @@ export function program(io: Io): Command {
   const holdfast = new Command('holdfast')
     .description(
       `Keeps certificates, keys, configuration and static pods on a Kubernetes node intact and durable: whoever opens a directory
-sees all of the old content or all of the new, a pod's manifest never names what is not there, and what was published
+sees all of the old content or all of the new, a pod's manifest never names missing files, and what was published
 survives a power cut.`,
     )
     .version(version(), '-V, --version', 'print the version')

@@ -37,12 +37,12 @@ export function pruneCommand(io: Io): Command {
     addKlogOptions(new Command('prune'))
       .summary('remove old revisions of a static pod')
       .description(
-        `Remove revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
+        `Removes revisions of a static pod, DIR/NAME-REVISION, that nothing needs any more. Whatever the flags say, these stay: the
 revision of the live manifest, those that any other manifest names, and the last known good one. Directories with names
-that only look similar, and links, are left alone. A crash leaves each revision intact, or gone.`,
+that only look similar, and links, stay too. After a crash, each revision is intact or gone.`,
       )
       .addOption(
-        new Option('--max-eligible-revision <number>', 'the newest revision that may go').argParser(
+        new Option('--max-eligible-revision <number>', 'the newest revision that may be removed').argParser(
           parseEligibleRevision,
         ),
       )
@@ -51,16 +51,16 @@ that only look similar, and links, are left alone. A crash leaves each revision 
           collectRevisions,
         ),
       )
-      .addOption(new Option('--keep <number>', 'so many of the newest stay').argParser(parseCount))
+      .addOption(new Option('--keep <number>', 'how many of the newest revisions stay').argParser(parseCount))
       .option('--resource-dir <dir>', 'where the revisions are')
       .addOption(new Option('--static-pod-name <name>', 'name of the pod: kube-apiserver-pod').argParser(parseName))
       .option(
         '--pod-manifest-dir <dir>',
         'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',
       )
-      .option('--dry-run', 'print what would go, and what stays for which reason')
+      .option('--dry-run', 'print what would be removed, and why the rest stays')
       .addOption(
-        new Option('--lock-timeout <duration>', 'wait so long for an installation that is under way')
+        new Option('--lock-timeout <duration>', 'how long to wait for a running installation')
           .argParser(parseDuration)
           .default(60_000, '1m0s'),
       )
@@ -78,8 +78,8 @@ Examples:
     --resource-dir=/etc/kubernetes/static-pod-resources --static-pod-name=kube-apiserver-pod
   holdfast prune --keep 3 --resource-dir /var/lib/web --static-pod-name web --pod-manifest-dir /etc/kubernetes/manifests --dry-run
 
-Exit codes: 0 done, 1 at least one revision could not be removed, there is no resource directory, or it is not known what is in use, 2 wrong
-usage, 75 an installation is under way.`,
+Exit codes: 0 done, 1 at least one revision was not removed, there is no resource directory, or it is unknown what is in use, 2 wrong
+usage, 75 an installation is running.`,
       )
       .action((options: PruneOptions) => runPrune(io, options))
   )
@@ -89,7 +89,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   const { resourceDir, staticPodName, podManifestDir, maxEligibleRevision, keep, protectedRevisions } = options
   requireFlags({ '--resource-dir': resourceDir, '--static-pod-name': staticPodName })
   if (maxEligibleRevision === undefined && keep === undefined) {
-    throw new UsageError('--max-eligible-revision or --keep is missing: one has to say what may go')
+    throw new UsageError('name --max-eligible-revision or --keep: what may be removed?')
   }
   const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
     import('../durable/index.js'),
@@ -113,7 +113,7 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   }
   const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
   if (options.output === 'json') printJson(io.stdout, { ...(dryRun && { dryRun }), revisions: lines })
-  else if (lines.length === 0) io.stdout.write(`no revision of ${staticPodName ?? ''} in ${resourceDirectory}\n`)
+  else if (lines.length === 0) io.stdout.write(`${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`)
   else io.stdout.write(table(lines.map((line) => row(line, dryRun))))
   if (lines.some(({ outcome }) => outcome === 'failed')) throw new Exit(exitCodes.failed)
 }

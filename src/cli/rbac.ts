@@ -36,25 +36,27 @@ interface RbacOptions {
 export function rbacCommand(io: Io): Command {
   return (
     new Command('rbac')
-      .summary('print the smallest Roles that are needed')
+      .summary('print the smallest Roles that the agent needs')
       .description(
-        `Print the smallest Roles and bindings that "holdfast agent" needs for a configuration, as objects for kubectl apply: one
+        `Prints the smallest Roles and bindings that "holdfast agent" needs for a configuration, as objects for kubectl apply: one
 Role for each namespace, with get, list and watch of exactly the named Secrets and ConfigMaps, and create and patch of events (which
-cannot be limited to names), there and in "default" for those about the Node. No API server is asked.
+cannot be limited to names), there and in "default" for those about the Node. It asks no API server.
 
 "holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
       )
       .addOption(configOption())
-      .addOption(new Option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME').default('holdfast/holdfast'))
+      .addOption(
+        new Option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME').default(
+          'holdfast/holdfast',
+        ),
+      )
       .addOption(
         new Option('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)").argParser(
           parseName,
         ),
       )
       .addOption(
-        new Option('-n, --namespace <name>', 'namespace of objects that are named without one').env(
-          'HOLDFAST_NAMESPACE',
-        ),
+        new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
       )
       .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
       .addOption(logLevelOption())
@@ -72,7 +74,7 @@ Examples:
   holdfast rbac install --revision=6 --namespace=kube-system --pod=web --configmaps=web --secrets=tls \\
     --node-name=n1 --service-account=installer | kubectl apply -f -
 
-Exit codes: 0 printed (source.files needs no rights, and there is nothing to apply), 2 wrong usage or configuration.`,
+Exit codes: 0 printed (for source.files, nothing to apply), 2 wrong usage or configuration.`,
       )
       .action((options: RbacOptions) => runRbac(io, options))
   )
@@ -96,7 +98,7 @@ async function runRbac(io: Io, options: RbacOptions): Promise<void> {
 
 function headline({ file, source }: AgentConfiguration): string {
   return source.type !== 'kubernetes'
-    ? `# ${file} has source.${source.type}: no API server is asked, and no rights are needed.\n`
+    ? `# ${file} has source.${source.type}: holdfast asks no API server, and needs no rights.\n`
     : `# What "holdfast agent" needs for ${file}, and nothing more.\n`
 }
 
@@ -141,7 +143,7 @@ interface RbacInstallOptions extends RevisionFlags {
 /** `holdfast rbac install …`: a subcommand of `rbac`. */
 function rbacInstallCommand(io: Io): Command {
   const command = new Command('install').summary('print the smallest Role that an installation needs').description(
-    `Print what "holdfast install" needs to be allowed, from the same flags: get on exactly the named objects, list of pods to
+    `Prints the rights that "holdfast install" needs with the same flags: get on exactly the named objects, list of pods to
 wait for other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
   )
   addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
@@ -153,7 +155,7 @@ wait for other installers, get of the node, create and patch of events. With --s
     .addOption(logLevelOption().hideHelp())
     .addOption(logFormatOption().hideHelp())
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
-    .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
+    .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
     .addOption(verbosityOption())
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
@@ -201,7 +203,7 @@ function rbacMonitorCommand(io: Io): Command {
   return new Command('monitor')
     .summary('print the smallest Role that a monitor needs')
     .description(
-      `Print what "holdfast monitor" with --kubeconfig needs to be allowed: get of the mirror pod, TARGET-NODE, and with --operator-status
+      `Prints the rights that "holdfast monitor" needs with --kubeconfig: get of the mirror pod, TARGET-NODE, and with --operator-status
 get of that resource and patch of its status. With --service-account, the bindings too.`,
     )
     .addOption(new Option('--target-name <name>', 'name of the pod in its manifest').argParser(parseName))
@@ -212,7 +214,7 @@ get of that resource and patch of its status. With --service-account, the bindin
     .addOption(
       new Option('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor').argParser(parseOperator),
     )
-    .option('--service-account <name>', 'whom to bind: [NAMESPACE/]NAME')
+    .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-monitor'))
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .addHelpText(

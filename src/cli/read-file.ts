@@ -23,12 +23,14 @@ export async function readFrom(
   const file = await open(path, flags).catch((error: unknown) => refuseUnreadable(path, error))
   try {
     const before = await file.stat()
-    if (!before.isFile()) throw new UsageError(`--from: ${path} is no regular file`)
-    if (before.size > most) throw new UsageError(`--from: ${path}: ${tooLarge}`)
+    if (!before.isFile()) throw new UsageError(`--from: ${path} is not a regular file`)
+    if (before.size > most) throw new UsageError(`--from: ${path} is ${tooLarge}`)
     const content = await file.readFile()
     const after = await file.stat()
     if (after.size !== content.length || after.mtimeMs !== before.mtimeMs) {
-      throw new Error(`${path} was changed while it was read: publish what nobody writes to`)
+      throw new Error(
+        `another program changed ${path} while holdfast read it: publish from a file that nobody writes to`,
+      )
     }
     return { content, mode: before.mode }
   } finally {
@@ -40,8 +42,8 @@ export async function readFrom(
 export function refuseUnreadable(path: string, error: unknown): never {
   const code = codeOf(error) ?? String(error)
   const problems: Readonly<Record<string, string>> = {
-    ENOENT: 'it does not exist',
+    ENOENT: 'no such file or directory',
     EACCES: 'this user may not read it',
   }
-  throw new UsageError(`--from: ${path}: ${code}: ${problems[code] ?? 'it cannot be read'}`)
+  throw new UsageError(`--from: ${path}: ${code}: ${problems[code] ?? 'could not read it'}`)
 }

@@ -6,7 +6,7 @@ import { readFrom, refuseUnreadable, type FileRead } from './read-file.js'
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
 const mostFiles = 10_000
 const mostBytes = 256 * 1024 * 1024
-const tooLarge = `more than ${mostBytes / 1024 / 1024} MiB in all`
+const tooLarge = `too large: at most ${mostBytes / 1024 / 1024} MiB in all`
 
 /** Attempts to read one version of a mounted volume; it changes once in minutes. */
 const mostTries = 5
@@ -20,7 +20,7 @@ export async function readTree(root: string, signal: AbortSignal): Promise<Recor
   if (root === '') throw new UsageError('--from is empty: name a directory')
   const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
   if (!found.isDirectory()) {
-    const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it points to' : 'no directory'
+    const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
   for (let tries = 0; tries < mostTries; tries++) {
@@ -31,7 +31,9 @@ export async function readTree(root: string, signal: AbortSignal): Promise<Recor
     // Whoever replaces it points the link elsewhere, before what it led to is removed.
     if ((await mountedVersion(root)) === version) return reading
   }
-  throw new Error(`${root} was changed each time that it was read: publish from a directory that nobody writes to`)
+  throw new Error(
+    `another program changed ${root} each time that holdfast read it: publish from a directory that nobody writes to`,
+  )
 }
 
 /** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
@@ -50,18 +52,19 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
       refuseUnreadable(at, error),
     )
     if (entries.length === 0) {
-      throw new UsageError(`${at} is empty: only files and directories that hold files can be published`)
+      throw new UsageError(`${at} is empty: holdfast publishes files, and directories that hold files`)
     }
     for (const entry of entries) {
       const name = entry.name.toString('utf8')
       const path = directory === '' ? name : `${directory}/${name}`
       if (!Buffer.from(name, 'utf8').equals(entry.name))
-        throw new UsageError(`${join(root, path)}: the name is not UTF-8`)
+        throw new UsageError(`${join(root, path)}: its name is not UTF-8`)
       if (entry.isDirectory()) {
         await walk(path)
         continue
       }
-      if (!entry.isFile()) throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: only files can be published`)
+      if (!entry.isFile())
+        throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: holdfast publishes regular files only`)
       const file = await readFrom(join(root, path), { most: mostBytes - bytes, tooLarge, follow: false })
       bytes += file.content.length
       files.set(path, file)
@@ -84,7 +87,7 @@ export async function refuseInside(root: string, target: string): Promise<void> 
     const real = await realpath(above).catch(() => undefined)
     if (real === undefined) continue
     if (`${real}/`.startsWith(`${from}/`))
-      throw new UsageError(`${target} is inside --from ${root}: name a target outside of it`)
+      throw new UsageError(`${target} is inside --from ${root}: name a target outside of that directory`)
     return
   }
 }

@@ -36,16 +36,16 @@ export function replaceCommand(io: Io): Command {
   return replace
     .summary("publish a directory's content as TARGET, intact and durable")
     .description(
-      `Publish the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
+      `Publishes the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
 when this command ends with 0, the new content survives a power cut at any later instant.
 
-DIR is copied, never changed: at most 10,000 files and 256 MiB. It may hold files and directories of files; symbolic links, sockets, devices and empty
-directories are refused. Its modes and owners are not copied: --mode, --file-mode and --owner say what is made, or --keep-attributes keeps
-those of what is replaced. Without --file-mode, a file that may be executed in DIR may be executed in TARGET by those who may read it.`,
+holdfast copies DIR and never changes it: at most 10,000 files and 256 MiB. It may hold files and directories of files; holdfast refuses symbolic links, sockets,
+devices and empty directories. It does not copy modes and owners: --mode, --file-mode and --owner set them, or --keep-attributes keeps
+those of TARGET. Without --file-mode, a file that is executable in DIR is executable in TARGET for those who may read it.`,
     )
     .argument('<target>', 'the directory to replace, or to create')
     .option('--from <dir>', 'the directory that holds the new content')
-    .addOption(directoryModeOption('mode of TARGET and of directories in it', '0755'))
+    .addOption(directoryModeOption('mode of TARGET and of the directories in it', '0755'))
     .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode', 'fileMode']))
@@ -62,13 +62,14 @@ Examples:
   holdfast replace /etc/haproxy/tls --from ./new --mode 0750 --file-mode 0640 --owner 0:99
   holdfast replace /etc/kubernetes/certs --from ./certs -o json
 
-Exit codes: 0 published or already so, 1 not published (TARGET is what it was), 2 wrong usage, 3 published but not known
+Exit codes: 0 published or already so, 1 not published (TARGET is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds TARGET's lock.`,
     )
     .action(async (target: string, options: ReplaceOptions) => {
       const { from } = options
       // Not commander's requiredOption, which would hide a misspelt flag behind this one.
-      if (from === undefined) throw new UsageError('--from DIR is missing: the directory that holds the new content')
+      if (from === undefined)
+        throw new UsageError('--from DIR is missing: name the directory that holds the new content')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(target)
         const { readTree, refuseInside } = await import('./read-tree.js')

@@ -48,7 +48,7 @@ export class Ending {
       const end = (signal: 'SIGTERM' | 'SIGINT') => {
         events.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')
         events.once('SIGTERM', raise).once('SIGINT', raise)
-        log.info({ signal }, `${signal}: finishing what is in flight; a second one ends at once`)
+        log.info({ signal }, `${signal}: holdfast finishes what is in flight; a second signal ends it at once`)
         resolve(signal)
       }
       events.once('SIGTERM', end).once('SIGINT', end)

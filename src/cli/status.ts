@@ -13,13 +13,13 @@ const longestSilence = 10 * 60_000
 /** `holdfast status [--config FILE]` */
 export function statusCommand({ stdout, env }: Io): Command {
   return new Command('status')
-    .summary("each directory's state, as a table")
+    .summary("show each directory's state as a table")
     .description(
-      `Shows what the agent last wrote of each directory: whether the newest objects are published, and whether the source has
-confirmed lately that nothing is newer. Where no agent runs (after sync alone, or once it has ended in order), --config makes
-it compare the disk with the records of what was published, as the configuration names the directories now. It asks no source.
+      `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
+recently confirmed that nothing is newer. Where no agent runs (after sync alone, or after it ended in order), --config makes
+it compare the disk with the records of what was published in the configured directories. It asks no source.
 
-Without --config, the status in /var/lib/holdfast is shown.`,
+Without --config, it shows the status in /var/lib/holdfast.`,
     )
     .addOption(configOption())
     .addOption(outputOption())
@@ -52,7 +52,7 @@ async function documentFor(options: OutputOptions & { config?: string }): Promis
   }
   if (document !== undefined) return document
   throw new Error(
-    `there is no status in ${statusFileIn(stateDirectory)}: has the agent run with this stateDirectory? Name the configuration (--config) to compare the disk without it`,
+    `no status in ${statusFileIn(stateDirectory)}: no agent has run with this stateDirectory; name the configuration (--config) to compare the disk without an agent`,
   )
 }
 
@@ -72,7 +72,7 @@ export function statusText({ agent, directories }: StatusDocument, now: Date, pa
   }
   const notes = directories.flatMap((directory) => {
     const condition = problemOf(directory)
-    const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" is still to run\n`)
+    const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks]
   })
   return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(agent, now, paint)].join('')
@@ -80,7 +80,7 @@ export function statusText({ agent, directories }: StatusDocument, now: Date, pa
 
 function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
   if (agent === null) {
-    return paint('yellow', 'no agent has reported: this is what the disk and its records say') + '\n'
+    return paint('yellow', 'no agent has reported: this comes from the disk and its records') + '\n'
   }
   const name = `agent ${agent.version}`
   const written = new Date(agent.writtenAt)
@@ -90,12 +90,14 @@ function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
     )
   }
   if (now.getTime() - written.getTime() > longestSilence) {
-    return paint('red', `${name} is not running, or hangs: its last sign of life is ${age(written, now)} old`) + '\n'
+    return paint('red', `${name} is not running, or hangs: it last reported ${age(written, now)} ago`) + '\n'
   }
   const invalid = agent.configurationInvalid
   const suffix =
-    invalid === undefined ? '' : paint('red', `\nits configuration is invalid, the one before is in force:\n${invalid}`)
-  return `${name}, last sign of life ${age(written, now)} ago${suffix}\n`
+    invalid === undefined
+      ? ''
+      : paint('red', `\nits configuration file is invalid; the previous configuration is in force:\n${invalid}`)
+  return `${name}, last reported ${age(written, now)} ago${suffix}\n`
 }
 
 function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {

@@ -44,7 +44,7 @@ export function lineOf(
     const line = { path, outcome: change, digest, ...(outcome.unproven ? { unproven: true as const } : {}) }
     const pendingHooks = hooks ? pendingHookNames(state) : []
     if (pendingHooks.length === 0) return { ...line, error: undefined }
-    return { ...line, pendingHooks, error: new Error(`${path}: hooks have failed`) }
+    return { ...line, pendingHooks, error: new Error(`${path}: at least one hook failed`) }
   }
   const digest = state.digest ?? null
   const message = explanation(outcome) ?? published?.message ?? ''
@@ -86,6 +86,6 @@ export function lineText(line: SyncLine, dryRun: boolean): string {
   const about = message === undefined ? (digest ?? '') : `${reason ?? ''}: ${message}`
   const signs = { add: '+', change: '~', remove: '-' }
   const details = (changes ?? []).map((change) => ['', `${signs[change.change]} ${change.path}`])
-  const hooks = pendingHooks.map((hook) => ['', `the hook "${hook}" has failed`])
+  const hooks = pendingHooks.map((hook) => ['', `the hook "${hook}" failed`])
   return table([[verb, path, about]]) + table([...details, ...hooks])
 }

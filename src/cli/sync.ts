@@ -36,8 +36,8 @@ export function syncCommand(io: Io): Command {
   const command = new Command('sync')
     .summary('publish every configured directory once, then exit: for init containers')
     .description(
-      `One pass: asks the source for all objects, publishes every directory that is not as they say, and ends. What is asked for
-and how it is written are the agent's own ways; hooks are left to the agent, unless --hooks is given.`,
+      `Runs one pass: asks the source for all objects, publishes every directory that differs from them, and exits. It reads and
+writes as the agent does, but leaves hooks to the agent unless --hooks is given.`,
     )
     .addOption(configOption())
     .addOption(
@@ -45,9 +45,9 @@ and how it is written are the agent's own ways; hooks are left to the agent, unl
         .argParser(parseDuration)
         .default(60_000, '60s'),
     )
-    .option('--allow-stale', 'a source that does not answer is no fault where the directory is intact by its record')
-    .option('--dry-run', 'print what would change, paths and digests, and write nothing')
-    .option('--hooks', 'run the hooks, too; one that fails is exit code 1, though what it is about is published')
+    .option('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record')
+    .option('--dry-run', 'print what would change (paths and digests), write nothing')
+    .option('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published')
     .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
   for (const option of sourceOptions()) command.addOption(option)
@@ -63,7 +63,7 @@ Examples:
   holdfast sync --config /etc/holdfast.yaml --dry-run
   holdfast sync --config /etc/holdfast.yaml --allow-stale -o json
 
-Exit codes: 0 every directory is as asked, 1 at least one is not (it was not changed), or a hook failed that --hooks
+Exit codes: 0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
 asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
     )
     .action((options: SyncOptions) => runSync(io, options))

@@ -41,5 +41,5 @@ function refusal(what: string, bytes: Buffer): UsageError {
   const shown = Array.from(bytes, (byte) =>
     byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
   ).join('')
-  return new UsageError(`${what} is not UTF-8: $'${shown}': rename what it names, or name a directory above it`)
+  return new UsageError(`${what} is not UTF-8: $'${shown}': rename the file, or name a directory above it`)
 }

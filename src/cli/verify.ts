@@ -28,9 +28,9 @@ export function verifyCommand({ stdout, env }: Io): Command {
     .summary('compare the disk with what was published')
     .description(
       `Compares each configured directory with the record of what was published there: names, contents, modes and owners. It
-only reads, asks no API server, and needs no running agent.
+only reads; it asks no API server and needs no running agent.
 
-States: ok; differs (something else changed it); unsettled (visible, but not known to survive a power cut); unpublished
+States: ok; differs (another program changed it); unsettled (visible, but not known to survive a power cut); unpublished
 (nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
     )
     .addOption(configOption())
@@ -44,7 +44,7 @@ Examples:
   holdfast verify --config /etc/holdfast.yaml
   holdfast verify --config /etc/holdfast.yaml -o json
 
-Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 a fault was found.`,
+Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
     )
     .action(async (options: OutputOptions & { config?: string }) => {
       const configuration = await loadForLooking(options)
@@ -77,7 +77,7 @@ async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   }
   if (publication === undefined) {
     return hasRequired(directory)
-      ? { ...nothing, state: 'unpublished', details: ['nothing was published here'] }
+      ? { ...nothing, state: 'unpublished', details: ['holdfast has published nothing here'] }
       : { ...nothing, state: 'nothing', details: [] }
   }
   const details = describeDifferences(publication)

@@ -54,17 +54,17 @@ class WriteCommand extends Command {
 export function writeCommand(io: Io): Command {
   const write = new WriteCommand('write')
   return write
-    .summary('publish standard input, a file, or what a command prints as FILE, intact and durable')
+    .summary('publish standard input, a file, or the output of a command as FILE, intact and durable')
     .description(
-      `Publish standard input as FILE, or --from another file, or what COMMAND prints: readers see the old file or the new one,
-never a part, and when this command ends with 0, the new content survives a power cut. At most 64 MiB are taken. Fit for kubelet's manifests: one rename, no foreign name ever in sight.
+      `Publishes as FILE standard input, another file (--from), or what COMMAND prints: readers see the old file or the new one,
+never a part, and when this command ends with 0, the new content survives a power cut. It takes at most 64 MiB. It suits kubelet's manifest directory: one rename, and no other name that kubelet reads.
 
-A pipe hides that the command before it failed. After --, COMMAND has its standard input and standard error from here, signals are
-forwarded to it, and what it printed is published only where it ended with 0. Empty content is refused, and so is what fails --expect or --validate: nothing is touched then.`,
+A pipe hides that the command before it failed. COMMAND, after --, inherits standard input and standard error; holdfast forwards
+signals to it, and publishes its output only if it exits with 0. holdfast refuses empty content, and what fails --expect or --validate, and then touches nothing.`,
     )
     .usage('[options] <file> [-- <command> [args...]]')
     .argument('<file>', 'the file to replace, or to create')
-    .argument('[command...]', 'after --: the command whose standard output is published')
+    .argument('[command...]', 'after --: the command whose standard output to publish')
     .option('--from <file>', 'publish this file instead of standard input')
     .option('--allow-empty', 'publish empty content')
     .addOption(
@@ -91,14 +91,15 @@ Examples:
     kubectl get configmap ca -o 'jsonpath={.data.ca\\.crt}'
   holdfast write /etc/ssl/ca.crt --from ca.crt --expect sha256:$(sha256sum < ca.crt | cut -c 1-64)
 
-Exit codes: 0 published or already so, 1 not published (FILE is what it was), 2 wrong usage, 3 published but not known
+Exit codes: 0 published or already so, 1 not published (FILE is as it was), 2 wrong usage, 3 published but not known
 to be durable, 75 another process holds FILE's lock.`,
     )
     .action(async (file: string, command: string[], options: WriteOptions) => {
       write.checkCommand(command)
       const { from } = options
       if (from === '') throw new UsageError('--from is empty: name a file')
-      if (from !== undefined && command.length > 0) throw new UsageError('--from and a command: name one of them')
+      if (from !== undefined && command.length > 0)
+        throw new UsageError('--from and a command exclude each other: name one of them')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
         const { disableCoreDumps, replaceFile } = await import('../durable/index.js')

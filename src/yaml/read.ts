@@ -38,7 +38,7 @@ export async function readOne(text: string, dialect: Dialect): Promise<unknown> 
   }
   const filled = (await readYaml(text, dialect)).filter(({ value }) => value !== null)
   const [document, second] = filled
-  if (second) throw new YamlError(`it holds ${filled.length} documents: one is read`)
+  if (second) throw new YamlError(`it holds ${filled.length} documents, but may hold only one`)
   return document?.value
 }
 
@@ -78,13 +78,13 @@ function valueOf(document: ParsedText['documents'][number], position: Position, 
     value = document.toJS()
   } catch (error) {
     if (error instanceof RangeError) throw new YamlError('it is nested too deeply', position)
-    throw new YamlError('not valid YAML (an alias that leads nowhere, or too far)', position)
+    throw new YamlError('not valid YAML (an unknown alias, or too many aliases)', position)
   }
   if (!mayRepeat) return value
   try {
     JSON.stringify(value)
     return value
   } catch {
-    throw new YamlError('it has an alias inside of what the alias stands for', position)
+    throw new YamlError('it has an alias inside the value that the alias stands for', position)
   }
 }

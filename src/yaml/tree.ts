@@ -85,11 +85,11 @@ class TreeReader {
     if (error !== undefined) this.#syntaxError(error)
     const [document, second] = documents
     if (second !== undefined && this.#failures === 0) {
-      const message = `another document starts here, of ${documents.length}`
-      this.#fail(this.#position(second.range[0]), '', message, 'one configuration is one document')
+      const message = `starts another document (the file holds ${documents.length})`
+      this.#fail(this.#position(second.range[0]), '', message, 'keep one document in the file')
     }
     if (document?.directives.yaml.explicit === true && document.directives.yaml.version !== '1.2') {
-      this.#fail({ line: 1, column: 1 }, '', 'is YAML 1.1 by its directive', 'remove the %YAML line')
+      this.#fail({ line: 1, column: 1 }, '', 'declares YAML 1.1', 'remove the %YAML line')
     }
     if (this.#failures > 0 || document === undefined) return undefined
     const { contents } = document
@@ -110,12 +110,12 @@ class TreeReader {
     if (this.#yaml.isAlias(node)) {
       const target = this.#anchors.get(node.source)
       if (target !== undefined) return { ...target, ...at }
-      const message = this.#open.has(node.source) ? 'is an alias to what it is part of' : 'is an unknown alias'
+      const message = this.#open.has(node.source) ? 'is an alias of a value that contains it' : 'is an unknown alias'
       this.#fail(at, place, message)
       return undefined
     }
     if (node.tag !== undefined && !plainTags.has(node.tag)) {
-      this.#fail(at, place, 'has a YAML tag that means nothing here', 'remove it')
+      this.#fail(at, place, 'has a YAML tag, which holdfast does not support', 'remove it')
       return undefined
     }
     const { anchor } = node
@@ -141,12 +141,12 @@ class TreeReader {
     for (const { key, value } of items) {
       const name = key === null ? at : this.#position(key.range[0])
       if (key === null || !this.#yaml.isScalar(key) || typeof key.value !== 'string') {
-        this.#problems.add(name, place, 'has a field whose name is not a text')
+        this.#problems.add(name, place, 'has a field whose name is not a string')
         continue
       }
       const field = placeOf(place, key.value)
       if (key.value === '<<') {
-        this.#problems.add(name, field, 'merge keys are not supported', 'use an alias for a whole value')
+        this.#problems.add(name, field, 'merge keys are not supported', 'use an alias for the whole value')
         continue
       }
       const first = entries.get(key.value)
@@ -171,7 +171,7 @@ class TreeReader {
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
       return { kind: 'scalar', value, source, size: 1, ...at }
     }
-    this.#fail(at, place, 'has a value of a kind that means nothing here')
+    this.#fail(at, place, 'has a value of a kind that holdfast does not support')
     return undefined
   }
 
@@ -218,14 +218,14 @@ const syntaxErrors: Partial<Record<Yaml.YAMLError['code'] | 'UNCLOSED', string>>
   BAD_ALIAS: 'is not valid YAML: a bad alias or anchor',
   BAD_DIRECTIVE: 'is not valid YAML: a bad % directive',
   BAD_DQ_ESCAPE: 'is not valid YAML: a bad escape in a double-quoted text',
-  BAD_INDENT: 'is not valid YAML: the indentation does not fit what is around it',
-  BAD_SCALAR_START: 'is not valid YAML: a text that starts with this character needs quotes',
+  BAD_INDENT: 'is not valid YAML: the indentation does not match the lines around it',
+  BAD_SCALAR_START: 'is not valid YAML: a value that starts with this character needs quotes',
   BLOCK_AS_IMPLICIT_KEY: 'is not valid YAML: a nested mapping must start on its own line',
   BLOCK_IN_FLOW: 'is not valid YAML: an indented block inside brackets',
   MISSING_CHAR: 'is not valid YAML: a bracket, quote, comma or colon is missing',
   MULTILINE_IMPLICIT_KEY: 'is not valid YAML: a field name must be on one line, with a colon after it',
   RESOURCE_EXHAUSTION: 'is nested too deeply to be read',
   TAB_AS_INDENT: 'is not valid YAML: a tab is used as indentation',
-  TAG_RESOLVE_FAILED: 'has a YAML tag that means nothing here: remove it',
-  UNEXPECTED_TOKEN: 'is not valid YAML: this was not expected here',
+  TAG_RESOLVE_FAILED: 'has a YAML tag, which holdfast does not support: remove it',
+  UNEXPECTED_TOKEN: 'is not valid YAML: unexpected here',
 }

@@ -39,7 +39,11 @@ async function scene(t: Test, revision: number) {
 await t.test('ready by its mirror pod: recorded, in words and as JSON', async (t) => {
   const { flags, server } = await scene(t, 7)
   const text = await holdfast([...flags, '--node-name=n1', '--fallback-timeout-duration=5m'])
-  t.match(text, { code: 0, stdout: 'revision 7 is ready, and recorded as the last known good one\n' }, text.stderr)
+  t.match(
+    text,
+    { code: 0, stdout: 'revision 7 is ready; the monitor recorded it as the last known good one\n' },
+    text.stderr,
+  )
   t.ok(server.requests.every(({ method, path }) => method === 'GET' && path.endsWith('/pods/web-n1')))
   const again = await holdfast([...flags, '-o', 'json'], { env: { NODE_NAME: 'n1' } })
   t.match(JSON.parse(again.stdout), { outcome: 'ready', revision: 7 })

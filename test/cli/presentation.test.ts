@@ -146,13 +146,13 @@ await t.test('the table of status, with what has to be said beside it', (t) => {
 /a    True       True   Published      3m   never      sha256:aaaaaaaaaaaa
 /bb   False      False  ObjectMissing  -    never      -
 
-/a: the hook "h" is still to run
+/a: the hook "h" has not run yet
 /bb: Secret a/b is missing
 
-agent 1.0.0, last sign of life 3m ago
+agent 1.0.0, last reported 3m ago
 `,
   )
-  t.match(statusText(document, at(11), plain), /is not running, or hangs: its last sign of life is 11m old/)
+  t.match(statusText(document, at(11), plain), /is not running, or hangs: it last reported 11m ago/)
   const stopped = { ...document, agent: { ...agent, stoppedAt: time } }
   t.match(statusText(stopped, at(1), plain), /is not running: it ended in order 60s ago/)
   t.end()

@@ -27,7 +27,7 @@ await t.test('every command runs in a process of its own', async (t) => {
     sync: [config, undefined, { code: 0, stdout: /^created {2}\S+certs {2}sha256:/ }],
     verify: [config, undefined, { code: 0, stdout: /certs +ok/ }],
     status: [config, undefined, { code: 0, stdout: /certs +True/ }],
-    rbac: [config, undefined, { code: 0, stdout: /no API server is asked/ }],
+    rbac: [config, undefined, { code: 0, stdout: /holdfast asks no API server/ }],
     completion: [['bash'], undefined, { code: 0, stdout: /complete -F _holdfast holdfast/ }],
     replace: [
       [node.path('target'), '--from', node.path('content'), '-o', 'json'],
@@ -46,7 +46,7 @@ await t.test('every command runs in a process of its own', async (t) => {
         '--fallback-timeout-duration=0',
       ],
       undefined,
-      { code: 2, stdout: '', stderr: /^error: nothing says what ready means/ },
+      { code: 2, stdout: '', stderr: /^error: name at least one check of readiness/ },
     ],
     prune: [
       [...places, '--static-pod-name', 'web', '--keep', '1', '--dry-run'],

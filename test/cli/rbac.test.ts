@@ -132,7 +132,7 @@ await t.test('files need no rights', async (t) => {
   t.strictSame(await items('--config', files), [])
   const { code, stdout } = await rbac('--config', files)
   t.equal(code, 0)
-  t.match(stdout, /^# .*no rights are needed\.\n$/)
+  t.match(stdout, /^# .*and needs no rights\.\n$/)
 })
 
 await t.test('wrong usage', async (t) => {

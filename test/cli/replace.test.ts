@@ -68,7 +68,7 @@ await t.test('replace from a volume as kubelet mounts it: what its readers see',
   rmSync(join(volume, '..data'))
   symlinkSync('/etc', join(volume, '..data'))
   const refused = await holdfast(['replace', target, '--from', volume])
-  t.match(refused, { code: 2, stderr: /is a symbolic link: only files can be published/ })
+  t.match(refused, { code: 2, stderr: /is a symbolic link: holdfast publishes regular files only/ })
 })
 
 await t.test('write publishes standard input, bytes as they are', async (t) => {
@@ -161,7 +161,7 @@ await t.test('a change of mode or owner of what is there is warned of in one lin
       .map((line) => (JSON.parse(line) as { msg: string }).msg)
   const changed = await holdfast(['write', file], { input: 'new' })
   t.equal(changed.code, 0, changed.stderr)
-  t.strictSame(warnings(changed), [`${file}: mode 0640 became 0600 (--keep-attributes keeps them)`])
+  t.strictSame(warnings(changed), [`${file}: mode changed from 0640 to 0600 (--keep-attributes keeps mode and owner)`])
   t.strictSame(warnings(await holdfast(['write', file], { input: 'newer' })), [], 'nothing changed')
   t.strictSame(warnings(await holdfast(['write', join(root, 'absent')], { input: 'x' })), [], 'nothing was there')
   t.strictSame(warnings(await holdfast(['write', file, '--mode', '0600'], { input: 'x' })), [], 'no change')
@@ -170,7 +170,7 @@ await t.test('a change of mode or owner of what is there is warned of in one lin
   if (process.geteuid?.() === 0) {
     chownSync(file, 12, 34)
     t.strictSame(warnings(await holdfast(['write', file, '--mode', '0644'], { input: 'y' })), [
-      `${file}: owner 12:34 became 0:${process.getegid?.() ?? 0} (--keep-attributes keeps them)`,
+      `${file}: owner changed from 12:34 to 0:${process.getegid?.() ?? 0} (--keep-attributes keeps mode and owner)`,
     ])
   }
 
@@ -182,7 +182,7 @@ await t.test('a change of mode or owner of what is there is warned of in one lin
   const replaced = await holdfast(['replace', target, '--from', from])
   t.equal(replaced.code, 0, replaced.stderr)
   t.strictSame(warnings(replaced), [
-    `${target}: mode 0750 became 0755; 2 paths in it changed, first a: mode 0644 became 0600 (--keep-attributes keeps them)`,
+    `${target}: mode changed from 0750 to 0755; 2 paths in it changed, the first is a: mode changed from 0644 to 0600 (--keep-attributes keeps mode and owner)`,
   ])
   t.strictSame(warnings(await holdfast(['replace', target, '--from', from])), [])
 })
@@ -222,13 +222,13 @@ await t.test('--keep-attributes keeps mode and owner of what is there', async (t
 
   chmodSync(join(target, 'sub'), 0o700)
   const mixed = await holdfast(['replace', target, '--from', from, '--keep-attributes'])
-  t.match(mixed, { code: 1, stdout: '', stderr: /sub has mode 0700.*one mode for all directories.*--mode/ })
+  t.match(mixed, { code: 1, stdout: '', stderr: /sub has mode 0700.*publishes all directories with one mode.*--mode/ })
   t.equal(readFileSync(join(target, 'a'), 'utf8'), 'a')
   if (asRoot) {
     chmodSync(join(target, 'sub'), 0o750)
     chownSync(join(target, 'a'), 12, 35)
     const owners = await holdfast(['replace', target, '--from', from, '--keep-attributes'])
-    t.match(owners, { code: 1, stdout: '', stderr: /a has owner 12:35.*one owner for all.*--owner/ })
+    t.match(owners, { code: 1, stdout: '', stderr: /a has owner 12:35.*publishes all with one owner.*--owner/ })
   }
   for (const flag of [
     ['--mode', '0644'],

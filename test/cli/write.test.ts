@@ -70,8 +70,8 @@ await t.test('--from FILE publishes a file, also through the links of a volume',
 await t.test('--from that cannot be read is wrong usage', async (t) => {
   const { root, file, untouched } = target(t)
   const from = (path: string) => holdfast(['write', file, '--from', path], { input: 'x' })
-  t.match(await from(join(root, 'nowhere')), { code: 2, stderr: /nowhere: ENOENT: it does not exist/ })
-  t.match(await from(root), { code: 2, stderr: /is no regular file/ })
+  t.match(await from(join(root, 'nowhere')), { code: 2, stderr: /nowhere: ENOENT: no such file or directory/ })
+  t.match(await from(root), { code: 2, stderr: /is not a regular file/ })
   t.match(await from(''), { code: 2, stderr: /--from is empty/ })
   untouched('--from')
 })
@@ -135,7 +135,7 @@ const samples: Readonly<Record<ContentKind, Samples>> = {
     fit: ['a: 1\n', '- a\n- b\n', 'a: 1\n---\nb: 2\n', '{"a": [1]}', '1: x\n', 'base: &b {x: 1}\nd: {<<: *b}\n'],
     unfit: [
       ['bad indent', `a:\n  - ${canary}\n b: 1\n`, /line \d+: not valid YAML/],
-      ['nothing but a comment', '# nothing\n', /holds no document/],
+      ['nothing but a comment', '# nothing\n', /holds no YAML document/],
       ['bytes that are no text', Buffer.of(0x61, 0x3a, 0xff), /not UTF-8/],
     ],
   },
@@ -197,7 +197,7 @@ await t.test('what a command printed is published, where it ended with 0', async
   t.match(await write('true'), { code: 1, stderr: /content is empty/ })
   t.match(await write('no-such-program-here', canary), {
     code: 1,
-    stderr: /no-such-program-here could not be run \(ENOENT\)/,
+    stderr: /no-such-program-here could not be started \(ENOENT\)/,
   })
   t.match(await write('head', '-c', '67108865', '/dev/zero'), { code: 1, stderr: /head printed more than 64 MiB/ })
   untouched('commands that failed')

@@ -106,7 +106,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'two documents',
     'kind: Agent',
     '---\nkind: Agent',
-    '2:1: another document starts here, of 2: one configuration is one document',
+    '2:1: starts another document (the file holds 2): keep one document in the file',
   ),
   broken(
     'a list instead of a mapping',
@@ -125,7 +125,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'wrong indentation',
     '    mode:',
     '   mode:',
-    '8:1: is not valid YAML: the indentation does not fit what is around it',
+    '8:1: is not valid YAML: the indentation does not match the lines around it',
   ),
   broken(
     'a value that is not closed',
@@ -145,7 +145,7 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'an alias that holds itself',
     'contents: [{ secret: other }]',
     'contents: &all [*all]',
-    '19:21: directories[1].contents[0]: is an alias to what it is part of',
+    '19:21: directories[1].contents[0]: is an alias of a value that contains it',
   ),
   broken(
     'a field given twice',
@@ -157,26 +157,21 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     'a merge key',
     mode,
     '<<: { mode: "0755" }',
-    '8:5: directories[0]."<<": merge keys are not supported: use an alias for a whole value',
+    '8:5: directories[0]."<<": merge keys are not supported: use an alias for the whole value',
   ),
-  broken('a tag', '"0755"', '!octal "0755"', '8:11: has a YAML tag that means nothing here: remove it'),
+  broken('a tag', '"0755"', '!octal "0755"', '8:11: has a YAML tag, which holdfast does not support: remove it'),
   broken(
     'binary',
     '"0755"',
     '!!binary "MDc1NQ=="',
-    '8:20: directories[0].mode: has a YAML tag that means nothing here: remove it',
+    '8:20: directories[0].mode: has a YAML tag, which holdfast does not support: remove it',
   ),
-  broken(
-    'YAML 1.1',
-    'apiVersion',
-    '%YAML 1.1\n---\napiVersion',
-    '1:1: is YAML 1.1 by its directive: remove the %YAML line',
-  ),
+  broken('YAML 1.1', 'apiVersion', '%YAML 1.1\n---\napiVersion', '1:1: declares YAML 1.1: remove the %YAML line'),
   broken(
     'a field name that is a number',
     mode,
     '755: "0755"',
-    '8:5: directories[0]: has a field whose name is not a text',
+    '8:5: directories[0]: has a field whose name is not a string',
   ),
   broken('nested without end', mode, `mode: ${'['.repeat(20_000)}`, '8:796: is nested too deeply to be read'),
   // Version and kind.

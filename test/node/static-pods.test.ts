@@ -110,7 +110,7 @@ async function suite(): Promise<void> {
     await pod.runs(1)
     const good = await pod.monitor(1, '120s')
     t.equal(good.code, 0, good.stderr)
-    t.match(good.stdout, /revision 1 is ready, and recorded/)
+    t.match(good.stdout, /revision 1 is ready; the monitor recorded/)
 
     await pod.installFromFiles(2, pair(2), { READY: 'never' })
     const bad = await pod.runs(2)

@@ -251,7 +251,7 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
     [['install', node.root, ...place], /is not a regular file/],
     [['install', source, source, ...place], /too many arguments/],
-    [['install'], /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest first/],
+    [['install'], /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest/],
     [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps, --resource-dir, .* are missing\n/],
     [
       ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--secrets=../x'],
@@ -269,7 +269,7 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['prune', '--keep', '1', '--static-pod-name', 'web'], /--resource-dir is missing/],
     [
       ['monitor', '--revision=1', '--target-name=web', '--resource-dir=r', '--manifests-dir=m'],
-      /nothing says what ready means/,
+      /name at least one check of readiness/,
     ],
     [['monitor', '--ready-url=ftp://x'], /http or https/],
     [['monitor', '--ready-exec='], /would always be ready/],

@@ -317,7 +317,7 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
   node.makeManifest(podText({ labels: { revision: '7' } }))
   const good = await run([...flags, '--fallback-timeout-duration=5m', '--ready-exec', 'true', '--keep-own-manifest'])
   t.equal(good.code, 0, good.stderr)
-  t.match(good.stdout, 'revision 7 is ready, and recorded as the last known good one')
+  t.match(good.stdout, 'revision 7 is ready; the monitor recorded it as the last known good one')
   t.equal(statSync(link(node)).isFile(), true, 'the link leads to the manifest')
   const directory = join(node.root, 'x')
   mkdirSync(directory)

@@ -135,7 +135,7 @@ await t.test('where there is nothing to remove, that is said', async (t) => {
   t.match(empty, { code: 0, stderr: '' })
   t.same(JSON.parse(empty.stdout), { revisions: [] })
   const text = await run([...args, `--resource-dir=${node.root}`])
-  t.match(text, { code: 0, stdout: `no revision of web-pod in ${node.root}\n` })
+  t.match(text, { code: 0, stdout: `${node.root} holds no revision of web-pod\n` })
 })
 
 await t.test('a resource directory that is not there, or is none, is a failure', async (t) => {

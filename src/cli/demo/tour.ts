@@ -17,6 +17,7 @@ import { configMapYaml, configurationYaml, secretYaml } from './objects.js'
 import { Reader } from './reader.js'
 
 const hostName = 'web.demo.example'
+const notProven = ' Durability is not proven here (proven: ext4 with its journal, xfs, btrfs).'
 /** Milliseconds between the first publication and the update: time to look at the first. */
 const interlude = 2000
 
@@ -54,7 +55,7 @@ export async function runDemo(io: Io, chosen: string | undefined, options: LogOp
     if (chosen === undefined) await rm(root, { recursive: true, force: true })
     ending.release()
   }
-  io.stdout.write(`\nended in order; ${chosen === undefined ? `${root} is removed` : `${root} is kept`}\n`)
+  io.stdout.write(`\nThe demo has ended; ${chosen === undefined ? `it removed ${root}` : `it left ${root}`}\n`)
 }
 
 interface Paths {
@@ -92,13 +93,13 @@ async function tour(io: Io, daemon: Daemon, paths: Paths, before: KeyPair, signa
   print(await listing(paths.target))
   print(`\n${first}\n`)
 
-  heading('2. The certificate is renewed, while a program reads it all the time')
+  heading('2. The certificate is renewed, while a program keeps reading it')
   const after = selfSigned(hostName, 90)
   const pairs = new Set([before, after].map(({ certificate, key }) => certificate + key))
   const reader = new Reader(join(paths.target, 'tls'), (certificate, key) => pairs.has(certificate + key))
   try {
     await pause(interlude, undefined, { signal })
-    await replaceFile(paths.secret, secretYaml(after, 2))
+    const { unproven } = await replaceFile(paths.secret, secretYaml(after, 2))
     const renewed = performance.now()
     const second = await published(paths.target, first, signal)
     const milliseconds = Math.round(performance.now() - renewed)
@@ -106,12 +107,14 @@ async function tour(io: Io, daemon: Daemon, paths: Paths, before: KeyPair, signa
     print(await listing(paths.target))
     print(`\n${second}\n`)
     print(
-      '\nAll inodes are new ones, and the old ones are gone: nothing was written into a file that somebody reads.\n',
+      '\nAll inodes are new, and the old ones are gone: holdfast never writes into a file that a program may be reading.\n',
     )
-    print(`On the disk, durable, ${milliseconds} ms after the Secret was written\n`)
+    // The target is on the file system of the Secret.
+    const place = unproven ? 'On the disk' : 'On the disk and durable'
+    print(`${place}, ${milliseconds} ms after the Secret was written.${unproven ? notProven : ''}\n`)
   } finally {
     const { reads, mixed } = await reader.stop()
-    print(`${reads} pairs of certificate and key were read meanwhile; ${mixed} of them did not belong together\n`)
+    print(`The program read ${reads} pairs of certificate and key meanwhile; ${mixed} of them did not match\n`)
   }
 
   heading('3. Look at it')

@@ -51,11 +51,11 @@ const malformed: [string, string, string][] = [
   ['a duplicate key', `kind: Config\nkind: ${CANARY}\n`, ':2:1: not valid YAML (DUPLICATE_KEY)'],
   ['two documents', 'kind: Config\n---\nkind: Config\n', ':3:1: it holds several documents; one is read'],
   ['broken JSON', `{"users": ${CANARY}`, ': not valid JSON'],
-  ['an undefined alias', 'users: *nobody\n', ':1:1: not valid YAML (an alias that leads nowhere, or too far)'],
+  ['an undefined alias', 'users: *nobody\n', ':1:1: not valid YAML (an unknown alias, or too many aliases)'],
   [
     'an alias bomb',
     `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n`,
-    ':1:1: not valid YAML (an alias that leads nowhere, or too far)',
+    ':1:1: not valid YAML (an unknown alias, or too many aliases)',
   ],
   ['another kind', 'kind: Pod\napiVersion: v1\n', ': kind: must be Config; this is not a kubeconfig'],
   ['another version', 'kind: Config\napiVersion: v2\n', ': apiVersion: must be v1'],
