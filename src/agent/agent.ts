@@ -201,6 +201,7 @@ export class Agent {
       observed: (reference, observation, details) => this.#observed(reference, observation, details.rewound),
       confirmed: (reference) => this.#confirmed(reference),
       watchRestarted: (reason, reference, lost) => this.#restarted(reason, reference, lost),
+      api: this.#options.metrics.api,
     }
   }
 

@@ -34,7 +34,7 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
     namespaceOf: ({ namespace }) => Promise.resolve(namespace ?? defaultNamespace),
   },
   kubernetes: {
-    async open({ kubeconfig, context }, listener, { log, version }) {
+    async open({ kubeconfig, context, qps, burst }, listener, { log, version }) {
       const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
         import('../objects/kubernetes/connection.js'),
         import('../objects/kubernetes/cluster-access.js'),
@@ -42,7 +42,11 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
       ])
       const access = () =>
         loadClusterAccess({ kubeconfig, context, environment: process.env, search: 'service-account', log })
-      return new KubernetesSource(connect(access, { version }), listener, { log })
+      return new KubernetesSource(
+        connect(access, { version, rate: { qps, burst }, observer: listener.api }),
+        listener,
+        { log },
+      )
     },
     async namespaceOf({ kubeconfig, context }) {
       needDescriptors('kubernetes')

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { ApiVerb } from '../objects/kubernetes/client.js'
 import { watchRestartReasons } from '../objects/types.js'
 import { publishResults } from './outcome.js'
 import { hookResults, type Metrics } from './report-metrics.js'
@@ -13,6 +14,26 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 
 /** What the file label says of the agent's own certificate, which is in no directory. */
 const clientCertificateLabels = { directory: '', file: 'client-certificate' }
+
+/** Verbs, and the code of each one's success: together with 429 and no answer, these label sets are there from the start. */
+const successes = {
+  get: '200',
+  list: '200',
+  watch: '200',
+  create: '201',
+  patch: '200',
+} as const satisfies Record<ApiVerb, string>
+
+/** What client-go calls it, too. */
+const noAnswer = '<error>'
+
+/** Codes of the Kubernetes API that mean something of their own; what a proxy may answer besides is counted by its class. */
+const codes = new Set([200, 201, 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504])
+
+function codeLabel(status: number | undefined): string {
+  if (status === undefined) return noAnswer
+  return codes.has(status) ? String(status) : `${Math.floor(status / 100)}xx`
+}
 
 /** The agent's metrics on prom-client. Only its own: a node's process metrics come from the node exporter and cAdvisor. */
 export function prometheusMetrics(version: string, node: string): PrometheusMetrics {
@@ -53,6 +74,13 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     [],
   )
   const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
+  const requests = counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
+  const watches = gauge('holdfast_watches_open', 'Watches of the API server that are open now.', [])
+  const throttled = counter(
+    'holdfast_api_throttled_seconds_total',
+    "How long requests have waited because of the agent's own limit, source.kubernetes.qps.",
+    [],
+  )
   const confirmed = gauge(
     'holdfast_last_confirmed_timestamp_seconds',
     'When the source last confirmed that the published content is current; 0: never.',
@@ -67,6 +95,9 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
 
   build.set({ version, node }, 1)
   for (const reason of watchRestartReasons) restarts.inc({ reason }, 0)
+  for (const [verb, success] of Object.entries(successes)) {
+    for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
+  }
   const followed = new Map<string, { hooks: Set<string>; files: Set<string> }>()
   const seconds = (date: Date) => date.getTime() / 1000
 
@@ -102,6 +133,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     drift: (directory) => drift.inc({ directory }),
     barrier: (duration) => barrier.observe(duration),
     watchRestarted: (reason) => restarts.inc({ reason }),
+    api: {
+      requested: (verb, status) => requests.inc({ verb, code: codeLabel(status) }),
+      throttled: (duration) => throttled.inc(duration),
+      watches: (change) => watches.inc(change),
+    },
     confirmed: (directory, date) => confirmed.set({ directory }, seconds(date)),
     hook: (directory, hook, result) => hooks.inc({ directory, hook, result }),
     certificates(directory, dates) {

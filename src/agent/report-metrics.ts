@@ -1,4 +1,5 @@
 import type { CertificateDate } from '../directories/types.js'
+import type { ApiObserver } from '../objects/kubernetes/client.js'
 import type { WatchRestartReason } from '../objects/types.js'
 import type { DirectoryState } from './directory-state.js'
 import type { Context, Meaning, PublishResult } from './outcome.js'
@@ -20,6 +21,8 @@ export interface Metrics {
   /** One pair of barriers with what lies between, whatever number of directories shared it. */
   barrier(seconds: number): void
   watchRestarted(reason: WatchRestartReason): void
+  /** What the agent costs the API server. */
+  readonly api: ApiObserver
   confirmed(directory: string, date: Date): void
   hook(directory: string, hook: string, result: HookResult): void
   certificates(directory: string, dates: readonly CertificateDate[]): void
@@ -38,6 +41,7 @@ export const noMetrics: Metrics = {
   drift() {},
   barrier() {},
   watchRestarted() {},
+  api: { requested() {}, throttled() {}, watches() {} },
   confirmed() {},
   hook() {},
   certificates() {},

@@ -46,9 +46,9 @@ function withFlags(source: SourceConfiguration, options: LoadOptions): SourceCon
     return namespace === undefined ? source : { ...source, namespace }
   }
   return {
-    type: 'kubernetes',
+    ...source,
     kubeconfig: kubeconfig ?? source.kubeconfig,
-    ...(context === undefined ? (source.context === undefined ? {} : { context: source.context }) : { context }),
+    ...(context !== undefined && { context }),
   }
 }
 

@@ -4,7 +4,14 @@ import type { MappingValue, Value } from './value.js'
 
 /** What each kind of source is configured with. A new kind starts here: the compiler then names what it lacks. */
 interface SourceSettings {
-  readonly kubernetes: { readonly kubeconfig: string | undefined; readonly context?: string }
+  readonly kubernetes: {
+    readonly kubeconfig: string | undefined
+    readonly context?: string
+    /** Requests a second, on average. */
+    readonly qps: number
+    /** Requests at once, after a pause. */
+    readonly burst: number
+  }
   readonly files: {
     readonly path: string
     /** source.namespace: of objects in files that name none. */
@@ -13,6 +20,15 @@ interface SourceSettings {
 }
 
 export type SourceType = keyof SourceSettings
+
+/**
+ * controller-runtime's, which most agents on nodes are built with; client-go's own 5 and 10 let 50 watches wait for 8 s, and kubelet's
+ * 50 and 100 are for one process of a node, not for one of several.
+ */
+const defaultRate = { qps: 20, burst: 30 }
+
+/** Beyond it, a limit is none. */
+const highestRate = 10_000
 
 /** A source of one kind; without one, of any. */
 export type SourceConfiguration<Type extends SourceType = SourceType> = {
@@ -70,7 +86,7 @@ function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind
   const filesPath = undefined
   const kubernetes = source
     .field('kubernetes', 'write kubernetes: {} for the service account')
-    ?.mapping(['kubeconfig', 'context'], {
+    ?.mapping(['kubeconfig', 'context', 'qps', 'burst'], {
       namespace: 'it belongs to source, beside kubernetes',
     })
   if (kubernetes === undefined) return { source: undefined, filesPath }
@@ -81,5 +97,9 @@ function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind
   if (contextValue !== undefined && !kubernetes.has('kubeconfig')) {
     contextValue.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
   }
-  return { source: { type: 'kubernetes', kubeconfig, ...(context !== undefined && { context }) }, filesPath }
+  const rate = {
+    qps: kubernetes.field('qps')?.integer(1, highestRate) ?? defaultRate.qps,
+    burst: kubernetes.field('burst')?.integer(1, highestRate) ?? defaultRate.burst,
+  }
+  return { source: { type: 'kubernetes', kubeconfig, ...rate, ...(context !== undefined && { context }) }, filesPath }
 }

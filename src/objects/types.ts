@@ -1,5 +1,5 @@
 import type { Reason } from '../reasons.js'
-import type { ApiClient } from './kubernetes/client.js'
+import type { ApiClient, ApiObserver } from './kubernetes/client.js'
 
 export type ObjectKind = 'Secret' | 'ConfigMap'
 
@@ -60,6 +60,8 @@ export interface SourceListener {
   confirmed(reference: ObjectReference): void
   /** A watch ended and starts again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. `lost`: the error. */
   watchRestarted(reason: WatchRestartReason, reference?: ObjectReference, lost?: UnknownState): void
+  /** Counts what the source costs the API server; absent where nobody counts. */
+  readonly api?: ApiObserver
 }
 
 export const watchRestartReasons = [

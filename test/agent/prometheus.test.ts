@@ -23,6 +23,13 @@ await t.test('every label set that is known begins at 0', async (t) => {
   for (const reason of watchRestartReasons) {
     t.equal(found.get(`holdfast_watch_restarts_total{reason="${reason}"}`), 0, reason)
   }
+  t.equal(found.get('holdfast_watches_open'), 0)
+  t.equal(found.get('holdfast_api_throttled_seconds_total'), 0)
+  t.equal(found.get('holdfast_api_requests_total{verb="create",code="201"}'), 0)
+  for (const verb of ['get', 'list', 'watch', 'create', 'patch']) {
+    t.equal(found.get(`holdfast_api_requests_total{verb="${verb}",code="429"}`), 0, verb)
+    t.equal(found.get(`holdfast_api_requests_total{verb="${verb}",code="<error>"}`), 0, verb)
+  }
   for (const name of [
     'holdfast_last_publish_timestamp_seconds',
     'holdfast_directory_ready',
@@ -62,6 +69,27 @@ await t.test('what happens is counted', async (t) => {
   })
   metrics.follow('/srv/a', [])
   t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
+})
+
+await t.test('what the API is asked is counted, in a bounded number of label sets', async (t) => {
+  const { api, ...metrics } = prometheusMetrics('1', '')
+  for (const status of [200, 429, 429, undefined]) api.requested('watch', status)
+  for (let status = 100; status < 600; status++) api.requested('get', status)
+  api.throttled(0.25)
+  api.throttled(0.5)
+  for (const change of [1, 1, -1] as const) api.watches(change)
+  const found = Object.fromEntries(await samples({ api, ...metrics }))
+  t.match(found, {
+    'holdfast_api_requests_total{verb="watch",code="200"}': 1,
+    'holdfast_api_requests_total{verb="watch",code="429"}': 2,
+    'holdfast_api_requests_total{verb="watch",code="<error>"}': 1,
+    'holdfast_api_requests_total{verb="get",code="404"}': 1,
+    'holdfast_api_requests_total{verb="get",code="3xx"}': 100,
+    holdfast_api_throttled_seconds_total: 0.75,
+    holdfast_watches_open: 1,
+  })
+  const sets = Object.keys(found).filter((name) => name.startsWith('holdfast_api_requests_total{verb="get"'))
+  t.ok(sets.length <= 20, `${sets.length} label sets for one verb, whatever a proxy answers`)
 })
 
 await t.test('what is dropped is gone, and a certificate that went with a file too', async (t) => {

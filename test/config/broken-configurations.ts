@@ -259,6 +259,18 @@ export const brokenConfigurations: readonly BrokenConfiguration[] = [
     '5:26: source.kubernetes.context: is given without a kubeconfig: the service account of a pod has no contexts',
   ),
   broken(
+    'no requests at all',
+    source,
+    'kubernetes: { qps: 0 }',
+    '5:22: source.kubernetes.qps: 0 is out of range: write 1 to 10000',
+  ),
+  broken(
+    'a burst in quotes',
+    source,
+    'kubernetes: { burst: "30" }',
+    '5:24: source.kubernetes.burst: must be a whole number, not a string: write 30, without quotes',
+  ),
+  broken(
     'a namespace in upper case',
     'namespace: kube-system',
     'namespace: Kube-System',

@@ -1,8 +1,9 @@
-/** Many objects at once: more than one connection's streams. */
-import t from 'tap'
+/** Many objects at once: more than one connection's streams, and more than the API server's priority and fairness has room for. */
+import t, { type Test } from 'tap'
 import { Cluster } from './cluster.js'
 import { readTree } from './disk.js'
-import { Node } from './node.js'
+import type { Namespace } from './namespace.js'
+import { Node, type NodeOptions } from './node.js'
 import { connections } from './process-figures.js'
 import { until } from './until.js'
 
@@ -21,6 +22,7 @@ await t.test('200 objects, created at once and updated at once', async (t) => {
   const all = Array.from({ length: directories }, (_, directory) => names(directory))
   const node = await Node.start(t, namespace, {
     allowed: { secrets: all.flat() },
+    rate: { qps: 200, burst: 200 },
     directories: all.map((secrets, directory) => ({
       path: `directory-${directory}`,
       contents: secrets.map((secret) => ({ secret, into: secret })),
@@ -54,4 +56,87 @@ await t.test('200 objects, created at once and updated at once', async (t) => {
   await node.agent.ready()
   const open = connections(node.agent.pid, cluster.api.port)
   t.ok(open >= 2 && open <= 4, `${open} connections for 200 watches, 100 streams each`)
+})
+
+const hundredSecrets = Array.from({ length: 100 }, (_, index) => `secret-${index}`)
+
+/** One queue of this length for the namespace's accounts, and the least share of the server. */
+async function limit(namespace: Namespace, queueLengthLimit: number): Promise<void> {
+  const flowcontrol = '/apis/flowcontrol.apiserver.k8s.io/v1'
+  const { admin } = cluster.api
+  const queuing = { queues: 1, handSize: 1, queueLengthLimit }
+  await admin.demand('POST', `${flowcontrol}/prioritylevelconfigurations`, {
+    metadata: { name: namespace.name },
+    spec: {
+      type: 'Limited',
+      limited: {
+        nominalConcurrencyShares: 1,
+        lendablePercent: 0,
+        borrowingLimitPercent: 0,
+        limitResponse: { type: 'Queue', queuing },
+      },
+    },
+  })
+  await admin.demand('POST', `${flowcontrol}/flowschemas`, {
+    metadata: { name: namespace.name },
+    spec: {
+      priorityLevelConfiguration: { name: namespace.name },
+      matchingPrecedence: 100,
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [
+        {
+          subjects: [{ kind: 'Group', group: { name: `system:serviceaccounts:${namespace.name}` } }],
+          resourceRules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'], namespaces: ['*'], clusterScope: true }],
+        },
+      ],
+    },
+  })
+}
+
+type Rate = NonNullable<NodeOptions['rate']>
+
+interface Load {
+  readonly refused: number
+  readonly requests: number
+  readonly throttled: number
+}
+
+/** Starts an agent, and answers what it cost until all of its watches are open. */
+async function load(t: Test, namespace: Namespace, kubeconfig: string, rate?: Rate): Promise<Load> {
+  const node = await Node.create(t, namespace, {
+    allowed: {},
+    directories: [{ path: 'all', contents: hundredSecrets.map((secret) => ({ secret, into: secret })) }],
+    kubeconfig,
+    ...(rate && { rate }),
+  })
+  const { agent } = node
+  const started = performance.now()
+  agent.start()
+  await agent.ready()
+  await until(
+    'all watches are open',
+    async () => (await agent.metric('holdfast_watches_open')) === hundredSecrets.length,
+  )
+  const result = {
+    refused: await agent.metric('holdfast_api_requests_total', { code: '429' }),
+    requests: await agent.metric('holdfast_api_requests_total', { verb: 'watch' }),
+    throttled: await agent.metric('holdfast_api_throttled_seconds_total'),
+  }
+  t.comment(JSON.stringify({ rate, ...result, milliseconds: Math.round(performance.now() - started) }))
+  await agent.stop()
+  return result
+}
+
+await t.test('without a limit of its own the agent is refused; with it, never', async (t) => {
+  const namespace = await cluster.namespace()
+  await Promise.all(hundredSecrets.map((name) => namespace.putSecret(name, { name })))
+  await namespace.createAccount('agent', { secrets: hundredSecrets })
+  await limit(namespace, 40)
+  const kubeconfig = namespace.kubeconfig({ token: await namespace.token('agent') })
+  const unlimited = await load(t, namespace, kubeconfig, { qps: 10_000, burst: 10_000 })
+  t.ok(unlimited.refused > 0, 'the server has no room for all of them at once')
+  t.equal(unlimited.throttled, 0)
+  const limited = await load(t, namespace, kubeconfig)
+  t.match(limited, { refused: 0, requests: hundredSecrets.length }, 'one request opens a watch')
+  t.ok(limited.throttled > 0)
 })

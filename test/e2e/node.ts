@@ -22,6 +22,8 @@ export interface NodeOptions {
   readonly server?: string
   /** Its kubeconfig, if not one with a token of the account. */
   readonly kubeconfig?: string
+  /** How many requests it may send, if not as many as by default. */
+  readonly rate?: { readonly qps: number; readonly burst: number }
   /** Further environment variables. */
   readonly environment?: Record<string, string>
 }
@@ -43,7 +45,10 @@ export class Node {
       stateDirectory: join(root, 'state'),
       source: {
         namespace: namespace.name,
-        kubernetes: { kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)) },
+        kubernetes: {
+          kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)),
+          ...options.rate,
+        },
       },
       // Each in a parent of its own, so that what is left beside it can be seen.
       directories: options.directories.map((each) => ({

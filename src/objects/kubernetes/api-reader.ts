@@ -81,7 +81,7 @@ export class ApiReader {
    */
   list(target: ApiTarget, query: Query, signal: AbortSignal): Promise<readonly unknown[]> {
     return this.#untilAnswered(signal, Infinity, async () => {
-      const { items } = this.#document(target, 'list', await this.#ask(target, query, signal))
+      const { items } = this.#document(target, 'list', await this.#ask(target, query, signal, 'list'))
       // Go prints an empty list as null.
       if (items === null) return []
       if (Array.isArray(items)) return items as readonly unknown[]
@@ -107,9 +107,9 @@ export class ApiReader {
     }
   }
 
-  async #ask(target: ApiTarget, query: Query, signal: AbortSignal): Promise<ApiResponse> {
+  async #ask(target: ApiTarget, query: Query, signal: AbortSignal, verb?: 'list'): Promise<ApiResponse> {
     try {
-      return await this.api.get(pathOf(target), query, { signal, timeout: this.#timing.request })
+      return await this.api.get(pathOf(target), query, { signal, timeout: this.#timing.request, ...(verb && { verb }) })
     } catch (error) {
       throw brokenRequest(target, error)
     }

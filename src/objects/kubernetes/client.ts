@@ -24,6 +24,21 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Milliseconds until the answer's head (stream) or whole (get, send) must be there. */
   readonly timeout: number
+  /** What a `get` is to the API server, for its observer; default `get`. */
+  readonly verb?: 'list'
+}
+
+/** As in the API server's own metrics. */
+export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch'
+
+/** Counts what a client costs the API server. */
+export interface ApiObserver {
+  /** One request was sent; undefined: no answer came. */
+  requested(verb: ApiVerb, status: number | undefined): void
+  /** A request had to wait for so long, so as not to exceed the client's own limit. */
+  throttled(seconds: number): void
+  /** So many more watches are open, or fewer. */
+  watches(change: 1 | -1): void
 }
 
 export interface ApiResponse {

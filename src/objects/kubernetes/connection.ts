@@ -1,18 +1,22 @@
 import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from './access.js'
 import { ConnectionError } from './client.js'
-import type { ApiClient, ApiResponse, ApiStream, RequestOptions } from './client.js'
+import type { ApiClient, ApiObserver, ApiResponse, ApiStream, ApiVerb, RequestOptions } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { notAfter } from './pem.js'
 import { parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
+import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
 
 export interface ConnectOptions {
   /** holdfast's own, for the User-Agent. */
   readonly version: string
   readonly limits?: Partial<TransportLimits>
+  /** How many requests it sends at most; absent: as many as it is asked for. */
+  readonly rate?: RateLimit | undefined
+  readonly observer?: ApiObserver | undefined
 }
 
 /**
@@ -32,11 +36,13 @@ const MAX_REFUSED = 3
 
 interface Call {
   readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly verb: ApiVerb
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly body: string | undefined
-  readonly signal: AbortSignal
 }
+
+const unobserved: ApiObserver = { requested() {}, throttled() {}, watches() {} }
 
 class Connection implements ApiClient {
   readonly #limits: TransportLimits
@@ -45,14 +51,20 @@ class Connection implements ApiClient {
   readonly #checks: NodeJS.Timeout
   readonly #access: ClusterAccess
   readonly #renewal = new Renewal(() => this.#differs())
+  readonly #bucket: TokenBucket | undefined
+  readonly #observer: ApiObserver
   #rejected: AccessSnapshot | undefined
   #connectionId: string | undefined
+  /** Of the server that is asked, for messages. */
+  #origin = ''
   #notAfter: Date | undefined
   #closed: ConnectionError | undefined
 
   constructor(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions) {
     this.#limits = { ...transportLimits, ...options.limits }
     this.#pool = new TransportPool(this.#limits)
+    this.#bucket = options.rate && new TokenBucket(options.rate)
+    this.#observer = options.observer ?? unobserved
     this.#userAgent = `holdfast/${options.version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch})`
     this.#access = typeof access === 'function' ? lazyAccess(access) : access
     // Credentials may rotate while nothing but silent watches goes on.
@@ -76,19 +88,20 @@ class Connection implements ApiClient {
   }
 
   async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
-    return this.#send('GET', path, query, undefined, options)
+    return this.#send({ method: 'GET', verb: options.verb ?? 'get', path, query, body: undefined }, options)
   }
 
   async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
-    return this.#send(method, path, {}, JSON.stringify(body), options)
+    const verb = method === 'POST' ? 'create' : 'patch'
+    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body) }, options)
   }
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
-    const what = `GET ${path}`
-    const deadline = deadlineOf(what, options)
+    const call = { method: 'GET', verb: 'watch', path, query, body: undefined } as const
+    const { answer, deadline } = await this.#call(call, options)
     const { signal } = deadline
+    const what = describe(call)
     try {
-      const answer = await this.#call({ method: 'GET', path, query, body: undefined, signal })
       const head = { status: answer.status, retryAfter: retryAfter(answer.headers['retry-after']) }
       if (answer.status !== 200) {
         const body = parseJson(await readBody(answer, MAX_STATUS_BODY, what, signal))
@@ -96,7 +109,11 @@ class Connection implements ApiClient {
         return { ...head, body, lines: noLines() }
       }
       deadline.met()
-      answer.body.once('close', () => deadline.dispose())
+      this.#observer.watches(1)
+      answer.body.once('close', () => {
+        this.#observer.watches(-1)
+        deadline.dispose()
+      })
       return { ...head, body: undefined, lines: readLines(answer, this.#limits.line, what, signal) }
     } catch (error) {
       deadline.dispose()
@@ -108,22 +125,14 @@ class Connection implements ApiClient {
     clearInterval(this.#checks)
     this.#closed ??= new ConnectionError('the client was closed', 'connection')
     this.#pool.destroy(this.#closed)
+    this.#bucket?.close()
     return Promise.resolve()
   }
 
-  async #send(
-    method: Call['method'],
-    path: string,
-    query: Readonly<Record<string, string>>,
-    body: string | undefined,
-    options: RequestOptions,
-  ): Promise<ApiResponse> {
-    const what = `${method} ${path}`
-    const deadline = deadlineOf(what, options)
-    const { signal } = deadline
+  async #send(call: Call, options: RequestOptions): Promise<ApiResponse> {
+    const { answer, deadline } = await this.#call(call, options)
     try {
-      const answer = await this.#call({ method, path, query, body, signal })
-      const bytes = await readBody(answer, this.#limits.body, what, signal)
+      const bytes = await readBody(answer, this.#limits.body, describe(call), deadline.signal)
       const after = retryAfter(answer.headers['retry-after'])
       return { status: answer.status, retryAfter: after, body: parseJson(bytes) }
     } finally {
@@ -131,44 +140,62 @@ class Connection implements ApiClient {
     }
   }
 
-  /** Sends a request; again if it was refused unprocessed, and once with renewed credentials after a 401. */
-  async #call(call: Call): Promise<Answer> {
-    let access = await this.#current(call.signal)
-    let renewed = false
+  /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
+  async #call(call: Call, options: RequestOptions): Promise<{ answer: Answer; deadline: Deadline }> {
     for (let refused = 0; ;) {
+      this.#observer.throttled((await this.#bucket?.take(options.signal)) ?? 0)
+      const deadline = deadlineOf(describe(call), options)
       try {
-        const answer = await this.#attempt(access, call)
-        if (answer.status !== 401) return answer
-        this.#rejected = access
-        if (renewed) return answer
-        renewed = true
-        const next = await this.#current(call.signal, access)
-        if (sameAccess(next, access)) return answer
-        answer.body.destroy()
-        access = next
+        return { answer: await this.#authorized(call, deadline.signal), deadline }
       } catch (error) {
+        deadline.dispose()
         if (!(error instanceof NotProcessed)) throw error
         refused += 1
-        if (refused > MAX_REFUSED) throw wrapConnectionError(access.server.origin, error.cause ?? error)
-        access = await this.#current(call.signal)
+        if (refused > MAX_REFUSED) throw wrapConnectionError(this.#origin, error.cause ?? error)
       }
     }
   }
 
-  async #attempt(access: AccessSnapshot, call: Call): Promise<Answer> {
-    const lease = await this.#pool.lease(access, call.signal)
+  /** Sends a request; once more with renewed credentials after a 401. */
+  async #authorized(call: Call, signal: AbortSignal): Promise<Answer> {
+    const access = await this.#current(signal)
+    const answer = await this.#attempt(access, call, signal)
+    if (answer.status !== 401) return answer
+    this.#rejected = access
+    const next = await this.#current(signal, access)
+    if (sameAccess(next, access)) return answer
+    answer.body.destroy()
+    const again = await this.#attempt(next, call, signal)
+    if (again.status === 401) this.#rejected = next
+    return again
+  }
+
+  async #attempt(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
+    let answer: Answer
     try {
-      const request = this.#request(access, call)
-      return refuseEncoding(await lease.transport.request(request, lease.release), `${call.method} ${call.path}`)
+      answer = await this.#transmit(access, call, signal)
+    } catch (error) {
+      const abandoned = signal.aborted && !(signal.reason instanceof ConnectionError)
+      if (!abandoned) this.#observer.requested(call.verb, undefined)
+      throw error
+    }
+    this.#observer.requested(call.verb, answer.status)
+    return refuseEncoding(answer, describe(call))
+  }
+
+  async #transmit(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
+    const lease = await this.#pool.lease(access, signal)
+    try {
+      return await lease.transport.request(this.#request(access, call, signal), lease.release)
     } catch (error) {
       lease.release()
       // A slow answer may mean that nobody is there any more: find out before the next request does.
-      if (call.signal.aborted) lease.transport.probe()
+      if (signal.aborted) lease.transport.probe()
       throw error
     }
   }
 
-  #request(access: AccessSnapshot, { method, path, query, body, signal }: Call) {
+  #request(access: AccessSnapshot, { method, path, query, body }: Call, signal: AbortSignal) {
     const search = new URLSearchParams(query).toString()
     const base = access.server.pathname.replace(/\/+$/, '')
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
@@ -206,6 +233,7 @@ class Connection implements ApiClient {
     if (this.#closed) throw this.#closed
     if (access.connectionId === this.#connectionId) return
     this.#connectionId = access.connectionId
+    this.#origin = access.server.origin
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
     this.#pool.adopt(access.connectionId)
   }
@@ -224,6 +252,10 @@ class Connection implements ApiClient {
       () => undefined,
     )
   }
+}
+
+function describe({ method, path }: Call): string {
+  return `${method} ${path}`
 }
 
 async function* noLines(): AsyncGenerator<string> {}

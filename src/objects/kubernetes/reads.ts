@@ -18,7 +18,7 @@ export async function readList(
   reference: ObjectReference,
   options: RequestOptions,
 ): Promise<ListRead> {
-  const answer = await client.get(collectionPath(reference), listQuery(reference), options)
+  const answer = await client.get(collectionPath(reference), listQuery(reference), { ...options, verb: 'list' })
   if (answer.status !== 200) throw refusedRequest(objectTarget(reference), 'list', answer)
   return { observed: observeList(reference, answer.body), resourceVersion: resourceVersionOf(answer.body) }
 }

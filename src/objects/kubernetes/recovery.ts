@@ -2,7 +2,7 @@
  * How the watches of one source come back together after the API server was away.
  *
  * Each watch has its own backoff, up to half a minute. While none of them gets through, one that waits, the scout, is
- * sent ahead every two seconds or so; as soon as one gets through, all that wait for the server follow, spread at random.
+ * sent ahead every two seconds or so; as soon as one gets through, all that wait for the server follow, spread at random over a time that grows with their number.
  * So a server that is back is noticed quickly, and a server that is away is not hammered by every watch.
  */
 import type { WatchTiming } from './timing.js'
@@ -11,17 +11,20 @@ export class Recovery {
   #open = 0
   #failing: string | undefined
   #scouting = false
-  readonly #waiting = new Set<() => void>()
+  /** Each is called with the milliseconds within which it may follow. */
+  readonly #waiting = new Set<(spread: number) => void>()
 
   constructor(
-    private readonly timing: Pick<WatchTiming, 'scoutDelay' | 'wakeSpread'>,
+    private readonly timing: Pick<WatchTiming, 'scoutDelay' | 'wakeSpread' | 'wakeInterval'>,
     private readonly random: () => number,
   ) {}
 
   /** A request was answered as it should be: whoever waits for the server need not wait any longer. */
   succeeded(): void {
     this.#failing = undefined
-    for (const wake of this.#waiting) wake()
+    const { wakeSpread, wakeInterval } = this.timing
+    const spread = Math.max(wakeSpread, this.#waiting.size * wakeInterval)
+    for (const wake of this.#waiting) wake(spread)
     this.#waiting.clear()
   }
 
@@ -53,13 +56,19 @@ export class Recovery {
   async waitForServer(delay: number, signal: AbortSignal, { scouting = true } = {}): Promise<void> {
     const scout = scouting && this.#open === 0 && !this.#scouting
     if (scout) this.#scouting = true
-    let wake: () => void = () => undefined
-    const woken = new Promise<void>((resolve) => (wake = resolve))
+    let spread = 0
+    let wake: (spread: number) => void = () => undefined
+    const woken = new Promise<void>((resolve) => {
+      wake = (within) => {
+        spread = within
+        resolve()
+      }
+    })
     this.#waiting.add(wake)
     try {
       const longest = this.timing.scoutDelay * (0.5 + 0.5 * this.random())
       const early = await sleep(scout ? Math.min(delay, longest) : delay, signal, woken)
-      if (early) await sleep(this.random() * this.timing.wakeSpread, signal)
+      if (early) await sleep(this.random() * spread, signal)
     } finally {
       if (scout) this.#scouting = false
       this.#waiting.delete(wake)

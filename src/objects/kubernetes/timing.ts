@@ -7,6 +7,8 @@ export interface WatchTiming {
   readonly scoutDelay: number
   /** When that one got through, the others follow at random within this time. */
   readonly wakeSpread: number
+  /** That time is at least so long for each that follows. */
+  readonly wakeInterval: number
   /** A Retry-After is honoured up to this. */
   readonly longestRetryAfter: number
   /** A watch that lived this long was a success: delays start from the first one again. */
@@ -38,6 +40,7 @@ export const defaultTiming: WatchTiming = {
   longestDelay: 30_000,
   scoutDelay: 2_000,
   wakeSpread: 500,
+  wakeInterval: 20,
   longestRetryAfter: 120_000,
   healthyAfter: 10_000,
   requestTimeout: 15_000,

@@ -35,7 +35,7 @@ void t.test('starts again after a success, and for another kind of failure', (t)
 })
 
 void t.test('one that waits is sent ahead, and all follow when a request got through', async (t) => {
-  const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10 }, () => 1)
+  const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10, wakeInterval: 0 }, () => 1)
   const signal = new AbortController().signal
   const ended: number[] = []
   const waits = [0, 1, 2].map((index) => recovery.waitForServer(60_000, signal).then(() => ended.push(index)))
@@ -47,7 +47,7 @@ void t.test('one that waits is sent ahead, and all follow when a request got thr
 })
 
 void t.test('nobody is sent ahead while another watch is well', async (t) => {
-  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1 }, () => 1)
+  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
   recovery.streamOpened()
   const startedAt = performance.now()
   await recovery.waitForServer(150, new AbortController().signal)
@@ -55,7 +55,7 @@ void t.test('nobody is sent ahead while another watch is well', async (t) => {
 })
 
 void t.test('what does not wait for the server is not woken, but an abort ends every wait', async (t) => {
-  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1 }, () => 1)
+  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
   const abort = new AbortController()
   let ended = false
   const waiting = recovery.wait(60_000, abort.signal).then(() => (ended = true))
@@ -73,4 +73,18 @@ void t.test('only the first failure of a cause since a success is worth a warnin
   recovery.succeeded()
   t.ok(recovery.failed('no context'))
   t.end()
+})
+
+void t.test('the more watches come back, the longer they spread', async (t) => {
+  const spreads = async (count: number): Promise<number> => {
+    const recovery = new Recovery({ scoutDelay: 60_000, wakeSpread: 20, wakeInterval: 2 }, () => 1)
+    const { signal } = new AbortController()
+    const waits = Array.from({ length: count }, () => recovery.waitForServer(60_000, signal))
+    const started = performance.now()
+    recovery.succeeded()
+    await Promise.all(waits)
+    return performance.now() - started
+  }
+  t.ok((await spreads(1)) < 200, 'one of them: the least spread')
+  t.ok((await spreads(200)) >= 390, '2 ms for each of 200')
 })

@@ -1,4 +1,4 @@
-import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { connect, type ConnectOptions } from '../../../src/objects/kubernetes/connection.js'
 import { ConnectionError, type ApiClient } from '../../../src/objects/kubernetes/client.js'
 import type { TransportLimits } from '../../../src/objects/kubernetes/transport.js'
 import { startServer, type ApiServer, type ServerOptions } from './api-server.js'
@@ -21,10 +21,11 @@ export async function start(
   server: ServerOptions,
   user: object = {},
   limits?: Partial<TransportLimits>,
+  more: Pick<ConnectOptions, 'rate' | 'observer'> = {},
 ): Promise<{ api: ApiClient; running: ApiServer }> {
   const running = await startServer({ serving, ...server })
   t.teardown(() => running.close())
-  return { api: await connectTo(t, running.url, user, limits), running }
+  return { api: await connectTo(t, running.url, user, limits, more), running }
 }
 
 export async function connectTo(
@@ -32,12 +33,13 @@ export async function connectTo(
   url: string,
   user: object = {},
   limits?: Partial<TransportLimits>,
+  more: Pick<ConnectOptions, 'rate' | 'observer'> = {},
 ): Promise<ApiClient> {
   const directory = temporaryDirectory()
   const trust = { 'certificate-authority-data': base64(authority.certificate) }
   const cluster = { server: url, ...(url.startsWith('https') && trust) }
   const access = await loadKubeconfig(directory.path, kubeconfig(cluster, user, 'kube-system'))
-  const api = connect(access, { version: '1.2.3', ...(limits && { limits }) })
+  const api = connect(access, { version: '1.2.3', ...(limits && { limits }), ...more })
   t.teardown(async () => {
     await api.close()
     directory.remove()

@@ -225,6 +225,7 @@ void t.test('whatever a lagging server shows, what is reported never goes backwa
     firstDelay: 2,
     longestDelay: 4,
     wakeSpread: 2,
+    wakeInterval: 0,
     scoutDelay: 4,
   })
   const all = Array.from({ length: 5 }, (_, index) => reference(`object-${index}`))

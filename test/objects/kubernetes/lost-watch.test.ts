@@ -32,7 +32,7 @@ void t.test('a wrong authority is the certificate that it did not sign, not a de
   const settings = kubeconfig({ server: cluster.url, 'certificate-authority': 'ca' }, {}, 'kube-system')
   const access = await loadKubeconfig(directory.path, settings, { timing: { look: 0 } })
   const client = connect(access, { version: '1', limits: { ping: 50, drain: 0 } })
-  const timing = { firstDelay: 20, longestDelay: 50, scoutDelay: 50, wakeSpread: 10, denialGrace: 0 }
+  const timing = { firstDelay: 20, longestDelay: 50, scoutDelay: 50, wakeSpread: 10, wakeInterval: 0, denialGrace: 0 }
   const source = new KubernetesSource(client, recorder, { timing, log: recordingLog(logged) })
   t.teardown(() => source.close())
   source.follow([{ reference: cert }])

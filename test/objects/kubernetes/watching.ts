@@ -15,6 +15,7 @@ export const shortTiming: Partial<WatchTiming> = {
   longestDelay: 200,
   scoutDelay: 100,
   wakeSpread: 20,
+  wakeInterval: 0,
   healthyAfter: 100,
   denialGrace: 200,
 }
