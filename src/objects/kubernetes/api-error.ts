@@ -60,6 +60,7 @@ interface Answer {
   readonly status: number
   readonly retryAfter?: number | undefined
   readonly body: unknown
+  readonly foreign?: string
 }
 
 /** For an HTTP status, or the code of an ERROR event, that is not what was asked for. `forbidden`: what to do about a 403. */
@@ -72,7 +73,7 @@ export function refusedRequest(
   const { status, retryAfter } = answer
   const said = statusMessage(answer.body)
   const what = `${describeTarget(target)}: ${verb} failed with HTTP ${status}${said && ` (${said})`}`
-  const advice = status === 403 ? forbidden : adviceFor(status)
+  const advice = answer.foreign ?? (status === 403 ? forbidden : adviceFor(status))
   return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
     status,
     retryAfter,
@@ -96,6 +97,7 @@ const connectionReasons = {
   goaway: 'goaway',
   credentials: 'credentials',
   rotation: 'rotation',
+  protocol: 'protocol',
 } as const satisfies Record<ConnectionError['reason'], ApiError['reason']>
 
 /** The answer makes no sense: it is not what a Kubernetes API server answers to that. */

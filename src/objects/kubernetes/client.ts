@@ -47,6 +47,8 @@ export interface ApiResponse {
   readonly retryAfter: number | undefined
   /** The parsed body; a metav1.Status on failure, undefined where it is not JSON. */
   readonly body: unknown
+  /** Who seems to have answered in the API server's place; absent where nothing says so. */
+  readonly foreign?: string
 }
 
 export interface ApiStream {
@@ -54,16 +56,18 @@ export interface ApiStream {
   readonly retryAfter: number | undefined
   /** For a status other than 200: the parsed body. */
   readonly body: unknown
+  /** As in ApiResponse. */
+  readonly foreign?: string
   /** For status 200: each line, without its newline. Ends when the server ends the stream in order. */
   readonly lines: AsyncIterable<string>
 }
 
-/** No answer came from the API server. `reason` says what kind of restart this is. */
+/** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
   constructor(
     message: string,
-    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials' | 'rotation',
+    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials' | 'rotation' | 'protocol',
     options?: ErrorOptions,
   ) {
     super(message, options)

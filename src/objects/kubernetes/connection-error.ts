@@ -8,9 +8,13 @@ export function wrapConnectionError(server: string, error: unknown): ConnectionE
   if (error instanceof ConnectionError) return error
   const cause = error as NodeJS.ErrnoException
   const code = cause.code ?? ''
+  // What a server that waits for a TLS handshake does with HTTP.
+  const hint = server.startsWith('http:') && code === 'ECONNRESET' ? `; ${wantsTls}` : ''
   const reason = code === 'ETIMEDOUT' ? 'timeout' : 'connection'
-  return new ConnectionError(`${server}: ${explain(code, cause.message)}`, reason, { cause: error })
+  return new ConnectionError(`${server}: ${explain(code, cause.message)}${hint}`, reason, { cause: error })
 }
+
+export const wantsTls = 'does the server want https://?'
 
 const explanations: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused (ECONNREFUSED); is the API server running, and is this its port?',

@@ -4,7 +4,7 @@ import type { ApiClient, ApiObserver, ApiResponse, ApiStream, ApiVerb, RequestOp
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { notAfter } from './pem.js'
-import { parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
+import { foreignAnswer, parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
@@ -104,9 +104,14 @@ class Connection implements ApiClient {
     try {
       const head = { status: answer.status, retryAfter: retryAfter(answer.headers['retry-after']) }
       if (answer.status !== 200) {
-        const body = parseJson(await readBody(answer, MAX_STATUS_BODY, what, signal))
+        const bytes = await readBody(answer, MAX_STATUS_BODY, what, signal)
         deadline.dispose()
-        return { ...head, body, lines: noLines() }
+        return { ...head, body: parseJson(bytes), ...this.#foreign(call, answer, bytes), lines: noLines() }
+      }
+      const { foreign } = this.#foreign(call, answer)
+      if (foreign !== undefined) {
+        answer.body.destroy()
+        throw new ConnectionError(foreign, 'protocol')
       }
       deadline.met()
       this.#observer.watches(1)
@@ -134,10 +139,17 @@ class Connection implements ApiClient {
     try {
       const bytes = await readBody(answer, this.#limits.body, describe(call), deadline.signal)
       const after = retryAfter(answer.headers['retry-after'])
-      return { status: answer.status, retryAfter: after, body: parseJson(bytes) }
+      const foreign = this.#foreign(call, answer, bytes)
+      if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
+      return { status: answer.status, retryAfter: after, body: parseJson(bytes), ...foreign }
     } finally {
       deadline.dispose()
     }
+  }
+
+  #foreign({ path }: Call, answer: Answer, bytes?: Buffer): { foreign?: string } {
+    const foreign = foreignAnswer(answer, bytes)
+    return foreign === undefined ? {} : { foreign: `${this.#origin}${path}: ${foreign}` }
   }
 
   /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
@@ -197,11 +209,10 @@ class Connection implements ApiClient {
 
   #request(access: AccessSnapshot, { method, path, query, body }: Call, signal: AbortSignal) {
     const search = new URLSearchParams(query).toString()
-    const base = access.server.pathname.replace(/\/+$/, '')
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     return {
       method,
-      path: `${base}${path}${search === '' ? '' : `?${search}`}`,
+      path: `${basePath(access.server)}${path}${search === '' ? '' : `?${search}`}`,
       headers: {
         accept: 'application/json',
         'user-agent': this.#userAgent,
@@ -233,7 +244,7 @@ class Connection implements ApiClient {
     if (this.#closed) throw this.#closed
     if (access.connectionId === this.#connectionId) return
     this.#connectionId = access.connectionId
-    this.#origin = access.server.origin
+    this.#origin = `${access.server.origin}${basePath(access.server)}`
     this.#notAfter = access.certificate && notAfter(access.certificate.chain)
     this.#pool.adopt(access.connectionId)
   }
@@ -252,6 +263,10 @@ class Connection implements ApiClient {
       () => undefined,
     )
   }
+}
+
+function basePath({ pathname }: URL): string {
+  return pathname.replace(/\/+$/, '')
 }
 
 function describe({ method, path }: Call): string {

@@ -127,7 +127,8 @@ export class Reflector {
     const query = from === undefined ? streamingListQuery(reference, seconds) : watchQuery(reference, from, seconds)
     const attempt = this.#newAttempt()
     const stream = await client.stream(collectionPath(reference), query, this.#request(attempt))
-    if (from === undefined && (stream.status === 400 || stream.status === 422)) {
+    const refused = stream.foreign === undefined && (stream.status === 400 || stream.status === 422)
+    if (from === undefined && refused) {
       streamingLists.refused(collectionPath(reference), stream.status)
       return undefined
     }

@@ -1,5 +1,5 @@
 import { ConnectionError } from './client.js'
-import { wrapConnectionError } from './connection-error.js'
+import { wantsTls, wrapConnectionError } from './connection-error.js'
 import type { Answer } from './transport.js'
 
 /** Reads a body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
@@ -27,6 +27,20 @@ export function parseJson(body: Buffer): unknown {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Who seems to have answered in the API server's place, by the form of the answer; undefined where nothing says so. What the answer
+ * holds is not quoted.
+ */
+export function foreignAnswer({ headers }: Answer, body?: Buffer): string | undefined {
+  const type = String(headers['content-type'] ?? '')
+  if (type.startsWith('text/html') || body?.subarray(0, 15).toString().toLowerCase() === '<!doctype html>') {
+    return 'the answer is HTML, not JSON: a proxy, or another program, has answered'
+  }
+  // Go's own words (net/http, server.go): every API server says it.
+  if (body?.includes('HTTP request to an HTTPS server')) return `an HTTP request met an HTTPS server: ${wantsTls}`
+  return undefined
 }
 
 /**

@@ -90,7 +90,7 @@ void t.test("a 404 that is not the API server's word on that object is an error 
     t.match(error, { reason: 'protocol', retriable: false, details: { status: 404 } })
     t.match(
       error.message,
-      /^Secret kube-system\/serving-cert: get failed with HTTP 404.*: nothing is served at this path/,
+      /^Secret kube-system\/serving-cert: get failed with HTTP 404.*: (nothing is served at this path|https:.*HTML, not JSON)/,
     )
     t.equal(asked(), 1)
   }
