@@ -1,22 +1,13 @@
-/** The agent on objects in files, from outside: processes, signals, files, HTTP. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+/** The agent on objects in files, from outside: processes, files, HTTP. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { until } from '../until.js'
-import { Node } from './holdfast.js'
-
-const canary = 'CANARY-8c2e'
-const web = { path: 'disk/web', contents: [{ secret: 'web', into: 'secret' }, { configMap: 'conf' }] }
-
-function webNode(t: Test): Node {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { password: `${canary}-1`, user: 'alice' })
-  node.put('ConfigMap', 'conf', { 'app.conf': 'port=80\n' })
-  return node
-}
+import type { Node } from './holdfast.js'
+import { canary, web, webNode } from './web-node.js'
 
 /** Everything that a process of ours has said anywhere but in the published files. */
 async function everythingSaid(node: Node): Promise<string> {
@@ -137,61 +128,6 @@ await t.test(
   },
 )
 
-await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
-  const node = webNode(t)
-  const agent = node.agent()
-  await agent.logged('Published')
-  rmSync(node.path('disk/web/app.conf'))
-  chmodSync(node.path('disk/web/secret/user'), 0o644)
-  writeFileSync(node.path('disk/web/foreign'), '')
-  t.match(await node.run('verify'), { code: 4, stdout: /differs/ })
-  agent.signal('SIGHUP')
-  const line = await agent.logged('DriftRepaired')
-  t.match(line, {
-    outcome: 'replaced',
-    causes: ['drift check'],
-    msg: /app\.conf is missing.*foreign was not published.*secret\/user has another mode/,
-  })
-  t.equal(node.read('disk/web/app.conf'), 'port=80\n')
-  t.notOk(existsSync(node.path('disk/web/foreign')))
-  t.match((await agent.get('/metrics')).text, `holdfast_drift_total{directory="${node.path('disk/web')}"} 1`)
-  t.equal((await node.run('verify')).code, 0)
-})
-
-await t.test('SIGHUP: a new directory, one that is dropped, and a configuration that is invalid', async (t) => {
-  const node = webNode(t)
-  const agent = node.agent()
-  await agent.logged('Published')
-  const second = { path: 'disk/second', contents: [{ configMap: 'conf' }] }
-  node.configure([second])
-  agent.signal('SIGHUP')
-  await agent.logged('Published', 2)
-  t.equal(node.read('disk/second/app.conf'), 'port=80\n')
-  t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
-  t.notMatch((await agent.get('/metrics')).text, 'disk/web')
-
-  node.configure([{ ...second, contnets: [] }])
-  agent.signal('SIGHUP')
-  const invalid = await agent.logged('ConfigurationInvalid')
-  t.match(invalid, {
-    level: 'error',
-    line: Number,
-    place: 'directories[0].contnets',
-    msg: /contnets: unknown field: did you mean "contents"\?$/,
-  })
-  t.match(await agent.logged('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
-  await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
-  node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
-  await agent.logged('Published', 3)
-  t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
-
-  node.configure([{ ...second, fileMode: '0640' }])
-  agent.signal('SIGHUP')
-  await agent.logged('Published', 4)
-  t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
-  t.equal(await agent.end('SIGTERM'), 0)
-})
-
 await t.test('killed at any time and started again: whole, and nothing is written again', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
@@ -210,41 +146,6 @@ await t.test('killed at any time and started again: whole, and nothing is writte
   t.match(transition(node.read('state/status.json')), before, 'conditions go on over a restart')
 })
 
-await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the target is whole', async (t) => {
-  const node = webNode(t)
-  for (let round = 0; round < 3; round++) {
-    const agent = node.agent()
-    const write = () => {
-      const text = `${Math.random()}`
-      node.put('Secret', 'web', { password: text, user: text })
-    }
-    write()
-    await agent.logged('Published')
-    const over = new AbortController()
-    const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
-    const writer = (async () => {
-      while (!over.signal.aborted) {
-        const before = published()
-        write()
-        // A file that never comes to rest is never read: the next version follows the publication of this one.
-        await until('it is published', () => over.signal.aborted || published() > before)
-      }
-    })()
-    await agent.logged('Published', 3)
-    await new Promise((resolve) => setTimeout(resolve, 37 * round))
-    t.equal(await agent.end('SIGTERM'), 0)
-    over.abort()
-    await writer
-    t.equal(node.read('disk/web/secret/password'), node.read('disk/web/secret/user'))
-    t.equal((await node.run('verify')).code, 0)
-    t.strictSame(
-      readdirSync(node.path('disk')).filter((name) => /-[0-9a-f]{16}$/.test(name)),
-      [],
-      'no staging is left',
-    )
-  }
-})
-
 await t.test('a foreign directory is left alone, until adopt says otherwise', async (t) => {
   const node = webNode(t)
   execFileSync('mkdir', ['-p', node.path('disk/web')])
@@ -257,86 +158,6 @@ await t.test('a foreign directory is left alone, until adopt says otherwise', as
   agent.signal('SIGHUP')
   await agent.logged('Published')
   t.strictSame(readdirSync(node.path('disk/web')).sort(), ['app.conf', 'secret'])
-})
-
-await t.test(
-  'hooks run after a publication; one that fails is reported and retried, and changes nothing else',
-  async (t) => {
-    const ran = (node: Node) => node.read('ran')?.trim().split('\n').length ?? 0
-    const node = webNode(t)
-    const script = `cat ${node.path('disk/web/secret/user')} >> ${node.path('ran')}; echo >> ${node.path('ran')}; test -e ${node.path('allowed')}`
-    node.configure([{ ...web, afterPublish: [{ exec: ['/bin/sh', '-c', script], retries: 0 }] }])
-    const agent = node.agent()
-    await agent.logged('HookFailed')
-    t.equal((await agent.get('/readyz')).status, 200)
-    t.equal((await node.run('verify')).code, 0)
-    await until(
-      'status tells of it',
-      () =>
-        (JSON.parse(node.read('state/status.json') ?? '') as { directories: { pendingHooks: string[] }[] })
-          .directories[0]?.pendingHooks.length === 1,
-    )
-    t.equal(await agent.end('SIGKILL'), 'SIGKILL')
-    const tried = ran(node)
-    writeFileSync(node.path('allowed'), '')
-    const again = node.agent()
-    await until('it runs again after a restart', () => ran(node) > tried)
-    await until('and is done', () => again.log().some(({ msg }) => msg.includes('has run')))
-    const metrics = (await again.get('/metrics')).text
-    t.match(metrics, /holdfast_hooks_total\{.*result="success"\} 1/)
-    const done = ran(node)
-    again.signal('SIGHUP')
-    await until('the configuration was read again', () => again.log().some(({ msg }) => msg.includes('is in force')))
-    t.equal(await again.end('SIGTERM'), 0)
-    const third = node.agent()
-    await third.logged('Unchanged')
-    t.equal(await third.end('SIGTERM'), 0)
-    t.equal(ran(node), done, 'and never again')
-  },
-)
-
-await t.test('a pending hook is found again after the list around it was edited', async (t) => {
-  const node = webNode(t)
-  const hook = (name: string, then: string) => ({
-    exec: ['/bin/sh', '-c', `echo ${name} >> ${node.path('ran')}; ${then}`],
-    retries: 0,
-  })
-  const two = hook('two', `test -e ${node.path('allowed')}`)
-  node.configure([{ ...web, afterPublish: [hook('one', 'true'), two] }])
-  const agent = node.agent()
-  t.match(await agent.logged('HookFailed'), {
-    hook: 'exec sh #2',
-    place: 'directories[0].afterPublish[1]',
-  })
-  await until('status names it', () => node.read('state/status.json')?.includes('exec sh #2'))
-  t.equal(await agent.end('SIGTERM'), 0)
-  writeFileSync(node.path('allowed'), '')
-  writeFileSync(node.path('ran'), '')
-  node.configure([{ ...web, afterPublish: [hook('three', 'true'), hook('four', 'true'), two] }])
-  const again = node.agent()
-  await until('it is done', () => again.log().some(({ msg }) => msg.includes('has run')))
-  t.equal(await again.end('SIGTERM'), 0)
-  t.equal(node.read('ran'), 'two\n', 'just the one that was pending')
-})
-
-await t.test('hooks of what another process published meanwhile are run', async (t) => {
-  const node = webNode(t)
-  const hook = { exec: ['/bin/sh', '-c', `echo ran >> ${node.path('ran')}`] }
-  const directory = { ...web, afterPublish: [hook] }
-  node.configure([directory], { driftInterval: '1s' })
-  const agent = node.agent()
-  await until('it has run once', () => node.read('ran') === 'ran\n')
-  // The agent sees nothing of it but the disk.
-  node.configure([directory], { source: { namespace: 'demo', files: { path: node.path('others') } } })
-  mkdirSync(node.path('others'))
-  for (const name of ['web', 'conf']) {
-    const kind = name === 'web' ? 'Secret' : 'ConfigMap'
-    const object = { apiVersion: 'v1', kind, metadata: { name } }
-    writeFileSync(node.path(`others/${name}.yaml`), JSON.stringify(object))
-  }
-  t.equal((await node.run('sync')).code, 0)
-  await until('it runs again', () => node.read('ran')?.startsWith('ran\nran\n'))
-  t.equal(await agent.end('SIGTERM'), 0)
 })
 
 await t.test('drift is found in the configured interval, without a signal', async (t) => {
@@ -407,53 +228,4 @@ await t.test('two agents on one node: both go on, and what they publish is whole
   t.equal(await one.end('SIGTERM'), 0)
   t.equal(await two.end('SIGTERM'), 0)
   t.equal((await node.run('verify')).code, 0)
-})
-
-await t.test('SIGHUP while the agent starts is heard, and one while it ends changes nothing', async (t) => {
-  const node = webNode(t)
-  for (let round = 0; round < 3; round++) {
-    const agent = node.agent()
-    // Before a process has taken it on, the signal ends it: its handler shows in the mask of those that are caught.
-    await until('it catches SIGHUP', () => agent.catches('SIGHUP'))
-    agent.signal('SIGHUP')
-    await until('the configuration was read again', () => agent.log().some(({ msg }) => msg.includes('is in force')))
-    agent.signal('SIGTERM')
-    const ends = () => agent.log().some(({ msg }) => msg.startsWith('SIGTERM'))
-    // Soon: what comes when Node has taken its handlers down, in the last moment of a process, is the system's matter.
-    await until('it ends', ends, { every: 1 })
-    agent.signal('SIGHUP')
-    t.equal(await agent.end(), 0)
-  }
-})
-
-const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
-
-await t.test(
-  'requireProven that is changed by SIGHUP takes effect',
-  { skip: !mayMount && 'needs the right to mount' },
-  async (t) => {
-    const node = webNode(t)
-    mkdirSync(node.path('memory'))
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', node.path('memory')])
-    t.teardown(() => spawnSync('umount', ['--lazy', node.path('memory')]))
-    const directory = { ...web, path: 'memory/web' }
-    node.configure([directory])
-    const agent = node.agent()
-    t.match(await agent.logged('Published'), { outcome: 'created' })
-    node.configure([directory], { requireProven: true })
-    agent.signal('SIGHUP')
-    t.match(await agent.logged('TargetUnfit'), { published: false, msg: /proven/ })
-    t.equal((await agent.get('/readyz')).status, 200, 'what is there is whole')
-    node.configure([directory])
-    agent.signal('SIGHUP')
-    await agent.logged('Unchanged')
-    t.equal(await agent.end('SIGTERM'), 0)
-  },
-)
-
-await t.test('SIGINT is an end in order, too, and its number is reported', async (t) => {
-  const agent = webNode(t).agent()
-  await agent.logged('Published')
-  t.equal(await agent.end('SIGINT'), 130)
-  t.match(readFileSync(agent.logFile, 'utf8'), /ended in order/)
 })

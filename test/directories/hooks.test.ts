@@ -1,27 +1,24 @@
+/** Hooks that run a command or send a signal: how they end, how they are ended, and what is said of them. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { Hook } from '../../src/config/hooks.js'
 import { HookError } from '../../src/directories/hook-error.js'
 import { runHook } from '../../src/directories/hooks.js'
-import { silent, type Log } from '../../src/log.js'
+import { silent } from '../../src/log.js'
 import { underGarbageCollection } from '../collect-garbage.js'
 import { until } from '../until.js'
-import { makeCertificate, makeKey } from './make-certificates.js'
+import { canary, policy, outcome, messageOf } from './hook-outcome.js'
 
-const canary = 'canary-9d2c'
 const directory = await mkdtemp(join(tmpdir(), 'holdfast-hooks-'))
+
 t.teardown(() => rm(directory, { recursive: true }))
+
 const at = (name: string) => join(directory, name)
 
-/** A time that no hook takes by being slow; a test that is about time gives its own. */
-const policy = { timeout: 60_000, retries: 0, key: 'x', place: 'directories[0].afterPublish[0]' }
 const exec = (command: string[], more: Partial<typeof policy> = {}): Extract<Hook, { type: 'exec' }> => ({
   type: 'exec',
   name: 'exec x',
@@ -29,27 +26,9 @@ const exec = (command: string[], more: Partial<typeof policy> = {}): Extract<Hoo
   ...policy,
   ...more,
 })
+
 const shell = (script: string, more: Partial<typeof policy> = {}) =>
   exec(['/bin/sh', '-c', script, 'sh', directory, canary], more)
-
-/** Everything that a hook says, in its log and in its error. */
-async function outcome(
-  hook: Hook,
-  { signal = new AbortController().signal, pause = 1 } = {},
-): Promise<{ message: string | undefined; log: string[]; error: unknown }> {
-  const log: string[] = []
-  const note = (fields: object, message: string) => void log.push(`${JSON.stringify(fields)} ${message}`)
-  const all: Log = { debug: note, info: note, warn: note, error: note }
-  const error: unknown = await runHook(hook, { signal, log: all, pause }).catch((caught: unknown) => caught)
-  t.notMatch(log.join('\n'), canary, 'nothing secret is logged')
-  if (error === undefined) return { message: undefined, log, error }
-  if (!(error instanceof Error)) throw new TypeError('no Error')
-  const everything = JSON.stringify([error.message, error.stack, error.cause, Object.entries(error)])
-  t.notOk(everything.includes(canary), `nothing secret in the error: ${everything}`)
-  return { message: error.message, log, error }
-}
-
-const messageOf = async (hook: Hook) => (await outcome(hook)).message
 
 /** Waits for a process to be gone: the kernel tells no parent but its own. */
 function gone(pid: number): Promise<boolean> {
@@ -234,108 +213,6 @@ await t.test(
     t.match(await messageOf(hook), /there is no such process/)
   },
 )
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
-
-async function withServer(answer: RequestListener): Promise<number> {
-  const server = createServer(answer)
-  const port = await listen(server)
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return port
-}
-
-/** A port on which nobody listens, nor can begin to: one that a connection goes out from. */
-async function silentPort(t: Test): Promise<number> {
-  const server = createTcpServer()
-  const connection = connect(await listen(server), '127.0.0.1')
-  t.teardown(() => {
-    connection.destroy()
-    server.close()
-  })
-  await once(connection, 'connect')
-  return connection.localPort ?? 0
-}
-
-const http = (url: string, more: Partial<typeof policy & { method: string }> = {}): Hook => ({
-  type: 'http',
-  name: 'http x',
-  url,
-  method: 'POST',
-  ...policy,
-  ...more,
-})
-
-await t.test('http', async (t) => {
-  const seen: IncomingMessage[] = []
-  const port = await withServer((request, response) => {
-    seen.push(request)
-    const [, kind, status] = (request.url ?? '').split(/[/?]/)
-    if (kind === 'silent') return
-    if (kind === 'reset') return void request.socket.resetAndDestroy()
-    const headers = { location: `http://127.0.0.1:${port}/status/200?${canary}`, 'x-secret': canary }
-    response.writeHead(Number(status ?? 200), headers)
-    if (kind === 'endless') {
-      const write = () => response.write(Buffer.alloc(16_384))
-      response.on('drain', write)
-      while (write());
-    } else if (kind === 'hanging') response.write(canary)
-    else response.end(canary)
-  })
-  const url = (path: string) => `http://127.0.0.1:${port}/${path}?token=${canary}`
-  for (const status of [200, 201, 204, 299]) t.equal(await messageOf(http(url(`status/${status}`))), undefined)
-  t.match(seen[0], {
-    method: 'POST',
-    url: `/status/200?token=${canary}`,
-    headers: { 'user-agent': 'holdfast', connection: 'close' },
-  })
-  t.equal(await messageOf(http(url('status/200'), { method: 'GET' })), undefined)
-  t.equal(seen.at(-1)?.method, 'GET')
-  const before = seen.length
-  t.equal(await messageOf(http(url('status/302'))), 'http x: answered with status 302: redirects are not followed')
-  t.equal(seen.length, before + 1)
-  for (const status of [400, 404, 500, 503]) {
-    t.equal(await messageOf(http(url(`status/${status}`))), `http x: answered with status ${status}`)
-  }
-  t.equal(await messageOf(http(url('reset'))), 'http x: no answer: ECONNRESET')
-  t.equal(await messageOf(http(url('silent'), { timeout: 100 })), 'http x: no answer within 100 ms')
-  t.equal(await messageOf(http(url('hanging/200'), { timeout: 100 })), 'http x: no answer within 100 ms')
-  const hanging = messageOf(http(url('silent'), { timeout: 300 }))
-  t.equal(await underGarbageCollection(hanging), 'http x: no answer within 300 ms')
-  t.equal(await messageOf(http(url('endless/200'))), undefined, 'an endless body is cut')
-  const tries = seen.length
-  t.equal(await messageOf(http(url('status/500'), { retries: 2 })), 'http x: answered with status 500 (try 3 of 3)')
-  t.equal(seen.length, tries + 3)
-  const abandoned = new AbortController()
-  const reason = new Error('going down')
-  const waiting = outcome(http(url('silent')), { signal: abandoned.signal })
-  setTimeout(() => abandoned.abort(reason), 50)
-  t.equal((await waiting).error, reason)
-})
-
-await t.test('http where nobody listens, or a stranger does', async (t) => {
-  const port = await silentPort(t)
-  t.equal(await messageOf(http(`http://127.0.0.1:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')
-  t.equal(await messageOf(http(`http://localhost:${port}/${canary}`)), 'http x: no answer: ECONNREFUSED')
-  const key = makeKey()
-  const server = createTlsServer({ key, cert: makeCertificate(key) }, (_request, response) => response.end())
-  t.teardown(() => server.close())
-  const secure = await listen(server)
-  t.equal(
-    await messageOf(http(`https://127.0.0.1:${secure}/${canary}`)),
-    'http x: no answer: DEPTH_ZERO_SELF_SIGNED_CERT',
-  )
-  t.match(
-    await messageOf(http(`https://127.0.0.1:${await withServer((_request, response) => response.end(canary))}/`)),
-    /^http x: no answer: (EPROTO|ERR_SSL_\w+)$/,
-  )
-})
 
 await t.test('without a log', (t) =>
   t.resolves(runHook(exec(['/bin/true']), { signal: new AbortController().signal, log: silent })),

@@ -1,0 +1,86 @@
+/** Hooks of the agent, on objects in files: after which publication they run, and what is still to run after a restart. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { until } from '../until.js'
+import type { Node } from './holdfast.js'
+import { web, webNode } from './web-node.js'
+
+await t.test(
+  'hooks run after a publication; one that fails is reported and retried, and changes nothing else',
+  async (t) => {
+    const ran = (node: Node) => node.read('ran')?.trim().split('\n').length ?? 0
+    const node = webNode(t)
+    const script = `cat ${node.path('disk/web/secret/user')} >> ${node.path('ran')}; echo >> ${node.path('ran')}; test -e ${node.path('allowed')}`
+    node.configure([{ ...web, afterPublish: [{ exec: ['/bin/sh', '-c', script], retries: 0 }] }])
+    const agent = node.agent()
+    await agent.logged('HookFailed')
+    t.equal((await agent.get('/readyz')).status, 200)
+    t.equal((await node.run('verify')).code, 0)
+    await until(
+      'status tells of it',
+      () =>
+        (JSON.parse(node.read('state/status.json') ?? '') as { directories: { pendingHooks: string[] }[] })
+          .directories[0]?.pendingHooks.length === 1,
+    )
+    t.equal(await agent.end('SIGKILL'), 'SIGKILL')
+    const tried = ran(node)
+    writeFileSync(node.path('allowed'), '')
+    const again = node.agent()
+    await until('it runs again after a restart', () => ran(node) > tried)
+    await until('and is done', () => again.log().some(({ msg }) => msg.includes('has run')))
+    const metrics = (await again.get('/metrics')).text
+    t.match(metrics, /holdfast_hooks_total\{.*result="success"\} 1/)
+    const done = ran(node)
+    again.signal('SIGHUP')
+    await until('the configuration was read again', () => again.log().some(({ msg }) => msg.includes('is in force')))
+    t.equal(await again.end('SIGTERM'), 0)
+    const third = node.agent()
+    await third.logged('Unchanged')
+    t.equal(await third.end('SIGTERM'), 0)
+    t.equal(ran(node), done, 'and never again')
+  },
+)
+
+await t.test('a pending hook is found again after the list around it was edited', async (t) => {
+  const node = webNode(t)
+  const hook = (name: string, then: string) => ({
+    exec: ['/bin/sh', '-c', `echo ${name} >> ${node.path('ran')}; ${then}`],
+    retries: 0,
+  })
+  const two = hook('two', `test -e ${node.path('allowed')}`)
+  node.configure([{ ...web, afterPublish: [hook('one', 'true'), two] }])
+  const agent = node.agent()
+  t.match(await agent.logged('HookFailed'), {
+    hook: 'exec sh #2',
+    place: 'directories[0].afterPublish[1]',
+  })
+  await until('status names it', () => node.read('state/status.json')?.includes('exec sh #2'))
+  t.equal(await agent.end('SIGTERM'), 0)
+  writeFileSync(node.path('allowed'), '')
+  writeFileSync(node.path('ran'), '')
+  node.configure([{ ...web, afterPublish: [hook('three', 'true'), hook('four', 'true'), two] }])
+  const again = node.agent()
+  await until('it is done', () => again.log().some(({ msg }) => msg.includes('has run')))
+  t.equal(await again.end('SIGTERM'), 0)
+  t.equal(node.read('ran'), 'two\n', 'just the one that was pending')
+})
+
+await t.test('hooks of what another process published meanwhile are run', async (t) => {
+  const node = webNode(t)
+  const hook = { exec: ['/bin/sh', '-c', `echo ran >> ${node.path('ran')}`] }
+  const directory = { ...web, afterPublish: [hook] }
+  node.configure([directory], { driftInterval: '1s' })
+  const agent = node.agent()
+  await until('it has run once', () => node.read('ran') === 'ran\n')
+  // The agent sees nothing of it but the disk.
+  node.configure([directory], { source: { namespace: 'demo', files: { path: node.path('others') } } })
+  mkdirSync(node.path('others'))
+  for (const name of ['web', 'conf']) {
+    const kind = name === 'web' ? 'Secret' : 'ConfigMap'
+    const object = { apiVersion: 'v1', kind, metadata: { name } }
+    writeFileSync(node.path(`others/${name}.yaml`), JSON.stringify(object))
+  }
+  t.equal((await node.run('sync')).code, 0)
+  await until('it runs again', () => node.read('ran')?.startsWith('ran\nran\n'))
+  t.equal(await agent.end('SIGTERM'), 0)
+})

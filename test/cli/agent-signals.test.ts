@@ -1,0 +1,145 @@
+/** What SIGHUP, SIGTERM and SIGINT do to the agent, in each of its states. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { until } from '../until.js'
+import { web, webNode } from './web-node.js'
+
+await t.test('drift is repaired at SIGHUP, and counted', async (t) => {
+  const node = webNode(t)
+  const agent = node.agent()
+  await agent.logged('Published')
+  rmSync(node.path('disk/web/app.conf'))
+  chmodSync(node.path('disk/web/secret/user'), 0o644)
+  writeFileSync(node.path('disk/web/foreign'), '')
+  t.match(await node.run('verify'), { code: 4, stdout: /differs/ })
+  agent.signal('SIGHUP')
+  const line = await agent.logged('DriftRepaired')
+  t.match(line, {
+    outcome: 'replaced',
+    causes: ['drift check'],
+    msg: /app\.conf is missing.*foreign was not published.*secret\/user has another mode/,
+  })
+  t.equal(node.read('disk/web/app.conf'), 'port=80\n')
+  t.notOk(existsSync(node.path('disk/web/foreign')))
+  t.match((await agent.get('/metrics')).text, `holdfast_drift_total{directory="${node.path('disk/web')}"} 1`)
+  t.equal((await node.run('verify')).code, 0)
+})
+
+await t.test('SIGHUP: a new directory, one that is dropped, and a configuration that is invalid', async (t) => {
+  const node = webNode(t)
+  const agent = node.agent()
+  await agent.logged('Published')
+  const second = { path: 'disk/second', contents: [{ configMap: 'conf' }] }
+  node.configure([second])
+  agent.signal('SIGHUP')
+  await agent.logged('Published', 2)
+  t.equal(node.read('disk/second/app.conf'), 'port=80\n')
+  t.equal(node.read('disk/web/secret/user'), 'alice', 'a dropped directory stays')
+  t.notMatch((await agent.get('/metrics')).text, 'disk/web')
+
+  node.configure([{ ...second, contnets: [] }])
+  agent.signal('SIGHUP')
+  const invalid = await agent.logged('ConfigurationInvalid')
+  t.match(invalid, {
+    level: 'error',
+    line: Number,
+    place: 'directories[0].contnets',
+    msg: /contnets: unknown field: did you mean "contents"\?$/,
+  })
+  t.match(await agent.logged('ConfigurationInvalid', 2), { msg: /is invalid; .*stays in force$/ })
+  await until('the status says so', () => node.read('state/status.json')?.includes('configurationInvalid'))
+  node.put('ConfigMap', 'conf', { 'app.conf': 'port=81\n' })
+  await agent.logged('Published', 3)
+  t.equal(node.read('disk/second/app.conf'), 'port=81\n', 'the old one stays in force')
+
+  node.configure([{ ...second, fileMode: '0640' }])
+  agent.signal('SIGHUP')
+  await agent.logged('Published', 4)
+  t.equal(statSync(node.path('disk/second/app.conf')).mode & 0o7777, 0o640)
+  t.equal(await agent.end('SIGTERM'), 0)
+})
+
+await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the target is whole', async (t) => {
+  const node = webNode(t)
+  for (let round = 0; round < 3; round++) {
+    const agent = node.agent()
+    const write = () => {
+      const text = `${Math.random()}`
+      node.put('Secret', 'web', { password: text, user: text })
+    }
+    write()
+    await agent.logged('Published')
+    const over = new AbortController()
+    const published = () => agent.log().filter(({ reason }) => reason === 'Published').length
+    const writer = (async () => {
+      while (!over.signal.aborted) {
+        const before = published()
+        write()
+        // A file that never comes to rest is never read: the next version follows the publication of this one.
+        await until('it is published', () => over.signal.aborted || published() > before)
+      }
+    })()
+    await agent.logged('Published', 3)
+    await new Promise((resolve) => setTimeout(resolve, 37 * round))
+    t.equal(await agent.end('SIGTERM'), 0)
+    over.abort()
+    await writer
+    t.equal(node.read('disk/web/secret/password'), node.read('disk/web/secret/user'))
+    t.equal((await node.run('verify')).code, 0)
+    t.strictSame(
+      readdirSync(node.path('disk')).filter((name) => /-[0-9a-f]{16}$/.test(name)),
+      [],
+      'no staging is left',
+    )
+  }
+})
+
+await t.test('SIGHUP while the agent starts is heard, and one while it ends changes nothing', async (t) => {
+  const node = webNode(t)
+  for (let round = 0; round < 3; round++) {
+    const agent = node.agent()
+    // Before a process has taken it on, the signal ends it: its handler shows in the mask of those that are caught.
+    await until('it catches SIGHUP', () => agent.catches('SIGHUP'))
+    agent.signal('SIGHUP')
+    await until('the configuration was read again', () => agent.log().some(({ msg }) => msg.includes('is in force')))
+    agent.signal('SIGTERM')
+    const ends = () => agent.log().some(({ msg }) => msg.startsWith('SIGTERM'))
+    // Soon: what comes when Node has taken its handlers down, in the last moment of a process, is the system's matter.
+    await until('it ends', ends, { every: 1 })
+    agent.signal('SIGHUP')
+    t.equal(await agent.end(), 0)
+  }
+})
+
+const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
+
+await t.test(
+  'requireProven that is changed by SIGHUP takes effect',
+  { skip: !mayMount && 'needs the right to mount' },
+  async (t) => {
+    const node = webNode(t)
+    mkdirSync(node.path('memory'))
+    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', node.path('memory')])
+    t.teardown(() => spawnSync('umount', ['--lazy', node.path('memory')]))
+    const directory = { ...web, path: 'memory/web' }
+    node.configure([directory])
+    const agent = node.agent()
+    t.match(await agent.logged('Published'), { outcome: 'created' })
+    node.configure([directory], { requireProven: true })
+    agent.signal('SIGHUP')
+    t.match(await agent.logged('TargetUnfit'), { published: false, msg: /proven/ })
+    t.equal((await agent.get('/readyz')).status, 200, 'what is there is whole')
+    node.configure([directory])
+    agent.signal('SIGHUP')
+    await agent.logged('Unchanged')
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)
+
+await t.test('SIGINT is an end in order, too, and its number is reported', async (t) => {
+  const agent = webNode(t).agent()
+  await agent.logged('Published')
+  t.equal(await agent.end('SIGINT'), 130)
+  t.match(readFileSync(agent.logFile, 'utf8'), /ended in order/)
+})

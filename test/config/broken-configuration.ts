@@ -1,0 +1,43 @@
+/** A configuration in which nothing is wrong, and a mistake in it with what it is answered. */
+
+export const sound = `apiVersion: holdfast.dev/v1alpha1
+kind: AgentConfiguration
+source:
+  namespace: kube-system
+  kubernetes: { kubeconfig: ./kubeconfig }
+directories:
+  - path: /srv/certs
+    mode: "0755"
+    contents:
+      - secret: serving-cert
+        into: secrets/serving-cert
+      - configMap: ca-bundle
+        items: [{ key: ca.crt, path: ca.crt }]
+      - combine: server.pem
+        from: [{ secret: serving-cert, key: tls.key }]
+    afterPublish:
+      - signal: { name: SIGHUP, pidFile: /run/x.pid }
+  - path: ./second
+    contents: [{ secret: other }]
+server: { address: "127.0.0.1:10808" }
+`
+
+export interface BrokenConfiguration {
+  readonly mistake: string
+  /** What is written in place of what. */
+  readonly replace: readonly (readonly [string, string])[]
+  /** Each line of the message, without the file's name and the colon after it. */
+  readonly lines: readonly string[]
+}
+
+export function broken(mistake: string, was: string, is: string, ...lines: string[]): BrokenConfiguration {
+  return { mistake, replace: [[was, is]], lines }
+}
+
+export function apply({ replace }: BrokenConfiguration): string {
+  return replace.reduce((text, [was, is]) => {
+    const at = text.indexOf(was)
+    if (at < 0) throw new Error(`the sound configuration does not hold: ${was}`)
+    return text.slice(0, at) + is + text.slice(at + was.length)
+  }, sound)
+}

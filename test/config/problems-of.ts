@@ -1,0 +1,15 @@
+/** What is wrong with the text of a configuration. */
+import { parseConfiguration } from '../../src/config/parse.js'
+import { ConfigurationError } from '../../src/config/problem.js'
+
+export const file = '/configurations/holdfast.yaml'
+
+export async function problemsOf(text: string, options = {}): Promise<string> {
+  try {
+    await parseConfiguration(text, file, options)
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message
+    throw error
+  }
+  return 'none'
+}
