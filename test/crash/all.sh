@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The proof: the model disk, every mutation of the program, the sweep of system calls, readers and writers, hostile file systems,
-# and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set, so that two runs of one program
+# The proof: the model disk, every mutation of the program, some that are generated, the sweep of system calls, readers and
+# writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set, so that two runs of one program
 # agree. `--long` runs each at full extent, from a seed of its own, which is printed; `--brief` is for a machine that is slow or busy.
 # What needs root says so.
 set -uo pipefail
@@ -50,9 +50,15 @@ cat "$logs/model"
 if grep -q '^## the model disk: FAILED' "$logs/model"; then failed=1; fi
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
+  mutants=dist/test/crash/mutants
+  if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
+  else
+    part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 20
+    part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 20
+  fi
   part "power cuts" "${power[@]}"
 else
-  echo "left out: power cuts (they need root)"
+  echo "left out: generated mutants, power cuts (they need root)"
 fi
 echo "## all of it: $SECONDS s"
 exit "$failed"

@@ -38,18 +38,23 @@ function sharedByTests(): string[] {
     .map((name) => `test/${name}`)
 }
 
-function sources(): ReadonlyMap<string, string> {
-  if (texts.size > 0) return texts
-  const paths = rooms.flatMap((room) =>
+const read = new Set<string>()
+
+function sources(more: readonly string[] = []): ReadonlyMap<string, string> {
+  const missing = [...rooms, ...more].filter((room) => !read.has(room))
+  const paths = missing.flatMap((room) =>
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .map((path) => `${room}/${path}`)
       .filter((path) => /(\.(ts|js)|\/package\.json)$/.test(path)),
   )
-  for (const path of [...paths, ...sharedByTests()]) texts.set(path, readFileSync(join(project, path), 'utf8'))
+  if (read.size === 0) paths.push(...sharedByTests())
+  for (const room of missing) read.add(room)
+  for (const path of paths) texts.set(path, readFileSync(join(project, path), 'utf8'))
   return texts
 }
 
-function compile(text: string): string {
+/** As every source of a copy is. Throws where it is no TypeScript. */
+export function compile(text: string): string {
   return transformSync(text, { loader: 'ts', format: 'esm', target: 'es2023', tsconfigRaw }).code
 }
 
@@ -77,10 +82,16 @@ export function misfits(patches: readonly Patch[]): string[] {
   })
 }
 
-/** Program and suites, compiled, with these patches, in a directory of its own. Remove it with `remove`. */
-export function makeProgram(patches: readonly Patch[] = []): { directory: string; remove: () => void } {
+/**
+ * Program and suites, compiled, with these patches, in a directory of its own. Remove it with `remove`. `more`: what is copied
+ * besides.
+ */
+export function makeProgram(
+  patches: readonly Patch[] = [],
+  more: readonly string[] = [],
+): { directory: string; remove: () => void } {
   const directory = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-program-'))
-  const files = sources()
+  const files = sources(more)
   for (const { file } of patches) if (!files.has(file)) throw new Error(`the mutation's file ${file} is gone`)
   for (const [path, source] of files) {
     const output = join(directory, path.replace(/\.ts$/, '.js'))

@@ -1,9 +1,19 @@
 import { spawnSync } from 'node:child_process'
-import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryFlags, openOnSameMount } from '../../native/index.js'
+import { directoryFlags, openNoSymlinks, openOnSameMount, workingDirectory } from '../../native/index.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'holdfast-open-'))
 t.teardown(() => rmSync(directory, { recursive: true }))
@@ -25,4 +35,23 @@ await t.test('what is on another mount is EXDEV: /proc below the root', async (t
   t.teardown(() => closeSync(root))
   t.equal(spawnSync('mountpoint', ['-q', '/proc']).status, 0, '/proc is a mount here')
   await t.rejects(openOnSameMount(root, 'proc', directoryFlags), { code: 'EXDEV', syscall: 'openat2', path: 'proc' })
+})
+
+await t.test('no part of a path may be a link, whether it is opened from a directory or not', async (t) => {
+  mkdirSync(join(directory, 'sub', 'deep'))
+  for (const [from, path] of [
+    [fd, 'sub/deep'],
+    [workingDirectory, join(directory, 'sub', 'deep')],
+    [workingDirectory, '/proc/sys'],
+  ] as const) {
+    const opened = await openNoSymlinks(from, path, directoryFlags)
+    const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${opened}`, 'latin1'))?.[1] ?? ''
+    t.ok(Number.parseInt(flags, 8) & 0o2000000, 'O_CLOEXEC: no child keeps it')
+    closeSync(opened)
+  }
+  for (const path of ['link', 'link/deep']) {
+    await t.rejects(openNoSymlinks(fd, path, directoryFlags), { code: 'ELOOP', syscall: 'openat2', path })
+  }
+  await t.rejects(openNoSymlinks(fd, 'sub/file', directoryFlags), { code: 'ENOTDIR' })
+  for (const flags of [-1, 0x80000000, 0.5]) await t.rejects(openNoSymlinks(fd, 'sub', flags), { name: 'TypeError' })
 })

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { project } from '../../project.js'
+import { sharesItsProcess } from '../../runner/files.js'
+import { scenarios } from '../model/scenarios.js'
+
+/** Something that a mutant is put before: a test file, or the model disk on one scenario. */
+export interface Item {
+  /** The test file's path, or `model: ` and the scenario. */
+  readonly name: string
+  /** The program with its arguments, in a copy. */
+  readonly command: readonly string[]
+  /** It may run in one process with others, before and behind it. */
+  readonly shares: boolean
+  /** Minutes on a busy machine: only for what all others let live. */
+  readonly heavy: boolean
+  /** What its answer depends on besides the program. */
+  readonly hash: string
+}
+
+export function hashOf(...texts: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const text of texts) hash.update(text).update('\0')
+  return hash.digest('hex').slice(0, 10)
+}
+
+const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
+  readdirSync(join(project, 'test', room), { recursive: true, encoding: 'utf8' })
+    .filter((name) => chosen.test(name) && name.endsWith('.test.ts'))
+    .map((name) => `test/${room}/${name}`)
+
+/** Of static pods, those that come to the disk. */
+const staticPods = /^(install-f|library-go-r|monitor|newer|older|prune|two-owners)/
+
+/** Rooms that are copied beside the program and the crash suites, for those tests. */
+export const rooms = ['test/runner', 'test/static-pods', 'test/objects', 'test/cli', 'test/e2e', 'test/agent', 'bench']
+
+function read(path: string): string {
+  return readFileSync(join(project, path), 'utf8')
+}
+
+function modelItems(): Item[] {
+  const texts = ['test/crash/model', 'test/disk']
+    .flatMap((room) => readdirSync(join(project, room)).map((name) => `${room}/${name}`))
+    .map(read)
+  const hash = hashOf(...texts)
+  return scenarios.map(({ name }) => ({
+    name: `model: ${name}`,
+    command: ['test/crash/model/main.js', '--effort', 'brief', '--impatient', '--seed', '1', '--only', name],
+    shares: false,
+    heavy: name.startsWith('a batch') || name === 'replacement',
+    hash,
+  }))
+}
+
+/** All that a mutant can be put before. */
+export function battery(): Item[] {
+  const tests = [
+    ...testsIn('native'),
+    ...testsIn('durable'),
+    ...testsIn('crash/file-system'),
+    ...testsIn('static-pods', staticPods),
+    'test/errors.test.ts',
+    'test/crash/syscalls/aio.test.ts',
+    'test/agent/file-systems.test.ts',
+  ].map((name) => ({
+    name,
+    command: [name.replace(/\.ts$/, '.js')],
+    shares: sharesItsProcess(name),
+    heavy: name.endsWith('/crashes.test.ts'),
+    hash: hashOf(read(name)),
+  }))
+  return [...tests, ...modelItems()].sort((a, b) => Number(a.heavy) - Number(b.heavy))
+}

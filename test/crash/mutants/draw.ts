@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util'
+import { randomFrom } from '../../seed.js'
+import { battery, type Item } from './battery.js'
+import { equivalents } from './equivalents.js'
+import { type Mutant, readSources, type Source } from './mutants.js'
+import { readResults } from './results.js'
+import { countsOf, score } from './summary.js'
+import { tryItems } from './trial.js'
+import { openWorkshop } from './workshop.js'
+import { withMutant } from './workshop.js'
+
+/*
+ * Draws claims of the table, `this test kills this mutant`, and tries them, as many as fit into some seconds.
+ *
+ *   --seed N       the same seed draws the same claims, in the same order
+ *   --seconds N    for all of it
+ *   --lanes N      so many at a time
+ */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '40' },
+    lanes: { type: 'string', default: '2' },
+  },
+})
+
+interface Claim {
+  readonly source: Source
+  readonly mutant: Mutant
+  readonly killer: Item
+}
+
+const sources = readSources()
+const results = readResults()
+const items = new Map(battery().map((item) => [item.name, item]))
+const ids = new Set(sources.flatMap(({ mutants }) => mutants.map(({ id }) => id)))
+const gone = equivalents.flatMap(({ mutants }) => mutants).filter((id) => !ids.has(id))
+const claims = sources.flatMap((source) =>
+  source.mutants.flatMap((mutant): Claim[] => {
+    const result = results.get(mutant.id)
+    const killer = result?.verdict === 'killed' ? items.get(result.by) : undefined
+    return killer ? [{ source, mutant, killer }] : []
+  }),
+)
+
+function shuffled<T>(all: readonly T[], random: () => number): T[] {
+  return all
+    .map((one) => ({ one, key: random() }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ one }) => one)
+}
+
+console.log(`seed ${values.seed} (replay with --seed ${values.seed})`)
+const end = performance.now() + 1000 * Number(values.seconds)
+const drawn = shuffled(claims, randomFrom(Number(values.seed))).values()
+const wrong: string[] = []
+let tried = 0
+
+async function lane(): Promise<void> {
+  const shop = openWorkshop()
+  try {
+    for (const { source, mutant, killer } of drawn) {
+      const kills = async (): Promise<boolean> => (await tryItems([killer], shop, 120)).verdict === 'killed'
+      // A second time: what draws at random, or counts on the time, may miss it once.
+      const killed = await withMutant(shop, source, mutant, async () => (await kills()) || kills())
+      tried += 1
+      if (!killed) wrong.push(`${mutant.file}:${mutant.line}: ${mutant.id}: ${killer.name} no longer kills it`)
+      if (performance.now() > end) return
+    }
+  } finally {
+    shop.remove()
+  }
+}
+
+await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
+for (const line of wrong) console.error(`${line}; npm run test:mutants finds out what does`)
+for (const id of gone) console.error(`equivalents.ts names a mutant that is gone: ${id}`)
+const counts = countsOf(sources, results)
+console.log(
+  `${tried} of ${claims.length} claims tried, ${wrong.length} wrong; ${counts.mutants} mutants: ${counts.killed} killed, ` +
+    `${counts.survived} survived, ${counts.unjudged} hang or break, ${counts.equivalent} equivalent, ` +
+    `${counts.untried} untried; score ${score(counts)}`,
+)
+process.exitCode = wrong.length + gone.length > 0 ? 1 : 0

@@ -1,0 +1,87 @@
+import t from 'tap'
+import { mutantsOf, mutated } from './mutants.js'
+import { answerOf } from './trial.js'
+
+const text = `
+const flags = READ | NOFOLLOW | EXCL
+export async function look(path: string, tries = 3): Promise<boolean> {
+  if (tries < 1 && path !== '') throw new Error('too often')
+  try {
+    await lock(path)
+    await sync(path)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
+  }
+  return true
+}
+`
+
+function changes(source: string): Record<string, string> {
+  const lines = source.split('\n')
+  return Object.fromEntries(
+    mutantsOf('a.ts', source).map((mutant) => [
+      mutant.id,
+      mutated(source, mutant)
+        .split('\n')
+        .filter((line) => !lines.includes(line))
+        .map((line) => line.trim())
+        .join(' '),
+    ]),
+  )
+}
+
+await t.test('each place is changed by each operator that fits', (t) => {
+  t.match(changes(text), {
+    'a.ts: flags unflagged EXCL of READ | NOFOLLOW | EXCL': 'const flags = (READ | NOFOLLOW)',
+    'a.ts: flags unflagged READ of READ | NOFOLLOW': 'const flags = (NOFOLLOW) | EXCL',
+    'a.ts: look counted tries = 3': /tries = \(3 \+ 1\)/,
+    "a.ts: look negated tries < 1 && path !== ''": /if \(!\(tries < 1 && path !== ''\)\)/,
+    'a.ts: look compared tries < 1': /if \(tries <= 1 &&/,
+    "a.ts: look compared path !== ''": /&& path === ''\)/,
+    "a.ts: look shortened tries < 1 && path !== ''": /if \(tries < 1\) throw/,
+    "a.ts: look swallowed throw new Error('too often')": /path !== ''\) ;$/,
+    "a.ts: look unrecognized codeOf(error) === 'ENOENT'": /=== 'ENONE'/,
+    'a.ts: look inverted return false': /return true/,
+    'a.ts: look inverted return true': /return false/,
+    'a.ts: look dropped await lock(path)': ';',
+    'a.ts: look dropped await sync(path)': ';',
+    'a.ts: look swapped await lock(path)': 'await lock(path)',
+    'a.ts: look swallowed throw error': ';',
+  })
+  t.end()
+})
+
+await t.test('a mutant keeps its name when something else is edited', (t) => {
+  const edited = `import { lock } from './lock.js'\n${text}\nfunction other(): void { call() }\n`
+  const names = Object.keys(changes(edited))
+  for (const name of Object.keys(changes(text))) t.ok(names.includes(name), name)
+  t.equal(new Set(names).size, names.length, 'no two have one name')
+  t.end()
+})
+
+await t.test('an assertion that fails is a kill; what hangs or breaks is none', (t) => {
+  const item = { name: 'test/a.test.ts', command: [], shares: true, heavy: false, hash: '' }
+  const tap = (
+    failure: string,
+  ): string => `TAP version 14\n# file: test/a.test.ts\n# Subtest: x\n    not ok 1 - ${failure}
+not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
+  const verdict = (failure: string, code: number | null = 1) => answerOf([item], code, tap(failure), '').verdict
+  t.equal(verdict('should be equal\n      ---\n      diff: |\n        -1\n        +2\n      ...'), 'killed')
+  t.equal(
+    verdict('thrown\n      ---\n      type: TypeError\n      tapCaught: returnedPromiseRejection\n      ...'),
+    'breaks',
+  )
+  t.equal(
+    verdict('expected\n      ---\n      diff: |\n        +Cannot read properties of undefined\n      ...'),
+    'breaks',
+  )
+  const source = 'source: |\n        // Cannot read properties of\n      ...'
+  t.equal(verdict(`should be equal\n      ---\n      ${source}`), 'killed', 'the source of a test says nothing')
+  t.equal(verdict('test unfinished\n      ---\n      ...'), 'hangs')
+  t.equal(verdict('timeout!\n      ---\n      ...'), 'hangs')
+  t.equal(answerOf([item], 1, 'SyntaxError', '').verdict, 'breaks')
+  t.equal(answerOf([item], null, '', '').verdict, 'hangs')
+  t.equal(answerOf([item], 0, 'ok 1', '').verdict, 'survived')
+  t.end()
+})

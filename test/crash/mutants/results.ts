@@ -1,0 +1,38 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { project } from '../../project.js'
+import type { Verdict } from './trial.js'
+
+/** What is known of a mutant. */
+export interface Result {
+  readonly verdict: Verdict
+  /** What has killed it; of one that hangs or breaks, where. */
+  readonly by: string
+  /** Of what the answer was given for. */
+  readonly hash: string
+}
+
+const file = join(project, 'test/crash/mutants/results.tsv')
+
+/** By the mutants' names. */
+export function readResults(): Map<string, Result> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return new Map()
+  }
+  const lines = text.split('\n').filter((line) => line !== '')
+  return new Map(
+    lines.map((line) => {
+      const [id = '', verdict = 'survived', by = '', hash = ''] = line.split('\t')
+      return [id, { verdict: verdict as Verdict, by, hash }]
+    }),
+  )
+}
+
+/** One line each, in the order of their names: what has changed is what differs. */
+export function writeResults(results: ReadonlyMap<string, Result>): void {
+  const lines = [...results].sort(([a], [b]) => (a < b ? -1 : 1))
+  writeFileSync(file, lines.map(([id, { verdict, by, hash }]) => `${id}\t${verdict}\t${by}\t${hash}\n`).join(''))
+}

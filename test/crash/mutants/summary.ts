@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { project } from '../../project.js'
+import type { Source } from './mutants.js'
+import { equivalents } from './equivalents.js'
+import type { Result } from './results.js'
+
+interface Counts {
+  readonly mutants: number
+  readonly killed: number
+  /** Those that every test lets live. */
+  readonly survived: number
+  /** Those at which the tests hang or break, which is no kill. */
+  readonly unjudged: number
+  readonly equivalent: number
+  readonly untried: number
+}
+
+export function countsOf(sources: readonly Source[], results: ReadonlyMap<string, Result>): Counts {
+  const same = new Set(equivalents.flatMap(({ mutants }) => mutants))
+  const all = sources.flatMap(({ mutants }) => mutants.map(({ id }) => id))
+  const equivalent = all.filter((id) => same.has(id)).length
+  const verdicts = all.filter((id) => !same.has(id)).map((id) => results.get(id)?.verdict)
+  const count = (...wanted: (string | undefined)[]): number => verdicts.filter((one) => wanted.includes(one)).length
+  return {
+    mutants: all.length,
+    killed: count('killed'),
+    survived: count('survived'),
+    unjudged: count('hangs', 'breaks'),
+    equivalent,
+    untried: count(undefined),
+  }
+}
+
+/** Per cent of those that were tried and are no equivalents; what hangs or breaks is not killed. */
+export function score({ killed, survived, unjudged }: Counts): string {
+  const tried = killed + survived + unjudged
+  return tried === 0 ? '' : `${((100 * killed) / tried).toFixed(1)} %`
+}
+
+const head = ['file', 'mutants', 'killed', 'survived', 'hangs or breaks', 'equivalent', 'untried', 'score']
+
+function row(name: string, counts: Counts): string[] {
+  const { mutants, killed, survived, unjudged, equivalent, untried } = counts
+  return [name, ...[mutants, killed, survived, unjudged, equivalent, untried].map(String), score(counts)]
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = head.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0), 3))
+  const line = (cells: readonly string[]): string => {
+    const padded = cells.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+    )
+    return `| ${padded.join(' | ')} |`
+  }
+  const [first = [], ...rest] = rows
+  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  return [line(first), line(rule), ...rest.map(line)].join('\n')
+}
+
+/** Writes `docs/mutation-score.md`. */
+export function writeSummary(sources: readonly Source[], results: ReadonlyMap<string, Result>): void {
+  const rows = sources
+    .filter(({ mutants }) => mutants.length > 0)
+    .map((source) => row(`\`${source.file}\``, countsOf([source], results)))
+  const total = row('all', countsOf(sources, results))
+  const reasons = equivalents.map(({ reason, mutants }) => `- ${reason} (${mutants.length})`)
+  const text = `# Mutation score
+
+Written by \`npm run test:mutants\`, which makes one small change at a time to the sources below and runs the tests that come by it.
+A mutant is killed when an assertion fails, or the model disk reports a violation. One at which the tests hang, or break without
+an assertion, is not. The score is the share of killed mutants among those that were tried and are not equivalent.
+\`test/crash/mutants/results.tsv\` holds the answer for each mutant; \`npm run test:crash\` draws some of them and checks that the
+test that is named there still kills them.
+
+${table([head, ...rows, total])}
+
+## Equivalent mutants
+
+No test can tell these from the program; \`test/crash/mutants/equivalents.ts\` names each.
+
+${reasons.length > 0 ? reasons.join('\n') : 'None are listed yet.'}
+`
+  writeFileSync(join(project, 'docs/mutation-score.md'), text)
+}

@@ -1,0 +1,53 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { compile, makeProgram } from '../program.js'
+import { rooms } from './battery.js'
+import { type Mutant, mutated, type Source } from './mutants.js'
+import type { Room } from './trial.js'
+
+/** A copy of the program in which one file at a time is changed. */
+export interface Workshop extends Room {
+  /** Puts this text in place of a source. */
+  write(file: string, text: string): void
+  remove(): void
+}
+
+/** Whether the rest of the machine can be kept from a mutant that removes or writes in the wrong place. */
+function canIsolate(): boolean {
+  const command = ['--mount', '--propagation', 'private', 'mount', '-o', 'remount,bind,ro', '/']
+  return process.geteuid?.() === 0 && spawnSync('unshare', command).status === 0
+}
+
+export function openWorkshop(): Workshop {
+  const { directory, remove } = makeProgram([], rooms)
+  const temporary = `${directory}.tmp`
+  mkdirSync(temporary)
+  return {
+    directory,
+    temporary,
+    isolated: canIsolate(),
+    write: (file, text) => writeFileSync(join(directory, file.replace(/\.ts$/, '.js')), compile(text)),
+    remove: () => {
+      remove()
+      rmSync(temporary, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs `work` while the mutant stands in the copy. */
+export async function withMutant<T>(
+  shop: Workshop,
+  { text }: Source,
+  mutant: Mutant,
+  work: () => Promise<T>,
+): Promise<T> {
+  shop.write(mutant.file, mutated(text, mutant))
+  try {
+    return await work()
+  } finally {
+    shop.write(mutant.file, text)
+    rmSync(shop.temporary, { recursive: true, force: true })
+    mkdirSync(shop.temporary)
+  }
+}
