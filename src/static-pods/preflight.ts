@@ -11,7 +11,7 @@ import { InvalidInput, StaticPodError } from './failure.js'
 import { hostPathFaults } from './host-paths.js'
 import type { InstallLine, InstallPlan, InstallSettings } from './install-plan.js'
 import { parseManifest } from './manifest.js'
-import { parseRevision } from './names.js'
+import { parseRevision, revisionsNamedIn } from './names.js'
 import { listManifests, readNodeFile } from './node-files.js'
 
 /**
@@ -27,7 +27,7 @@ export async function preflight(
   await checkPlaces(plan, settings)
   await checkLockFile(settings.manifestLock)
   await checkOwners(plan, settings)
-  await refuseOlder(plan, settings)
+  await refuseOlder(plan, settings, !lookOnly)
   const lines: InstallLine[] = []
   for (const request of manifestRequests(plan, settings)) {
     lines.push({ path: request.path, ...(await preview(request, settings, lookOnly)) })
@@ -100,23 +100,33 @@ async function checkOwners({ lasting }: InstallPlan, { disk }: InstallSettings):
 }
 
 /**
- * Installers that do not wait for each other may come in any order: the label of the live manifest decides.
+ * Installers that do not wait for each other may come in any order: the label of the live manifest decides. Where it cannot be read as
+ * a pod, what its text still names does; where that is nothing, it is replaced, as library-go replaces it always: else a torn
+ * manifest could not be repaired. `isSilent`: who looks again reports that.
  * @throws StaticPodError where a newer revision is live
  */
-export async function refuseOlder(
-  { pod, revision }: InstallPlan,
-  { disk, manifestDirectory, allowOlder }: InstallSettings,
-): Promise<void> {
+export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, isSilent = false): Promise<void> {
+  const { pod, revision } = plan
+  const { disk, manifestDirectory, allowOlder, log } = settings
   if (revision === undefined || allowOlder) return
   const path = join(manifestDirectory, `${pod}.yaml`)
-  const manifest = await readNodeFile(disk.fs, path)
-    .then((bytes) => bytes && parseManifest(bytes, path))
-    // What no kubelet could run holds nothing back.
-    .catch(() => undefined)
-  const live = parseRevision(manifest?.revision ?? '')
-  if (live === undefined || live <= revision) return
-  throw new StaticPodError(
-    `${path} is of revision ${live}, and revision ${revision} is older: it was not made live; --allow-older installs it all the same`,
+  const older = `revision ${revision} is older: it was not made live; --allow-older installs it all the same`
+  // What is no file, or cannot be read, cannot be replaced either: publishing it says so.
+  const bytes = await readNodeFile(disk.fs, path).catch(() => undefined)
+  if (bytes === undefined) return
+  const manifest = await parseManifest(bytes, path).catch(messageOf)
+  if (typeof manifest !== 'string') {
+    const live = parseRevision(manifest.revision ?? '')
+    if (live !== undefined && live > revision) throw new StaticPodError(`${path} is of revision ${live}, and ${older}`)
+    return
+  }
+  const unread = `${path} cannot be read as a pod`
+  const named = Math.max(...revisionsNamedIn(pod, Buffer.from(bytes).toString('latin1')))
+  if (named > revision) throw new StaticPodError(`${unread}, but names revision ${named}, and ${older}`)
+  if (isSilent) return
+  log.warn(
+    { path, revision, error: manifest },
+    `${unread}: revision ${revision} is taken for no older than the one that was live, and replaces it`,
   )
 }
 
