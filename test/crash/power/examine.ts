@@ -13,6 +13,8 @@ import type { Expected } from './marks.js'
 import { brokenLink, difference, leftovers, linkDifference } from './observe.js'
 import { Random } from './random.js'
 import { readRecords, type Recording } from './recording.js'
+import { podProblem } from './static-pod.js'
+import type { Target } from './targets.js'
 
 export interface Violation {
   readonly state: Omit<CrashState, 'expected'>
@@ -100,7 +102,7 @@ async function examineState(
       const differing = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
       return `after the power cut ${target.path} is ${differing.join(', ')}`
     }
-    const broken = brokenLink(mountPoint, target, allowed)
+    const broken = brokenLink(mountPoint, target, allowed) ?? podProblem(mountPoint, target, allowed)
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
   })
   if (before !== undefined) return before
@@ -122,7 +124,10 @@ async function examineState(
         if (run === 'second' && result.outcome !== 'unchanged') {
           return `the second run after it says ${result.outcome} of ${target.path}`
         }
-        const wrong = difference(mountPoint, target, newest) ?? linkDifference(mountPoint, target, newest)
+        const wrong =
+          difference(mountPoint, target, newest) ??
+          linkDifference(mountPoint, target, newest) ??
+          podProblem(mountPoint, target, [newest])
         if (wrong !== undefined) return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
         return undefined
       })
@@ -152,10 +157,14 @@ function twinsAlike(mountPoint: string, expected: readonly Expected[]): string |
   })
 }
 
+function isAlone(kind: Target['kind']): boolean {
+  return kind === 'file' || kind === 'pod'
+}
+
 /** Directories are published together, files one by one. */
 function batches(expected: readonly Expected[]): Expected[][] {
-  const files = expected.filter(({ target }) => target.kind === 'file').map((one) => [one])
-  const directories = expected.filter(({ target }) => target.kind !== 'file')
+  const files = expected.filter(({ target }) => isAlone(target.kind)).map((one) => [one])
+  const directories = expected.filter(({ target }) => !isAlone(target.kind))
   return directories.length === 0 ? files : [directories, ...files]
 }
 

@@ -44,6 +44,11 @@ export async function publish(
 ): Promise<(Result | { error: Failure })[]> {
   const { replaceDirectories, replaceFile } = await library()
   const [first] = targets
+  if (first?.kind === 'pod') {
+    // It loads the library under test, too.
+    const { publishPod } = await import('./static-pod.js')
+    return [await publishPod(mountPoint, first, generation)]
+  }
   if (first?.kind === 'file') {
     const [wanted] = [...filesOf(first, generation).values()]
     if (targets.length !== 1 || !wanted) throw new Error('files are published one by one')

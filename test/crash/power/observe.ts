@@ -10,14 +10,15 @@ export function difference(mountPoint: string, target: Target, generation: numbe
   if (generation === 0) return found ? 'it exists' : undefined
   if (!found) return 'it is missing'
   const wanted = filesOf(target, generation)
-  if (target.kind === 'file') return fileDifference(path, wholeFile, target, wanted)
+  if (target.kind === 'file' || target.kind === 'pod') return fileDifference(path, wholeFile, target, wanted)
   if (target.kind === 'directory') return treeDifference(path, target, wanted)
   const data = lstatSync(join(path, '..data'), { throwIfNoEntry: false })
   if (!data?.isSymbolicLink()) return '..data is no link'
   return treeDifference(join(path, readlinkSync(join(path, '..data'))), target, wanted)
 }
 
-function treeDifference(root: string, target: Target, wanted: ReturnType<typeof filesOf>): string | undefined {
+/** undefined if the directory holds exactly these files. */
+export function treeDifference(root: string, target: Target, wanted: ReturnType<typeof filesOf>): string | undefined {
   const missing = new Set(wanted.keys())
   const directories = new Set<string>()
   for (const name of wanted.keys()) {

@@ -66,6 +66,7 @@ export const scenarios: readonly Scenario[] = [
   ),
   inTurn('replaceFile', [{ path: 'manifests/pod.yaml', kind: 'file', content: 'few', owner }], 4),
   inTurn('symlink mode', [{ path: 'volume/target', kind: 'symlink', content: 'many' }], 4),
+  inTurn('static pod: install, link, prune', [{ path: 'manifests/web-pod.yaml', kind: 'pod', content: 'few' }], 3),
   exchanges(
     [
       ['pair/one', 'pair/two'],

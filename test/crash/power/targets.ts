@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 
-type TargetKind = 'directory' | 'symlink' | 'file'
+/** `pod`: the live manifest of a static pod, see static-pod.ts. */
+type TargetKind = 'directory' | 'symlink' | 'file' | 'pod'
 
 export interface Target {
   /** Relative to the mount point. */
@@ -34,6 +35,7 @@ export function filesOf(target: Target, generation: number): Map<string, WantedF
     { content: fill(`${whose} ${name} ${of}`, bytes), mode },
   ]
   if (generation === 0) return new Map()
+  if (target.kind === 'pod') return new Map([[wholeFile, { content: podText(generation), mode: 0o600 }]])
   if (target.kind === 'file') return new Map([file(wholeFile, 3000 + 500 * (generation % 3))])
   const pair = [file('tls.crt', 1700), file('tls.key', 300)]
   if (target.content === 'few') return new Map(pair)
@@ -49,6 +51,12 @@ export function filesOf(target: Target, generation: number): Map<string, WantedF
     file('empty', 0),
     file('large.bin', 40_000),
   ])
+}
+
+function podText(revision: number): Buffer {
+  const metadata = { name: 'web', labels: { revision: String(revision) } }
+  const spec = { containers: [{ name: 'web', image: 'web:1' }] }
+  return Buffer.from(`${JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata, spec })}\n`)
 }
 
 function fill(seed: string, bytes: number): Buffer {
