@@ -48,6 +48,7 @@ const terminal = {
   DurabilityUnknown: false,
   TargetForeign: true,
   TargetUnfit: true,
+  Held: true,
   NoSpace: false,
   Busy: false,
   PublishFailed: false,

@@ -24,6 +24,7 @@ export const reasons = [
   'ConfigurationInvalid',
   'NotConfirmed',
   'Stalled',
+  'Held',
 ] as const
 
 export type Reason = (typeof reasons)[number]

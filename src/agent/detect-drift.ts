@@ -60,6 +60,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
     log.warn(fields, `${path} differs from what was published: ${state.drift}`)
   }
   metrics.ready(path, state.intact)
+  metrics.held(path, state.hold !== undefined)
 }
 
 /**

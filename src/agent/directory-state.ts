@@ -1,7 +1,7 @@
 import { referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
-import type { Publication } from '../durable/types.js'
+import type { Hold, Publication } from '../durable/types.js'
 import { describeReference, type ObjectReference } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
@@ -61,6 +61,8 @@ export class DirectoryState {
   intact = false
   /** What differed from the record at the last comparison; undefined: nothing. */
   drift: string | undefined
+  /** An operator holds the directory, by its record: nobody publishes. */
+  hold: Hold | undefined
   digest: string | undefined
   publishedAt: Date | undefined
   objects: readonly PublishedObject[] = []
@@ -110,6 +112,7 @@ export class DirectoryState {
     this.digest = publication?.digest
     this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
+    this.hold = publication?.hold
   }
 
   /** What the last run said: where it still holds, conditions keep their transition times. */

@@ -22,6 +22,8 @@ export interface OnePassOptions {
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   readonly requireProven: boolean
+  /** Publish even what an operator holds, and let it go. */
+  readonly release: boolean
   openSource(listener: SourceListener): Promise<ObservableSource>
   /** Called with the objects that are asked for, before the wait. */
   waiting(references: readonly ObjectReference[], source: ObservableSource): void
@@ -56,6 +58,7 @@ export async function onePass(
       events: noEvents,
       lockTimeout: options.lockTimeout,
       requireProven: () => options.requireProven,
+      release: options.release,
       source,
       state: (operation) => states.byOperation(operation),
       applied: (state, outcome) => outcomes.set(state, outcome),
@@ -87,7 +90,7 @@ interface Planned {
 export async function dryPass(configuration: AgentConfiguration, options: OnePassOptions): Promise<Planned[]> {
   return withSource(configuration, options, async ({ states, source }) => {
     const planned: Planned[] = []
-    for (const state of states) planned.push({ state, plan: await plan(state, source, options.requireProven) })
+    for (const state of states) planned.push({ state, plan: await plan(state, source, options) })
     return planned
   })
 }
@@ -95,7 +98,7 @@ export async function dryPass(configuration: AgentConfiguration, options: OnePas
 async function plan(
   { configuration }: DirectoryState,
   source: ObservableSource,
-  requireProven: boolean,
+  { requireProven, release }: Pick<OnePassOptions, 'requireProven' | 'release'>,
 ): Promise<Planned['plan']> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
@@ -104,7 +107,7 @@ async function plan(
   const rendering = await renderFrom(configuration, latest)
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
   try {
-    return await planDirectory({ ...requestFor(configuration, rendering), requireProven })
+    return await planDirectory({ ...requestFor(configuration, rendering), requireProven, release })
   } catch (error) {
     return { notPlanned: failedOutcome(error) }
   }

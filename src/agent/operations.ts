@@ -10,10 +10,11 @@ import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file
 import { runHookBatch } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './pending-removals.js'
-import { reconcile } from './reconcile.js'
+import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
 import type { Metrics } from './report-metrics.js'
 import { RunningOperations } from './running-operations.js'
+import { RecordWatch } from './watch-records.js'
 import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
 
 interface OperationsOptions {
@@ -52,6 +53,10 @@ export class Operations {
   readonly #running: RunningOperations
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
+  readonly #records = new RecordWatch((path) => {
+    const state = this.#options.states.byPath(path)
+    if (state) this.publish(state, causes.record)
+  })
   /** All that was in flight when the operations were stopped. */
   #passes: Promise<unknown> = Promise.resolve()
 
@@ -109,6 +114,7 @@ export class Operations {
 
   /** The directory is kept no longer. */
   forget(state: DirectoryState): void {
+    this.#records.forget(state.path)
     this.#publications.forget(state.publishOperation)
     this.#hooks.forget(state.hooksOperation)
   }
@@ -129,6 +135,7 @@ export class Operations {
     const compare = async (state: DirectoryState): Promise<void> => {
       await this.#onDisk(state, () => startDirectory(state, this.#options))
       this.#comparing.delete(state)
+      this.#records.follow(state.path)
       if (this.#options.states.byPath(state.path) === state && !this.#abort.signal.aborted) compared(state)
     }
     const comparisons = [...groups.values()].map((group) => inParallel(group, comparedAtATime, compare))
@@ -137,6 +144,7 @@ export class Operations {
 
   /** Finishes or aborts what is in flight, at a point where every target is intact. What does not end in time is reported. */
   async stop(): Promise<void> {
+    this.#records.close()
     this.#running.close()
     this.#abort.abort()
     this.#passes = Promise.all([this.#publications.close(), this.#hooks.close()])
@@ -203,6 +211,7 @@ export class Operations {
   }
 
   #applied(state: DirectoryState, outcome: Outcome): void {
+    if (outcome.kind === 'published') this.#records.follow(state.path)
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
     if (outcome.kind === 'published' && outcome.change !== 'unchanged') {
       this.#removals.add(state.path)

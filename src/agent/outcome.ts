@@ -1,10 +1,11 @@
 import { describeReference, type ObjectKind, type ObjectReference } from '../objects/types.js'
 import type { CertificateDate, Finding } from '../directories/types.js'
 import { dateFindings } from '../directories/validate.js'
-import type { RecordedObject, ReplaceResult } from '../durable/types.js'
+import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import { withoutPaths, type ConditionState, type PublishedObject } from './directory-state.js'
+import { heldCondition, heldEvents } from './held.js'
 import type { QueueResult } from './workqueue.js'
 
 /** What one pass over a directory came to. */
@@ -50,6 +51,8 @@ export interface Context {
   readonly drift: string | undefined
   /** After the pass, the disk holds what the record says, known to be durable. */
   readonly intact: boolean
+  /** An operator holds the directory, by its record. */
+  readonly hold: Hold | undefined
   /** Objects that are not published any more. */
   readonly removedObjects: readonly PublishedObject[]
   /** Objects that are published in another version than before, or for the first time. */
@@ -94,6 +97,9 @@ export interface Meaning {
   readonly queue: QueueResult
 }
 
+/** Somebody else publishes just now, or a person wants it so: nothing is wrong. */
+const levels: Partial<Record<Reason, keyof Log>> = { Busy: 'info', Held: 'warn' }
+
 /** The one place that says what an outcome means: condition, log lines, events, metric, retry. */
 const meanings: {
   readonly [Kind in Outcome['kind']]: (outcome: OutcomeOf<Kind>, context: Context) => Meaning
@@ -113,7 +119,7 @@ const meanings: {
     queue: 'wait',
   }),
   published: (outcome, context) => ({
-    condition: publishedCondition(outcome),
+    condition: publishedCondition(outcome, context),
     lines: publishedLines(outcome, context),
     events: [...publicationEvents(outcome, context), ...expiryEvents(outcome, context)],
     result: outcome.change,
@@ -121,12 +127,9 @@ const meanings: {
   }),
   failed: ({ reason, terminal, published, error: { message }, error }) => ({
     condition: { status: published ? 'Unknown' : 'False', reason, message },
-    // Somebody else publishes here just now: the agent retries, and nobody has to do anything.
-    lines: [
-      { level: reason === 'Busy' ? 'info' : 'error', reason, message, fields: { published, ...systemFields(error) } },
-    ],
+    lines: [{ level: levels[reason] ?? 'error', reason, message, fields: { published, ...systemFields(error) } }],
     events: [{ on: 'node', reason, message }],
-    result: published ? 'unknown' : 'failed',
+    result: reason === 'Held' ? 'refused' : published ? 'unknown' : 'failed',
     queue: terminal ? 'wait' : 'retry',
   }),
   aborted: (_, { operation }) => ({
@@ -208,7 +211,8 @@ function incompleteEvents({ findings }: OutcomeOf<'incomplete'>, { directory }: 
   return [{ on: 'node', reason: first.reason, message: `${directory}: ${joined(findings)}` }, ...objects]
 }
 
-function publishedCondition({ warnings: [warning] }: Published): ConditionState {
+function publishedCondition({ warnings: [warning] }: Published, { directory, hold }: Context): ConditionState {
+  if (hold !== undefined) return heldCondition(directory, hold)
   return warning ? { status: 'True', reason: warning.reason, message: warning.message } : intactCondition
 }
 
@@ -237,8 +241,8 @@ function removal(directory: string, object: PublishedObject) {
 }
 
 function publicationEvents(outcome: Published, context: Context): EventNote[] {
-  if (outcome.change === 'unchanged') return []
-  const { directory, drift, removedObjects, changedObjects } = context
+  const { directory, drift, hold, removedObjects, changedObjects } = context
+  if (outcome.change === 'unchanged') return heldEvents(directory, hold)
   return [
     {
       on: 'node',

@@ -65,6 +65,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     ['directory'],
   )
   const ready = gauge('holdfast_directory_ready', '1: intact on the disk by its record.', ['directory'])
+  const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
   const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
   ])
@@ -106,7 +107,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, confirmed, drift, running]) metric.inc({ directory }, 0)
+      for (const metric of [published, ready, held, confirmed, drift, running]) metric.inc({ directory }, 0)
       durations.zero({ directory })
       for (const hook of known.hooks) {
         if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -118,7 +119,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory)
       followed.delete(directory)
       for (const result of publishResults) publishes.remove({ directory, result })
-      for (const metric of [published, ready, confirmed, drift, durations, running]) metric.remove({ directory })
+      for (const metric of [published, ready, held, confirmed, drift, durations, running]) metric.remove({ directory })
       for (const hook of known?.hooks ?? []) {
         for (const result of hookResults) hooks.remove({ directory, hook, result })
       }
@@ -130,6 +131,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     },
     publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
     ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
+    held: (directory, value) => held.set({ directory }, value ? 1 : 0),
     drift: (directory) => drift.inc({ directory }),
     barrier: (duration) => barrier.observe(duration),
     watchRestarted: (reason) => restarts.inc({ reason }),

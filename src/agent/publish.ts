@@ -11,6 +11,7 @@ import type { Outcome } from './outcome.js'
 interface PublishOptions {
   readonly source: Pick<Source, 'latest'>
   readonly requireProven: boolean
+  readonly release?: boolean
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   /** Stops the pass before anything becomes visible, never after. */
@@ -76,8 +77,8 @@ async function renderFor(
   }
 }
 
-function withOptions(request: Request, { requireProven, lockTimeout, log }: PublishOptions): Request {
-  return { ...request, requireProven, lockTimeout, log }
+function withOptions(request: Request, { requireProven, release = false, lockTimeout, log }: PublishOptions): Request {
+  return { ...request, requireProven, release, lockTimeout, log }
 }
 
 type Result = ReplaceResult | { error: Error }

@@ -1,5 +1,6 @@
 import { referencesOf } from '../config/references.js'
 import { dateFindings } from '../directories/validate.js'
+import { readHold } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { describeReference, type Source } from '../objects/types.js'
@@ -15,7 +16,12 @@ import { reportMetrics, type Metrics } from './report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
 /** Why a pass is due, where no object is the cause. */
-export const causes = { start: 'start', driftCheck: 'drift check', configuration: 'configuration' } as const
+export const causes = {
+  start: 'start',
+  driftCheck: 'drift check',
+  configuration: 'configuration',
+  record: 'record changed',
+} as const
 
 interface ReconcileOptions {
   readonly log: Log
@@ -26,6 +32,8 @@ interface ReconcileOptions {
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   requireProven(): boolean
+  /** Publish even what an operator holds, and let it go: no agent does. */
+  readonly release?: boolean
   /** By operation name; undefined for what was dropped meanwhile. */
   state(operation: string): DirectoryState | undefined
   /** A pass has ended, and the state says what came of it. */
@@ -71,10 +79,19 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
 async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOptions): Promise<boolean> {
-  if (!why.includes(causes.driftCheck)) return true
+  const compares = (cause: string): boolean => cause === causes.driftCheck || cause === causes.record
+  if (!why.some(compares)) return true
+  // Each publication changes the record, too: only a hold that came or went is looked into.
+  if (why.every((cause) => cause === causes.record) && !(await isHoldNew(state))) return false
   await detectDrift(state, { log, metrics })
-  const onlyCompare = why.every((cause) => cause === causes.driftCheck)
-  const due = !(onlyCompare && state.intact && state.published?.status === 'True' && !hasExpiryChanged(state))
+  const onlyCompare = why.every(compares)
+  const due = !(
+    onlyCompare &&
+    state.intact &&
+    state.published?.status === 'True' &&
+    !hasExpiryChanged(state) &&
+    !hasHoldChanged(state)
+  )
   if (!due) await recordHeldBack(state, log)
   return due
 }
@@ -83,6 +100,17 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
 function hasExpiryChanged({ certificates, published }: DirectoryState): boolean {
   const expired = dateFindings(certificates, new Date()).length > 0
   return expired !== (published?.reason === 'CertificateExpired')
+}
+
+/** A record that cannot be read is left to the next comparison, which says so. */
+async function isHoldNew({ path, hold }: DirectoryState): Promise<boolean> {
+  const now = await readHold(path).catch(() => hold)
+  return now?.since !== hold?.since
+}
+
+/** An operator has held the directory, or released it, or the hold's time is over. */
+function hasHoldChanged({ hold, published }: DirectoryState): boolean {
+  return (hold !== undefined) !== (published?.reason === 'Held')
 }
 
 /** What is wrong with the report of one directory must not keep the others from being reported. */
@@ -105,8 +133,8 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   const { drift, path: directory } = state
   const changes = await applyOutcome(state, outcome, log)
   const milliseconds = performance.now() - since
-  const { intact } = state
-  const context: Context = { operation, directory, causes, milliseconds, drift, intact, ...changes }
+  const { intact, hold } = state
+  const context: Context = { operation, directory, causes, milliseconds, drift, intact, hold, ...changes }
   const meaning = meaningOf(outcome, context)
   reportMetrics(metrics, meaning, context, state)
   reportLog(log, meaning, context)

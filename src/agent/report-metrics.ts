@@ -17,6 +17,8 @@ export interface Metrics {
   publish(directory: string, result: PublishResult, seconds: number | undefined): void
   publishedAt(directory: string, date: Date): void
   ready(directory: string, ready: boolean): void
+  /** An operator keeps it as it is. */
+  held(directory: string, held: boolean): void
   drift(directory: string): void
   /** One pair of barriers with what lies between, whatever number of directories shared it. */
   barrier(seconds: number): void
@@ -38,6 +40,7 @@ export const noMetrics: Metrics = {
   publish() {},
   publishedAt() {},
   ready() {},
+  held() {},
   drift() {},
   barrier() {},
   watchRestarted() {},
@@ -54,9 +57,10 @@ export function reportMetrics(
   metrics: Metrics,
   { result }: Pick<Meaning, 'result'>,
   { directory, milliseconds, intact }: Pick<Context, 'directory' | 'milliseconds' | 'intact'>,
-  { publishedAt, certificates }: Pick<DirectoryState, 'publishedAt' | 'certificates'>,
+  { publishedAt, certificates, hold }: Pick<DirectoryState, 'publishedAt' | 'certificates' | 'hold'>,
 ): void {
   metrics.ready(directory, intact)
+  metrics.held(directory, hold !== undefined)
   if (publishedAt) metrics.publishedAt(directory, publishedAt)
   metrics.certificates(directory, certificates)
   if (result !== undefined) metrics.publish(directory, result, result === 'refused' ? undefined : milliseconds / 1000)

@@ -73,6 +73,8 @@ export const keepAttributesOption = (modes: readonly string[]) =>
 export const requireProvenOption = () =>
   new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
 
+export const releaseOption = () => new Option('--release', 'publish even what an operator holds, and let it go')
+
 export const lockTimeoutOption = () =>
   new Option('--lock-timeout <duration>', 'how long to wait for another holder of the lock')
     .argParser(parseDuration)

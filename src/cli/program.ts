@@ -4,12 +4,14 @@ import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
 import { completionCommand } from './completion.js'
 import { demoCommand } from './demo.js'
+import { holdCommand } from './hold.js'
 import { installCommand } from './install.js'
 import type { Io } from './io.js'
 import { monitorCommand } from './monitor.js'
 import { describeOption } from './option.js'
 import { pruneCommand } from './prune.js'
 import { rbacCommand } from './rbac.js'
+import { releaseCommand } from './release.js'
 import { replaceCommand } from './replace.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
@@ -25,6 +27,8 @@ export const commands = {
   write: writeCommand,
   verify: verifyCommand,
   status: statusCommand,
+  hold: holdCommand,
+  release: releaseCommand,
   check: checkCommand,
   install: installCommand,
   prune: pruneCommand,

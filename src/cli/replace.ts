@@ -10,6 +10,7 @@ import {
   logLevelOption,
   outputOption,
   ownerOption,
+  releaseOption,
   requireProvenOption,
   type OutputOptions,
 } from './options.js'
@@ -27,6 +28,7 @@ interface ReplaceOptions extends OutputOptions {
   readonly owner?: { uid: number; gid: number }
   readonly keepAttributes?: true
   readonly requireProven?: true
+  readonly release?: true
   readonly lockTimeout: number
 }
 
@@ -50,6 +52,7 @@ those of TARGET. Without --file-mode, a file that is executable in DIR is execut
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode', 'fileMode']))
     .addOption(requireProvenOption())
+    .addOption(releaseOption())
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -94,6 +97,7 @@ to be durable, 75 another process holds TARGET's lock.`,
           files,
           ...made,
           requireProven: options.requireProven ?? false,
+          release: options.release ?? false,
           lockTimeout: options.lockTimeout,
           signal,
           log,

@@ -11,6 +11,7 @@ import {
   logFormatOption,
   logLevelOption,
   outputOption,
+  releaseOption,
   requireProvenOption,
   sourceOptions,
   type OutputOptions,
@@ -28,6 +29,7 @@ interface SyncOptions extends SourceOptions, OutputOptions {
   readonly dryRun?: true
   readonly hooks?: true
   readonly requireProven?: true
+  readonly release?: true
   readonly lockTimeout: number
 }
 
@@ -49,6 +51,7 @@ writes as the agent does, but leaves hooks to the agent unless --hooks is given.
     .option('--dry-run', 'print what would change (paths and digests), write nothing')
     .option('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published')
     .addOption(requireProvenOption())
+    .addOption(releaseOption())
     .addOption(lockTimeoutOption())
   for (const option of sourceOptions()) command.addOption(option)
   return command
@@ -88,6 +91,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       timeout: options.timeout,
       lockTimeout: options.lockTimeout,
       requireProven: configuration.requireProven,
+      release: options.release ?? false,
       openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
       waiting: (references, source) => progress.start(references, source),
     }

@@ -13,6 +13,7 @@ import {
   outputOption,
   isNamed,
   ownerOption,
+  releaseOption,
   requireProvenOption,
   type OutputOptions,
 } from './options.js'
@@ -27,6 +28,7 @@ interface WriteOptions extends OutputOptions, ContentChecks {
   readonly owner?: { uid: number; gid: number }
   readonly keepAttributes?: true
   readonly requireProven?: true
+  readonly release?: true
   readonly lockTimeout: number
 }
 
@@ -75,6 +77,7 @@ signals to it, and publishes its output only if it exits with 0. holdfast refuse
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode']))
     .addOption(requireProvenOption())
+    .addOption(releaseOption())
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -113,6 +116,7 @@ to be durable, 75 another process holds FILE's lock.`,
         const result = await replaceFile(path, content, {
           ...made,
           requireProven: options.requireProven ?? false,
+          release: options.release ?? false,
           lockTimeout: options.lockTimeout,
           signal,
           log,

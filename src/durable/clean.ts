@@ -3,7 +3,7 @@ import type { Attributes } from './file-system.js'
 import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
 import { readAllRecords, readRecords, type Records } from './record-files.js'
-import { refuseNewer } from './refusals.js'
+import { holdOf, refuseNewer } from './refusals.js'
 import { remove } from './remove.js'
 
 /** A target, locked, and where its records and staging are. */
@@ -17,7 +17,7 @@ export interface TargetArea extends StagingArea {
 
 /**
  * Finds out what a predecessor left beside a target, and removes what can go at once. Answers also what may go only once the next
- * publication is committed. `lookOnly`: makes and removes nothing.
+ * publication is committed. `lookOnly`, or where the target is held: makes and removes nothing.
  */
 export async function recover(
   area: TargetArea,
@@ -28,7 +28,7 @@ export async function recover(
   refuseNewer(area.path, records)
   const staging = lookOnly ? records.staging : await ownStaging(area, records, state.sharedStaging)
   const found = judge({ ...state, records, staging })
-  if (lookOnly) return { found, leftovers: [] }
+  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [] }
   return { found, leftovers: [...(await clean(area, found.removeNow)), ...found.removeLater] }
 }
 

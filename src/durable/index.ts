@@ -1,10 +1,11 @@
 import { isSystemError } from '../errors.js'
 import { wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import { readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
+import { type HoldOptions, setHold as writeHold } from './hold.js'
+import { readHold as holdIn, readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
-import type { Publication, RecordedObject } from './types.js'
+import type { Hold, Publication, RecordedObject } from './types.js'
 
 /*
  * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
@@ -24,7 +25,7 @@ export { inParallel } from './parallel.js'
 export { mountDetails, mounts, rootMount, type MountDetails } from './posix/mountinfo.js'
 export { readWhole } from './tree.js'
 export { readAllRecords, readRecords, type Records } from './record-files.js'
-export { openTarget, refuseOtherThanDirectory } from './refusals.js'
+export { describeHold, openTarget, refuseOtherThanDirectory } from './refusals.js'
 export { remove } from './remove.js'
 export { checkTarget } from './request.js'
 export { resolve, type Place } from './resolve.js'
@@ -68,6 +69,23 @@ export async function recordObjects(
   objects: readonly RecordedObject[],
 ): Promise<boolean> {
   return readable(target, record(system, target, digest, objects))
+}
+
+/**
+ * Keeps everybody from publishing a target, or lets it go (`undefined`): durable on return. Answers the hold that was in force before.
+ * @throws DurableWriteError
+ */
+export async function setHold(
+  target: string,
+  hold: Hold | undefined,
+  options: HoldOptions = {},
+): Promise<Hold | undefined> {
+  return writeHold(system, target, hold, options)
+}
+
+/** Whether an operator holds a target now, as its newest record says. The target itself is not read. */
+export async function readHold(target: string): Promise<Hold | undefined> {
+  return readable(target, holdIn(system, target))
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

@@ -3,13 +3,13 @@ import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { identityOf, isTrustedHere } from './place.js'
-import { type StoredRecord } from './record.js'
+import { isInForce, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
 import { readFileTree, readTree, type Tree, readWhole } from './tree.js'
-import type { Publication } from './types.js'
+import type { Hold, Publication } from './types.js'
 
 /*
  * Looking without publishing: no lock is taken and nothing is written. A publication in the same instant may change the target between two looks; a reader that finds
@@ -53,7 +53,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
     // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
     const [newest] = records
     if (newest === undefined) return undefined
-    const tree = await readAs(fs, target, parent, name, newest.kind)
+    const tree = await readTarget(fs, target, parent, name, newest.kind)
     const record = records.find(({ after }) => after === tree?.digest) ?? newest
     const here = {
       parent: identityOf(await fs.attributes(parent)),
@@ -67,6 +67,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       settled: record.trusted,
       durable: isTrustedHere(record, here),
       publishedAt: new Date(record.publishedAt),
+      ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
       differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
@@ -75,7 +76,8 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
   })
 }
 
-async function readAs(
+/** What a target holds, read as what it was published as; undefined where there is no such thing. */
+export async function readTarget(
   fs: FileSystem,
   target: string,
   parent: Descriptor,
@@ -146,6 +148,14 @@ export function compare(record: Pick<StoredRecord, 'entries'>, tree: Tree | unde
   }
   for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
   return differences
+}
+
+/** The hold of the newest record that is in force: what it says, whatever the target holds. */
+export async function readHold(fs: FileSystem, target: string): Promise<Hold | undefined> {
+  return withRecord(fs, target, (_, __, [newest]) => {
+    const hold = newest?.hold
+    return Promise.resolve(isInForce(hold, fs.now()) ? hold : undefined)
+  })
 }
 
 /** The named files of a published directory, as they are on the disk; those that are gone are left out. */

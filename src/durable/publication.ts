@@ -9,7 +9,7 @@ import { type RecordBody, type RecordKind, type StagedInodes } from './record.js
 import { recordPlace, RecordFile } from './record-files.js'
 import { hooksOf, isRepeated, type Judgement } from './judge.js'
 import { recover } from './clean.js'
-import { refuseForeign, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
+import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
@@ -167,21 +167,22 @@ export abstract class TargetPublication {
     const { fs, directory: parent, path, name, names, log } = this
     const listing = await parents.names(parent)
     const area = { fs, parent, path, name, names, log, target: current?.attributes, listing }
-    const place = {
+    const state = {
+      names,
+      exists: current !== undefined,
+      tree: current?.tree,
       parent: identityOf(this.site.parent.attributes),
       within: this.site.within,
       lasting: this.site.mount.proven,
       sharedStaging: this.options.family !== undefined,
     }
-    const state = { ...place, names, exists: current !== undefined, tree: current?.tree }
     const { found, leftovers } = await recover(area, state, lookOnly)
     this.found = found
     this.#leftovers = leftovers
-    const { tree, current: recorded } = found
     if (current) refuseOtherPublisher(path, names, this.options.publisher, found)
     refuseOtherForm(path, this.kind, found)
-    const same = tree?.digest === this.desired.digest
-    if (same && recorded?.trusted && (await this.isComplete())) return true
+    if (isRepeated(found, this.desired) && found.current?.trusted && (await this.isComplete())) return true
+    if (this.options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (this.options.foreign === 'same-names') refuseForeign(path, this.desired, found)
     return false
   }
@@ -193,16 +194,12 @@ export abstract class TargetPublication {
     const directories = await this.stageContent(staged)
     await this.#stageRecord(staged)
     for (const descriptor of [...directories, this.directory, ...ancestors]) {
-      this.#directories.push(await sharedDirectory(this.fs, descriptor))
+      this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
     }
   }
 
-  readonly #directories: SharedDirectory[] = []
-
   /** What barrier 1 syncs beside the staged files. */
-  get pendingDirectories(): readonly SharedDirectory[] {
-    return this.#directories
-  }
+  readonly pendingDirectories: SharedDirectory[] = []
 
   async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
     const { objects = [] } = this.options

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isStanding, type Standing } from './place.js'
 import type { TreeEntry } from './tree.js'
-import type { Publisher, RecordedObject } from './types.js'
+import type { Hold, Publisher, RecordedObject } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -53,9 +53,14 @@ export interface RecordBody {
   readonly place?: Standing
   /** Whose it is; absent where a person or a program published it by a call of its own, and in older records. */
   readonly publisher?: Publisher
-  /** What a reader must understand to publish after this record; nothing so far. */
+  /** What a reader must understand to publish after this record. */
   readonly requires?: readonly string[]
+  /** Nobody publishes while it is in force. */
+  readonly hold?: Hold
 }
+
+/** What a record can require of its reader, and this version understands. */
+const understood: ReadonlySet<unknown> = new Set(['hold'])
 
 /** The fields of a record that this version knows; any other is carried into the next record as it is. */
 const knownFields: Readonly<Record<keyof RecordBody, true>> = {
@@ -74,6 +79,7 @@ const knownFields: Readonly<Record<keyof RecordBody, true>> = {
   place: true,
   publisher: true,
   requires: true,
+  hold: true,
 }
 
 export interface StoredRecord extends RecordBody {
@@ -146,14 +152,37 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
 /** What stands behind a checksum of ours is as this program has written it. */
 export function isBody(line: unknown): line is RecordBody {
   const body = line as Partial<RecordBody> | undefined
-  return body?.version === 1 && (body.requires ?? []).length === 0 && isStanding(body.place)
+  return body?.version === 1 && isUnderstood(body.requires) && isStanding(body.place) && isHold(body.hold)
+}
+
+function isUnderstood(requires: unknown): boolean {
+  return requires === undefined || (Array.isArray(requires) && requires.every((one) => understood.has(one)))
+}
+
+function isHold(hold: unknown): boolean {
+  if (hold === undefined) return true
+  const { reason, since, until } = (hold ?? {}) as Partial<Record<keyof Hold, unknown>>
+  return typeof reason === 'string' && typeof since === 'number' && (until === null || typeof until === 'number')
+}
+
+/** Until its end, by the clock on the wall: one that is wrong and stands before the hold's beginning does not end it. */
+export function isInForce(hold: Hold | undefined, now: number): hold is Hold {
+  return hold !== undefined && (hold.until === null || now < hold.until)
+}
+
+/** The body of a record that says the same as this one, and holds its target, or does not. */
+export function recordBody(record: StoredRecord, hold: Hold | undefined): RecordBody {
+  const { pendingHooks, unknown } = record
+  const isKept = (field: string): boolean => field in knownFields && field !== 'hold' && field !== 'requires'
+  const body = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
+  return { ...unknown, ...body, hooks: pendingHooks, ...(hold && { hold, requires: ['hold'] }) }
 }
 
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */
 export function isOfNewerVersion(text: string): boolean {
   const [body] = wholeLines(text) as Partial<Record<'version' | 'requires', unknown>>[]
   if (body?.version === undefined) return false
-  return body.version !== 1 || (Array.isArray(body.requires) && body.requires.length > 0)
+  return body.version !== 1 || !isUnderstood(body.requires)
 }
 
 /** The recorded objects, those named again in their newer version. */

@@ -1,12 +1,12 @@
 import { codeOf } from '../errors.js'
-import { foreign, leftAsItWas, unfit, type DurableWriteError } from './errors.js'
+import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { TargetNames } from './names.js'
-import type { RecordKind } from './record.js'
+import { isInForce, type RecordKind } from './record.js'
 import type { Records } from './record-files.js'
 import type { Judgement } from './judge.js'
 import type { Tree } from './tree.js'
-import type { Publisher } from './types.js'
+import type { Hold, Publisher } from './types.js'
 
 /*
  * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
@@ -111,6 +111,31 @@ export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): vo
     syscall: 'read',
     path,
     advice: 'use that version, or remove the record beside the target and publish again',
+  })
+}
+
+/** The hold of what the target holds; where that is drift, of the newest record. */
+export function holdOf({ current, newest }: Pick<Judgement, 'current' | 'newest'>, now: number): Hold | undefined {
+  const hold = (current ?? newest)?.hold
+  return isInForce(hold, now) ? hold : undefined
+}
+
+/** Since when a path is held, until when, and why. */
+export function describeHold(path: string, { reason, since, until }: Hold): string {
+  const end = until === null ? '' : ` until ${new Date(until).toISOString()}`
+  return `${path} is held since ${new Date(since).toISOString()}${end}${reason === '' ? '' : ` (${reason})`}`
+}
+
+/** An operator has said that it stays as it is. */
+export function refuseHeld(path: string, hold: Hold | undefined): void {
+  if (hold === undefined) return
+  throw new DurableWriteError(describeHold(path, hold), {
+    code: 'EPERM',
+    syscall: 'none',
+    path,
+    reason: 'Held',
+    state: 'nothing was changed',
+    advice: `run "holdfast release ${path}", or repeat this with --release`,
   })
 }
 

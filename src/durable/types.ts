@@ -55,6 +55,16 @@ export interface RecordedObject {
   combined?: string[]
 }
 
+/** An operator's word that a target stays as it is: see hold.ts. */
+export interface Hold {
+  /** Empty where none was given. */
+  reason: string
+  /** Milliseconds since the epoch. */
+  since: number
+  /** The same, of its end; null: until it is released. */
+  until: number | null
+}
+
 /** The two programs that publish by themselves, again and again: in one directory they would undo each other's work. */
 export type Publisher = 'agent' | 'install'
 
@@ -72,6 +82,8 @@ export interface PublicationOptions {
    * Default: nobody's, and the call is its own consent.
    */
   publisher?: Publisher
+  /** Publish even where the target is held, and let it go with that; default false. */
+  release?: boolean
   /** Kept in the record. */
   objects?: RecordedObject[]
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
@@ -112,6 +124,8 @@ export interface Publication {
   /** The same, and the record speaks of these very inodes: not of those that they are a copy of. */
   durable: boolean
   publishedAt: Date
+  /** In force now. */
+  hold?: Hold
   objects: RecordedObject[]
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]

@@ -13,6 +13,7 @@ const context: Context = {
   milliseconds: 1,
   drift: undefined,
   intact: true,
+  hold: undefined,
   removedObjects: [],
   changedObjects: [],
 }

@@ -10,6 +10,7 @@ const context: Context = {
   milliseconds: 1,
   drift: undefined,
   intact: true,
+  hold: undefined,
   removedObjects: [],
   changedObjects: [],
 }

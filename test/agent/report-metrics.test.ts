@@ -16,14 +16,14 @@ await t.test('a pass counts by its result, and shows how the directory stands', 
   }
   const context = { directory: '/srv/a', milliseconds: 1500, intact: true }
   const date = new Date(5000)
-  reportMetrics(metrics, { result: 'replaced' }, context, { publishedAt: date, certificates: [] })
+  reportMetrics(metrics, { result: 'replaced' }, context, { publishedAt: date, certificates: [], hold: undefined })
   t.strictSame(counted.splice(0), [
     ['ready', '/srv/a', true],
     ['publishedAt', '/srv/a', date],
     ['certificates', '/srv/a', []],
     ['publish', '/srv/a', 'replaced', 1.5],
   ])
-  const never = { publishedAt: undefined, certificates: [] }
+  const never = { publishedAt: undefined, certificates: [], hold: undefined }
   reportMetrics(metrics, { result: 'refused' }, { ...context, intact: false }, never)
   t.strictSame(counted.splice(0), [
     ['ready', '/srv/a', false],

@@ -17,7 +17,7 @@ const needs = (shell: string) => (spawnSync(shell, ['-c', 'true']).status === 0 
 const cases: readonly { line: string; all?: readonly string[]; some?: readonly string[]; none?: readonly string[] }[] =
   [
     { line: 'holdfast ', all: names },
-    { line: 'holdfast re', all: ['replace'] },
+    { line: 'holdfast rep', all: ['replace'] },
     { line: 'holdfast sync --log-level ', all: ['debug', 'error', 'info', 'silent', 'warn'] },
     { line: 'holdfast write x --validate p', all: ['pem', 'pod'] },
     { line: 'holdfast rbac --dr', all: [] },

@@ -3,6 +3,27 @@ import { type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 /** Where names, mounts and copies around the target move. */
 export const places: readonly Mutation[] = [
   mutation(
+    'a held target is published all the same',
+    'publication.ts',
+    'if (this.options.release !== true) refuseHeld(path, holdOf(found, fs.now()))',
+    '',
+    ownTest('durable/hold'),
+  ),
+  mutation(
+    'a hold is not synced',
+    'hold.ts',
+    'const failures = await fs.sync([file, directory, ...(await site.ancestors())])',
+    'const failures: (Error | undefined)[] = []',
+    ownTest('durable/hold'),
+  ),
+  mutation(
+    'a hold forgets what was added to the record',
+    'record.ts',
+    'hooks: pendingHooks, ...(hold',
+    '...(hold',
+    ownTest('durable/hold'),
+  ),
+  mutation(
     'ancestors are synced only the first time',
     'publication.ts',
     'const ancestors = await this.site.ancestors()',

@@ -1,0 +1,14 @@
+import { describeHold } from '../durable/index.js'
+import type { Hold } from '../durable/types.js'
+import type { ConditionState } from './directory-state.js'
+
+/* What the agent says of a directory that an operator holds, while nothing newer is known: nothing was refused. */
+
+export function heldCondition(directory: string, hold: Hold): ConditionState {
+  return { status: 'True', reason: 'Held', message: `${describeHold(directory, hold)}; nothing newer is known` }
+}
+
+export function heldEvents(directory: string, hold: Hold | undefined) {
+  if (hold === undefined) return []
+  return [{ on: 'node', reason: 'Held', message: describeHold(directory, hold) } as const]
+}

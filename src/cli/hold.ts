@@ -1,0 +1,59 @@
+import { Command } from 'commander'
+import type { Io } from './io.js'
+import { Option } from './option.js'
+import { parseDuration } from './option-values.js'
+import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { printJson } from './io.js'
+import { createLogger } from './logger.js'
+import { interruptible } from './signals.js'
+import { targetArgument } from './target.js'
+
+interface HoldOptions extends OutputOptions {
+  readonly reason: string
+  readonly for?: number
+  readonly lockTimeout: number
+}
+
+/** `holdfast hold PATH` */
+export function holdCommand(io: Io): Command {
+  return new Command('hold')
+    .summary('keep a published directory or file as it is')
+    .description(
+      `Holds PATH: from now on, neither the agent nor another command publishes there. Drift is reported and not repaired. The hold is on
+the disk before this command ends with 0: it stays over restarts and power cuts, until "holdfast release PATH", or until its time
+is over. Holding a path again changes reason and time.
+
+While PATH is held, commands that would publish there exit with 1 and the reason Held; with --release they publish all the same, which
+ends the hold.`,
+    )
+    .argument('<path>', 'a directory or file that holdfast has published')
+    .option('--reason <text>', 'why, for those who meet the hold', '')
+    .addOption(new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDuration))
+    .addOption(lockTimeoutOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addOption(logFormatOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast hold /etc/kubernetes/certs --reason 'INC-1234: old clients' --for 2h
+  holdfast release /etc/kubernetes/certs
+
+Exit codes: 0 held, 1 not held (nothing is published there, or it cannot be written), 2 wrong usage, 75 another process holds
+PATH's lock.`,
+    )
+    .action(async (target: string, options: HoldOptions) => {
+      const since = Date.now()
+      const hold = { reason: options.reason, since, until: options.for === undefined ? null : since + options.for }
+      const path = await targetArgument(target)
+      await interruptible(io, async (signal) => {
+        const { setHold } = await import('../durable/index.js')
+        const { lockTimeout } = options
+        await setHold(path, hold, { lockTimeout, signal, log: createLogger(io, options) })
+      })
+      const until = hold.until === null ? null : new Date(hold.until).toISOString()
+      if (options.output === 'json') printJson(io.stdout, { path, held: true, reason: hold.reason, until })
+      else io.stdout.write(`held ${path}${until === null ? '' : ` until ${until}`}\n`)
+    })
+}

@@ -1,0 +1,115 @@
+import { probeJournal } from './barrier.js'
+import { type DurableWriteError, unfit, wrapError } from './errors.js'
+import type { FileSystem } from './file-system.js'
+import { readTarget } from './inspect.js'
+import { lock } from './lock.js'
+import { namesFor } from './names.js'
+import { encodeAppendix, encodeRecord, isInForce, recordBody, type StoredRecord } from './record.js'
+import { nextSequence, readRecords } from './record-files.js'
+import { refuseNewer } from './refusals.js'
+import { attempt, remove } from './remove.js'
+import { checkTarget } from './request.js'
+import { Scope } from './scope.js'
+import { Parents, Site } from './site.js'
+import { setMetadata } from './stage.js'
+import { silent, type Log } from '../log.js'
+import type { Hold } from './types.js'
+
+/*
+ * Hold and release: a line of the record that keeps everybody from publishing a target. It is a new record of what is published, not
+ * a line that is added to the old one: a power cut can have torn an added line, and what comes after it is not read. The new record
+ * says that its reader must know holds, so that an older version of this program refuses the target rather than publishing it.
+ */
+
+export interface HoldOptions {
+  /** Milliseconds to wait for another holder of the lock; default 0. */
+  readonly lockTimeout?: number
+  readonly signal?: AbortSignal
+  readonly log?: Log
+}
+
+/**
+ * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched.
+ * Answers the hold that was in force before.
+ * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
+ *   nobody knows which of the two a power cut leaves
+ */
+export async function setHold(
+  fs: FileSystem,
+  path: string,
+  hold: Hold | undefined,
+  { lockTimeout = 0, signal, log = silent }: HoldOptions,
+): Promise<Hold | undefined> {
+  const target = checkTarget(path)
+  const doing = hold ? `could not hold ${target}` : `could not release ${target}`
+  const scope = new Scope(fs)
+  const parents = new Parents(fs)
+  const found = new Parents(fs)
+  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
+  const site = new Site(scope, target, names)
+  let leave: (() => void) | undefined
+  let written = false
+  try {
+    if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
+    await site.open(false)
+    const { directory } = site.parent
+    leave = await lock(scope, {
+      parent: directory,
+      name: names.lock,
+      identity: site.identity,
+      target,
+      timeout: lockTimeout,
+      signal,
+    })
+    const records = await readRecords(fs, directory, site.name, names)
+    refuseNewer(target, records)
+    const [newest] = records.valid
+    if (newest === undefined) throw nothingPublished(target)
+    const tree = await readTarget(fs, target, directory, site.name, newest.kind)
+    const record = records.valid.find(({ after }) => after === tree?.digest) ?? newest
+    const before = isInForce(record.hold, fs.now()) ? record.hold : undefined
+    if (hold === undefined && record.hold === undefined) return before
+    const name = names.record(nextSequence(records))
+    try {
+      const file = await scope.keep(fs.createFile(directory, name))
+      written = true
+      await fs.write(file, withHold(record, hold))
+      await setMetadata(fs, file, undefined, 0o600, undefined)
+      const failures = await fs.sync([file, directory, ...(await site.ancestors())])
+      const failure = failures.find((outcome) => outcome !== undefined)
+      if (failure) throw failure
+      await probeJournal(fs, directory, names)
+      await site.confirm(found)
+    } catch (error) {
+      // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
+      if (written) await attempt(log, target, 'could not remove the new record', () => remove(fs, directory, name))
+      throw error
+    }
+    await attempt(log, target, 'could not remove the older record', () =>
+      remove(fs, directory, names.record(record.sequence)),
+    )
+    return before
+  } catch (error) {
+    throw wrapError(target, error, false, doing)
+  } finally {
+    await parents.close()
+    await found.close()
+    await scope.closeAll()
+    leave?.()
+  }
+}
+
+/** The same record with this hold, and with what has been added to it since it was written. */
+function withHold(record: StoredRecord, hold: Hold | undefined): Uint8Array {
+  const mark = record.settled ? [encodeAppendix({ settled: true })] : []
+  return Buffer.concat([encodeRecord(recordBody(record, hold)), ...mark])
+}
+
+function nothingPublished(path: string): DurableWriteError {
+  return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
+    code: 'ENOENT',
+    syscall: 'open',
+    path,
+    advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
+  })
+}
