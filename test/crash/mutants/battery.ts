@@ -41,9 +41,12 @@ function read(path: string): string {
 }
 
 function modelItems(): Item[] {
-  const texts = ['test/crash/model', 'test/disk']
-    .flatMap((room) => readdirSync(join(project, room)).map((name) => `${room}/${name}`))
-    .map(read)
+  const texts = ['test/crash/model', 'test/disk'].flatMap((room) =>
+    readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .sort()
+      .map((name) => read(`${room}/${name}`)),
+  )
   const hash = hashOf(...texts)
   return scenarios.map(({ name }) => ({
     name: `model: ${name}`,

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { mutantsOf, mutated } from './mutants.js'
+import { battery } from './battery.js'
+import { mutantsOf, mutated, readSources } from './mutants.js'
+import { readResults } from './results.js'
 import { answerOf } from './trial.js'
 
 const text = `
@@ -83,5 +85,14 @@ not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
   t.equal(answerOf([item], 1, 'SyntaxError', '').verdict, 'breaks')
   t.equal(answerOf([item], null, '', '').verdict, 'hangs')
   t.equal(answerOf([item], 0, 'ok 1', '').verdict, 'survived')
+  t.end()
+})
+
+await t.test('the table speaks of the program as it is, and of tests that exist', (t) => {
+  const sources = readSources()
+  t.ok(sources.some(({ file }) => file === 'src/durable/posix/file-system.ts'))
+  const items = new Set(battery().map(({ name }) => name))
+  const missing = [...readResults().values()].filter(({ verdict, by }) => verdict === 'killed' && !items.has(by))
+  t.same(missing, [])
   t.end()
 })
