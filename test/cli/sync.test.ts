@@ -1,11 +1,8 @@
-/** One pass, from outside; the demo; and what an unreachable API server means for it. */
-import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Server } from 'node:net'
+/** One pass, from outside: what it publishes, what it would, and what is said of it afterwards. */
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { replaceFile } from '../../src/index.js'
-import { begin, ended, Node } from './holdfast.js'
+import t from 'tap'
+import { Node } from './holdfast.js'
 
 const canary = 'CANARY-77aa'
 const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
@@ -177,120 +174,6 @@ await t.test('hooks are left to the agent, unless they are asked for', async (t)
   t.equal(node.read('ran'), 'ran\n', 'what was left pending is run')
   t.equal((await node.run('sync', '--hooks')).code, 0)
   t.equal(node.read('ran'), 'ran\n', 'and once only')
-})
-
-/** A server that takes connections and never answers. */
-async function silentServer(t: Test): Promise<Server> {
-  const server = createServer(() => {}).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return server
-}
-
-function kubeconfigFor(server: Server): string {
-  const { port } = server.address() as AddressInfo
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'x',
-    clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
-    users: [{ name: 'u', user: { token: canary } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-  })
-}
-
-await t.test('a source that does not answer: exit 1; with --allow-stale 0 if all is whole', async (t) => {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { password: canary })
-  t.equal((await node.run('sync')).code, 0)
-  const kubeconfig = node.path('kubeconfig')
-  node.configure([web], { source: { namespace: 'demo', kubernetes: { kubeconfig } } })
-  writeFileSync(kubeconfig, kubeconfigFor(await silentServer(t)))
-  const strict = await node.run('sync', '--timeout', '500ms', '-o', 'json')
-  t.equal(strict.code, 1, strict.stderr)
-  t.match(JSON.parse(strict.stdout), { directories: [{ outcome: 'failed', reason: 'SourceUnavailable' }] })
-  const stale = await node.run('sync', '--timeout', '500ms', '--allow-stale', '-o', 'json')
-  t.equal(stale.code, 0, stale.stderr)
-  t.match(JSON.parse(stale.stdout), { directories: [{ outcome: 'stale', digest: /^sha256:/ }] })
-  writeFileSync(node.path('disk/web/password'), 'damaged')
-  t.equal((await node.run('sync', '--timeout', '500ms', '--allow-stale')).code, 1, 'not whole: not good enough')
-  t.notMatch(strict.stdout + strict.stderr + stale.stdout + stale.stderr, canary)
-
-  // A server of its own: the end of a connection of those before may arrive late.
-  const server = await silentServer(t)
-  writeFileSync(kubeconfig, kubeconfigFor(server))
-  const connected = once(server, 'connection')
-  const waiting = begin(['sync', '--config', node.configuration])
-  const end = ended(waiting)
-  await connected
-  waiting.kill('SIGINT')
-  t.equal((await end).code, 130, 'Ctrl-C while it waits')
-})
-
-await t.test('a mistake in the source that waiting does not mend is reported at once', async (t) => {
-  const node = new Node(t, [web])
-  node.put('Secret', 'web', { password: canary })
-  t.equal((await node.run('sync')).code, 0)
-  const kubeconfig = node.path('kubeconfig')
-  writeFileSync(node.path('garbage'), 'clusters: 1')
-  writeFileSync(kubeconfig, kubeconfigFor(await silentServer(t)))
-  const kubernetes = (fields: object) => ({ source: { namespace: 'demo', kubernetes: fields } })
-  const mistakes: [string, object, RegExp][] = [
-    ['an unknown context', kubernetes({ kubeconfig, context: 'nope' }), /there is no context "nope"/],
-    ['no kubeconfig', kubernetes({ kubeconfig: node.path('absent') }), /cannot read .*absent \(ENOENT\)/],
-    ['a kubeconfig that is none', kubernetes({ kubeconfig: node.path('garbage') }), /garbage: clusters/],
-    ['no service account', kubernetes({}), /this is not a pod/],
-    [
-      'no directory of objects',
-      { source: { namespace: 'demo', files: { path: node.path('absent') } } },
-      /absent.*ENOENT/,
-    ],
-    ['a file in its place', { source: { namespace: 'demo', files: { path: kubeconfig } } }, /kubeconfig.*ENOTDIR/],
-  ]
-  for (const [name, source, message] of mistakes) {
-    node.configure([web], source)
-    const started = performance.now()
-    const strict = await node.run('sync', '--timeout', '5s', '-o', 'json')
-    t.equal(strict.code, 1, name)
-    t.match(
-      JSON.parse(strict.stdout),
-      { directories: [{ outcome: 'failed', reason: 'SourceUnavailable', message }] },
-      name,
-    )
-    t.equal((await node.run('sync', '--timeout', '5s', '--dry-run')).code, 1, name)
-    t.equal(
-      (await node.run('sync', '--timeout', '5s', '--allow-stale')).code,
-      0,
-      `${name}: what is on the disk is whole`,
-    )
-    t.ok(performance.now() - started < 4_000, `${name}: nobody waits for it`)
-  }
-})
-
-await t.test('the demo publishes, swaps an update in, and ends in order with Ctrl-C', async (t) => {
-  const node = new Node(t, [])
-  const directory = node.path('demo')
-  const demo = begin(['demo', '--directory', directory])
-  const end = ended(demo)
-  let text = ''
-  let interrupted = false
-  demo.stdout?.on('data', (chunk: string) => {
-    text += chunk
-    if (!interrupted && text.includes('Ctrl-C ends the demo')) interrupted = demo.kill('SIGINT')
-  })
-  const { code, stdout } = await end
-  t.equal(code, 0)
-  t.match(stdout, /0600 +1 +\d+ +\d+ +tls\.key/)
-  t.match(stdout, /The program read [1-9]\d* pairs of certificate and key meanwhile; 0 of them did not match/)
-  t.equal(stdout.match(/^sha256:[0-9a-f]{64}$/gm)?.length, 2)
-  t.equal(readFileSync(join(directory, 'node/web/tls/rotation'), 'utf8'), '2')
-  t.notMatch(stdout, /PRIVATE KEY/)
-  const { unproven } = await replaceFile(node.path('probe'), '')
-  if (unproven) t.notMatch(stdout, /durable/, 'nothing is called durable where that is not proven')
-  t.match(
-    stdout,
-    unproven ? /On the disk, \d+ ms after .*\. Durability is not proven here/ : /On the disk and durable, \d+ ms/,
-  )
 })
 
 await t.test(

@@ -128,3 +128,9 @@ export function beginWatch(reply: Reply, ...lines: unknown[]): void {
   response.flushHeaders()
   for (const line of lines) response.write(`${JSON.stringify(line)}\n`)
 }
+
+/** Refuses a request as the API server does. */
+export function refuse(reply: Reply, code: number, message: string, headers: Record<string, string> = {}): true {
+  json(reply, code, { kind: 'Status', code, message }, headers)
+  return true
+}

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { firstAnswers } from '../../../src/objects/first-answers.js'
 import { reference } from '../recorder.js'
-import { json } from './api-server.js'
+import { refuse } from './api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')
@@ -14,7 +14,7 @@ void t.test('an API server that denies everybody while it starts is waited for',
     c.intercept = (_, reply) => {
       denied += 1
       if (denied > 2) return false
-      json(reply, 403, { kind: 'Status', code: 403, message: 'RBAC: not yet' })
+      refuse(reply, 403, 'RBAC: not yet')
       return true
     }
   })
@@ -27,7 +27,7 @@ void t.test('an API server that denies everybody while it starts is waited for',
 void t.test('a denial that lasts is an answer', async (t) => {
   const { source } = await startWatching(t, {}, (c) => {
     c.intercept = (_, reply) => {
-      json(reply, 403, { kind: 'Status', code: 403, message: 'forbidden' })
+      refuse(reply, 403, 'forbidden')
       return true
     }
   })

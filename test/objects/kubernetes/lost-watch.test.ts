@@ -5,7 +5,7 @@ import t from 'tap'
 import { connect } from '../../../src/objects/kubernetes/connection.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../recorder.js'
-import { json } from './api-server.js'
+import { refuse } from './api-server.js'
 import { makeAuthority, temporaryDirectory } from './certificates.js'
 import { authority } from './connected.js'
 import { kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
@@ -63,7 +63,7 @@ void t.test('a denial names the right that is missing, and a refused connection 
   source.follow([{ reference: cert }])
   await recorder.untilState(cert, 'present', 'one')
   cluster.intercept = (_, reply) => {
-    json(reply, 403, { kind: 'Status', code: 403, message: 'forbidden' })
+    refuse(reply, 403, 'forbidden')
     return true
   }
   cluster.cut()

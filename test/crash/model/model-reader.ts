@@ -1,0 +1,166 @@
+import { hash } from 'node:crypto'
+import type { Attributes, Descriptor, Entry, Mount } from '../../../src/durable/file-system.js'
+import type { Inode } from './inode.js'
+import { type ModelDisk, ModelError, rootInode } from './model-disk.js'
+import { OpenFiles } from './open-files.js'
+
+/** Called before each call of the FileSystem interface; what it throws is the call's failure, before any effect. */
+export type Before = (call: string, name: string) => void | Promise<void>
+
+/** Another one for another state: what a time of change is on a disk. */
+function stampOf(state: string): bigint {
+  return BigInt(`0x${hash('sha1', state)}`)
+}
+
+let processes = 0
+
+/** What of a process only opens and looks. */
+export abstract class ModelReader {
+  before: Before | undefined
+  protected readonly open: OpenFiles
+  /** Each process sees a device number of its own, since the core keeps a queue for each target in its process. */
+  readonly #device = ++processes
+
+  constructor(readonly disk: ModelDisk) {
+    this.open = new OpenFiles(disk)
+  }
+
+  /** Descriptors that are open. */
+  get descriptors(): number {
+    return this.open.size
+  }
+
+  async openPath(path: string): Promise<Descriptor> {
+    await this.before?.('openPath', path)
+    let inode = this.disk.inode(rootInode)
+    for (const part of path.split('/').filter((text) => text !== '')) {
+      const next = this.disk.child(inode.number, part)
+      if (next === undefined) throw new ModelError('ENOENT', 'openat2', path)
+      if (next.type !== 'directory')
+        throw new ModelError(next.type === 'symlink' ? 'ELOOP' : 'ENOTDIR', 'openat2', path)
+      inode = next
+    }
+    return this.open.add(inode, path, false)
+  }
+
+  async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
+    await this.before?.('openDirectory', name)
+    const inode = this.open.child(parent, name, 'open')
+    if (inode.type !== 'directory') throw this.open.error('ENOTDIR', 'open', parent, name)
+    return this.open.add(inode, this.open.path(parent, name), false)
+  }
+
+  async openFile(parent: Descriptor, name: string): Promise<Descriptor> {
+    await this.before?.('openFile', name)
+    return this.open.openFile(parent, name, false)
+  }
+
+  async readLink(parent: Descriptor, name: string): Promise<string> {
+    await this.before?.('readLink', name)
+    const inode = this.open.child(parent, name, 'readlink')
+    if (inode.type !== 'symlink') throw this.open.error('EINVAL', 'readlink', parent, name)
+    return inode.now.data
+  }
+
+  async readLinkPath(path: string): Promise<string> {
+    const { parent, name } = await this.#lastOf(path)
+    return this.readLink(parent, name).finally(() => this.close(parent))
+  }
+
+  async list(directory: Descriptor): Promise<string[]> {
+    await this.before?.('list', '')
+    return [...this.disk.inode(this.open.of(directory).inode).now.entries.keys()]
+  }
+
+  async entries(directory: Descriptor): Promise<Entry[]> {
+    await this.before?.('entries', '')
+    const found = this.disk.inode(this.open.of(directory).inode).now.entries
+    return [...found].map(([name, number]) => ({ name, type: this.disk.inode(number).type }))
+  }
+
+  async look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
+    await this.before?.('look', name)
+    const found = this.disk.child(this.open.of(parent).inode, name)
+    return found && this.#attributes(found)
+  }
+
+  async lookPath(path: string): Promise<Attributes | undefined> {
+    if (path === '/') return this.#attributes(this.disk.inode(rootInode))
+    const { parent, name } = await this.#lastOf(path)
+    return this.look(parent, name).finally(() => this.close(parent))
+  }
+
+  async attributes(descriptor: Descriptor): Promise<Attributes> {
+    await this.before?.('attributes', '')
+    return this.#attributes(this.disk.inode(this.open.of(descriptor).inode))
+  }
+
+  async *read(file: Descriptor): AsyncIterable<Uint8Array> {
+    await this.before?.('read', this.open.of(file).path)
+    yield Buffer.from(this.disk.inode(this.open.of(file).inode).now.data, 'latin1')
+  }
+
+  async label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
+    await this.before?.('label', '')
+    const { label } = this.disk.inode(this.open.of(descriptor).inode).now.attributes
+    return label === '' ? undefined : Buffer.from(label, 'latin1')
+  }
+
+  /** The model has one mount. */
+  mountsBelow(directory: Descriptor): Promise<string[]> {
+    this.open.of(directory)
+    return Promise.resolve([])
+  }
+
+  async mount(descriptor: Descriptor): Promise<Mount> {
+    this.open.of(descriptor)
+    await this.before?.('mount', '')
+    return { id: 1, type: 'model', root: '/', mountPoint: '/', proven: true }
+  }
+
+  async close(descriptor: Descriptor): Promise<void> {
+    const open = this.open.of(descriptor)
+    this.open.remove(descriptor)
+    this.disk.unlock(open.inode, this)
+    return Promise.resolve()
+  }
+
+  async bootId(): Promise<string> {
+    return Promise.resolve(`boot-${this.disk.boot}`)
+  }
+
+  random(): string {
+    return this.disk.random()
+  }
+
+  now(): number {
+    return Date.UTC(2026, 0, 1)
+  }
+
+  #attributes({ number, type, now }: Inode): Attributes {
+    const { mode, uid, gid } = now.attributes
+    const { disk } = this
+    return {
+      type,
+      device: this.#device,
+      inode: BigInt(number),
+      birth: 0n,
+      mode,
+      uid,
+      gid,
+      size: now.data.length,
+      get changed() {
+        return stampOf(JSON.stringify([now.attributes, now.data]))
+      },
+      // Counted only where it is asked for.
+      get links() {
+        return disk.namesOf(number)
+      },
+    }
+  }
+
+  async #lastOf(path: string): Promise<{ parent: Descriptor; name: string }> {
+    const cut = path.lastIndexOf('/')
+    return { parent: await this.openPath(path.slice(0, cut) || '/'), name: path.slice(cut + 1) }
+  }
+}
