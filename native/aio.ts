@@ -75,7 +75,7 @@ export class AioContext {
    * been answered. Throws AioRefused where nothing was submitted and the kernel will not have it.
    */
   async sync(descriptors: readonly number[]): Promise<SyncOutcome[]> {
-    if (this.#broken) throw new Error('this AIO context has unanswered requests: it cannot be used again')
+    if (this.#broken) throw new Error('this AIO context has unanswered requests and may not be used again')
     descriptors.forEach(checkDescriptor)
     this.#barriers = (this.#barriers + 1) >>> 0
     const barrier = this.#barriers

@@ -28,7 +28,7 @@ export function pemBlocks(content: Uint8Array): PemBlock[] {
     if (!line.startsWith('-----BEGIN ')) continue
     const label = begin.exec(line)?.[1]
     if (label === undefined) {
-      blocks.push(faulty(labelOf(line), index + 1, 'its BEGIN line is followed by other text or is not complete'))
+      blocks.push(faulty(labelOf(line), index + 1, 'its BEGIN line is incomplete, or has other text after it'))
       continue
     }
     const end = findEnd(lines, index + 1, label)
@@ -63,7 +63,7 @@ function findEnd(lines: readonly string[], from: number, label: string): { index
     if (!line.startsWith('-----END ')) continue
     if (line.trimEnd() === `-----END ${label}-----`) return { index }
     const after = line.startsWith(`-----END ${label}-----`)
-    const problem = after ? 'its END line is followed by other text' : 'its END line names another kind'
+    const problem = after ? 'its END line has other text after it' : 'its END line names another kind'
     return { index: index + 1, problem }
   }
   return { index: lines.length, problem: 'it is cut short: it has no END line' }
@@ -77,7 +77,7 @@ function decode(label: string, line: number, body: readonly string[]): PemBlock 
   const base64 = text.join('')
   if (base64 === '') return faulty(label, line, 'its body is empty', encrypted)
   if (!/^[^=]*={0,2}$/.test(base64) || base64.length % 4 !== 0) {
-    return faulty(label, line, 'its base64 is not complete', encrypted)
+    return faulty(label, line, 'its base64 is incomplete', encrypted)
   }
   return { label, line, encrypted, der: Buffer.from(base64, 'base64'), problem: undefined }
 }

@@ -11,7 +11,7 @@ export function checkFields<T extends object>(place: string, value: T, known: re
   if (!isPlainObject(value)) throw new TypeError(`${place} must be an object`)
   const unknown = Object.keys(value).find((field) => !known.includes(field))
   if (unknown !== undefined) {
-    throw new TypeError(`${place}.${unknown} is not known; known are ${known.join(', ')}`)
+    throw new TypeError(`${place}.${unknown} is not a known option; known are ${known.join(', ')}`)
   }
   if ('files' in value) checkFiles(`${place}.files`, value.files)
   if ('owner' in value && value.owner !== undefined) checkOwner(`${place}.owner`, value.owner)

@@ -26,16 +26,19 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
     [{ files: ['x'] }, 'options.files must be a plain object: relative path to content'],
     [{ files: null }, 'options.files must be a plain object: relative path to content'],
     [{ files: { a: null } }, 'options.files["a"] must be a string, a Uint8Array, or { content, mode }'],
-    [{ files: { a: { content: 'x', mod: 1 } } }, 'options.files["a"].mod is not known; known are content, mode'],
-    [{ files: {}, filemode: 0o600 }, 'options.filemode is not known; known are files, mode, fileMode, owner'],
+    [
+      { files: { a: { content: 'x', mod: 1 } } },
+      'options.files["a"].mod is not a known option; known are content, mode',
+    ],
+    [{ files: {}, filemode: 0o600 }, 'options.filemode is not a known option; known are files, mode, fileMode, owner'],
     [undefined, 'options must be an object'],
     [{ files: {}, mode: '0644' }, 'mode must be an integer from 0 to 0o7777, not "0644"'],
     [{ files: {}, mode: null }, 'options.mode must not be null'],
     [{ files: {}, owner: null }, 'options.owner must be { uid, gid }, two numbers'],
     [{ files: {}, owner: '0:0' }, 'options.owner must be { uid, gid }, two numbers'],
-    [{ files: {}, owner: { uid: 0, gid: 0, user: 0 } }, 'options.owner.user is not known; known are uid, gid'],
+    [{ files: {}, owner: { uid: 0, gid: 0, user: 0 } }, 'options.owner.user is not a known option; known are uid, gid'],
     [{ files: {}, owner: { uid: 0 } }, 'owner.gid must be an integer from 0 to 4294967294, not undefined'],
-    [{ files: { '\ud800': '' } }, 'files: "\\ud800" holds half of a surrogate pair, which is no text'],
+    [{ files: { '\ud800': '' } }, 'files: "\\ud800" holds half of a surrogate pair, which is not valid text'],
   ]
   for (const [options, message] of bad) await t.rejects(replace(target, options), { message }, message)
   const url = pathToFileURL(target)

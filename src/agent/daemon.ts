@@ -126,7 +126,7 @@ export class Daemon {
       const after = await load()
       if (after.stateDirectory !== before.stateDirectory) {
         throw new Error(
-          `stateDirectory was changed: restart the agent to use it; until then it is ${before.stateDirectory}`,
+          `the configuration changes stateDirectory: restart the agent to use the new one; until then it uses ${before.stateDirectory}`,
         )
       }
       const moved = await this.#bind(after.server)
@@ -155,7 +155,7 @@ export class Daemon {
   async #bind(after: ServerConfiguration | undefined): Promise<{ server: HealthServer | undefined } | undefined> {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined
-    if (after && !this.#metrics) throw new Error('server was added: restart the agent to serve it')
+    if (after && !this.#metrics) throw new Error('the configuration adds server: restart the agent to use it')
     return { server: after && (await this.#serve(after)) }
   }
 
@@ -189,7 +189,7 @@ export class Daemon {
   async #restoreStatus(): Promise<void> {
     const { configuration, log } = this.#options
     const { stateDirectory } = configuration
-    const unreadable = (cause: string) => log.warn({}, `could not read the status of the last run: ${cause}`)
+    const unreadable = (cause: string) => log.warn({}, `could not read the status of the previous run: ${cause}`)
     let late = false
     const reading = beside(stateDirectory, () => readStatusFile(stateDirectory)).then(
       (before) => {
@@ -227,7 +227,7 @@ export class Daemon {
     this.#otherReported = true
     log.warn(
       { reason: 'Busy', pid: other.pid },
-      `another agent, process ${other.pid}, keeps its state in ${stateDirectory}, too: stop one of them`,
+      `another agent, process ${other.pid}, also keeps its state in ${stateDirectory}: stop one of them`,
     )
   }
 

@@ -53,7 +53,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
   try {
     state.drift = await compareWithRecord(state)
   } catch (error) {
-    log.error({ reason: 'PublishFailed', ...fields }, `${path} cannot be compared with its record: ${messageOf(error)}`)
+    log.error({ reason: 'PublishFailed', ...fields }, `could not compare ${path} with its record: ${messageOf(error)}`)
   }
   if (state.drift !== undefined && known === undefined) {
     metrics.drift(path)

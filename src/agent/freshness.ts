@@ -59,9 +59,9 @@ export function freshness(
     return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
   }
   if (state.reports !== state.publishedReports) {
-    return unconfirmed('NotConfirmed', 'something newer is known, and not published yet')
+    return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
   }
-  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has confirmed nothing yet')
+  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has not confirmed anything yet')
   if (moment.monotonic - oldest.monotonic > longestSilence) {
     const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
     return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }

@@ -82,7 +82,7 @@ async function complete(state: DirectoryState, digest: string, key: string, log:
   try {
     await completeHook(path, digest, key)
   } catch (error) {
-    const message = `${path}: a hook has run, which could not be recorded: it runs again after a restart: ${messageOf(error)}`
+    const message = `${path}: could not record that a hook has run, so it runs again after a restart: ${messageOf(error)}`
     log.warn({ directory: path, digest }, message)
   }
   state.pendingHooks = state.pendingHooks.filter((pending) => pending !== key)

@@ -100,7 +100,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, health
   const reads = request.method === 'GET' || request.method === 'HEAD'
   const page = reads
     ? await pageAt(request.url?.split('?')[0] ?? '', health)
-    : { status: 405, text: 'only GET and HEAD\n' }
+    : { status: 405, text: 'this server answers only GET and HEAD\n' }
   if (!reads) response.setHeader('allow', 'GET, HEAD')
   response.writeHead(page.status, {
     'content-type': page.type ?? 'text/plain; charset=utf-8',

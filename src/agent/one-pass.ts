@@ -102,7 +102,7 @@ async function plan(
 ): Promise<Planned['plan']> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
-    return { notPlanned: { kind: 'waiting', message: 'the source has not reported all objects in time' } }
+    return { notPlanned: { kind: 'waiting', message: 'the source did not report all objects in time' } }
   }
   const rendering = await renderFrom(configuration, latest)
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }

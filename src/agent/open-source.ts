@@ -91,7 +91,7 @@ function needDescriptors(type: SourceType): void {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new Error(
-      `source.${type} cannot be loaded: too few file descriptors are free (${code}): raise the limit of open files (ulimit -n), and send SIGHUP again`,
+      `source.${type} cannot be loaded: too few file descriptors are free (${code}); raise the limit of open files (ulimit -n), then send SIGHUP again`,
       { cause: error },
     )
   } finally {

@@ -134,7 +134,7 @@ const meanings: {
   }),
   aborted: (_, { operation }) => ({
     condition: undefined,
-    lines: [{ level: 'info', message: `${operation}: aborted before anything was visible` }],
+    lines: [{ level: 'info', message: `${operation}: the agent aborted it before anything was visible` }],
     events: [],
     result: undefined,
     queue: 'wait',
@@ -191,7 +191,7 @@ function incompleteCondition(outcome: OutcomeOf<'incomplete'>, { intact }: Conte
 }
 
 function incompleteLines(outcome: OutcomeOf<'incomplete'>, { directory }: Context): LogLine[] {
-  const state = isSourceAway(outcome) ? 'the published content stays' : 'nothing was changed'
+  const state = isSourceAway(outcome) ? 'the published content stays as it is' : 'nothing was changed'
   return outcome.findings.map(({ reason, message }) => ({
     level: 'warn',
     reason,
@@ -230,7 +230,7 @@ function publishedLines(outcome: Published, { directory, drift, removedObjects }
 
 /** What a publication came to, for people; `drift`: what it has repaired. Durable is said only of what is proven. */
 function publishedMessage(directory: string, { change, unproven }: Published, drift: string | undefined): string {
-  if (drift !== undefined) return `${directory} is repaired; these had differed on the disk: ${drift}`
+  if (drift !== undefined) return `${directory} is repaired; on the disk these differed: ${drift}`
   if (change === 'unchanged') return `${directory} already holds this content${unproven ? '' : ', durably'}`
   return `${directory} is ${change}, ${unproven ? 'but durability is not proven here' : 'and durable'}`
 }

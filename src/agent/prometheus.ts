@@ -48,7 +48,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
 
   const running = gauge(
     'holdfast_operation_running_seconds',
-    'How long the operation that works on the disk now has been running; 0: none is.',
+    'How long the current operation on the disk has been running; 0: there is none.',
     ['directory'],
   )
 
@@ -56,7 +56,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
   const durations = histogram(
     'holdfast_publish_duration_seconds',
-    'From the moment a publication was due until it was durable.',
+    'Time from when a publication was due until it was durable.',
     ['directory'],
   )
   const published = gauge(
@@ -64,7 +64,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     'When the content on the disk was published; 0: never.',
     ['directory'],
   )
-  const ready = gauge('holdfast_directory_ready', '1: intact on the disk by its record.', ['directory'])
+  const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
   const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
   const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
@@ -90,7 +90,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])
   const notAfter = gauge(
     'holdfast_certificate_not_after_timestamp_seconds',
-    'When the certificates of a file end; directory "" is the agent itself.',
+    'When the certificates of a file expire; directory "" is the agent itself.',
     ['directory', 'file'],
   )
 

@@ -113,7 +113,7 @@ function overlaps(target: string, paths: readonly string[]): Error {
     syscall: 'openat2',
     path: target,
     reason: 'TargetUnfit',
-    state: 'neither was changed',
+    state: 'holdfast changed neither',
     advice: 'name each directory once in the configuration, by its real path',
   })
 }

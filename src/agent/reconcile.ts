@@ -121,7 +121,7 @@ async function finish(work: Work, outcome: Outcome, options: ReconcileOptions): 
     const { path } = work.state
     options.log.error(
       { reason: 'PublishFailed', operation: work.operation, directory: path },
-      `${path}: could not look at the published content: ${messageOf(error)}`,
+      `${path}: could not compare the published content with its record: ${messageOf(error)}`,
     )
     return 'retry'
   }

@@ -19,6 +19,6 @@ export function warnUnproven(log: Log, path: string): void {
   warned.set(log, paths.add(path))
   log.warn(
     { path },
-    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): its readers see it intact, but a power cut may undo or tear it`,
+    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): readers see it intact, but a power cut may undo or tear it`,
   )
 }

@@ -72,7 +72,7 @@ export async function readStatusFile(stateDirectory: string): Promise<StatusDocu
   const document = parse(text)
   if (isStatusDocument(document)) return document
   throw new Error(
-    `${statusFileIn(stateDirectory)} is not a status as the agent writes it: remove it; a running agent writes it again`,
+    `${statusFileIn(stateDirectory)} is not a status file of the agent: remove it; a running agent writes it again`,
   )
 }
 

@@ -33,7 +33,7 @@ export function reportContentConflicts(
     const identity = `${describeReference(content.reference)} into ${content.into}`
     const first = everyKey.get(identity)
     if (first !== undefined) {
-      at.wrong(`writes every key of ${describeReference(content.reference)} again, as ${first} does`)
+      at.wrong(`writes every key of ${describeReference(content.reference)} a second time: ${first} does so already`)
     }
     everyKey.set(identity, first ?? content.place)
   }

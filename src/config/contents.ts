@@ -24,7 +24,7 @@ export function readContent(value: Value, defaults: NamespaceDefault): ReadConte
   const { node } = value
   const combined = node.kind === 'mapping' && node.entries.has('combine')
   const misplaced = combined
-    ? { items: 'it belongs to secret and configMap: here it is from', into: 'write it as part of combine' }
+    ? { items: 'it belongs to secret and configMap: here it is from', into: 'put it into combine' }
     : { from: 'it belongs to combine', mode: 'give each of the items its mode, or the directory a fileMode' }
   const fields = value.mapping([...types, ...(combined ? combinedFields : objectFields)], misplaced)
   const type = fields?.exactlyOne(types)
@@ -83,7 +83,7 @@ function readCombined(fields: MappingValue, optional: boolean, defaults: Namespa
 
 function readPart(value: Value, defaults: NamespaceDefault): { reference: ObjectReference; key: string } | undefined {
   const fields = value.mapping([...objectTypes, 'key'], {
-    optional: 'the whole combined file is optional or not',
+    optional: 'set optional on the combined file as a whole',
   })
   const type = fields?.exactlyOne(objectTypes)
   const reference = type && fields && readOneReference(fields, type, defaults)

@@ -127,7 +127,7 @@ function readSignalName(value: Value): NodeJS.Signals | undefined {
   const name = text.startsWith('SIG') ? text : `SIG${text}`
   const found = known.find((candidate) => candidate === name)
   if (found === 'SIGKILL' || found === 'SIGSTOP') {
-    return value.wrong(`${found} notifies nobody: it only ends or stops a process`, 'write as in "SIGHUP"')
+    return value.wrong(`${found} only ends or stops a process`, 'write as in "SIGHUP"')
   }
   if (found !== undefined) return found
   // Without what they all have in common: otherwise any three letters are near to some signal.
@@ -157,7 +157,7 @@ function readExec(value: Value): (HookSettings['exec'] & { name: string }) | und
 function readArgument(value: Value): string | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'string') {
-    return node.value.includes('\0') ? value.wrong('holds a NUL character') : node.value
+    return node.value.includes('\0') ? value.wrong('contains a NUL character') : node.value
   }
   return value.wrong('is not a string', 'quote each argument')
 }
@@ -184,7 +184,7 @@ function readUrl(value: Value): URL | undefined {
   if (url === undefined) return value.wrong('is not a URL', example)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return value.wrong('is not an http or https URL', example)
   if (url.username !== '' || url.password !== '') {
-    return value.wrong('holds credentials', 'remove them: this file is not a place for secrets')
+    return value.wrong('contains credentials', 'remove them: secrets do not belong in this file')
   }
   if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
   return url

@@ -29,7 +29,7 @@ const advice: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EMFILE: 'raise the limit of open files (ulimit -n)',
   EACCES: 'give this user permission to read it',
-  ELOOP: 'its symbolic links lead in a circle',
+  ELOOP: 'its symbolic links form a loop',
 }
 
 function unreadable(file: string, message: string, suggestion?: string): ConfigurationError {

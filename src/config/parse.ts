@@ -49,7 +49,7 @@ const fields = [
   'server',
 ]
 const misplaced = {
-  metadata: 'this file is no object of the API: remove it',
+  metadata: 'this file is not an object of the API: remove the field',
   namespace: 'it belongs to source',
   path: 'it belongs to one of directories',
   contents: 'it belongs to one of directories',
@@ -97,7 +97,8 @@ function finish({ configuration, source, unqualified }: Read, problems: Problems
     value.wrong(`${quote(name)} has no namespace`, `write NAMESPACE/${name}, or set source.namespace`)
   }
   problems.throwIfAny()
-  if (configuration === undefined) throw new Error(`${problems.file}: is incomplete, and nothing says why`)
+  if (configuration === undefined)
+    throw new Error(`${problems.file}: is incomplete, for an unknown reason (an internal error of holdfast)`)
   return configuration
 }
 

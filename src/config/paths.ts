@@ -9,8 +9,8 @@ const longestPath = 4095
 
 /** What a shell or another program would make a path of; taken as it is, each would be a directory of that name. */
 const expansion = [
-  { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which no shell replaces here" },
-  { pattern: /\$(?:\w|[({])/, message: 'holds a variable, which nothing replaces here' },
+  { pattern: /^~(?:[/\w]|$)/, message: "starts with '~', which only a shell expands" },
+  { pattern: /\$(?:\w|[({])/, message: 'contains a variable, which only a shell expands' },
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
 ]
 
@@ -53,7 +53,7 @@ export function readInto(value: Value): string | undefined {
 
 function checkInnerPath(value: Value, text: string): string | undefined {
   const parts = text.split('/')
-  if (parts.includes('..')) return value.wrong(`${quote(text)} climbs with '..'`, 'name a path inside the target')
+  if (parts.includes('..')) return value.wrong(`${quote(text)} contains '..'`, 'name a path inside the target')
   if (text.startsWith('/')) return value.wrong(`${quote(text)} is absolute`, 'name a path inside the target')
   const plain = parts.filter((part) => part !== '' && part !== '.')
   if (plain.length !== parts.length) {

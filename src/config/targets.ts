@@ -39,7 +39,7 @@ export function reportTargetProblems(directories: readonly ReadDirectory[], own:
     if (first !== undefined) {
       at.wrong(
         `${quote(path)} is the target of ${first.configuration.place} already`,
-        'give one directory all the contents',
+        'put all the contents into one directory',
       )
     } else byPath.set(path, directory)
   }
@@ -49,7 +49,7 @@ export function reportTargetProblems(directories: readonly ReadDirectory[], own:
     const holder = outer === undefined ? undefined : byPath.get(outer)
     if (holder === undefined) continue
     const message = `${quote(configuration.path)} is inside the target of ${holder.configuration.place}`
-    at.wrong(message, 'give one directory all the contents, with into')
+    at.wrong(message, 'put all the contents into one directory, with into')
   }
 }
 
@@ -58,11 +58,14 @@ function reportUnfitTarget({ at, configuration: { path } }: ReadDirectory): bool
   if (kernel !== undefined) {
     at.wrong(`${quote(path)} is in ${kernel}, which keeps nothing`, 'name a directory on a disk')
   } else if (systemDirectories.has(path)) {
-    at.wrong(`${quote(path)} is a directory of the system`, 'name a directory of its own below it')
+    at.wrong(`${quote(path)} is a system directory`, 'name a directory of its own below it')
   } else if (path === manifestDirectory) {
-    at.wrong(`${quote(path)} is watched by kubelet, which would not see a replaced directory`, 'publish beside it')
+    at.wrong(
+      `${quote(path)} is watched by kubelet, which would not notice that the directory was replaced`,
+      'publish beside it',
+    )
   } else if (basename(path).startsWith('.holdfast-')) {
-    at.wrong(`${quote(path)} has a name as holdfast's own files have`, 'choose another')
+    at.wrong(`${quote(path)} has a name that holdfast reserves for its own files`, 'choose another name')
   } else return false
   return true
 }

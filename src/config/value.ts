@@ -25,7 +25,7 @@ export class Value {
       return this.wrong(`must be a string, not ${kindOf(node)}`, this.#asText(example))
     }
     if (node.value === '') return this.wrong('is an empty string', example && `write ${quote(example)}`)
-    if (node.value.includes('\0')) return this.wrong('holds a NUL character')
+    if (node.value.includes('\0')) return this.wrong('contains a NUL character')
     return node.value
   }
 
@@ -121,7 +121,7 @@ export class MappingValue {
   }
 
   /** The field's value; undefined where it is not given. One that is given without a value is reported, with what to do. */
-  field(name: string, todo = 'give it one, or remove the field'): Value | undefined {
+  field(name: string, todo = 'give the field a value, or remove it'): Value | undefined {
     const entry: TreeEntry | undefined = this.node.entries.get(name)
     if (entry === undefined) return undefined
     const place = placeOf(this.value.place, name)

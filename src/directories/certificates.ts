@@ -64,14 +64,14 @@ export function privateKey(content: Uint8Array): KeyObject | string {
 
 function parseKey({ label, line, der, problem, encrypted }: PemBlock): KeyObject | string {
   if (encrypted || label === 'ENCRYPTED PRIVATE KEY') {
-    return 'is encrypted with a passphrase, and nobody is there to type it: decrypt it with openssl pkey'
+    return 'is encrypted with a passphrase: decrypt it with openssl pkey'
   }
   if (label === 'OPENSSH PRIVATE KEY') return "is in OpenSSH's own format: convert it with ssh-keygen -p -m PKCS8"
   if (der === undefined) return `does not parse: the ${label} at line ${line}: ${problem ?? 'it cannot be decoded'}`
   const type = keyTypes[label]
   try {
     if (type !== undefined) return createPrivateKey({ key: Buffer.from(der), format: 'der', type })
-    return `does not parse: ${label} is not a kind of key that is known here`
+    return `does not parse: ${label} is not a kind of key that holdfast knows`
   } catch {
     return `does not parse: the ${label} at line ${line} is damaged or of an unknown algorithm`
   }

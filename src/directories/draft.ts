@@ -82,7 +82,7 @@ export class Draft {
 
   #conflict(path: string, origin: string): string | undefined {
     const shown = JSON.stringify(path)
-    if (!isInside(path)) return `${shown} (${origin}) is no path inside the directory`
+    if (!isInside(path)) return `${shown} (${origin}) is not a path inside the directory`
     const same = this.files.get(path)
     if (same !== undefined) return `${shown} is written twice: by ${same.origin}, and by ${origin}`
     const below = this.#directories.get(path)

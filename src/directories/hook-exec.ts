@@ -32,7 +32,7 @@ export async function runExec({ name, command, timeout }: Hook<'exec'>, signal: 
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   } catch (error) {
-    throw new HookError(name, `cannot be started: ${failureCode(error)}`)
+    throw new HookError(name, `could not be started: ${failureCode(error)}`)
   }
   const output = { stdout: count(child.stdout), stderr: count(child.stderr) }
   const ended = ending(child)
@@ -42,11 +42,12 @@ export async function runExec({ name, command, timeout }: Hook<'exec'>, signal: 
     const result = await ended
     const bytes = { stdoutBytes: output.stdout.bytes, stderrBytes: output.stderr.bytes }
     log.debug({ hook: name, ...bytes, exitCode: result.code, signal: result.signal }, 'hook command ended')
-    if (deadline.expired && !signal.aborted) throw new HookError(name, `not done after ${timeout} ms: ended`)
-    if (result.error !== undefined) throw new HookError(name, `cannot be started: ${result.error}`)
+    if (deadline.expired && !signal.aborted)
+      throw new HookError(name, `still running after ${timeout} ms: holdfast ended it`)
+    if (result.error !== undefined) throw new HookError(name, `could not be started: ${result.error}`)
     if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`)
     if (result.code !== 0) {
-      const wrote = `it wrote ${bytes.stdoutBytes} bytes of output and ${bytes.stderrBytes} of errors, not shown`
+      const wrote = `it wrote ${bytes.stdoutBytes} bytes to standard output and ${bytes.stderrBytes} to standard error (not shown)`
       throw new HookError(name, `exit code ${result.code ?? 'unknown'}; ${wrote}`)
     }
   } finally {

@@ -27,22 +27,22 @@ async function readPid({ name, pidFile }: Hook<'signal'>): Promise<{ pid: number
     handle = await open(pidFile, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch (error) {
     const code = failureCode(error)
-    throw problem(code === 'ENOENT' ? 'no such pid file: is the process running?' : `cannot be opened: ${code}`)
+    throw problem(code === 'ENOENT' ? 'no such file: is the process running?' : `could not be opened: ${code}`)
   }
   try {
     const status = await handle.stat()
     if (!status.isFile()) throw problem('is not a regular file')
-    if ((status.mode & 0o002) !== 0) throw problem('is writable by everybody, so it is not trusted')
+    if ((status.mode & 0o002) !== 0) throw problem('is writable by everybody: holdfast does not trust it')
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(looked), 0, looked, 0)
     const digits = /^[ \t]*([0-9]{1,10})[ \t]*(?:\r?\n|$)/.exec(buffer.toString('latin1', 0, bytesRead))?.[1]
     if (digits === undefined) throw problem('does not start with a process ID')
     const pid = Number(digits)
-    if (pid <= 1 || pid > highestPid) throw problem(`names process ${pid}, which is never signalled`)
+    if (pid <= 1 || pid > highestPid) throw problem(`names process ${pid}, which holdfast never signals`)
     if (pid === process.pid) throw problem('names holdfast itself')
     return { pid, owner: status.uid }
   } catch (error) {
     if (error instanceof HookError) throw error
-    throw problem(`cannot be read: ${failureCode(error)}`)
+    throw problem(`could not be read: ${failureCode(error)}`)
   } finally {
     await handle.close()
   }
@@ -61,16 +61,16 @@ async function checkOwner(hook: Hook<'signal'>, pid: number, owner: number): Pro
     throw notSent(hook, pid, failureCode(error) === 'ENOENT' ? 'ESRCH' : failureCode(error))
   }
   if (processOwner === owner) return
-  const message = `${hook.pidFile} belongs to user ${owner}, but process ${pid} to user ${processOwner}: not signalled`
+  const message = `${hook.pidFile} belongs to user ${owner}, but process ${pid} to user ${processOwner}: holdfast did not signal it`
   throw new HookError(hook.name, message)
 }
 
 function notSent({ name, pidFile }: Hook<'signal'>, pid: number, code: string): HookError {
   const advice =
     code === 'ESRCH'
-      ? "there is no such process: the pid file is stale, or holdfast is in a PID namespace of its own (hostPID: true shares the host's)"
+      ? 'no such process: the pid file is stale, or holdfast runs in a PID namespace of its own (in a pod, set hostPID: true)'
       : code === 'EPERM'
-        ? 'this user may not signal it: the capability KILL is needed'
+        ? 'this user may not signal it: grant CAP_KILL'
         : code
-  return new HookError(name, `process ${pid} of ${pidFile} was not signalled: ${advice}`)
+  return new HookError(name, `could not signal process ${pid} of ${pidFile}: ${advice}`)
 }

@@ -44,7 +44,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
     for (const [key, bytes] of object.data) {
       if (isDataKey(key)) add(key, bytes, within(content, key), undefined)
       else {
-        const message = `${describeReference(reference)} has a key that is no file name: ${JSON.stringify(key.slice(0, 64))}`
+        const message = `${describeReference(reference)} has a key that is not a valid file name: ${JSON.stringify(key.slice(0, 64))}`
         draft.find({ reason: 'ObjectInvalid', message, reference })
       }
     }

@@ -84,14 +84,15 @@ export async function planFromFiles({
   if (bytes === undefined) throw new InvalidInput(`${path} does not exist`)
   const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
   const name = named === undefined ? basename(path) : `${named}.yaml`
-  if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet reads no file whose name has a leading dot`)
+  if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet ignores files whose names start with a dot`)
   if (revision === undefined) {
     const manifest = await parseManifest(bytes, path)
     refuseUnrunnable(manifest, path)
     const manifests = [{ name, content: bytes, manifest }]
     return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
   }
-  if (!isObjectName(pod)) throw new InvalidInput(`${JSON.stringify(pod)} cannot name a pod: use --pod with a DNS name`)
+  if (!isObjectName(pod))
+    throw new InvalidInput(`${JSON.stringify(pod)} is not a valid name for a pod: name one with --pod (a DNS name)`)
   const words = { revision: revision.number, nodeName }
   const manifest = await parseManifest(substitute(bytes, words), path)
   refuseUnrunnable(manifest, path)
@@ -101,7 +102,7 @@ export async function planFromFiles({
     : { files: new Map<string, never>(), directories: [] }
   if (files.has(name)) {
     throw new InvalidInput(
-      `--resources holds ${name}, which is the name of the manifest's copy in ${revisionName(pod, revision.number)}`,
+      `--resources holds ${name}, but holdfast puts its copy of the manifest there in ${revisionName(pod, revision.number)}: rename the file`,
     )
   }
   return {
@@ -134,8 +135,8 @@ async function readResources(
   const files = new Map<string, PlannedFile>()
   const directories: string[] = []
   let bytes = 0
-  const top = await lstat(root).catch((error: unknown) => refuse(root, `cannot be read (${codeOf(error) ?? ''})`))
-  if (!top.isDirectory()) refuse(root, 'is no directory')
+  const top = await lstat(root).catch((error: unknown) => refuse(root, `is not readable (${codeOf(error) ?? ''})`))
+  if (!top.isDirectory()) refuse(root, 'is not a directory')
   const walk = async (below: string): Promise<void> => {
     const entries = await readdir(join(root, below), { withFileTypes: true, encoding: 'buffer' })
     for (const entry of entries) {
@@ -147,13 +148,14 @@ async function readResources(
         await walk(path)
         continue
       }
-      if (entry.isSymbolicLink()) refuse(join(root, path), 'is a symbolic link: put what it leads to in its place')
+      if (entry.isSymbolicLink())
+        refuse(join(root, path), 'is a symbolic link: replace it by the file that it leads to')
       if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
       const content = await readSmallFile(join(root, path))
-      if (content === undefined) refuse(join(root, path), 'went away while it was read')
+      if (content === undefined) refuse(join(root, path), 'was removed while holdfast read it')
       bytes += content.length
       if (files.size >= mostFiles || bytes > mostBytes) {
-        refuse(root, `holds more than ${mostFiles} files or ${mostBytes / 1024 / 1024} MiB`)
+        refuse(root, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
       }
       files.set(path, {
         content: substitute(content, words),

@@ -63,7 +63,7 @@ async function publishManifests(plan: InstallPlan, settings: InstallSettings): P
   const held =
     manifestLock === undefined
       ? undefined
-      : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are what they were')
+      : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are as they were')
   try {
     // Under the locks: another installer may have made a newer one live meanwhile.
     await refuseOlder(plan, settings)
@@ -78,9 +78,7 @@ function leftBehind(directories: readonly InstallLine[]): string[] {
   const written = directories
     .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
     .map(({ path }) => path)
-  return written.length === 0
-    ? []
-    : [`written before: ${listed(written, 3)}; the same command again goes on from there`]
+  return written.length === 0 ? [] : [`already written: ${listed(written, 3)}; the same command goes on from there`]
 }
 
 /**
@@ -130,8 +128,8 @@ async function revisionStep(
   if (naming === undefined) return { publish: [directory], kept: [] }
   if (!equal) {
     throw new StaticPodError(
-      `${path} is there and differs (${shown(changes)}), and ${naming.path} ${naming.isCertain ? 'names it' : 'cannot be read as a pod, and may name it'}: ` +
-        `a running pod may use it, so it is left alone; install under a new revision`,
+      `${path} exists and differs (${shown(changes)}), and ${naming.path} ${naming.isCertain ? 'names it' : 'is not readable as a pod, and may name it'}: ` +
+        `a running pod may use it, so holdfast leaves it alone; install under a new revision`,
     )
   }
   // Another program may have written it, and not synced all of it.
@@ -170,7 +168,7 @@ async function holdsPod(fs: FileSystem, path: string, manifest: Manifest): Promi
 }
 
 function shown(changes: readonly DirectoryChange[]): string {
-  const signs = { add: 'lacks', change: 'other', remove: 'more:' }
+  const signs = { add: 'lacks', change: 'other', remove: 'also has' }
   const some = changes.slice(0, 3).map(({ path, change }) => `${signs[change]} ${path}`)
   return some.join(', ') + (changes.length > 3 ? ', …' : '')
 }

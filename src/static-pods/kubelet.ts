@@ -20,12 +20,12 @@ export async function kubeletVersion(
     const node = await reader.get(nodeTarget(nodeName), signal, tries)
     const version = asText(asMap(asMap(node?.status)?.nodeInfo)?.kubeletVersion)
     if (version !== undefined) return version
-    log.warn({ node: nodeName }, "the node's kubelet version is not known; a current one is assumed")
+    log.warn({ node: nodeName }, 'the node does not report its kubelet version; holdfast assumes a current one')
   } catch (error) {
     signal.throwIfAborted()
     log.warn(
       { node: nodeName, error: messageOf(error) },
-      "the node's kubelet version cannot be read; a current one is assumed",
+      "could not read the node's kubelet version; holdfast assumes a current one",
     )
   }
   return undefined

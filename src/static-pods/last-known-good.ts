@@ -76,11 +76,11 @@ export async function wholeRevision(
     }
     // Where holdfast published it, its record tells of every file; else the manifest has to do.
     if ((await disk.isDrifted(dirname(path))) === true) {
-      throw new StaticPodError('its files are not as they were published')
+      throw new StaticPodError('its files differ from what was published')
     }
     return manifest
   } catch (error) {
-    log.warn({ revision, path, why: messageOf(error) }, 'this revision is not whole')
+    log.warn({ revision, path, why: messageOf(error) }, 'this revision is not intact')
     return undefined
   }
 }

@@ -35,10 +35,10 @@ export async function parseManifest(bytes: Uint8Array, place: string): Promise<M
     throw new InvalidInput(`${place}: ${what}`)
   }
   const pod = asMap(value)
-  if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; a Pod is needed`)
+  if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; it must hold a Pod`)
   if (pod.kind !== 'Pod' || pod.apiVersion !== 'v1') {
     const found = `kind ${shown(pod.kind)}, apiVersion ${shown(pod.apiVersion)}`
-    throw new InvalidInput(`${place}: ${found}: kubelet runs only kind Pod, apiVersion v1, from a manifest file`)
+    throw new InvalidInput(`${place}: ${found}: from a manifest file, kubelet runs only kind Pod, apiVersion v1`)
   }
   const metadata = asMap(pod.metadata) ?? {}
   const name = asText(metadata.name) ?? ''
@@ -70,7 +70,7 @@ export function refuseUnrunnable({ pod }: Manifest, place: string): void {
   if (reference === undefined) return
   throw new InvalidInput(
     `${place}: ${reference.field}: a static pod may not refer to objects of the API (${reference.objects}); put what it ` +
-      `needs on the node's disk, and mount that with hostPath`,
+      `needs on the node's disk, and mount it with hostPath`,
   )
 }
 

@@ -143,7 +143,7 @@ class Watch {
     this.#say(message)
     if ((await this.#start.elapsed()) < request.timeout) return undefined
     if (state === 'not-ready') return this.#fallBack(message)
-    this.means.log.error({ revision, message }, 'whether it is ready could not be asked in time: the revision stays')
+    this.means.log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
     return { outcome: 'unknown', revision, message }
   }
 
@@ -172,13 +172,13 @@ class Watch {
     const { revision } = request
     if ((await lastKnownGood(request, disk)) !== revision) {
       if ((await wholeRevision(request, revision, disk, log)) === undefined) {
-        const message = `it is ready, but ${manifestCopyPath(request, revision)} is not whole: it is not recorded as good`
+        const message = `the revision is ready, but ${manifestCopyPath(request, revision)} is not intact: the monitor does not record it as good`
         return { outcome: 'not-recorded', revision, message }
       }
     }
     await recordLastKnownGood(request, revision, disk)
     await request.operator?.setCurrent(revision, this.means.signal)
-    log.info({ revision }, 'the revision is ready, and recorded as the last known good one')
+    log.info({ revision }, 'the revision is ready: recorded it as the last known good one')
     await this.#leave()
     return { outcome: 'ready', revision }
   }
@@ -190,11 +190,11 @@ class Watch {
     const cause = { reason: 'NotReady', message }
     const to = await fallBack(request, revision, cause, disk, log)
     if (to === undefined) {
-      log.error({ revision, message }, 'not ready in time, and there is no older revision to fall back to')
+      log.error({ revision, message }, 'the revision is not ready in time, and there is no older one to fall back to')
       // Its own manifest stays: started again, it may still find the revision ready.
       return { outcome: 'nothing-to-fall-back-to', revision, message }
     }
-    log.warn({ revision, to, message }, 'not ready in time: fell back')
+    log.warn({ revision, to, message }, 'the revision is not ready in time: fell back')
     await this.#leave()
     return { outcome: 'fell-back', revision, to, message }
   }
@@ -202,7 +202,7 @@ class Watch {
   async #fellBackBefore(live: Manifest): Promise<MonitorOutcome> {
     const { revision } = this.request
     await this.#leave()
-    const message = 'it had fallen back before'
+    const message = 'the monitor had fallen back before'
     return { outcome: 'fell-back', revision, to: Number(live.revision ?? NaN), message }
   }
 

@@ -24,7 +24,8 @@ export async function currentLasting(
     const fresh = await reread?.(request.target)
     const details = { path: request.target, reason: 'HistoryRewound' }
     if (fresh === undefined) continue
-    if (isOlder(fresh, published)) log.warn(details, 'the server now has an older version than was published')
+    if (isOlder(fresh, published))
+      log.warn(details, 'the API server now has an older version than holdfast published: holdfast publishes it')
     current.push(fresh)
   }
   return current

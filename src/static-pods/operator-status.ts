@@ -47,7 +47,7 @@ export class OperatorStatus {
       if (target !== revision) {
         this.log.warn(
           { operator: name, node: this.nodeName, targetRevision: target },
-          `revision ${revision} is not this node's target revision: the operator's status stays`,
+          `revision ${revision} is not this node's target revision: the monitor leaves the operator's status as it is`,
         )
         return
       }

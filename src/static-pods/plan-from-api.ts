@@ -122,14 +122,17 @@ async function manifestsOf(
   settings: PlanSettings,
 ): Promise<PlannedManifest[]> {
   const place = `ConfigMap ${source.reference.namespace}/${source.reference.name}`
-  if (!source.data.has('pod.yaml')) throw new InvalidInput(`${place} has no key pod.yaml: there is no pod to install`)
+  if (!source.data.has('pod.yaml'))
+    throw new InvalidInput(`${place} has no key pod.yaml, which holds the pod to install`)
   const planned: PlannedManifest[] = []
   const directory = join(settings.resourceDirectory, revisionName(pod, revision))
   for (const [key, bytes] of source.data) {
     if (key !== 'pod.yaml' && !key.endsWith('-pod.yaml')) continue
     const name = key === 'pod.yaml' ? `${pod}.yaml` : key
     if (key.startsWith('.') || planned.some((other) => other.name === name)) {
-      throw new InvalidInput(`${place}, key ${key}: kubelet would not read it, or it is the file of another key`)
+      throw new InvalidInput(
+        `${place}, key ${key}: kubelet would ignore a file of this name, or another key has the same file name`,
+      )
     }
     const manifest = await parseManifest(substitute(bytes, settings.words), `${place}, key ${key}`)
     refuseUnrunnable(manifest, `${place}, key ${key}`)
@@ -173,7 +176,7 @@ async function fetchObjects(
       const object = await reader.getObject({ kind, namespace, name }, either)
       if (object !== undefined) found.set(item, object)
       else if (!optional) {
-        throw new StaticPodError(`${kind} ${namespace}/${name} does not exist, and it is required`)
+        throw new StaticPodError(`${kind} ${namespace}/${name} does not exist, but is required`)
       }
     } catch (error) {
       first ??= error

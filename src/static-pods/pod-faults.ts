@@ -69,13 +69,13 @@ function* faults(pod: JsonMap): Generator<PodFault> {
   const metadata = asMap(pod.metadata) ?? {}
   const spec = asMap(pod.spec) ?? {}
   if (!isObjectName(asText(metadata.name) ?? ''))
-    yield { field: 'metadata.name', problem: 'is no name that Kubernetes allows for a pod (a DNS subdomain)' }
+    yield { field: 'metadata.name', problem: 'is not a valid name for a pod (a DNS subdomain)' }
   if (isThere(metadata.namespace) && metadata.namespace !== '' && !isLabel(asText(metadata.namespace) ?? ''))
-    yield { field: 'metadata.namespace', problem: 'is no name that Kubernetes allows for a namespace' }
+    yield { field: 'metadata.namespace', problem: 'is not a valid name for a namespace' }
   for (const field of ['labels', 'annotations']) yield* textMap(metadata[field], `metadata.${field}`)
   for (const [key, value] of Object.entries(asMap(metadata.labels) ?? {})) {
     if (!isLabelValue(asText(value) ?? ''))
-      yield { field: `metadata.labels.${key}`, problem: 'is no value for a label' }
+      yield { field: `metadata.labels.${key}`, problem: 'is not a valid label value' }
   }
   yield* typed(spec, inSpec, 'spec')
   const volumes = new Set<string>()
@@ -87,7 +87,7 @@ function* faults(pod: JsonMap): Generator<PodFault> {
       yield* containerFaults(asMap(container) ?? {}, `spec.${list}[${index}]`, names, volumes)
   }
   if (asList(spec.ephemeralContainers).length > 0)
-    yield { field: 'spec.ephemeralContainers', problem: 'may only be added to a pod that runs' }
+    yield { field: 'spec.ephemeralContainers', problem: 'can only be added to a running pod' }
 }
 
 function* volumeFaults(volume: JsonMap, at: string, volumes: Set<string>): Generator<PodFault> {
@@ -126,18 +126,17 @@ function* containerFaults(
     const mount = asMap(item) ?? {}
     const field = `${at}.volumeMounts[${index}]`
     const [name, path] = [asText(mount.name) ?? '', asText(mount.mountPath) ?? '']
-    if (!volumes.has(name)) yield { field: `${field}.name`, problem: 'names no volume of spec.volumes' }
+    if (!volumes.has(name)) yield { field: `${field}.name`, problem: 'is not the name of a volume in spec.volumes' }
     if (path === '') yield { field: `${field}.mountPath`, problem: 'is missing' }
-    else if (places.has(path)) yield { field: `${field}.mountPath`, problem: 'is that of another mount' }
+    else if (places.has(path)) yield { field: `${field}.mountPath`, problem: 'is also the path of another mount' }
     places.add(path)
   }
 }
 
 function* ownName(value: unknown, field: string, what: string, taken: Set<string>): Generator<PodFault> {
   const name = asText(value) ?? ''
-  if (!isLabel(asText(name) ?? ''))
-    yield { field, problem: `is no name that Kubernetes allows for a ${what} (a DNS label)` }
-  else if (taken.has(name)) yield { field, problem: `is the name of another ${what}` }
+  if (!isLabel(asText(name) ?? '')) yield { field, problem: `is not a valid name for a ${what} (a DNS label)` }
+  else if (taken.has(name)) yield { field, problem: `is also the name of another ${what}` }
   taken.add(name)
 }
 
@@ -160,7 +159,7 @@ function* textMap(value: unknown, field: string): Generator<PodFault> {
   const map = asMap(value)
   if (map === undefined) yield { field, problem: 'must be a map' }
   for (const [key, text] of Object.entries(map ?? {})) {
-    if (isThere(text) && typeof text !== 'string') yield { field: `${field}.${key}`, problem: 'must be text' }
+    if (isThere(text) && typeof text !== 'string') yield { field: `${field}.${key}`, problem: 'must be a string' }
   }
 }
 

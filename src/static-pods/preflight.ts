@@ -83,7 +83,7 @@ async function checkPlaces(plan: InstallPlan, { disk, manifestDirectory }: Insta
   }
   if (live === dirname(own)) {
     throw new InvalidInput(
-      `--resource-dir and --pod-manifest-dir are both ${resources}: kubelet reads the one, revisions go into another`,
+      `--resource-dir and --pod-manifest-dir are both ${resources}: kubelet would read the revisions; choose another --resource-dir`,
     )
   }
 }
@@ -110,7 +110,7 @@ export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, 
   const { disk, manifestDirectory, allowOlder, log } = settings
   if (revision === undefined || allowOlder) return
   const path = join(manifestDirectory, `${pod}.yaml`)
-  const older = `revision ${revision} is older: it was not made live; --allow-older installs it all the same`
+  const older = `revision ${revision} is older: holdfast did not make it live; --allow-older does`
   // What is no file, or cannot be read, cannot be replaced either: publishing it says so.
   const bytes = await readNodeFile(disk.fs, path).catch(() => undefined)
   if (bytes === undefined) return
@@ -120,20 +120,22 @@ export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, 
     if (live !== undefined && live > revision) throw new StaticPodError(`${path} is of revision ${live}, and ${older}`)
     return
   }
-  const unread = `${path} cannot be read as a pod`
+  const unread = `${path} is not readable as a pod`
   const named = Math.max(...revisionsNamedIn(pod, Buffer.from(bytes).toString('latin1')))
   if (named > revision) throw new StaticPodError(`${unread}, but names revision ${named}, and ${older}`)
   if (isSilent) return
   log.warn(
     { path, revision, error: manifest },
-    `${unread}: revision ${revision} is taken for no older than the one that was live, and replaces it`,
+    `${unread}: holdfast assumes that revision ${revision} is not older than the live one, and installs it`,
   )
 }
 
 async function checkLockFile(path: string | undefined): Promise<void> {
   const found = path === undefined ? undefined : await lstat(path).catch(() => undefined)
   if (found === undefined || found.isFile()) return
-  throw new StaticPodError(`the lock ${path} is no regular file; nothing was changed; name a file`)
+  throw new StaticPodError(
+    `the lock ${path} is ${found.isSymbolicLink() ? 'a symbolic link' : 'not a regular file'}; nothing was changed; name a regular file`,
+  )
 }
 
 async function checkWritable(
@@ -148,13 +150,12 @@ async function checkWritable(
   for (const place of places) {
     const code = await refusalToWrite(place)
     if (code === undefined) continue
-    const what = `${place} cannot be written to: ${code}`
+    const what = `could not write to ${place}: ${code}`
     if (lookOnly) {
       log.warn({ path: place, code }, what)
       continue
     }
-    const advice =
-      code === 'EROFS' ? 'mount it read-write' : 'run this as a user who may write there, as root on most nodes'
+    const advice = code === 'EROFS' ? 'mount it read-write' : 'run as a user who may write there (root on most nodes)'
     throw new DurableWriteError(what, {
       code,
       syscall: 'access',
@@ -204,7 +205,7 @@ async function warnOfTwins(
     const other = await readNodeFile(disk.fs, path, { follow: true })
       .then((bytes) => bytes && parseManifest(bytes, path))
       .catch((error: unknown) => {
-        log.debug({ path, error: messageOf(error) }, 'another manifest could not be read')
+        log.debug({ path, error: messageOf(error) }, 'could not read another manifest')
         return undefined
       })
     if (other === undefined) continue
@@ -215,7 +216,7 @@ async function warnOfTwins(
     if (twin !== undefined) {
       log.warn(
         { path, manifest: twin.name },
-        `${path} is a manifest of the same pod as ${twin.name}: kubelet runs only one of them at a time; move the other out of there`,
+        `${path} is a manifest of the same pod as ${twin.name}: kubelet runs only one of them at a time; move ${path} out of the directory`,
       )
     }
   }

@@ -53,9 +53,9 @@ function run(command: string, revision: number, { signal: limit, milliseconds }:
     child.once('exit', (code, signal) => {
       limit.removeEventListener('abort', stop)
       if (code === 0) resolve({ state: 'ready' })
-      else if (limit.aborted) resolve({ state: 'not-ready', message: `not done after ${milliseconds / 1000} s` })
+      else if (limit.aborted) resolve({ state: 'not-ready', message: `still running after ${milliseconds / 1000} s` })
       else if (code === 126 || code === 127)
-        resolve({ state: 'unknown', message: `exit code ${code}: the command cannot be run` })
+        resolve({ state: 'unknown', message: `exit code ${code}: the shell could not run the command` })
       else resolve({ state: 'not-ready', message: code === null ? `ended by ${signal}` : `exit code ${code}` })
     })
   })

@@ -32,7 +32,7 @@ export function mirrorPodProbe(api: ApiClient, nodeName: string, revision: numbe
 }
 
 function refusal({ status }: ApiResponse, namespace: string, name: string): string {
-  if (status === 401) return 'HTTP 401: the API server does not accept the credentials of the kubeconfig'
+  if (status === 401) return 'HTTP 401: the API server rejects the credentials of the kubeconfig'
   if (status === 403) {
     return `HTTP 403: it needs the verb get on the resource pods in namespace ${namespace}, with resourceNames: [${name}]`
   }
@@ -42,7 +42,7 @@ function refusal({ status }: ApiResponse, namespace: string, name: string): stri
 function resultOf(pod: unknown, revision: number): ProbeResult {
   const label = asText(asMap(asMap(asMap(pod)?.metadata)?.labels)?.revision)
   if (label !== String(revision))
-    return { state: 'not-ready', message: `it is of revision ${label ?? 'unknown'} still` }
+    return { state: 'not-ready', message: `it is still of revision ${label ?? 'unknown'}` }
   const ready = asList(asMap(asMap(pod)?.status)?.conditions)
     .map(asMap)
     .find((condition) => condition?.type === 'Ready')

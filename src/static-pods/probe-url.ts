@@ -25,7 +25,7 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
       try {
         ca = authority === undefined ? undefined : await readFile(authority)
       } catch (error) {
-        return { state: 'unknown', message: `${authority} cannot be read: ${codeOf(error) ?? messageOf(error)}` }
+        return { state: 'unknown', message: `could not read ${authority}: ${codeOf(error) ?? messageOf(error)}` }
       }
       const deadline = new Deadline(patience, signal)
       try {
@@ -48,7 +48,7 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
  */
 export async function checkAuthority(path: string): Promise<void> {
   const pem = await readFile(path).catch((error: unknown) => {
-    throw new InvalidInput(`--ready-ca: ${path} cannot be read: ${codeOf(error) ?? messageOf(error)}`)
+    throw new InvalidInput(`--ready-ca: could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
   })
   try {
     // DER would be read here too, but not as an authority.

@@ -43,14 +43,15 @@ export interface PruneLine {
  */
 export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
   const { resourceDirectory, pod, dryRun, lockTimeout } = request
-  if (resourceDirectory === '/') throw new InvalidInput('--resource-dir is /: revisions have a directory of their own')
+  if (resourceDirectory === '/')
+    throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
   await entriesOf(disk.fs, resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
   if (present === undefined) {
     // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
     throw new StaticPodError(
-      `the resource directory ${resourceDirectory} does not exist: nothing was removed; check --resource-dir, and whether ` +
+      `the resource directory ${resourceDirectory} does not exist; nothing was removed; check --resource-dir, and whether ` +
         `it is mounted here`,
     )
   }
@@ -93,7 +94,7 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
 function byManifest(manifest: NamingManifest | undefined): string | undefined {
   if (manifest === undefined) return undefined
   const { path, isCertain } = manifest
-  return isCertain ? `named by ${path}` : `${path} cannot be read as a pod, and may name any revision`
+  return isCertain ? `named by ${path}` : `${path} is not readable as a pod, and may name any revision`
 }
 
 function byLink(link: string | undefined): string | undefined {
@@ -133,7 +134,7 @@ async function removeAll(
     } catch (error) {
       const line = gone.get(name)
       const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
-      if (line) failures.set(line, `out of sight, but ${what}; the next run retries`)
+      if (line) failures.set(line, `no longer visible as a revision, but ${what}; the next run retries`)
       else log.warn({ leftover: name, error: messageOf(error) }, `${what}; the next run retries`)
     }
   }

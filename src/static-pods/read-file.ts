@@ -15,7 +15,7 @@ export async function readSmallFile(path: string, { follow = false } = {}): Prom
     const code = codeOf(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     if (code === 'ELOOP') throw new Error(`${path} is a symbolic link: name the file itself`)
-    if (code !== undefined) throw new Error(`${path} cannot be read: ${code}`, { cause: error })
+    if (code !== undefined) throw new Error(`could not read ${path}: ${code}`, { cause: error })
     throw error
   }
 }

@@ -30,7 +30,7 @@ export async function manifestDirectoryOf(
   if (named !== undefined) {
     if (await exists(named)) return named
     throw new StaticPodError(
-      `the manifest directory ${named} does not exist: it is not known which revisions are in use, and nothing was removed; ` +
+      `the manifest directory ${named} does not exist, so it is unknown which revisions are in use; nothing was removed; ` +
         `check --pod-manifest-dir, and whether it is mounted here`,
     )
   }
@@ -38,7 +38,7 @@ export async function manifestDirectoryOf(
   for (const path of [beside, fallback]) if (await exists(path)) return path
   log.warn(
     { paths: [beside, fallback] },
-    'there is no manifest directory here, so that no revision counts as live; name it with --pod-manifest-dir',
+    'found no manifest directory, so no revision counts as live; name the directory with --pod-manifest-dir',
   )
   return beside
 }
@@ -85,7 +85,7 @@ export async function revisionsOfManifests(
         if (!found.has(revision)) found.set(revision, { path, isCertain: true })
       }
     } catch (error) {
-      log.warn({ path, error: messageOf(error) }, `${path} cannot be read as a pod, and may name any revision`)
+      log.warn({ path, error: messageOf(error) }, `${path} is not readable as a pod, and may name any revision`)
       unreadable ??= { path, isCertain: false }
     }
   }

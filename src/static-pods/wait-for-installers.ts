@@ -57,7 +57,7 @@ export async function waitForInstallers(
     if (others.length === 0) break
     if (performance.now() >= deadline) {
       const names = others.map(({ name }) => name).join(', ')
-      throw new StaticPodError(`other installers on this node have not ended in time: ${names}`)
+      throw new StaticPodError(`other installers on this node did not end in time: ${names}`)
     }
     log.info({ waitingFor: others.map(({ name }) => name) }, 'waiting for other installers on this node to end')
     await pauseFor(Math.min(timing.poll, Math.max(0, deadline - performance.now())), signal)
@@ -79,7 +79,7 @@ async function installers(
   if (pods.length === 0) {
     throw new StaticPodError(
       `no installer pod (label app=installer) is on node ${nodeName} in namespace ${namespace}, ` +
-        `though POD_NAME says that this is one; unset POD_NAME where it is not`,
+        `but POD_NAME says that this is one; unset POD_NAME if it is not`,
     )
   }
   return pods
@@ -101,7 +101,7 @@ function refuseNewer(pods: readonly InstallerPod[], { revision }: WaitRequest): 
   const newer = pods.find((pod) => pod.revision > revision)
   if (newer === undefined) return
   throw new Superseded(
-    `${newer.name} installs revision ${newer.revision}: revision ${revision} gives way to it; nothing was written`,
+    `${newer.name} installs revision ${newer.revision}: revision ${revision} gives way to it; holdfast wrote nothing`,
   )
 }
 

@@ -65,7 +65,7 @@ export class WatchStart {
     const code = codeOf(error)
     this.log.warn(
       { path: this.#path, code },
-      `${this.#path} cannot be written (${code ?? messageOf(error)}): the time to become ready starts over when the monitor is started again`,
+      `could not write ${this.#path} (${code ?? messageOf(error)}): if the monitor is restarted, its timeout starts over`,
     )
   }
 }

@@ -123,7 +123,7 @@ await t.test('a pass that is aborted shows nothing, and waits', async (t) => {
   scene.abort.abort()
   t.strictSame(await scene.pass(causes.start), ['wait'])
   t.strictSame(scene.outcomes, ['aborted'])
-  t.match(scene.lines, [{ level: 'info', message: /aborted before anything was visible/ }])
+  t.match(scene.lines, [{ level: 'info', message: /aborted it before anything was visible/ }])
   t.equal(existsSync(scene.file('one')), false)
   t.equal([...scene.states][0]?.published, undefined, 'the condition stays what it was')
 })

@@ -65,7 +65,7 @@ await t.test('a publication is reported on the Node, and on each object in anoth
 await t.test('what is repaired is reported on the Node alone', (t) => {
   const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
   t.strictSame(lines(drafts), [
-    'Normal DriftRepaired Node n1: /srv/a is repaired; these had differed on the disk: tls.crt has other content',
+    'Normal DriftRepaired Node n1: /srv/a is repaired; on the disk these differed: tls.crt has other content',
   ])
   t.end()
 })

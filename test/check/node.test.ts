@@ -138,7 +138,7 @@ await t.test('files: what cannot be read, parsed, or found', async (t) => {
   const whole = await scene.check(t)
   t.match(whole.all('objects', subject), [
     { status: 'OK', found: 'Secret demo/serving-cert and ConfigMap demo/perhaps (optional, absent)' },
-    { status: 'FAULT', found: /Secret demo\/twice: it stands in/ },
+    { status: 'FAULT', found: /Secret demo\/twice: more than one file holds it/ },
     { status: 'WARN', found: 'no file holds Secret demo/none' },
   ])
   writeFileSync(join(subject, 'bad.yaml'), 'kind: Secret\n  very-secret: [')
@@ -147,7 +147,7 @@ await t.test('files: what cannot be read, parsed, or found', async (t) => {
   t.notMatch(JSON.stringify(broken.document), /very-secret/)
   rmSync(subject, { recursive: true })
   const gone = await scene.check(t)
-  t.match(gone.all('files', subject), [{ status: 'FAULT', found: /objects: cannot be read: ENOENT$/ }])
+  t.match(gone.all('files', subject), [{ status: 'FAULT', found: /objects: could not be read: ENOENT$/ }])
 })
 
 await t.test('the API server: what is wrong with the way there', async (t) => {

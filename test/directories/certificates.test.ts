@@ -87,13 +87,13 @@ await t.test('what is refused, and with which words', (t) => {
   t.same(crt(withoutEnd), both('it is cut short: it has no END line'))
   t.same(crt(oneLineLess(certificate)), both('it is cut short'))
   t.same(crt(withoutEnd + other), both('it has no END line before the next block', 2))
-  t.same(crt(certificate.trimEnd() + other), both('its END line is followed by other text'))
+  t.same(crt(certificate.trimEnd() + other), both('its END line has other text after it'))
   t.same(crt(certificate.replace('END CERTIFICATE', 'END PRIVATE KEY')), both('its END line names another kind'))
   t.same(crt(edited(certificate, (lines) => lines.toSpliced(2, 0, 'garbage!'))), both('its body is not base64'))
   t.same(crt(edited(certificate, (lines) => [lines[0] ?? '', lines.at(-1) ?? ''])), both('its body is empty'))
   t.same(
     crt(edited(certificate, (lines) => lines.toSpliced(2, 1, (lines[2] ?? '').slice(1)))),
-    both('its base64 is not complete'),
+    both('its base64 is incomplete'),
   )
   const longer = Buffer.concat([toDer(certificate), Buffer.from([0, 0, 0])]).toString('base64')
   t.same(crt(`-----BEGIN CERTIFICATE-----\n${longer}\n-----END CERTIFICATE-----\n`), both('it has 3 bytes too many'))
@@ -113,8 +113,7 @@ await t.test('what is refused, and with which words', (t) => {
   t.same(pem(openssl('pkey -in IN -pubout -out OUT', key)), [
     'Secret ns/a: tls.key holds no private key, only PUBLIC KEY',
   ])
-  const encrypted =
-    'Secret ns/a: tls.key is encrypted with a passphrase, and nobody is there to type it: decrypt it with openssl pkey'
+  const encrypted = 'Secret ns/a: tls.key is encrypted with a passphrase: decrypt it with openssl pkey'
   t.same(pem(openssl('pkcs8 -topk8 -in IN -passout pass:x -out OUT', key)), [encrypted])
   t.same(pem(openssl('rsa -in IN -traditional -aes128 -passout pass:x -out OUT', pkcs1)), [encrypted])
   t.same(pem(key.replaceAll('PRIVATE KEY', 'OPENSSH PRIVATE KEY')), [
@@ -127,7 +126,7 @@ await t.test('what is refused, and with which words', (t) => {
     'Secret ns/a: tls.key does not parse: the PRIVATE KEY at line 1: it is cut short: it has no END line',
   ])
   t.same(pem(key.replaceAll('PRIVATE KEY', 'STRANGE PRIVATE KEY')), [
-    'Secret ns/a: tls.key does not parse: STRANGE PRIVATE KEY is not a kind of key that is known here',
+    'Secret ns/a: tls.key does not parse: STRANGE PRIVATE KEY is not a kind of key that holdfast knows',
   ])
   t.end()
 })

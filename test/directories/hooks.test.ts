@@ -48,15 +48,15 @@ await t.test('exec', async (t) => {
   t.equal(await messageOf(exec(['/bin/true'])), undefined)
   t.equal(
     await messageOf(shell('echo $2; echo $2$2 >&2; exit 3')),
-    'exec x: exit code 3; it wrote 12 bytes of output and 23 of errors, not shown',
+    'exec x: exit code 3; it wrote 12 bytes to standard output and 23 to standard error (not shown)',
   )
-  t.equal(await messageOf(exec(['/no/such/program', canary])), 'exec x: cannot be started: ENOENT')
-  t.equal(await messageOf(exec([directory, canary])), 'exec x: cannot be started: EACCES')
-  t.equal(await messageOf(exec(['/bin/true', `\0${canary}`])), 'exec x: cannot be started: ERR_INVALID_ARG_VALUE')
+  t.equal(await messageOf(exec(['/no/such/program', canary])), 'exec x: could not be started: ENOENT')
+  t.equal(await messageOf(exec([directory, canary])), 'exec x: could not be started: EACCES')
+  t.equal(await messageOf(exec(['/bin/true', `\0${canary}`])), 'exec x: could not be started: ERR_INVALID_ARG_VALUE')
   t.equal(await messageOf(shell('kill -KILL $$')), 'exec x: ended by SIGKILL')
   t.equal(
     await messageOf(exec(['/bin/sh', '-c', 'exit $#', 'sh', '$(touch /x)', '; rm', '*'])),
-    'exec x: exit code 3; it wrote 0 bytes of output and 0 of errors, not shown',
+    'exec x: exit code 3; it wrote 0 bytes to standard output and 0 to standard error (not shown)',
     'no shell reads the arguments',
   )
 })
@@ -88,7 +88,7 @@ await t.test('a command that is over its time is ended with all its children', a
     let pids: number[] = []
     // A command that had no time to begin shows nothing: then it gets more.
     for (let timeout = 300; !pids.every((pid) => pid > 0) || pids.length === 0; timeout *= 3) {
-      const expected = `exec x: not done after ${timeout} ms: ended`
+      const expected = `exec x: still running after ${timeout} ms: holdfast ended it`
       t.equal(await messageOf(shell(script(trap), { timeout })), expected)
       pids = await Promise.all(['child', 'parent'].map((name) => pidIn(at(name))))
     }
@@ -98,7 +98,7 @@ await t.test('a command that is over its time is ended with all its children', a
 
 await t.test('a command that hangs is ended in a process that collects garbage', async (t) => {
   const hanging = messageOf(exec(['/bin/sleep', '300'], { timeout: 300 }))
-  t.equal(await underGarbageCollection(hanging), 'exec x: not done after 300 ms: ended')
+  t.equal(await underGarbageCollection(hanging), 'exec x: still running after 300 ms: holdfast ended it')
 })
 
 await t.test('a child that holds the output open does not hold the hook', async (t) => {
@@ -143,7 +143,7 @@ await t.test('tries', async (t) => {
   t.match(failed.message, /^exec x: exit code 1; .* \(try 2 of 2\)$/)
   t.ok(failed.error instanceof HookError && failed.error.hook === 'exec x')
   await rm(at('tries'))
-  t.match(await messageOf(shell(counting)), /not shown$/, 'a single try is not counted')
+  t.match(await messageOf(shell(counting)), /\(not shown\)$/, 'a single try is not counted')
   t.equal(await readFile(at('tries'), 'utf8'), 'x\n')
 })
 
@@ -170,23 +170,24 @@ await t.test('signal', async (t) => {
   }
   t.match(
     await problem(String(sleeper.pid)),
-    /^signal SIGHUP x: process \d+ of .*: there is no such process: the pid file is stale, or holdfast is in a PID namespace/,
+    /^signal SIGHUP x: could not signal process \d+ of .*: no such process: the pid file is stale, or holdfast runs in a PID namespace/,
   )
   for (const content of ['', canary, `-1`, `12${canary}`, '1 2', '0x10', '99999999999']) {
     t.equal(await problem(content), 'does not start with a process ID', JSON.stringify(content))
   }
-  for (const pid of ['0', '1', '4194305']) t.equal(await problem(pid), `names process ${pid}, which is never signalled`)
+  for (const pid of ['0', '1', '4194305'])
+    t.equal(await problem(pid), `names process ${pid}, which holdfast never signals`)
   t.equal(await problem(String(process.pid)), 'names holdfast itself')
   await writeFile(pidFile, '2')
   await chmod(pidFile, 0o666)
-  t.match(await messageOf(hook), /is writable by everybody, so it is not trusted$/)
+  t.match(await messageOf(hook), /is writable by everybody: holdfast does not trust it$/)
   await chmod(pidFile, 0o600)
   const named = (path: string): Hook => ({ ...hook, pidFile: path })
-  t.match(await messageOf(named(at('none'))), /no such pid file: is the process running\?$/)
+  t.match(await messageOf(named(at('none'))), /no such file: is the process running\?$/)
   t.match(await messageOf(named(directory)), /is not a regular file$/)
   t.match(await messageOf(named('/dev/zero')), /is not a regular file$/)
   await symlink(at('loop'), at('loop'))
-  t.match(await messageOf(named(at('loop'))), /cannot be opened: ELOOP$/)
+  t.match(await messageOf(named(at('loop'))), /could not be opened: ELOOP$/)
 })
 
 await t.test(
@@ -202,7 +203,7 @@ await t.test(
     const foreign = spawn('/bin/sleep', ['300'])
     t.teardown(() => foreign.kill('SIGKILL'))
     await point(foreign)
-    t.match(await messageOf(hook), /belongs to user 12345, but process \d+ to user 0: not signalled$/)
+    t.match(await messageOf(hook), /belongs to user 12345, but process \d+ to user 0: holdfast did not signal it$/)
     t.equal(foreign.exitCode ?? foreign.signalCode, null)
     const own = spawn('/bin/sleep', ['300'], { uid: 12_345 })
     t.teardown(() => own.kill('SIGKILL'))
@@ -210,7 +211,7 @@ await t.test(
     await point(own)
     t.equal(await messageOf(hook), undefined)
     t.same(await ended, [null, 'SIGHUP'])
-    t.match(await messageOf(hook), /there is no such process/)
+    t.match(await messageOf(hook), /no such process/)
   },
 )
 

@@ -213,7 +213,7 @@ await t.test('keys that are no file names, and keys with a meaning in JavaScript
     const findings = shown(rendered([whole(a, { optional: true })], [present(a, { [key]: 'canary' })]))
     t.match(
       findings,
-      [/^ObjectInvalid: Secret ns\/a has a key that is no file name: /],
+      [/^ObjectInvalid: Secret ns\/a has a key that is not a valid file name: /],
       JSON.stringify(key.slice(0, 9)),
     )
     t.notMatch(findings, [/canary/])

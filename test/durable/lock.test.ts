@@ -136,10 +136,10 @@ await t.test('a lock that this process holds already is refused after the time t
   const path = join(scratch(t), 'lock')
   const disk = new Disk()
   const held = await disk.lock(path, 0, undefined)
-  await t.rejects(disk.lock(path, 50, undefined, 'the manifests are what they were'), {
+  await t.rejects(disk.lock(path, 50, undefined, 'the manifests are as they were'), {
     reason: 'Busy',
     path,
-    message: /another call of this process holds the lock .*the manifests are what they were/,
+    message: /another call of this process holds the lock .*the manifests are as they were/,
   })
   const next = disk.lock(path, 60_000, undefined)
   await held.release()

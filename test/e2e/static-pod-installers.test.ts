@@ -116,7 +116,7 @@ await t.test('an installer waits for older ones to end, up to its limit', async 
   await site.putPod(`installer-5-${nodeName}`, false)
   await t.rejects(
     waitForInstallers(installers, { ...request, timing }, silent, signal),
-    /have not ended in time: installer-5-/,
+    /did not end in time: installer-5-/,
   )
   let done = false
   const waiting = waitForInstallers(installers, { ...request, timing: { ...timing, limit: 60_000 } }, silent, signal)

@@ -97,7 +97,7 @@ await t.test('what is missing or wrong ends it before anything is written, with 
   const site = await Site.create(cluster)
   const missing = await site.install(6, ['--secrets=none'])
   t.equal(missing.code, 1)
-  t.match(missing.stderr, /none-6 does not exist, and it is required/)
+  t.match(missing.stderr, /none-6 does not exist, but is required/)
   await site.namespace.putConfigMap('web-pod-7', { 'other.yaml': 'x' })
   const bare = [
     ...site.flags(7).filter((flag) => !/secrets|configmaps/.test(flag)),
@@ -137,7 +137,7 @@ await t.test(
     await site.namespace.deleteSecret('absent')
     const unknown = await run([...site.flags(), `--kubeconfig=${cluster.adminKubeconfig}`, '--node-name=nobody'])
     t.equal(unknown.code, 1, 'the node is in what is installed, and a live revision is not changed')
-    t.match(unknown.stderr, /kubelet version is not known; a current one is assumed/)
+    t.match(unknown.stderr, /does not report its kubelet version; holdfast assumes a current one/)
     t.equal((await site.install()).code, 0)
     t.equal(readFileSync(join(site.certificates, 'secrets/absent/key'), 'utf8'), 'still in use')
   },
@@ -222,7 +222,7 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const manifest = { name: 'web', namespace: undefined } as Parameters<typeof probe.ask>[0]
   const { signal } = new AbortController()
   await ready('True')
-  t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'it is of revision 6 still' })
+  t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'it is still of revision 6' })
   await patch('', { metadata: { labels: { revision: '7' } } })
   await ready('False', 'ContainersNotReady')
   t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'not Ready (ContainersNotReady)' })

@@ -21,19 +21,19 @@ export const brokenPods: readonly BrokenPod[] = [
   ...['a/b', '..', '.', 'Web', 'a b', 'a_b', 'x'.repeat(254)].map((name) => ({
     what: `the name ${name.slice(0, 9)}`,
     pod: pod({ name }),
-    field: /metadata\.name is no name/,
+    field: /metadata\.name is not a valid name/,
   })),
   { what: 'a namespace with a dot', pod: pod({ namespace: 'a.b' }), field: /metadata\.namespace/ },
   { what: 'labels as a list', pod: pod({ labels: ['a'] }), field: /metadata\.labels must be a map/ },
   {
     what: 'a label that is a map',
     pod: pod({ labels: { a: {} } }),
-    field: /metadata\.labels\.a must be text/,
+    field: /metadata\.labels\.a must be a string/,
   },
   {
     what: 'a label with a space',
     pod: pod({ labels: { a: 'b c' } }),
-    field: /metadata\.labels\.a is no value/,
+    field: /metadata\.labels\.a is not a valid label value/,
   },
   {
     what: 'a flag in words',
@@ -63,17 +63,17 @@ export const brokenPods: readonly BrokenPod[] = [
   {
     what: 'two containers of one name',
     pod: pod({}, { containers: ['a', 'a'].map((name) => ({ name, image: 'b' })) }),
-    field: /spec\.containers\[1\]\.name is the name of another/,
+    field: /spec\.containers\[1\]\.name is also the name of another/,
   },
   {
     what: 'a container with the name of an init container',
     pod: pod({}, { initContainers: [{ name: 'web', image: 'b' }] }),
-    field: /spec\.containers\[0\]\.name is the name of another/,
+    field: /spec\.containers\[0\]\.name is also the name of another/,
   },
   {
     what: 'a container name with a dot',
     pod: pod({}, {}, { name: 'a.b' }),
-    field: /containers\[0\]\.name is no name/,
+    field: /containers\[0\]\.name is not a valid name/,
   },
   {
     what: 'an image with a space before it',
@@ -101,7 +101,7 @@ export const brokenPods: readonly BrokenPod[] = [
   {
     what: 'a mount of no volume',
     pod: pod({}, { volumes }, { volumeMounts: [{ name: 'date', mountPath: '/srv' }] }),
-    field: /volumeMounts\[0\]\.name names no volume/,
+    field: /volumeMounts\[0\]\.name is not the name of a volume/,
   },
   {
     what: 'a mount without a place',
@@ -111,17 +111,17 @@ export const brokenPods: readonly BrokenPod[] = [
   {
     what: 'two mounts in one place',
     pod: pod({}, { volumes }, { volumeMounts: ['data', 'data'].map((name) => ({ name, mountPath: '/srv' })) }),
-    field: /volumeMounts\[1\]\.mountPath is that of another/,
+    field: /volumeMounts\[1\]\.mountPath is also the path of another/,
   },
   {
     what: 'two volumes of one name',
     pod: pod({}, { volumes: [...volumes, ...volumes] }),
-    field: /spec\.volumes\[1\]\.name is the name of another/,
+    field: /spec\.volumes\[1\]\.name is also the name of another/,
   },
   {
     what: 'a volume without a name',
     pod: pod({}, { volumes: [{ hostPath: { path: '/srv' } }] }),
-    field: /spec\.volumes\[0\]\.name is no name/,
+    field: /spec\.volumes\[0\]\.name is not a valid name/,
   },
   {
     what: 'a host path without a path',

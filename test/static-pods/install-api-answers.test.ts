@@ -102,7 +102,7 @@ await t.test('the tree on the disk is the objects, by name, key and byte; again,
 await t.test('a required object that is missing ends it before the first byte', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
-  const missing = /Secret demo\/none-6 does not exist, and it is required/
+  const missing = /Secret demo\/none-6 does not exist, but is required/
   nothingWritten(t, api, await api.install(6, ['--secrets=none']), 1, missing)
   t.equal(api.asked('/secrets/none-6'), 1, 'an absence is not asked for again')
 })
@@ -162,7 +162,7 @@ await t.test('a newer installer on the node: this one gives way, writes nothing,
   api.putInstallers({ 'installer-6-n1': 'running', 'installer-7-n1': 'ended', 'installer-5-n1': 'running' })
   const { code, stderr } = await api.install(6, [], { POD_NAME: 'installer-6-n1' })
   t.equal(code, 1, stderr)
-  t.match(stderr, /installer-7-n1 installs revision 7: revision 6 gives way to it; nothing was written/)
+  t.match(stderr, /installer-7-n1 installs revision 7: revision 6 gives way to it; holdfast wrote nothing/)
   t.notOk(existsSync(api.resources))
   t.notOk(existsSync(api.manifests))
   t.same(api.events, [])
@@ -231,7 +231,7 @@ await t.test('a node that cannot be read is taken for one with a current kubelet
   api.override = ({ path }, reply) => (path.startsWith('/api/v1/nodes/') ? status(reply, 403, 'Forbidden') : undefined)
   const { code, stderr } = await api.install(6)
   t.equal(code, 0, stderr)
-  t.match(stderr, /kubelet version cannot be read; a current one is assumed/)
+  t.match(stderr, /could not read the node's kubelet version; holdfast assumes a current one/)
   t.notMatch(readFileSync(api.manifest(), 'utf8'), 'uid')
 })
 

@@ -98,7 +98,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
   writeFileSync(join(resources, 'secrets', 'tls', 'tls.key'), canary)
   const refused = await run(args)
   t.equal(refused.code, 1)
-  t.match(refused.stderr, /web-pod-7 is there and differs \(other secrets\/tls\/tls\.key\).*names it.*new revision/)
+  t.match(refused.stderr, /web-pod-7 exists and differs \(other secrets\/tls\/tls\.key\).*names it.*new revision/)
   t.equal(statSync(made).ino, ino, 'one that a live manifest names is not replaced')
 
   node.makeManifest(podText({ labels: { revision: '6' } }))
@@ -245,9 +245,9 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
     [['install', source, ...place, '--revision', '1'], /--resource-dir is missing/],
     [['install', source, ...place, '--revision', '01', '--resource-dir', 'x'], /whole number/],
     [['install', source, ...place, '--revision', '2147483648', '--resource-dir', 'x'], /whole number/],
-    [['install', source, ...place, '--secrets', 'a'], /--secrets is for an installation from the API/],
+    [['install', source, ...place, '--secrets', 'a'], /--secrets belongs to an installation from the API/],
     [['install', source, ...place, '--timeout-duration', '0'], /--timeout-duration must be more than 0/],
-    [['install', source, ...place, '--cert-secrets', 'a'], /--cert-secrets is for an installation from the API/],
+    [['install', source, ...place, '--cert-secrets', 'a'], /--cert-secrets belongs to an installation from the API/],
     [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
     [['install', node.root, ...place], /is not a regular file/],
     [['install', source, source, ...place], /too many arguments/],
@@ -272,7 +272,7 @@ await t.test('wrong usage is exit 2, with what is missing', async (t) => {
       /name at least one check of readiness/,
     ],
     [['monitor', '--ready-url=ftp://x'], /http or https/],
-    [['monitor', '--ready-exec='], /would always be ready/],
+    [['monitor', '--ready-exec='], /an empty command always succeeds/],
   ]
   for (const [args, message] of cases) {
     const { code, stderr } = await run(args)

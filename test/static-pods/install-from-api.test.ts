@@ -55,6 +55,6 @@ await t.test("an installer does not wait for one of its own revision, as library
   }
   const own = pod('installer-6-retry-1-n1', false)
   t.match(await wait(pod('installer-6-n1', false), own), { metadata: { name: 'installer-6-retry-1-n1' } })
-  await t.rejects(wait(pod('installer-5-n1', false), own), /have not ended in time: installer-5-n1/)
+  await t.rejects(wait(pod('installer-5-n1', false), own), /did not end in time: installer-5-n1/)
   t.match(await wait(pod('installer-5-n1', true), own), { metadata: { name: 'installer-6-retry-1-n1' } })
 })

@@ -66,7 +66,7 @@ await t.test('another pod in it is refused, and so is another file', async (t) =
   for (const more of [{ hostPID: true }, { terminationGracePeriodSeconds: 30 }]) {
     const api = await installed(t, encodedByGo(6, more))
     const refused = await api.install(6)
-    t.match(refused, { code: 1, stderr: /web-pod-6 is there and differs \(other web-pod\.yaml\)/ })
+    t.match(refused, { code: 1, stderr: /web-pod-6 exists and differs \(other web-pod\.yaml\)/ })
   }
   const torn = await installed(t, encodedByGo(6))
   writeFileSync(join(torn.revision(6), 'web-pod.yaml'), '{"kind":')

@@ -49,7 +49,7 @@ await t.test('probes: what a URL and a command say', async (t) => {
   })
   t.same(await underGarbageCollection(execProbe('sleep 300', 7, 300).ask(manifest, signal)), {
     state: 'not-ready',
-    message: 'not done after 0.3 s',
+    message: 'still running after 0.3 s',
   })
 })
 
@@ -70,7 +70,7 @@ await t.test('the command: flags as startup-monitor takes them, exit codes, log 
   const failed = await run([...flags, '--fallback-timeout-duration=1ms', '--ready-exec', 'exit 1', '-o', 'json'])
   t.equal(failed.code, 1, failed.stderr)
   t.match(JSON.parse(failed.stdout), { outcome: 'fell-back', to: 6 })
-  t.match(readFileSync(log, 'utf8'), /"msg":"not ready in time: fell back"/)
+  t.match(readFileSync(log, 'utf8'), /"msg":"the revision is not ready in time: fell back"/)
   node.makeManifest(podText({ labels: { revision: '7' } }))
   const good = await run([...flags, '--fallback-timeout-duration=5m', '--ready-exec', 'true', '--keep-own-manifest'])
   t.equal(good.code, 0, good.stderr)

@@ -52,7 +52,9 @@ await t.test('it falls back in time where it cannot write down since when it wat
   t.match(outcome, { outcome: 'fell-back', to: 6 })
   t.equal(liveRevision(node), '6')
   const reported = warnings.filter((line) => 'path' in line && String(line.path).endsWith('.watch'))
-  t.match(reported, [{ code: 'EISDIR', message: /cannot be written.*when the monitor is started again/ }])
+  t.match(reported, [
+    { code: 'EISDIR', message: /could not write .*if the monitor is restarted, its timeout starts over/ },
+  ])
   t.equal(reported.length, 1)
 })
 
@@ -120,7 +122,7 @@ await t.test('a URL that refuses the question, and a command that cannot be run,
   const node = install(new NodeDisk(t))
   for (const status of [401, 403])
     await unknown(t, node, [`--ready-url=${url}/${status}`], new RegExp(`HTTP ${status}`))
-  await unknown(t, node, ['--ready-exec=/no/such/program'], /exit code 127: the command cannot be run/)
+  await unknown(t, node, ['--ready-exec=/no/such/program'], /exit code 127: the shell could not run the command/)
   const denied = await watch(node, [`--ready-url=${url}/500`])
   t.match(JSON.parse(denied.stdout), { outcome: 'fell-back', to: 6 }, 'a 500 of the pod itself is its own word')
 })

@@ -69,7 +69,7 @@ await t.test('a place where it could not end well is refused, and no revision is
     [
       'a directory for a lock',
       (place) => (mkdirSync(place.lock), ['--pod-manifests-lock-file', place.lock]),
-      /installer\.lock is no regular file; nothing was changed/,
+      /installer\.lock is not a regular file; nothing was changed/,
       1,
     ],
     ['the root directory', () => ['--resource-dir', '/'], /--resource-dir is \//, 2],
@@ -88,7 +88,7 @@ await t.test('a place where it could not end well is refused, and no revision is
     [
       'a link among the resources',
       (place) => (symlinkSync('/etc', join(place.files, 'link')), []),
-      /files\/link is a symbolic link: put what it leads to in its place/,
+      /files\/link is a symbolic link: replace it by the file that it leads to/,
       2,
     ],
   ]
@@ -115,11 +115,11 @@ await t.test('a file system that is read-only', { skip: canMount ? false : 'need
   }
   const refused = await inside(place.args())
   t.equal(refused.code, 1, refused.stderr)
-  t.match(refused.stderr, /manifests cannot be written to: EROFS; nothing was changed; mount it read-write/)
+  t.match(refused.stderr, /could not write to .*manifests: EROFS; nothing was changed; mount it read-write/)
   t.notOk(existsSync(place.resources), 'nothing was written')
   const dry = await inside(place.args('--dry-run'))
   t.equal(dry.code, 0, dry.stderr)
-  t.match(warnings(dry), [{ path: place.manifests, msg: /cannot be written to: EROFS/ }])
+  t.match(warnings(dry), [{ path: place.manifests, msg: /could not write to .*: EROFS/ }])
 })
 
 await t.test('another manifest of the same pod is reported', async (t) => {
@@ -143,7 +143,7 @@ await t.test('held up after its revision was written, it tells what is there', a
   t.equal(busy.code, 75, busy.stderr)
   t.match(
     busy.stderr,
-    /the manifests are what they were; try again when the lock is free; written before: .*web-pod-7; /,
+    /the manifests are as they were; try again when the lock is free; already written: .*web-pod-7; /,
   )
   t.notMatch(busy.stderr, /nothing was changed/)
   t.notOk(existsSync(place.manifest()))
@@ -205,7 +205,7 @@ await t.test('flags and variables that do not belong', async (t) => {
   const place = new Place(t)
   for (const flag of ['--kubeconfig', '--context', '--namespace']) {
     const refused = await run(place.args(flag, 'x'))
-    t.match(refused, { code: 2, stderr: new RegExp(`${flag} is for an installation from the API`) })
+    t.match(refused, { code: 2, stderr: new RegExp(`${flag} belongs to an installation from the API`) })
   }
   for (const result of [
     await run(place.args('--node-name', '../n')),

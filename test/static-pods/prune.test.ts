@@ -126,7 +126,7 @@ await t.test('a resource directory that is not there, or is none, is a failure',
     t.match(absent, {
       code: 1,
       stdout: '',
-      stderr: /static-pod-resources does not exist: nothing was removed/,
+      stderr: /static-pod-resources does not exist; nothing was removed/,
     })
     t.notOk(existsSync(node.resources), 'nothing is made')
   }
@@ -149,7 +149,7 @@ await t.test('whose manifests count: those that are named, else those beside, el
   const usual = join(node.root, 'kubernetes/manifests')
   const choose = (named?: string) => manifestDirectoryOf(named, node.resources, log, usual)
   t.equal(await choose(), node.manifests)
-  t.match(warnings, [/no revision counts as live; name it with --pod-manifest-dir/])
+  t.match(warnings, [/no revision counts as live; name the directory with --pod-manifest-dir/])
   mkdirSync(usual, { recursive: true })
   t.equal(await choose(), usual)
   mkdirSync(node.manifests)
@@ -160,7 +160,7 @@ await t.test('whose manifests count: those that are named, else those beside, el
   const mistyped = await run([...args, `--pod-manifest-dir=${node.root}/manifest`])
   t.match(mistyped, {
     code: 1,
-    stderr: /manifest does not exist: it is not known which revisions are in use/,
+    stderr: /manifest does not exist, so it is unknown which revisions are in use/,
   })
   t.ok(existsSync(node.revision(1)), 'a mistyped path removes nothing')
 })
@@ -179,7 +179,7 @@ await t.test('a revision that is out of sight, but not off the disk, has failed'
   t.same(visible(node.resources), [])
   t.same(lines.map(({ outcome }) => outcome).sort(), ['failed', 'removed'])
   const why = lines.find(({ outcome }) => outcome === 'failed')?.why ?? ''
-  t.match(why, /out of sight, but files are left in .*\.holdfast-.*EPERM.*; the next run retries/)
+  t.match(why, /no longer visible as a revision, but files are left in .*\.holdfast-.*EPERM.*; the next run retries/)
   await prune(requestOf(node), new Disk(), silent, signal)
   t.same(
     readdirSync(node.resources).filter((name) => !name.endsWith('.lock')),
@@ -196,7 +196,7 @@ await t.test('a manifest that is written with escapes protects what it names', a
   t.same(visible(node.resources), ['web-pod-2', 'web-pod-3'])
 })
 
-await t.test('what cannot be read as a pod may name any revision: nothing goes', async (t) => {
+await t.test('what is not readable as a pod may name any revision: nothing goes', async (t) => {
   for (const [name, text] of [
     ['web-pod.yaml', '{'],
     ['web-pod.yaml', ''],
@@ -211,8 +211,8 @@ await t.test('what cannot be read as a pod may name any revision: nothing goes',
       ...['prune', '--max-eligible-revision=3', `--resource-dir=${node.resources}`, '--static-pod-name=web-pod'],
     ])
     t.equal(code, 0, stderr)
-    t.match(stdout, /kept .*web-pod-3 +.*cannot be read as a pod/, name)
-    t.match(stderr, new RegExp(`${name}.*cannot be read as a pod`))
+    t.match(stdout, /kept .*web-pod-3 +.*is not readable as a pod/, name)
+    t.match(stderr, new RegExp(`${name}.*is not readable as a pod`))
     t.same(visible(node.resources), ['web-pod-1', 'web-pod-2', 'web-pod-3'], `${name}: ${text}`)
   }
 })

@@ -61,7 +61,7 @@ await t.test('a server is believed by its authority and its name alone', async (
 await t.test('the authority is read at each try', async (t) => {
   const file = join(directory, 'ca.crt')
   const probe = urlProbe(new URL(`https://127.0.0.1:${port}/readyz`), file)
-  t.same(await probe.ask(manifest, signal), { state: 'unknown', message: `${file} cannot be read: ENOENT` })
+  t.same(await probe.ask(manifest, signal), { state: 'unknown', message: `could not read ${file}: ENOENT` })
   writeFileSync(file, readFileSync(other.certificate))
   t.match(await probe.ask(manifest, signal), { state: 'not-ready' })
   writeFileSync(file, 'no certificate')
@@ -92,7 +92,7 @@ await t.test('the command: the right authority records, a wrong one falls back',
   t.equal(right.code, 0, right.stderr)
   t.match(JSON.parse(right.stdout), { outcome: 'ready', revision: 7 })
   const plain = await run([...flags.slice(0, 5), '--ready-exec=true', `--ready-ca=${other.certificate}`])
-  t.match(plain, { code: 2, stderr: /--ready-ca is for a --ready-url with https/ })
+  t.match(plain, { code: 2, stderr: /--ready-ca needs a --ready-url with https/ })
 })
 
 await t.test('the command: an authority that cannot be read is wrong usage, and nothing falls back', async (t) => {
@@ -100,7 +100,7 @@ await t.test('the command: an authority that cannot be read is wrong usage, and 
   const args = ['monitor', '--revision=1', '--target-name=web', `--resource-dir=${directory}`]
   const flags = [...args, `--manifests-dir=${directory}`, '--ready-url=https://127.0.0.1:1/']
   const absent = await run([...flags, `--ready-ca=${file}`])
-  t.match(absent, { code: 2, stdout: '', stderr: /--ready-ca: .*no-authority\.pem cannot be read: ENOENT/ })
+  t.match(absent, { code: 2, stdout: '', stderr: /--ready-ca: could not read .*no-authority\.pem: ENOENT/ })
   for (const content of ['no certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n']) {
     writeFileSync(file, content)
     const wrong = await run([...flags, `--ready-ca=${file}`])

@@ -1,4 +1,4 @@
-/** Where the live manifest cannot be read as a pod, its revision is not known: that is said, and what the text still names counts. */
+/** Where the live manifest is not readable as a pod, its revision is not known: that is said, and what the text still names counts. */
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from './installer-api.js'
@@ -19,9 +19,9 @@ await t.test(
       for (const more of [['--dry-run'], []]) {
         const { code, stderr } = await api.install(6, more)
         t.equal(code, 0, stderr)
-        const warnings = stderr.split('\n').filter((line) => /web-pod\.yaml cannot be read as a pod/.test(line))
+        const warnings = stderr.split('\n').filter((line) => /web-pod\.yaml is not readable as a pod/.test(line))
         t.equal(warnings.length, 1, stderr)
-        t.match(warnings[0], /revision 6 is taken for no older than the one that was live/)
+        t.match(warnings[0], /assumes that revision 6 is not older than the live one/)
       }
       t.equal(live(api), '6')
     }
@@ -38,14 +38,14 @@ await t.test('a torn one that names a newer revision is not replaced by an older
     t.equal(refused.code, 1, refused.stderr)
     t.match(
       refused.stderr,
-      /web-pod\.yaml cannot be read as a pod.*names revision 7.*revision 6 is older.*--allow-older/,
+      /web-pod\.yaml is not readable as a pod.*names revision 7.*revision 6 is older.*--allow-older/,
     )
     t.equal(readFileSync(api.manifest(), 'utf8'), torn)
     t.notOk(existsSync(api.revision(6)), 'nothing was written')
   }
   const repaired = await api.install(7)
   t.equal(repaired.code, 0, repaired.stderr)
-  t.match(repaired.stderr, /web-pod\.yaml cannot be read as a pod/)
+  t.match(repaired.stderr, /web-pod\.yaml is not readable as a pod/)
   t.equal(live(api), '7')
   api.makeManifest(torn)
   const allowed = await api.install(6, ['--allow-older'])

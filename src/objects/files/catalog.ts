@@ -50,7 +50,7 @@ export class Catalog {
     const [first] = found
     if (first && found.length > 1) {
       const places = found.map(({ place }) => place).join(' and ')
-      const message = `${key}: it stands in ${places}: remove one of them`
+      const message = `${key}: more than one file holds it: ${places}; remove all but one`
       return { observation: { state: 'unknown', reason: 'ObjectInvalid', message }, confirmed: false }
     }
     if (first) {
@@ -59,7 +59,7 @@ export class Catalog {
     const error = [...this.#files.values()].find((file) => file.error)?.error
     if (error === undefined) return { observation: { state: 'absent' }, confirmed: true }
     if (latest?.state === 'absent') return { observation: latest, confirmed: false }
-    const message = `${key}: it is in no file that can be read; ${error.message}`
+    const message = `${key}: no readable file holds it; ${error.message}`
     return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
   }
 

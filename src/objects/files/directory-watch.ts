@@ -76,7 +76,7 @@ export class DirectoryWatch {
     const { code } = error as NodeJS.ErrnoException
     this.log[this.#warned ? 'debug' : 'warn'](
       { path, code },
-      'cannot watch the directory: holdfast reads it from time to time instead',
+      'could not watch the directory: holdfast reads it at intervals instead',
     )
     this.#warned = true
   }

@@ -19,7 +19,7 @@ export function fileError(place: string, error: unknown): FileError {
   const code = errnoOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'
   return new FileError(
-    `${place}: cannot be read: ${code ?? 'unknown error'}`,
+    `${place}: could not be read: ${code ?? 'unknown error'}`,
     denied ? 'AccessDenied' : 'SourceUnavailable',
     { cause: error },
     denied || code === 'ENOENT' || code === 'ENOTDIR',

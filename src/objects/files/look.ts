@@ -42,7 +42,7 @@ export async function lookAt(directory: string): Promise<Look> {
   const identity = await identify(directory)
   const names = (await readdir(directory)).filter((name) => /^[^.].*\.(ya?ml|json)$/.test(name)).sort()
   if (names.length > maximumFiles) {
-    throw new Error(`${directory}: ${names.length} files: ${maximumFiles} are allowed`)
+    throw new Error(`${directory}: holds ${names.length} files; at most ${maximumFiles} are allowed`)
   }
   const stamps = new Map<string, Stamp>()
   for (const name of names) {

@@ -49,7 +49,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
     const kind = body.kind ?? position.kind
     const version = body.apiVersion ?? (position.kind && 'v1')
     if (typeof kind !== 'string' || typeof version !== 'string') {
-      throw new InvalidObjectError('apiVersion and kind are needed, both strings')
+      throw new InvalidObjectError('apiVersion and kind are required, as strings')
     }
     if (version === 'v1') {
       if (kind === 'Secret' || kind === 'ConfigMap') return [{ object: readObject(kind, body, context), place }]

@@ -21,7 +21,7 @@ export async function readObjectFile(
   context: Omit<ReadingContext, 'version'>,
 ): Promise<FileObject[] | undefined> {
   if (stamp.size > maximumFileSize) {
-    throw new FileError(`${name}: ${stamp.size} bytes: ${maximumFileSize} are allowed`)
+    throw new FileError(`${name}: holds ${stamp.size} bytes; at most ${maximumFileSize} are allowed`)
   }
   const bytes = await readStamped(join(directory, name), stamp).catch((error: unknown) => {
     throw fileError(name, error)

@@ -181,7 +181,7 @@ export class FileSource implements ObservableSource {
       if (objects === undefined) {
         this.#schedule()
         // An empty stamp is no file's: it is looked at again.
-        return { stamp: '', objects: before, error: new FileError(`${name}: it is being written`) }
+        return { stamp: '', objects: before, error: new FileError(`${name}: another program is still writing it`) }
       }
       if (objects.length === 0 && before.length > 0) {
         throw new FileError(`${name}: it no longer holds any object: remove the file to remove its objects`)
@@ -192,7 +192,7 @@ export class FileSource implements ObservableSource {
       const known = this.#catalog.get(name)?.error?.message === error.message
       this.#log[known ? 'debug' : 'warn'](
         { directory: this.directory, reason: error.reason },
-        `${error.message}; holdfast keeps what it read from it before`,
+        `${error.message}; holdfast keeps what it read from this file before`,
       )
       // What is wrong in a file stays wrong until it is written again. A disk that did not answer, or a process that had no
       // descriptor left, is another matter: an empty stamp is no file's, so that the next look reads it again.

@@ -139,9 +139,9 @@ function restartReason(status: number): ApiError['reason'] {
 function adviceFor(status: number): string {
   switch (status) {
     case 401:
-      return 'the API server does not accept the credentials: see the user of the kubeconfig, or the service account token'
+      return 'the API server rejects the credentials: check the user in the kubeconfig, or the service account token'
     case 404:
-      return 'nothing is served at this path: is it the address of a Kubernetes API server?'
+      return 'the server has nothing at this path: is this the address of a Kubernetes API server?'
     default:
       return ''
   }

@@ -85,7 +85,7 @@ export class ApiReader {
       // Go prints an empty list as null.
       if (items === null) return []
       if (Array.isArray(items)) return items as readonly unknown[]
-      throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is no list`)
+      throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is not a list`)
     })
   }
 
@@ -119,6 +119,9 @@ export class ApiReader {
     if (answer.status !== 200) throw refusedRequest(target, verb, answer, this.options.forbidden)
     const { body } = answer
     if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as JsonObject
-    throw new ApiError('protocol', `${describeTarget(target)}: the answer is no JSON object: does a proxy give it?`)
+    throw new ApiError(
+      'protocol',
+      `${describeTarget(target)}: the answer is not a JSON object: does it come from a proxy?`,
+    )
   }
 }

@@ -23,7 +23,7 @@ const explanations: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no answer on the network (ETIMEDOUT)',
   EHOSTUNREACH: 'no route to the host (EHOSTUNREACH)',
   ENETUNREACH: 'no route to the network (ENETUNREACH)',
-  ENOTFOUND: 'the host name is not known (ENOTFOUND)',
+  ENOTFOUND: 'could not resolve the host name (ENOTFOUND)',
   EAI_AGAIN: 'the name server does not answer (EAI_AGAIN)',
   ERR_STREAM_PREMATURE_CLOSE: 'the stream was cut off',
   ERR_HTTP2_STREAM_CANCEL: 'the stream was cut off',
@@ -47,12 +47,12 @@ function explain(code: string, message: string): string {
     return `the server's certificate is not signed by the authority that the kubeconfig names (${code})`
   }
   if (/^ERR_SSL_.*_ALERT_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/.test(code)) {
-    return `the server refuses our client certificate, or wants one that the kubeconfig does not have (${code})`
+    return `the server refuses the client certificate, or wants one that the kubeconfig does not have (${code})`
   }
   // OpenSSL's own messages hold addresses and line numbers.
   if (code.startsWith('ERR_SSL_')) return `TLS failed (${code})`
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
-    return `the server's certificate is outside its dates, or this machine's clock is wrong (${code})`
+    return `the server's certificate is not valid now, or this machine's clock is wrong (${code})`
   }
   return code === '' || message.includes(code) ? message : `${message} (${code})`
 }

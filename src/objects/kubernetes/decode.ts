@@ -84,7 +84,7 @@ function addAll(data: Data, field: string, map: unknown, decode: (value: string)
 
 function checkKey(key: string, field: string): void {
   if (key.length > longestName) {
-    throw new InvalidObjectError(`${field} has a key of ${key.length} characters: ${longestName} are allowed`)
+    throw new InvalidObjectError(`${field} has a key of ${key.length} characters; at most ${longestName} are allowed`)
   }
   if (!isDataKey(key)) {
     throw new InvalidObjectError(
@@ -97,7 +97,7 @@ function checkSize(data: Data): void {
   let size = 0
   for (const bytes of data.values()) size += bytes.length
   if (size > maximumDataSize) {
-    throw new InvalidObjectError(`it holds ${size} bytes: Kubernetes allows ${maximumDataSize}`)
+    throw new InvalidObjectError(`it holds ${size} bytes; Kubernetes allows at most ${maximumDataSize}`)
   }
 }
 

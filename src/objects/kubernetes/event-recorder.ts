@@ -92,7 +92,7 @@ export class EventRecorder {
   async close(within: number): Promise<void> {
     this.#closing = true
     this.#hurry.abort()
-    const timer = setTimeout(() => this.#abort.abort(new Error('the agent ends')), within)
+    const timer = setTimeout(() => this.#abort.abort(new Error('the agent is ending')), within)
     await this.#sending
     clearTimeout(timer)
     const unsent = this.#queue.length + this.#lost
@@ -189,21 +189,21 @@ export class EventRecorder {
       const said = statusMessage(answer.body)
       this.options.log.warn(
         { namespace, status: answer.status },
-        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, and everything else works; "holdfast rbac" prints the Role that allows them`,
+        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, everything else works; "holdfast rbac" prints the Role that allows them`,
       )
     }
     return undefined
   }
 
   #refused({ draft: { reason } }: EventRecord, { status, body }: ApiResponse): void {
-    this.options.log.warn({ event: reason, status }, `an event was refused: ${statusMessage(body)}`)
+    this.options.log.warn({ event: reason, status }, `the API server refused an event: ${statusMessage(body)}`)
   }
 
   #tellLost(): void {
     if (this.#lost === 0) return
     this.options.log.warn(
       { lost: this.#lost },
-      `${this.#lost} events were dropped while the API server was unreachable`,
+      `the agent dropped ${this.#lost} events while the API server was unreachable`,
     )
     this.#lost = 0
   }

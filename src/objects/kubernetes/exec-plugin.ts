@@ -78,7 +78,7 @@ function describe(settings: ExecSettings, problem: string): string {
 }
 
 function startProblem(settings: ExecSettings, error: NodeJS.ErrnoException): string {
-  if (error.code !== 'ENOENT') return `cannot be started (${error.code ?? 'unknown'})`
+  if (error.code !== 'ENOENT') return `could not be started (${error.code ?? 'unknown'})`
   const hint = settings.installHint
   return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
 }

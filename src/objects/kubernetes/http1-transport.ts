@@ -105,7 +105,8 @@ class Http1Transport implements Transport {
       sent.once('close', () => {
         signal.removeEventListener('abort', abort)
         done()
-        if (!answered) reject(this.#explain(new Error('the connection was closed unanswered'), sent, request))
+        if (!answered)
+          reject(this.#explain(new Error('the server closed the connection without an answer'), sent, request))
       })
       sent.end(body)
     })

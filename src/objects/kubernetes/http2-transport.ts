@@ -114,7 +114,8 @@ export class Http2Transport implements Transport {
       stream.once('close', () => {
         signal.removeEventListener('abort', abort)
         done()
-        if (!answered) reject(this.#explain(new Error('the stream was closed unanswered'), stream, signal))
+        if (!answered)
+          reject(this.#explain(new Error('the server closed the stream without an answer'), stream, signal))
       })
       if (request.body !== undefined) stream.end(request.body)
     })

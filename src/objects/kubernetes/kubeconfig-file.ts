@@ -169,7 +169,7 @@ async function parseText(text: string, file: string): Promise<unknown> {
   try {
     if (text.trimStart().startsWith('{')) return readJson(text)
     const [document, second] = await readYaml(text, 'kubeconfig')
-    if (second) throw new YamlError('it holds several documents; one is read', second.position)
+    if (second) throw new YamlError('it holds several documents, but may hold only one', second.position)
     return document?.value
   } catch (error) {
     if (!(error instanceof YamlError)) throw error

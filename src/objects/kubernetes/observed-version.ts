@@ -49,7 +49,7 @@ export function observeList(reference: ObjectReference, json: unknown): Observed
   const items = field(json, 'items')
   // Go prints an empty list as null.
   if (items !== null && !Array.isArray(items)) {
-    throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is no list`)
+    throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is not a list`)
   }
   const [item, ...others] = (items ?? []) as unknown[]
   if (item === undefined) return observeAbsence(resourceVersionOf(json))

@@ -45,5 +45,5 @@ export async function readFresh(
     const { observed } = await readList(client, reference, options)
     if (observed.observation.state === 'absent') return observed
   }
-  throw protocolError(reference, "the API server's GET says that it is absent, its list that it is there")
+  throw protocolError(reference, "the API server's answers disagree: to GET it is absent, in the list it is present")
 }

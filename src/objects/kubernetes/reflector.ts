@@ -192,7 +192,7 @@ export class Reflector {
     // An object that was seen to be invalid is known, too.
     const isKnown = latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
     if (isKnown && !lasting) {
-      log[isNews ? rule.log : 'debug'](fields, `${failure.message}; what is known of it stays`)
+      log[isNews ? rule.log : 'debug'](fields, `${failure.message}; holdfast keeps the version that it knows`)
       return
     }
     const { observation } = failure

@@ -66,7 +66,7 @@ export class TransportPool {
 
   #open(access: AccessSnapshot): Line {
     if (this.#lines.length >= this.limits.connections) {
-      const problem = `${this.limits.connections} connections are open, and the server lets none take more requests`
+      const problem = `${this.limits.connections} connections are open, and the server accepts no more requests on any of them`
       throw new ConnectionError(`${access.server.origin}: ${problem}`, 'connection')
     }
     const line = new Line(access, this.limits)

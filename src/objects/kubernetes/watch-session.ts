@@ -142,7 +142,7 @@ export async function readEvents(
   const forgotten = (problem: string) => () =>
     attempt.abort(new ApiError('silence', `${describeReference(reference)}: ${problem}`))
   const overrun = setTimeout(
-    forgotten(`the server did not end the watch after its ${seconds} s`),
+    forgotten(`the server did not end the watch after the agreed ${seconds} s`),
     seconds * 1000 + timing.overrun,
   )
   const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))

@@ -61,13 +61,13 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     'into that climbs',
     into,
     'into: ../other',
-    '11:15: directories[0].contents[0].into: "../other" climbs with \'..\': name a path inside the target',
+    '11:15: directories[0].contents[0].into: "../other" contains \'..\': name a path inside the target',
   ),
   broken(
     'into that climbs later',
     into,
     'into: a/../../b',
-    '11:15: directories[0].contents[0].into: "a/../../b" climbs with \'..\': name a path inside the target',
+    '11:15: directories[0].contents[0].into: "a/../../b" contains \'..\': name a path inside the target',
   ),
   broken(
     'an absolute into',
@@ -91,7 +91,7 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     'an item that climbs',
     items,
     '[{ key: ca.crt, path: ../ca.crt }]',
-    '13:38: directories[0].contents[1].items[0].path: "../ca.crt" climbs with \'..\': name a path inside the target',
+    '13:38: directories[0].contents[1].items[0].path: "../ca.crt" contains \'..\': name a path inside the target',
   ),
   broken(
     'an item that is the directory',
@@ -158,7 +158,7 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     'the same object twice',
     secret,
     `secret: serving-cert\n      - secret: kube-system/serving-cert\n      - ${secret}`,
-    '11:9: directories[0].contents[1]: writes every key of Secret kube-system/serving-cert again, as directories[0].contents[0] does',
+    '11:9: directories[0].contents[1]: writes every key of Secret kube-system/serving-cert a second time: directories[0].contents[0] does so already',
   ),
   {
     mistake: '..data in symlink mode',
@@ -187,12 +187,12 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     'into with combine',
     from,
     `${from}\n        into: x`,
-    '16:9: directories[0].contents[2].into: unknown field: write it as part of combine',
+    '16:9: directories[0].contents[2].into: unknown field: put it into combine',
   ),
   broken(
     'optional in from',
     from,
     '[{ secret: serving-cert, key: tls.key, optional: true }]',
-    '15:54: directories[0].contents[2].from[0].optional: unknown field: the whole combined file is optional or not',
+    '15:54: directories[0].contents[2].from[0].optional: unknown field: set optional on the combined file as a whole',
   ),
 ]

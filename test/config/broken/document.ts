@@ -126,7 +126,7 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'a field without a value',
     mode,
     'mode:',
-    '8:5: directories[0].mode: has no value: give it one, or remove the field',
+    '8:5: directories[0].mode: has no value: give the field a value, or remove it',
   ),
   broken(
     'a field with a strange name',

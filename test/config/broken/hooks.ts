@@ -71,7 +71,7 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'a URL with credentials',
     hook,
     'http: { url: "http://root:hunter2@127.0.0.1/" }',
-    '17:22: directories[0].afterPublish[0].http.url: holds credentials: remove them: this file is not a place for secrets',
+    '17:22: directories[0].afterPublish[0].http.url: contains credentials: remove them: secrets do not belong in this file',
   ),
   broken(
     'a URL with a fragment',
@@ -131,7 +131,7 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'a signal that nobody can take',
     'name: SIGHUP',
     'name: SIGKILL',
-    '17:25: directories[0].afterPublish[0].signal.name: SIGKILL notifies nobody: it only ends or stops a process: write as in "SIGHUP"',
+    '17:25: directories[0].afterPublish[0].signal.name: SIGKILL only ends or stops a process: write as in "SIGHUP"',
   ),
   broken(
     'a signal that is none',
@@ -197,7 +197,7 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
       '1:1: kind: is required: write kind: AgentConfiguration',
       '2:1: kin: unknown field: did you mean "kind"?',
       '8:11: directories[0].mode: 0755 is a number (755 in YAML 1.2): write it as a string, "0755"',
-      '11:15: directories[0].contents[0].into: "../x" climbs with \'..\': name a path inside the target',
+      '11:15: directories[0].contents[0].into: "../x" contains \'..\': name a path inside the target',
       '17:25: directories[0].afterPublish[0].signal.name: "SIGHUB" is not a signal: did you mean "SIGHUP"?',
       '20:20: server.address: must be a string, not a number: write as in "127.0.0.1:10808"',
     ],

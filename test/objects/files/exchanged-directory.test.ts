@@ -15,7 +15,7 @@ void t.test('a directory that is missing at first, and appears', async (t) => {
   const source = directory.source()
   source.follow([{ reference: cert }])
   const { observation } = await directory.recorder.untilState(cert, 'unknown')
-  t.match(observation, { reason: 'SourceUnavailable', message: `${directory.path}: cannot be read: ENOENT` })
+  t.match(observation, { reason: 'SourceUnavailable', message: `${directory.path}: could not be read: ENOENT` })
   mkdirSync(directory.path)
   await directory.recorder.untilState(cert, 'absent')
   directory.write('a.yaml', secret('serving-cert', 'one'))

@@ -96,7 +96,9 @@ void t.test('a file that a disk could not read once is read again, though nobody
   source.follow([{ reference: cert }])
   await directory.recorder.untilState(cert, 'unknown')
   await directory.recorder.until('looked at again', () => directory.logged.length >= 3)
-  t.strictSame(directory.warnings, ['a.yaml: cannot be read: EIO; holdfast keeps what it read from it before'])
+  t.strictSame(directory.warnings, [
+    'a.yaml: could not be read: EIO; holdfast keeps what it read from this file before',
+  ])
   promises.open = open
   syncBuiltinESMExports()
   await directory.recorder.untilState(cert, 'present', 'one')
@@ -143,7 +145,7 @@ void t.test('a bad file is reported with its place, and changes nothing', async 
     ['# canary\n', /a\.yaml: it no longer holds any object/],
     ['a: *canary', /a\.yaml:1: not valid YAML/],
     ['canary', /a\.yaml:1: the document must be a map, not a string/],
-    [secret('serving-cert', 'new').replace('kind: Secret\n', ''), /a\.yaml:1: apiVersion and kind are needed/],
+    [secret('serving-cert', 'new').replace('kind: Secret\n', ''), /a\.yaml:1: apiVersion and kind are required/],
     [secret('../canary', 'new'), /a\.yaml:1: metadata\.name ".*" is not a name/],
     [`${secret('serving-cert', 'new')}  a: again\n`, /a\.yaml:7: not valid YAML \(DUPLICATE_KEY\)/],
   ]
@@ -233,7 +235,7 @@ void t.test('a file that never comes to rest holds up the others only for a whil
   directory.write('a.yaml', secret('serving-cert', 'one'))
   source.follow([{ reference: cert }, { reference: other }])
   await directory.recorder.untilState(cert, 'present', 'one')
-  t.match(source.latest(other), { state: 'unknown', message: /b\.yaml: it is being written/ })
+  t.match(source.latest(other), { state: 'unknown', message: /b\.yaml: another program is still writing it/ })
   clearInterval(restless)
   directory.write('b.yaml', secret('other', 'rest'))
   await directory.recorder.untilState(other, 'present', 'rest')
@@ -252,7 +254,7 @@ void t.test('pipes, directories, links to nowhere and other names are passed ove
   t.strictSame(directory.warnings, [])
   directory.write('large.yaml', `#${'x'.repeat(17 * 1024 * 1024)}`)
   await directory.recorder.until('a warning', () => directory.warnings.length > 0)
-  t.match(directory.warnings[0], /large\.yaml: \d+ bytes: 16777216 are allowed/)
+  t.match(directory.warnings[0], /large\.yaml: holds \d+ bytes; at most 16777216 are allowed/)
   t.equal(source.latest(cert)?.state, 'absent')
 })
 

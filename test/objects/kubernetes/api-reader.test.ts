@@ -90,7 +90,7 @@ void t.test("a 404 that is not the API server's word on that object is an error 
     t.match(error, { reason: 'protocol', retriable: false, details: { status: 404 } })
     t.match(
       error.message,
-      /^Secret kube-system\/serving-cert: get failed with HTTP 404.*: (nothing is served at this path|https:.*HTML, not JSON)/,
+      /^Secret kube-system\/serving-cert: get failed with HTTP 404.*: (the server has nothing at this path|https:.*HTML, not JSON)/,
     )
     t.equal(asked(), 1)
   }
@@ -135,7 +135,7 @@ void t.test('a 401 is final, and leads to the credentials', async (t) => {
   const { reader } = await reading(t, (reply) => status(reply, 401, 'Unauthorized'))
   const error = await failureOf(reader.list(podTarget('ns'), {}, signal))
   t.match(error, { reason: 'unauthorized', denied: true, retriable: false, details: { status: 401 } })
-  t.match(error.message, /^pods of ns: list failed with HTTP 401 .*see the user of the kubeconfig/)
+  t.match(error.message, /^pods of ns: list failed with HTTP 401 .*check the user in the kubeconfig/)
 })
 
 void t.test('a Retry-After is waited for', async (t) => {

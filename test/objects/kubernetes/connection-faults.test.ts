@@ -284,14 +284,14 @@ void t.test('what is wrong with the TLS of the server is said', async (t) => {
   t.equal((await attempt({ server: byName, ...trusted, 'tls-server-name': '127.0.0.1' })).status, 200)
   t.equal((await attempt({ server: byName, 'insecure-skip-tls-verify': true })).status, 200)
   await delay(1100) // The certificate of no days ends with the second in which it was made.
-  t.match(await failure(attempt({ server: outdated.url, ...trusted })), { message: /outside its dates/ })
+  t.match(await failure(attempt({ server: outdated.url, ...trusted })), { message: /is not valid now/ })
   t.match(await failure(attempt({ server: plain.url.replace('http', 'https'), ...trusted })), {
     message: /does not speak TLS/,
   })
   for (const { url } of [strict, strict1]) {
     t.match(await failure(attempt({ server: url, ...trusted })), {
       reason: 'connection',
-      message: /refuses our client certificate, or wants one/,
+      message: /refuses the client certificate, or wants one/,
     })
   }
 })

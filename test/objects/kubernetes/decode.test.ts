@@ -48,8 +48,8 @@ void t.test('what is wrong is reported with its key and without its value', (t) 
     ['ConfigMap', { data: { a: true } }, 'data["a"] must be a string, not a boolean'],
     ['ConfigMap', { binaryData: { a: 'canary' } }, 'binaryData["a"] is not valid base64'],
     ['ConfigMap', { data: { a: 'canary' }, binaryData: { a: 'YQ==' } }, 'key "a" is in both data and binaryData'],
-    ['Secret', { data: { [long]: '' } }, 'data has a key of 254 characters: 253 are allowed'],
-    ['Secret', { data: { a: 'A'.repeat(1_400_000) } }, 'it holds 1050000 bytes: Kubernetes allows 1048576'],
+    ['Secret', { data: { [long]: '' } }, 'data has a key of 254 characters; at most 253 are allowed'],
+    ['Secret', { data: { a: 'A'.repeat(1_400_000) } }, 'it holds 1050000 bytes; Kubernetes allows at most 1048576'],
     ...['', '.', '..', '..data', 'a/b', '../x', 'a\0b', 'ä', 'a b'].map(
       (key): [ObjectKind, Record<string, unknown>, string] => [
         'Secret',

@@ -153,7 +153,7 @@ await t.test('only so many wait: the oldest are given up, and counted', async (t
   const names = scene.sent.map(({ body }) => (body.regarding as { name: string }).name)
   t.equal(names.at(-1), `s${longestQueue + 49}`, 'the newest is reported')
   t.notOk(names.includes('s1'), 'the oldest is not')
-  t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /50 events were dropped/ }])
+  t.match(scene.lines, [{ level: 'warn', fields: { lost: 50 }, message: /dropped 50 events/ }])
 })
 
 await t.test('a denial is reported once, and asked about seldom', async (t) => {
@@ -206,7 +206,7 @@ await t.test('an event that the server refuses is given up', async (t) => {
   const scene = new Scene()
   scene.answer = () => 422
   await scene.record(draft())
-  t.match(scene.lines, [{ level: 'warn', message: /an event was refused: as the test says/ }])
+  t.match(scene.lines, [{ level: 'warn', message: /the API server refused an event: as the test says/ }])
   scene.answer = () => 201
   await scene.record(draft('next'))
   t.equal(scene.sent.length, 2)

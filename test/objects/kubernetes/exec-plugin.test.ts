@@ -209,5 +209,5 @@ void t.test('what goes wrong is said without a word of its output', async (t) =>
   await t.rejects(bare.current(), { message: /not found; install it, or correct command$/ })
   const { path } = plugin('')
   chmodSync(path, 0o644)
-  await t.rejects((await load(path)).current(), { message: /cannot be started \(EACCES\)/ })
+  await t.rejects((await load(path)).current(), { message: /could not be started \(EACCES\)/ })
 })

@@ -26,7 +26,7 @@ const malformed: [string, string, string][] = [
   ['a list', '- a', ': must be a mapping, not a list'],
   ['broken YAML', `users:\n- name: "${CANARY}\n`, ':3:1: not valid YAML (MISSING_CHAR)'],
   ['a duplicate key', `kind: Config\nkind: ${CANARY}\n`, ':2:1: not valid YAML (DUPLICATE_KEY)'],
-  ['two documents', 'kind: Config\n---\nkind: Config\n', ':3:1: it holds several documents; one is read'],
+  ['two documents', 'kind: Config\n---\nkind: Config\n', ':3:1: it holds several documents, but may hold only one'],
   ['broken JSON', `{"users": ${CANARY}`, ': not valid JSON'],
   ['an undefined alias', 'users: *nobody\n', ':1:1: not valid YAML (an unknown alias, or too many aliases)'],
   [

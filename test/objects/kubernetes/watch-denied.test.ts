@@ -59,7 +59,7 @@ void t.test('401 is a denial, too, and never absence', async (t) => {
   })
   source.follow([{ reference: cert }])
   const { observation } = await recorder.untilState(cert, 'unknown')
-  t.match(observation, { reason: 'AccessDenied', message: /does not accept the credentials/ })
+  t.match(observation, { reason: 'AccessDenied', message: /rejects the credentials/ })
   t.equal(recorder.restarts[0], 'unauthorized')
 })
 
