@@ -1,6 +1,9 @@
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { barrier, merged, type Pending, shared, sharedDirectory, StagedEntries } from '../../src/durable/barrier.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { Scope } from '../../src/durable/scope.js'
 import { behindLeadingCommit } from '../../src/durable/posix/lead-commit.js'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
 import { scratch } from './scratch.js'
@@ -61,3 +64,155 @@ await t.test(
     )
   },
 )
+
+const real = new NodeFileSystem()
+
+/** What the barrier calls, and how each call goes, by descriptor. */
+class Watched extends NodeFileSystem {
+  readonly calls: string[] = []
+  readonly failures = new Map<string, Error>()
+
+  #answer(call: string, descriptors: readonly number[]): Promise<(Error | undefined)[]> {
+    this.calls.push(`${call} ${descriptors.join()}`)
+    const whole = this.failures.get(call)
+    if (whole) throw whole
+    return Promise.resolve(descriptors.map((descriptor) => this.failures.get(`${call} ${descriptor}`)))
+  }
+
+  override async startWriteOut(files: readonly number[]) {
+    return this.#answer('write-out', files)
+  }
+
+  override async sync(descriptors: readonly number[]) {
+    return this.#answer('fsync', descriptors)
+  }
+}
+
+const pending = (descriptor: number, type: 'file' | 'directory', ...owners: string[]): Pending<string> => ({
+  descriptor,
+  type,
+  owners,
+})
+const all = [pending(1, 'file', 'a'), pending(2, 'file', 'b'), pending(3, 'directory', 'a', 'b')]
+
+await t.test('a barrier: the files are written out, then everything is synced, in one call each', async (t) => {
+  const fs = new Watched()
+  t.equal((await barrier(fs, all)).size, 0)
+  t.same(fs.calls, ['write-out 1,2', 'fsync 1,2,3'])
+  const directories = new Watched()
+  await barrier(directories, [pending(3, 'directory', 'a')])
+  t.same(directories.calls, ['fsync 3'], 'directories have no write-out')
+  const nothing = new Watched()
+  await barrier(nothing, [])
+  t.same(nothing.calls, [])
+})
+
+await t.test(
+  'a failure is that of each who needed it, the first one, and nothing of theirs is tried again',
+  async (t) => {
+    const fs = new Watched()
+    const [first, second] = [new Error('first'), new Error('second')]
+    fs.failures.set('write-out 1', first).set('fsync 3', second)
+    t.same(
+      await barrier(fs, all),
+      new Map([
+        ['a', first],
+        ['b', second],
+      ]),
+    )
+    t.same(fs.calls, ['write-out 1,2', 'fsync 2,3'], 'an fsync would answer 0 for what the write-out has lost')
+    const both = new Watched()
+    both.failures.set('fsync 1', first).set('fsync 3', second)
+    t.same(
+      await barrier(both, all),
+      new Map([
+        ['a', first],
+        ['b', second],
+      ]),
+    )
+    const none = new Watched()
+    none.failures.set('write-out 1', first).set('write-out 2', second)
+    await barrier(none, all)
+    t.same(none.calls, ['write-out 1,2'], 'nobody is left who needs a sync')
+    const refused = new Watched()
+    refused.failures.set('fsync', second)
+    t.same(
+      await barrier(refused, all),
+      new Map([
+        ['a', second],
+        ['b', second],
+      ]),
+      'nobody knows what has reached the disk',
+    )
+  },
+)
+
+await t.test('a directory that several need is synced once; the same inode on another device is another', async (t) => {
+  const root = scratch(t)
+  const descriptor = openSync(root, 'r')
+  t.teardown(() => closeSync(descriptor))
+  const attributes = await real.attributes(descriptor)
+  const same = await sharedDirectory(real, descriptor)
+  t.same(same, shared(descriptor, attributes))
+  const other = shared(91, { ...attributes, device: attributes.device + 1 })
+  const third = shared(92, { ...attributes, inode: attributes.inode + 1n })
+  const needs = new Map([
+    ['a', [same, other]],
+    ['b', [{ ...same, descriptor: 93 }, third]],
+  ])
+  t.same(
+    merged(['a', 'b'], (owner) => needs.get(owner) ?? []),
+    [
+      { descriptor, type: 'directory', owners: ['a', 'b'] },
+      { descriptor: 91, type: 'directory', owners: ['a'] },
+      { descriptor: 92, type: 'directory', owners: ['b'] },
+    ],
+  )
+})
+
+await t.test('staged files stay open up to their bound, and are then synced before more are made', async (t) => {
+  const root = scratch(t)
+  const parent = openSync(root, constants.O_RDONLY)
+  t.teardown(() => closeSync(parent))
+  class Bounded extends Watched {
+    override readonly stagedFiles = 2
+  }
+  const fs = new Bounded()
+  const staged = new StagedEntries<string>(fs)
+  const scope = new Scope(fs)
+  let last = -1
+  for (const [index, owner] of ['a', 'b', 'c', 'd', 'e'].entries()) {
+    const file = await staged.create(scope, parent, `file-${index}`)
+    last = file
+    // Numbers are given out again: a failure of the second file alone.
+    if (index === 1) fs.failures.set(`fsync ${file}`, new Error('the disk'))
+    if (index === 2) fs.failures.clear()
+    staged.add(scope, file, owner, index === 4)
+  }
+  t.same(
+    fs.calls.filter((call) => call.startsWith('fsync')).map((call) => call.split(',').length),
+    [2, 2],
+    'two barriers of two',
+  )
+  t.same([...staged.failures.keys()], ['b'])
+  const left = staged.take()
+  t.same(
+    left.map(({ descriptor, owners, later }) => [descriptor, owners, later]),
+    [[last, ['e'], true]],
+  )
+  t.same(staged.take(), [], 'handed over once')
+  t.ok(scope.holds(last))
+  const open = readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })
+  t.same(
+    open.filter((path) => path.startsWith(`${root}/`)),
+    [join(root, 'file-4')],
+    'what is synced is closed',
+  )
+  await scope.closeAll()
+})

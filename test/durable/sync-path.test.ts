@@ -1,8 +1,10 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { syncParents } from '../../src/durable/index.js'
 import { exchange, replaceFile, syncPath } from '../../src/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { failure } from './intercepted.js'
 import { contents, kept, modeOf, scratch } from './scratch.js'
 
 await t.test('exchange: files, directories, two parents', async (t) => {
@@ -40,6 +42,43 @@ await t.test('syncPath', async (t) => {
   await t.rejects(syncPath('/proc/self/status'), { code: 'EINVAL', syscall: 'fsync' })
   await syncParents([join(parent, 'file'), join(parent, 'none', 'x')])
 })
+
+await t.test(
+  'syncParents: each parent, and each target that is a directory; what is gone has nothing to sync',
+  async (t) => {
+    const root = scratch(t)
+    for (const name of ['one', 'one/certs', 'two', 'two/certs']) mkdirSync(join(root, name))
+    writeFileSync(join(root, 'two', 'file'), '')
+    const synced: string[] = []
+    const sync = Reflect.get<NodeFileSystem, 'sync'>(NodeFileSystem.prototype, 'sync')
+    t.teardown(() => (NodeFileSystem.prototype.sync = sync))
+    let failing = ''
+    NodeFileSystem.prototype.sync = async function (descriptors) {
+      const paths = descriptors.map((descriptor) => readlinkSync(`/proc/self/fd/${descriptor}`).slice(root.length))
+      synced.push(...paths)
+      const outcomes = await sync.call(this, descriptors)
+      return outcomes.map((outcome, index) => (paths[index] === failing ? failure('EIO', 'fsync') : outcome))
+    }
+    const targets = ['one/certs', 'two/certs', 'two/file', 'two/none', 'none/certs'].map((name) => join(root, name))
+    await syncParents(targets)
+    t.same(synced.sort(), ['/one', '/one/certs', '/two', '/two/certs'])
+    for (const path of ['/one', '/two', '/two/certs']) {
+      failing = path
+      await t.rejects(syncParents(targets), { code: 'EIO', published: false, path: targets[0] }, path)
+    }
+    failing = ''
+    const before = synced.length
+    await exchange(join(root, 'one', 'certs'), join(root, 'two', 'file'))
+    t.same(synced.slice(before), ['/one', '/two'], 'exchange: both parents')
+    for (const path of ['/one', '/two']) {
+      failing = path
+      const again = exchange(join(root, 'one', 'certs'), join(root, 'two', 'file'))
+      await t.rejects(again, { code: 'EIO', published: true }, `exchange: ${path}`)
+    }
+    await t.rejects(syncParents([join(root, 'one', 'certs', 'x')]), { code: 'ENOTDIR', published: false })
+    await syncParents([])
+  },
+)
 
 await t.test('replaceFile', async (t) => {
   const parent = scratch(t)

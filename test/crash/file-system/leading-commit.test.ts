@@ -57,10 +57,15 @@ await t.test('the barrier is what counts, and modes stay as they are', async (t)
   )
   const modes = (): number[] => own.map((descriptor) => fstatSync(descriptor).mode)
   const before = modes()
+  const times = (): bigint[] => own.map((descriptor) => fstatSync(descriptor, { bigint: true }).ctimeNs)
+  const made = times()
+  let touched = 0
   const failure = new Error('the disk')
-  const outcomes = await behindLeadingCommit([...own, leader], new Set(own), () =>
-    Promise.resolve<Outcomes>([...own.map(() => failure), succeeded]),
-  )
+  const outcomes = await behindLeadingCommit([...own, leader], new Set(own), () => {
+    touched = times().filter((time, index) => time !== made[index]).length
+    return Promise.resolve<Outcomes>([...own.map(() => failure), succeeded])
+  })
+  t.equal(touched, own.length, 'each staged file is in the next transaction before the barrier comes')
   t.same(
     outcomes.slice(0, 130),
     before.map(() => failure),

@@ -1,0 +1,97 @@
+import { hash } from 'node:crypto'
+import t from 'tap'
+import {
+  encodeAppendix,
+  encodeRecord,
+  isOfNewerVersion,
+  parseRecord,
+  type RecordBody,
+} from '../../src/durable/record.js'
+
+const object = (name: string, resourceVersion: string, more: object = {}) => ({
+  ...{ kind: 'Secret', namespace: 'n', name, uid: 'u', paths: ['a'], resourceVersion },
+  ...more,
+})
+const body: RecordBody = {
+  version: 1,
+  name: 'certs',
+  kind: 'exchange',
+  boot: 'this boot',
+  before: null,
+  after: 'sha256:1',
+  owned: false,
+  publishedAt: 7,
+  objects: [object('a', '1'), object('b', '1')],
+  hooks: ['reload', 'restart'],
+  entries: [],
+  place: {
+    within: '/etc/certs',
+    parent: { inode: '1', birth: '2' },
+    target: { inode: '3', birth: '4' },
+  },
+}
+const text = (...parts: Uint8Array[]): string => Buffer.concat(parts).toString()
+const settled = encodeAppendix({ settled: true })
+const parse = (record: string, name = 'certs', boot = 'this boot') => parseRecord(record, name, 5, boot)
+/** Any line under a right checksum. */
+const line = (json: string): Uint8Array => Buffer.from(`${hash('sha256', json)} ${json}\n`)
+const record = encodeRecord(body)
+
+await t.test('what was appended counts, as far as it is whole', (t) => {
+  t.match(parse(text(record)), { sequence: 5, settled: false, trusted: false, otherBoot: false, unknown: {} })
+  t.match(parse(text(record, settled)), { settled: true, trusted: true })
+  const hook = encodeAppendix({ hook: 'reload' })
+  t.same(parse(text(record, hook, settled))?.pendingHooks, ['restart'])
+  const torn = text(settled).slice(0, -2)
+  t.match(parse(text(record) + torn), { settled: false }, 'a torn line')
+  t.match(parse(`${text(record) + torn}\n${text(settled)}`), { settled: false }, 'a line after a torn one')
+  const changed = text(settled).replace('true', 'null')
+  t.match(parse(text(record) + changed + text(settled)), { settled: false }, 'a line after a changed one')
+  t.match(parse(text(record) + text(settled).replace(' ', '_') + text(settled)), { settled: false }, 'no space')
+  t.match(parse(text(record, line('"settled"'), settled)), { settled: false }, 'a line after one that is no object')
+  t.match(parse(text(record, line('null'), settled)), { settled: false }, 'a line after null')
+  t.match(parse(text(record, line('{'), settled)), { settled: false }, 'a line after one that is no JSON')
+  t.match(parse(text(record, line('{}'), settled)), { settled: true }, 'a line of a later version is passed over')
+  t.equal(parse(text(record).slice(0, -1)), undefined, 'without its end it is torn')
+  t.equal(parse(''), undefined)
+  t.end()
+})
+
+await t.test('objects and place are the newest; the record again takes nothing back', (t) => {
+  const newer = encodeAppendix({ objects: [object('b', '2')] })
+  t.match(parse(text(record, newer))?.objects, [object('a', '1'), object('b', '2')])
+  t.match(parse(text(record, newer, record))?.objects, [object('a', '1'), object('b', '2')])
+  for (const other of [{ kind: 'ConfigMap' }, { namespace: 'm' }, { name: 'c' }]) {
+    const added = encodeAppendix({ objects: [object('b', '3', other)] })
+    t.equal(parse(text(record, added))?.objects.length, 3, `another ${Object.keys(other)[0]} is another object`)
+  }
+  const moved = encodeAppendix({ within: '/etc/moved' })
+  t.match(parse(text(record, moved))?.place, { within: '/etc/moved', target: { inode: '3' } })
+  const { place, ...older } = body
+  t.ok(place)
+  t.equal(parse(text(encodeRecord(older), moved))?.place, undefined, 'a place alone says nothing of inodes')
+  t.end()
+})
+
+await t.test('under another boot it came from the disk', (t) => {
+  t.match(parse(text(record), 'certs', 'another boot'), { trusted: true, otherBoot: true, settled: false })
+  t.match(parse(text(record, settled), 'certs', 'another boot'), { trusted: true, otherBoot: true, settled: true })
+  t.end()
+})
+
+await t.test('only what this version understands, of this target, is its record', (t) => {
+  const other = (change: object): string => text(encodeRecord({ ...body, ...change }))
+  t.equal(parse(text(record), 'other'), undefined)
+  t.equal(parse(other({ version: 2 })), undefined)
+  t.equal(parse(other({ requires: ['time-travel'] })), undefined)
+  t.match(parse(other({ requires: [] })), { name: 'certs' })
+  t.equal(parse(other({ place: { within: 7 } })), undefined)
+  t.match(parse(other({ pin: 'x' }))?.unknown, { pin: 'x' })
+  t.notOk(isOfNewerVersion(text(record)))
+  t.notOk(isOfNewerVersion(other({ requires: [] })))
+  t.notOk(isOfNewerVersion(text(settled)), 'a line that is no record')
+  t.notOk(isOfNewerVersion(other({ version: 2 }).slice(1)), 'a torn one')
+  t.ok(isOfNewerVersion(other({ version: 2 })))
+  t.ok(isOfNewerVersion(other({ requires: ['time-travel'] })))
+  t.end()
+})
