@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
 import type { OperatorResource } from '../static-pods/operator-status.js'
-import { UsageError } from './exit-codes.js'
+import type { Subject } from '../static-pods/rbac.js'
 import { printJson, type Io } from './io.js'
 import { loadForRights } from './load.js'
 import { Option } from './option.js'
@@ -22,12 +22,12 @@ import {
   verbosityOption,
   type RevisionFlags,
 } from './options.js'
+import { groupOption, serviceAccountOf, subjectsOf, userOption, type Bound } from './rbac-subjects.js'
 import { pathArgument } from './target.js'
 
-interface RbacOptions {
+interface RbacOptions extends Bound {
   readonly config?: string
   readonly namespace?: string
-  readonly serviceAccount: string
   readonly name?: string
   readonly output: 'yaml' | 'json'
 }
@@ -45,11 +45,9 @@ cannot be limited to names), there and in "default" for those about the Node. It
 "holdfast rbac install" does the same for an installation of a static pod, "holdfast rbac monitor" for its monitor.`,
       )
       .addOption(configOption())
-      .addOption(
-        new Option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME').default(
-          'holdfast/holdfast',
-        ),
-      )
+      .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME (default: holdfast/holdfast)')
+      .addOption(userOption())
+      .addOption(groupOption())
       .addOption(
         new Option('--name <name>', "name of the Roles (default: the service account's NAMESPACE:NAME)").argParser(
           parseName,
@@ -82,17 +80,20 @@ Exit codes: 0 printed (for source.files, nothing to apply), 2 wrong usage or con
 
 /** Of a service account that is named without one: where deploy/ puts it. */
 const defaultNamespace = 'holdfast'
+const defaultAccount = 'holdfast/holdfast'
 
 const apiGroup = 'rbac.authorization.k8s.io'
 
 /** Prints the Roles and bindings; throws UsageError, ConfigurationError. */
 async function runRbac(io: Io, options: RbacOptions): Promise<void> {
-  const account = serviceAccountOf(options.serviceAccount, defaultNamespace)
+  const bound = options.serviceAccount ?? options.user ?? options.group
+  const account = serviceAccountOf(options.serviceAccount ?? defaultAccount, defaultNamespace)
+  const subjects = subjectsOf(bound === undefined ? { serviceAccount: defaultAccount } : options, defaultNamespace)
   const { permissionsOf } = await import('../objects/permissions.js')
   const configuration = await loadForRights(options, account.namespace)
   // In "default" the Roles of all service accounts stand beside each other.
   const name = options.name ?? `${account.namespace}:${account.name}`
-  const roles = rolesOf(permissionsOf(configuration), account, name)
+  const roles = rolesOf(permissionsOf(configuration), subjects, name)
   await printObjects(io, options.output, roles, headline(configuration))
 }
 
@@ -103,11 +104,7 @@ function headline({ file, source }: AgentConfiguration): string {
 }
 
 /** Each namespace's Role, and after it the binding, in the order of the permissions. */
-function rolesOf(
-  permissions: readonly Permission[],
-  account: { readonly namespace: string; readonly name: string },
-  name: string,
-): object[] {
+function rolesOf(permissions: readonly Permission[], subjects: readonly Subject[], name: string): object[] {
   const namespaces = [...new Set(permissions.map(({ namespace }) => namespace))]
   return namespaces.flatMap((namespace) => {
     const metadata = { namespace, name, labels: { 'app.kubernetes.io/name': 'holdfast' } }
@@ -117,7 +114,7 @@ function rolesOf(
       { ...about('Role'), rules: own.map(ruleOf) },
       {
         ...about('RoleBinding'),
-        subjects: [{ kind: 'ServiceAccount', ...account }],
+        subjects,
         roleRef: { apiGroup, kind: 'Role', name },
       },
     ]
@@ -133,9 +130,8 @@ function ruleOf({ group, resource, names, verbs }: Permission): object {
   }
 }
 
-interface RbacInstallOptions extends RevisionFlags {
+interface RbacInstallOptions extends RevisionFlags, Bound {
   readonly nodeName?: string
-  readonly serviceAccount?: string
   readonly name: string
   readonly output: 'yaml' | 'json'
 }
@@ -156,6 +152,8 @@ wait for other installers, get of the node, create and patch of events. With --s
     .addOption(logFormatOption().hideHelp())
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
+    .addOption(userOption())
+    .addOption(groupOption())
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-installer'))
     .addOption(verbosityOption())
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
@@ -181,19 +179,17 @@ async function runRbacInstall(io: Io, options: RbacInstallOptions): Promise<void
       certificates: certificates && { ...certificates, directory: pathArgument(certificates.directory) },
     },
     nodeName: nodeNameOf(options, io.env),
-    serviceAccount:
-      options.serviceAccount === undefined ? undefined : serviceAccountOf(options.serviceAccount, objects.namespace),
+    subjects: subjectsOf(options, objects.namespace),
     name: options.name,
   })
   await printObjects(io, options.output, roles)
 }
 
-interface RbacMonitorOptions {
+interface RbacMonitorOptions extends Bound {
   readonly targetName?: string
   readonly namespace?: string
   readonly nodeName?: string
   readonly operatorStatus?: OperatorResource
-  readonly serviceAccount?: string
   readonly name: string
   readonly output: 'yaml' | 'json'
 }
@@ -215,6 +211,8 @@ get of that resource and patch of its status. With --service-account, the bindin
       new Option('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor').argParser(parseOperator),
     )
     .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
+    .addOption(userOption())
+    .addOption(groupOption())
     .addOption(new Option('--name <name>', 'name of the Role').argParser(parseName).default('holdfast-monitor'))
     .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
     .addHelpText(
@@ -230,7 +228,7 @@ Exit codes: 0 printed, 2 wrong usage.`,
 }
 
 async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void> {
-  const { targetName = '', namespace = '', operatorStatus, serviceAccount, name } = options
+  const { targetName = '', namespace = '', operatorStatus, name } = options
   requireFlags({ '--target-name': options.targetName, '--namespace': options.namespace })
   const { monitorRbacObjects } = await import('../static-pods/rbac.js')
   const roles = monitorRbacObjects({
@@ -239,23 +237,9 @@ async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void
     nodeName: nodeNameOf(options, io.env),
     operator: operatorStatus,
     name,
-    serviceAccount: serviceAccount === undefined ? undefined : serviceAccountOf(serviceAccount, namespace),
+    subjects: subjectsOf(options, namespace),
   })
   await printObjects(io, options.output, roles)
-}
-
-/** `[NAMESPACE/]NAME`; `namespace`: of a name without one. Throws UsageError. */
-function serviceAccountOf(text: string, namespace: string) {
-  const parts = text.split('/')
-  const [first = '', second] = parts
-  try {
-    if (parts.length > 2) throw new Error('more than one slash')
-    return second === undefined
-      ? { namespace, name: parseName(first) }
-      : { namespace: parseName(first), name: parseName(second) }
-  } catch {
-    throw new UsageError(`--service-account ${JSON.stringify(text)} must be [NAMESPACE/]NAME`)
-  }
 }
 
 async function printObjects({ stdout }: Io, output: 'yaml' | 'json', items: readonly object[], headline = '') {

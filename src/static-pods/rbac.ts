@@ -6,9 +6,14 @@ import { certificateObjects, manifestObject, revisionedObjects, type RevisionObj
 import type { OperatorResource } from './operator-status.js'
 import type { ObjectKind } from '../objects/types.js'
 
+/** Of a binding (rbac.authorization.k8s.io/v1). */
+export type Subject =
+  | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string }
+  | { readonly kind: 'User' | 'Group'; readonly apiGroup: 'rbac.authorization.k8s.io'; readonly name: string }
+
 interface Bound {
-  /** Whom to bind, `NAMESPACE/NAME` of a service account; undefined: no bindings. */
-  readonly serviceAccount: { readonly namespace: string; readonly name: string } | undefined
+  /** Whom to bind; none: no bindings. */
+  readonly subjects: readonly Subject[]
   readonly name: string
 }
 
@@ -81,7 +86,7 @@ function operatorRules({ resource, group, name }: OperatorResource): Rule[] {
 
 /** `clusterRules`: for what is in no namespace; without any, there is no ClusterRole. */
 function rolesAndBindings(
-  { name, serviceAccount }: Bound,
+  { name, subjects }: Bound,
   namespace: string,
   rules: readonly Rule[],
   clusterRules: readonly Rule[],
@@ -93,8 +98,7 @@ function rolesAndBindings(
     { apiVersion, kind: 'Role', metadata: { namespace, name }, rules },
     ...(isCluster ? [{ apiVersion, kind: 'ClusterRole', metadata: { name: clusterName }, rules: clusterRules }] : []),
   ]
-  if (serviceAccount === undefined) return roles
-  const subjects = [{ kind: 'ServiceAccount', ...serviceAccount }]
+  if (subjects.length === 0) return roles
   const apiGroup = 'rbac.authorization.k8s.io'
   return [
     ...roles,

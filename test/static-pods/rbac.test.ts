@@ -86,3 +86,24 @@ await t.test('the flags of a monitor make its Role: the mirror pod, and the stat
   )
   t.match(await run(['rbac', 'monitor', '--namespace=demo']), { code: 2, stderr: /--target-name is missing/ })
 })
+
+await t.test('users and groups are bound by their names, with a service account or without', async (t) => {
+  const apiGroup = 'rbac.authorization.k8s.io'
+  const people = ['--user=system:node:n1', '--user=a, b', '--group=system:masters']
+  const named = [
+    { kind: 'User', apiGroup, name: 'system:node:n1' },
+    { kind: 'User', apiGroup, name: 'a, b' },
+    { kind: 'Group', apiGroup, name: 'system:masters' },
+  ]
+  const subjectsOf = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run([...args, '-o', 'json'])
+    t.equal(code, 0, stderr)
+    const { items } = JSON.parse(stdout) as { items: { kind: string; subjects?: object[] }[] }
+    return items.filter(({ kind }) => kind.endsWith('Binding')).map(({ subjects }) => subjects)
+  }
+  t.same(await subjectsOf(...flags, ...people), [named, named])
+  const account = { kind: 'ServiceAccount', namespace: 'demo', name: 'sa' }
+  const monitor = ['rbac', 'monitor', '--target-name=web', '--namespace=demo']
+  t.same(await subjectsOf(...monitor, ...people, '--service-account=sa'), [[account, ...named]])
+  t.match(await run([...monitor, '--user=']), { code: 2, stderr: /--user.*empty/ })
+})
