@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import type { Log } from '../log.js'
 import type { ApiClient } from '../objects/kubernetes/client.js'
@@ -35,6 +36,8 @@ interface MonitorOptions extends OutputOptions {
   readonly resourceDir?: string
   readonly manifestsDir?: string
   readonly targetName?: string
+  readonly pod?: string
+  readonly manifest?: string
   readonly installerLockFile?: string
   readonly nodeName?: string
   readonly logFilePath?: string
@@ -63,6 +66,12 @@ right, no program) does not count; if nothing else is known in time, the revisio
     .addOption(new Option('--target-name <name>', 'kube-apiserver: the pod is NAME-pod').argParser(parseName))
     .option('--resource-dir <dir>', 'where the revisions are')
     .option('--manifests-dir <dir>', "kubelet's manifest directory")
+    .addOption(
+      new Option('--pod <name>', 'instead of --target-name: the pod as install names it, NAME-REVISION').argParser(
+        parseName,
+      ),
+    )
+    .option('--manifest <file>', "the pod's live manifest (default: NAME.yaml in --manifests-dir)")
     .addOption(
       new Option('--fallback-timeout-duration <duration>', 'how long the revision may take to become ready')
         .argParser(parseDuration)
@@ -113,6 +122,8 @@ Examples:
     --ready-url=https://localhost:6443/readyz --ready-ca=/etc/kubernetes/ca.crt
   holdfast monitor --revision 3 --target-name web --resource-dir /var/lib/web --manifests-dir /etc/kubernetes/manifests \\
     --ready-exec '/usr/local/bin/web-check'
+  holdfast monitor --revision 2 --pod kube-apiserver --manifest /etc/kubernetes/manifests/kube-apiserver.yaml \\
+    --resource-dir /var/lib/holdfast/pods --ready-url https://localhost:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
 
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
 not known to be durable.`,
@@ -137,13 +148,8 @@ function collectCommands(text: string, before: readonly string[] = []): string[]
 }
 
 async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
-  const { revision, targetName, resourceDir, manifestsDir, installerLockFile } = options
-  requireFlags({
-    '--revision': revision,
-    '--target-name': targetName,
-    '--resource-dir': resourceDir,
-    '--manifests-dir': manifestsDir,
-  })
+  const { revision, resourceDir, installerLockFile } = options
+  const places = placesOf(options)
   const standard = createLogger(io, logOptionsOf(options))
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { operatorStatus, kubeconfig } = options
@@ -152,9 +158,8 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const { OperatorStatus } = await import('../static-pods/operator-status.js')
   const request: MonitorRequest = {
     revision: revision ?? 0,
-    target: targetName ?? '',
+    ...places,
     resourceDirectory: pathArgument(resourceDir ?? ''),
-    manifestDirectory: pathArgument(manifestsDir ?? ''),
     manifestLock: installerLockFile ? pathArgument(installerLockFile) : undefined,
     timeout: options.fallbackTimeoutDuration,
     probes,
@@ -174,6 +179,27 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   if (options.output === 'json') printJson(io.stdout, outcome)
   else io.stdout.write(`${sentence(outcome)}\n`)
   if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
+}
+
+/** OpenShift's names, or those of any pod that `install` has installed. @throws UsageError */
+function placesOf(options: MonitorOptions): Pick<MonitorRequest, 'target' | 'pod' | 'manifest' | 'manifestDirectory'> {
+  const { revision, targetName, resourceDir, manifestsDir, pod, manifest } = options
+  if (pod !== undefined && targetName !== undefined) throw new UsageError('--pod and --target-name exclude each other')
+  if (manifest !== undefined && pod === undefined) throw new UsageError('--manifest needs --pod')
+  if (manifest !== undefined && manifestsDir !== undefined) {
+    throw new UsageError('--manifest and --manifests-dir exclude each other')
+  }
+  requireFlags({
+    '--revision': revision,
+    ...(pod === undefined && { '--target-name (or --pod)': targetName }),
+    '--resource-dir': resourceDir,
+    ...(manifest === undefined && { '--manifests-dir': manifestsDir }),
+  })
+  const target = pod ?? targetName ?? ''
+  const named = pod !== undefined && { pod }
+  if (manifest === undefined) return { target, ...named, manifestDirectory: pathArgument(manifestsDir ?? '') }
+  const live = pathArgument(manifest)
+  return { target, ...named, manifest: basename(live), manifestDirectory: dirname(live) }
 }
 
 async function openProbes(

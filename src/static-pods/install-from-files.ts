@@ -6,7 +6,7 @@ import { codeOf, messageOf } from '../errors.js'
 import { InvalidInput, late } from './failure.js'
 import { dryRun, install } from './install.js'
 import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
-import { encodeManifest, parseManifest, refuseUnrunnable } from './manifest.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, withRevision } from './manifest.js'
 import { isObjectName } from '../kubernetes-names.js'
 import { revisionName } from './names.js'
 import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
@@ -68,7 +68,8 @@ interface LocalFiles {
 
 /**
  * What the local files make; writes nothing, and asks no API server. Without a revision the manifest is installed byte for
- * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API.
+ * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API, and the label
+ * `revision` is set where there is none.
  * @throws InvalidInput
  * @internal
  */
@@ -94,8 +95,10 @@ export async function planFromFiles({
   if (!isObjectName(pod))
     throw new InvalidInput(`${JSON.stringify(pod)} is not a valid name for a pod: name one with --pod (a DNS name)`)
   const words = { revision: revision.number, nodeName }
-  const manifest = await parseManifest(substitute(bytes, words), path)
-  refuseUnrunnable(manifest, path)
+  const read = await parseManifest(substitute(bytes, words), path)
+  refuseUnrunnable(read, path)
+  // kubeadm's manifests and most others have none.
+  const manifest = read.revision === undefined ? withRevision(read, revision.number) : read
   const manifests = [{ name, content: encodeManifest(manifest, manifest.uid), manifest }]
   const { files, directories } = revision.resources
     ? await readResources(revision.resources, words)

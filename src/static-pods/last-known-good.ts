@@ -17,14 +17,22 @@ export interface StaticPodPlaces {
   readonly manifestDirectory: string
   /** `kube-apiserver`. */
   readonly target: string
+  /** By which `install` names its revisions; undefined: TARGET-pod, as OpenShift does. */
+  readonly pod?: string
+  /** File name of the live manifest; undefined: POD.yaml. */
+  readonly manifest?: string
 }
 
-export function podOf({ target }: StaticPodPlaces): string {
-  return `${target}-pod`
+export function podOf({ pod, target }: StaticPodPlaces): string {
+  return pod ?? `${target}-pod`
 }
 
 export function liveManifestPath(places: StaticPodPlaces): string {
-  return join(places.manifestDirectory, `${podOf(places)}.yaml`)
+  return join(places.manifestDirectory, manifestName(places))
+}
+
+function manifestName(places: StaticPodPlaces): string {
+  return places.manifest ?? `${podOf(places)}.yaml`
 }
 
 export function monitorManifestPath({ manifestDirectory, target }: StaticPodPlaces): string {
@@ -36,8 +44,7 @@ export function lastKnownGoodPath({ resourceDirectory, target }: StaticPodPlaces
 }
 
 export function manifestCopyPath(places: StaticPodPlaces, revision: number): string {
-  const pod = podOf(places)
-  return join(places.resourceDirectory, revisionName(pod, revision), `${pod}.yaml`)
+  return join(places.resourceDirectory, revisionName(podOf(places), revision), manifestName(places))
 }
 
 /** The revision that the link leads to; undefined where there is no link, or it leads elsewhere. */

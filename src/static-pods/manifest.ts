@@ -74,6 +74,13 @@ export function refuseUnrunnable({ pod }: Manifest, place: string): void {
   )
 }
 
+/** The same manifest with the label `revision`, by which the monitor and prune know it. */
+export function withRevision(manifest: Manifest, revision: number): Manifest {
+  const metadata = asMap(manifest.pod.metadata) ?? {}
+  const labels = { ...asMap(metadata.labels), revision: String(revision) }
+  return { ...manifest, pod: { ...manifest.pod, metadata: { ...metadata, labels } }, revision: labels.revision }
+}
+
 /** The pod with other metadata.uid (undefined: none) and further annotations, as the JSON that kubelet reads. */
 export function encodeManifest(
   { pod }: Manifest,

@@ -35,6 +35,7 @@ export async function preflight(
   await checkWritable(plan, settings, lines, lookOnly)
   await checkHostPaths(plan, settings)
   await warnOfTwins(plan, settings)
+  warnOfLabels(plan, settings)
   return lines
 }
 
@@ -127,6 +128,18 @@ export async function refuseOlder(plan: InstallPlan, settings: InstallSettings, 
   log.warn(
     { path, revision, error: manifest },
     `${unread}: holdfast assumes that revision ${revision} is not older than the live one, and installs it`,
+  )
+}
+
+/** The monitor and prune know a revision by its label, and `refuseOlder` does. */
+function warnOfLabels({ pod, revision, manifests }: InstallPlan, { log }: InstallSettings): void {
+  const main = manifests.find(({ name }) => name === `${pod}.yaml`)
+  if (revision === undefined || main === undefined || main.manifest.revision === String(revision)) return
+  const label = main.manifest.revision
+  const what = label === undefined ? 'has no label `revision`' : `has the label \`revision: ${label}\``
+  log.warn(
+    { manifest: main.name, revision },
+    `${main.name} ${what}, not ${revision}: holdfast monitor and prune cannot tell which revision is live`,
   )
 }
 
