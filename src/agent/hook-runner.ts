@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Hook } from '../config/hooks.js'
 import { runHook } from '../directories/hooks.js'
 import { completeHook } from '../durable/index.js'
 import { messageOf } from '../errors.js'
@@ -6,7 +9,7 @@ import type { DirectoryState } from './directory-state.js'
 import { beside } from './file-systems.js'
 import type { AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
-import type { Batch, QueueResult } from './workqueue.js'
+import type { QueueResult } from './workqueue.js'
 
 interface HookRunnerOptions {
   readonly log: Log
@@ -16,64 +19,168 @@ interface HookRunnerOptions {
   readonly signal: AbortSignal
   /** A hook has been recorded as done. */
   readonly changed: () => void
+  /** The name of this node, which decides where in its `jitter` a hook runs; undefined: at once. */
+  readonly node?: string | undefined
 }
 
-/** Runs the hooks of each directory whose operation is due. */
-export async function runHookBatch(
-  batch: Batch,
-  states: Iterable<DirectoryState>,
+/** Runs the hooks of directories of one file system, on its lane. */
+export async function runHooksTogether(
+  states: readonly DirectoryState[],
   options: HookRunnerOptions,
 ): Promise<Map<string, QueueResult>> {
-  const results = new Map<string, QueueResult>()
-  for (const state of states) {
-    const operation = state.hooksOperation
-    if (batch.has(operation)) results.set(operation, await beside(state.path, () => runPendingHooks(state, options)))
+  const [first] = states
+  return first === undefined ? new Map() : beside(first.path, () => runPendingHooks(states, options))
+}
+
+/** What is left to do for one directory. */
+class DirectoryRun {
+  result: QueueResult = 'done'
+  /** Keys, in the order of the configuration. */
+  left: string[] = []
+  #digest: string | undefined
+  #generation = 0
+
+  constructor(readonly state: DirectoryState) {
+    this.start()
   }
-  return results
+
+  /** From the beginning, for what is published now. */
+  start(): void {
+    const { digest, generation } = this.state
+    this.#digest = digest
+    this.#generation = generation
+    this.left = digest === undefined ? [] : inOrder(this.state)
+  }
+
+  /** Something else has been published since. */
+  get outdated(): boolean {
+    return this.state.digest !== this.#digest || this.state.generation !== this.#generation
+  }
+
+  get fields(): { operation: string; directory: string; digest: string } {
+    const { hooksOperation: operation, path: directory } = this.state
+    return { operation, directory, digest: this.#digest ?? '' }
+  }
+
+  hook(key: string): Hook | undefined {
+    return this.state.configuration.afterPublish.find((configured) => configured.key === key)
+  }
+
+  /** Tried: what follows it need not wait for its success. */
+  passed(key: string): void {
+    this.left = this.left.filter((each) => each !== key)
+  }
+
+  end(result: QueueResult): void {
+    this.left = []
+    this.result = result
+  }
 }
 
 /**
- * Runs the hooks of a directory that its record names as pending, in the order of the configuration, and records each success. One
- * that fails does not hold the others up; it is `retry`. A publication that is made meanwhile has hooks of its own, so the rest of
+ * Runs the hooks of directories that their records name as pending, in the order of the configuration, and records each success. A hook
+ * that several of them have, by what it does, runs once, when its turn has come in all of them. One that fails does not hold the
+ * others up; it is `retry` for all of its directories. A publication that is made meanwhile has hooks of its own, so the rest of
  * these are left to the next run. A comparison that falls into a run changes nothing about it.
  */
-export async function runPendingHooks(state: DirectoryState, options: HookRunnerOptions): Promise<QueueResult> {
-  const { log, metrics, signal, events } = options
-  const { digest, path, generation, hooksOperation: operation } = state
-  if (digest === undefined) return 'done'
-  let result: QueueResult = 'done'
-  for (const key of inOrder(state)) {
-    if (signal.aborted) return 'wait'
-    // Another process that publishes here may have run it.
-    if (!state.pendingHooks.includes(key)) continue
-    const hook = state.configuration.afterPublish.find((configured) => configured.key === key)
-    const fields = { operation, directory: path, digest }
-    if (hook === undefined) {
-      log.info(fields, `${path}: a pending hook is no longer configured: the agent drops it`)
-    } else {
-      const { name, place } = hook
-      const startedAt = performance.now()
-      try {
-        await runHook(hook, { signal, log })
-      } catch (error) {
-        if (options.signal.aborted) return 'wait'
-        metrics.hook(path, name, 'failure')
-        const details = { reason: 'HookFailed', ...fields, hook: name, place }
-        const message = `${path}: a hook (${place}) failed, and the agent retries it: ${messageOf(error)}`
-        log.warn(details, message)
-        events.hookFailed(message)
-        result = 'retry'
-        continue
-      }
-      metrics.hook(path, name, 'success')
-      const milliseconds = Math.round(performance.now() - startedAt)
-      log.info({ ...fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
+export async function runPendingHooks(
+  states: readonly DirectoryState[],
+  options: HookRunnerOptions,
+): Promise<Map<string, QueueResult>> {
+  const runs = states.map((state) => new DirectoryRun(state))
+  /** Hooks whose jitter is over. */
+  const waited = new Set<string>()
+  for (let key = nextKey(runs); key !== undefined; key = nextKey(runs)) {
+    if (options.signal.aborted) break
+    const having = runs.filter(({ left }) => left.includes(key))
+    const delay = waited.has(key) ? 0 : delayOf(having, key, options.node)
+    waited.add(key)
+    if (delay > 0) {
+      await wait(delay, undefined, { signal: options.signal }).catch(() => undefined)
+      // Hooks that run before this one are due again for what was published meanwhile.
+      for (const run of runs) if (run.outdated) run.start()
+      continue
     }
-    if (state.digest !== digest || state.generation !== generation) return 'retry'
-    await complete(state, digest, key, log)
+    await runOne(key, having, options)
+  }
+  return new Map(
+    runs.map((run) => {
+      const { pendingHooks, digest, hooksOperation } = run.state
+      if (options.signal.aborted && digest !== undefined) return [hooksOperation, 'wait']
+      return [hooksOperation, digest !== undefined && pendingHooks.length > 0 ? 'retry' : run.result]
+    }),
+  )
+}
+
+/** The first hook whose turn has come in all directories that have it; where their orders contradict each other, the first of one. */
+function nextKey(runs: readonly DirectoryRun[]): string | undefined {
+  const first = runs.flatMap(({ left }) => left.slice(0, 1))
+  return first.find((key) => runs.every(({ left }) => left.indexOf(key) <= 0)) ?? first[0]
+}
+
+async function runOne(key: string, having: readonly DirectoryRun[], options: HookRunnerOptions): Promise<void> {
+  const { log, metrics, signal, events } = options
+  for (const run of having) run.passed(key)
+  // Another process that publishes here may have run it.
+  const pending = having.filter(({ state }) => state.pendingHooks.includes(key))
+  const hooks = pending.map((run) => run.hook(key)).filter((hook) => hook !== undefined)
+  const startedAt = performance.now()
+  const hook = mostPatient(hooks)
+  try {
+    if (hook !== undefined) await runHook(hook, { signal, log })
+  } catch (error) {
+    if (signal.aborted) return
+    for (const run of pending) {
+      run.result = 'retry'
+      const { path } = run.state
+      const { name, place } = run.hook(key) ?? {}
+      if (name === undefined || place === undefined) continue
+      metrics.hook(path, name, 'failure')
+      const message = `${path}: a hook (${place}) failed, and the agent retries it: ${messageOf(error)}`
+      log.warn({ reason: 'HookFailed', ...run.fields, hook: name, place }, message)
+      events.hookFailed(message)
+    }
+    return
+  }
+  const milliseconds = Math.round(performance.now() - startedAt)
+  for (const run of pending) {
+    const { path } = run.state
+    const own = run.hook(key)
+    if (own === undefined) {
+      log.info(run.fields, `${path}: a pending hook is no longer configured: the agent drops it`)
+    } else {
+      const { name, place } = own
+      metrics.hook(path, name, 'success')
+      log.info({ ...run.fields, hook: name, place, milliseconds }, `${path}: the hook "${name}" has run`)
+    }
+    if (run.outdated) {
+      run.end('retry')
+      continue
+    }
+    await complete(run.state, run.fields.digest, key, log)
     options.changed()
   }
-  return state.pendingHooks.length > 0 ? 'retry' : result
+}
+
+/** Directories may differ in how long they wait for the same hook, and how often they try. */
+function mostPatient(hooks: readonly Hook[]): Hook | undefined {
+  const [hook] = hooks
+  if (hook === undefined) return undefined
+  const most = (field: 'timeout' | 'retries') => Math.max(...hooks.map((each) => each[field]))
+  return { ...hook, timeout: most('timeout'), retries: most('retries') }
+}
+
+function delayOf(having: readonly DirectoryRun[], key: string, node: string | undefined): number {
+  if (node === undefined) return 0
+  return jitterOf(Math.max(...having.map((run) => run.hook(key)?.jitter ?? 0)), node)
+}
+
+/**
+ * Milliseconds of so many: the same for a node each time.
+ * @internal
+ */
+export function jitterOf(milliseconds: number, node: string): number {
+  return milliseconds * (createHash('sha256').update(node).digest().readUInt32BE() / 2 ** 32)
 }
 
 /** Where it cannot be recorded that a hook has run, it runs again after a restart: at least once is what was promised. */

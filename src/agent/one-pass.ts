@@ -64,11 +64,9 @@ export async function onePass(
       applied: (state, outcome) => outcomes.set(state, outcome),
     })
     if (options.hooks) {
-      for (const state of states) {
-        // Only what is known to be durable is announced to others.
-        if (outcomes.get(state)?.kind !== 'published') continue
-        await runPendingHooks(state, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
-      }
+      // Only what is known to be durable is announced to others.
+      const published = [...states].filter((state) => outcomes.get(state)?.kind === 'published')
+      await runPendingHooks(published, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
     }
     return [...states].map((state) => ({ state, outcome: outcomes.get(state) }))
   })

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
 import { inParallel } from '../durable/index.js'
@@ -7,7 +8,8 @@ import type { AgentEvents } from './agent-events.js'
 import { startDirectory } from './detect-drift.js'
 import type { DirectoryState, DirectoryStates } from './directory-state.js'
 import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
-import { runHookBatch } from './hook-runner.js'
+import { hookGroups } from './hook-groups.js'
+import { runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
 import { PendingRemovals } from './pending-removals.js'
 import { causes, reconcile } from './reconcile.js'
@@ -21,6 +23,8 @@ interface OperationsOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly states: DirectoryStates
+  /** This node's name, for the jitter of hooks. */
+  readonly node: string
   readonly configuration: () => AgentConfiguration
   /** undefined until the first one is open: until then nothing is published. */
   readonly source: () => Source | undefined
@@ -57,6 +61,8 @@ export class Operations {
     const state = this.#options.states.byPath(path)
     if (state) this.publish(state, causes.record)
   })
+  /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
+  readonly #published = new Set<DirectoryState>()
   /** All that was in flight when the operations were stopped. */
   #passes: Promise<unknown> = Promise.resolve()
 
@@ -82,11 +88,18 @@ export class Operations {
         onFileSystem(fileSystem, () => this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch))),
     })
     this.#hooks = new Workqueue({
-      groups: () => (operation) => operation,
+      groups: () => hookGroups(states, fileSystemsNow()),
       failed,
-      run: (batch) => {
+      run: (batch, group) => {
         const events = options.events()
-        return runHookBatch(batch, states, { ...options, events, signal: this.#abort.signal })
+        const node = options.node || hostname()
+        const groupOf = hookGroups(states, fileSystemsNow())
+        // A hook that failed is retried for all of its directories by the first of them.
+        const together = [...states].filter(
+          ({ hooksOperation: operation, pendingHooks }) =>
+            batch.has(operation) || (pendingHooks.length > 0 && groupOf(operation) === group),
+        )
+        return runHooksTogether(together, { ...options, node, events, signal: this.#abort.signal })
       },
     })
   }
@@ -198,9 +211,11 @@ export class Operations {
         applied: (state, outcome) => this.#applied(state, outcome),
       })
     } finally {
-      // A comparison may have found the publication of another process, with hooks that nobody has run.
       for (const state of this.#statesOf(batch)) {
-        if (state.intact && !this.#hooks.expects(state.hooksOperation)) this.runHooks(state)
+        const published = this.#published.delete(state)
+        // A comparison may have found the publication of another process, with hooks that nobody has run.
+        const found = state.intact && !this.#hooks.expects(state.hooksOperation)
+        if (published || found) this.runHooks(state)
       }
       if (!this.#abort.signal.aborted) this.#removals.idle()
     }
@@ -215,7 +230,7 @@ export class Operations {
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
     if (outcome.kind === 'published' && outcome.change !== 'unchanged') {
       this.#removals.add(state.path)
-      this.runHooks(state)
+      this.#published.add(state)
     }
     this.#options.refresh(state)
     this.#options.changed()

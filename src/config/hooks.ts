@@ -35,6 +35,8 @@ interface HookPolicy {
   readonly timeout: number
   /** Further tries after the first. */
   readonly retries: number
+  /** Milliseconds within which the nodes of a cluster run it, each at its own time. */
+  readonly jitter: number
 }
 
 interface HookReader<Type extends HookType> {
@@ -80,21 +82,24 @@ function numbered(counts: Map<string, number>, text: string): string {
 }
 
 function readHook(value: Value): Hook | undefined {
-  const hook = value.mapping([...types, 'timeout', 'retries'])
+  const hook = value.mapping([...types, ...Object.keys(policyFields)])
   const timeoutValue = hook?.field('timeout')
   const timeout = timeoutValue && readDuration(timeoutValue)
   const retries = hook?.field('retries')?.integer(0, mostRetries)
+  const jitterValue = hook?.field('jitter')
+  const jitter = jitterValue && readDuration(jitterValue)
   const type = hook?.exactlyOne(types)
   const body = type && hook?.field(type)
   if (body === undefined || type === undefined) return undefined
-  const policy = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries, place: value.place }
+  const patience = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries, jitter: jitter ?? 0 }
+  const policy = { ...patience, place: value.place }
   return readTyped(type, body, policy)
 }
 
 function readTyped<Type extends HookType>(
   type: Type,
   body: Value,
-  policy: Pick<HookPolicy, 'timeout' | 'retries' | 'place'>,
+  policy: Pick<HookPolicy, 'timeout' | 'retries' | 'jitter' | 'place'>,
 ): Hook<Type> | undefined {
   const reader: HookReader<Type> = readers[type]
   const settings = reader.read(body)
@@ -108,6 +113,7 @@ function readTyped<Type extends HookType>(
 const policyFields = {
   timeout: 'it belongs to the hook, beside its type',
   retries: 'it belongs to the hook, beside its type',
+  jitter: 'it belongs to the hook, beside its type',
 }
 
 function readSignal(value: Value): (HookSettings['signal'] & { name: string }) | undefined {

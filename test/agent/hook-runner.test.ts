@@ -6,9 +6,10 @@ import t, { type Test } from 'tap'
 import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { compareWithRecord } from '../../src/agent/detect-drift.js'
 import { DirectoryState } from '../../src/agent/directory-state.js'
-import { runPendingHooks } from '../../src/agent/hook-runner.js'
+import { jitterOf, runPendingHooks } from '../../src/agent/hook-runner.js'
 import { noEvents } from '../../src/agent/agent-events.js'
 import { noMetrics } from '../../src/agent/report-metrics.js'
+import type { QueueResult } from '../../src/agent/workqueue.js'
 import type { Hook } from '../../src/config/hooks.js'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
@@ -25,11 +26,20 @@ class Scene {
   }
 
   /** Each waits for a file of its name, so that a test decides when it ends. */
-  hooks(): Hook[] {
+  hooks(jitter = 0): Hook[] {
     return ['one', 'two'].map((name) => {
       const script = `touch ${this.root}/${name}.began; until [ -e ${this.root}/${name} ]; do sleep 0.02; done; echo ${name} >> ${this.root}/ran`
       const command = ['/bin/sh', '-c', script]
-      return { type: 'exec', name, key: `key-${name}`, place: name, command, timeout: 60_000, retries: 0 }
+      return {
+        type: 'exec',
+        name,
+        key: `key-${name}`,
+        place: name,
+        command,
+        timeout: 60_000,
+        retries: 0,
+        jitter: name === 'two' ? jitter : 0,
+      }
     })
   }
 
@@ -40,15 +50,10 @@ class Scene {
     await applyOutcome(this.state, { ...outcome, warnings: [], certificates: [], unproven: false }, silent)
   }
 
-  run(): ReturnType<typeof runPendingHooks> {
+  async run(node?: string): Promise<QueueResult | undefined> {
     const { signal } = new AbortController()
-    return runPendingHooks(this.state, {
-      log: silent,
-      metrics: noMetrics,
-      events: noEvents,
-      signal,
-      changed() {},
-    })
+    const options = { log: silent, metrics: noMetrics, events: noEvents, signal, node, changed() {} }
+    return (await runPendingHooks([this.state], options)).get(this.state.hooksOperation)
   }
 
   async began(name: string): Promise<void> {
@@ -96,4 +101,34 @@ await t.test('a publication that falls into a run has all of its hooks run', asy
   t.strictSame((await readPublication(scene.target))?.pendingHooks, ['key-one', 'key-two'])
   t.equal(await scene.run(), 'done')
   t.equal(scene.read('ran'), 'one\none\ntwo\n')
+})
+
+await t.test("a hook with jitter runs at the node's own time, once for what was published meanwhile", async (t) => {
+  const scene = new Scene(t)
+  const jitter = 1_000
+  scene.state.configuration = { ...scene.state.configuration, afterPublish: scene.hooks(jitter) }
+  await scene.publish('1')
+  for (const name of ['one', 'two']) scene.release(name)
+  const started = performance.now()
+  const running = scene.run('node-7')
+  await until('the hook without jitter has run', () => scene.read('ran') === 'one\n')
+  await until('it is recorded', () => scene.state.pendingHooks.length === 1)
+  await scene.publish('2')
+  t.equal(await running, 'done')
+  t.equal(scene.read('ran'), 'one\none\ntwo\n', 'in their order, for the newest')
+  t.ok(performance.now() - started >= jitterOf(jitter, 'node-7') - 2)
+  t.strictSame((await readPublication(scene.target))?.pendingHooks, [])
+})
+
+await t.test('jitter spreads nodes evenly, and each has the same place every time', (t) => {
+  const places = Array.from({ length: 1000 }, (_, index) => jitterOf(30_000, `node-${index}`))
+  t.strictSame(
+    places.slice(0, 10),
+    Array.from({ length: 10 }, (_, index) => jitterOf(30_000, `node-${index}`)),
+  )
+  for (let second = 0; second < 30; second += 10) {
+    const share = places.filter((place) => place >= second * 1000 && place < (second + 10) * 1000).length
+    t.ok(share > 250 && share < 420, `${share} of 1000 nodes within seconds ${second} to ${second + 10}`)
+  }
+  t.end()
 })

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { until } from '../until.js'
-import type { Node } from './holdfast.js'
+import { Node } from './holdfast.js'
 import { web, webNode } from './web-node.js'
 
 await t.test(
@@ -84,3 +84,43 @@ await t.test('hooks of what another process published meanwhile are run', async 
   await until('it runs again', () => node.read('ran')?.startsWith('ran\nran\n'))
   t.equal(await agent.end('SIGTERM'), 0)
 })
+
+await t.test(
+  'the same hook of several directories runs once, after all of them; and again for all where it fails',
+  async (t) => {
+    const node = new Node(t, [])
+    const names = ['a', 'b', 'c']
+    const files = names.map((name) => node.path(`disk/${name}/v`)).join(' ')
+    // What it finds shows that none of them is behind; `fail` makes it fail.
+    const script = `cat ${files} >> ${node.path('ran')}; echo >> ${node.path('ran')}; ! rm ${node.path('fail')} 2> /dev/null`
+    const reload = { exec: ['/bin/sh', '-c', script], retries: 0 }
+    const own = (name: string) => ({ exec: ['/bin/sh', '-c', `echo ${name} >> ${node.path('own')}`] })
+    node.configure(
+      names.map((name) => ({
+        path: `disk/${name}`,
+        contents: [{ secret: 'shared' }],
+        afterPublish: name === 'b' ? [reload, own(name)] : [own(name), reload],
+      })),
+    )
+    const finished = () => {
+      const { directories } = JSON.parse(node.read('state/status.json') ?? '') as {
+        directories: { pendingHooks: string[] }[]
+      }
+      return directories.length === 3 && directories.every(({ pendingHooks }) => pendingHooks.length === 0)
+    }
+    const lines = (file: string) => (node.read(file) ?? '').split('\n').length - 1
+    for (const version of ['1', '2', '3']) {
+      if (version === '3') writeFileSync(node.path('fail'), '')
+      node.put('Secret', 'shared', { v: version })
+      if (version === '1') node.agent()
+      await until(`the directories' own hooks, ${version}`, () => lines('own') === 3 * Number(version))
+      await until(`the shared one, ${version}`, () => lines('ran') >= Number(version) + (version === '3' ? 1 : 0))
+      await until(`no hook is left, ${version}`, finished)
+    }
+    t.equal(
+      node.read('ran'),
+      '111\n222\n333\n333\n',
+      'once for each version, after all of them; once more for all after a failure',
+    )
+  },
+)

@@ -69,6 +69,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
             pidFile: '/run/x.pid',
             timeout: 10_000,
             retries: 3,
+            jitter: 0,
           },
         ],
       },

@@ -7,7 +7,7 @@ import { type Log } from '../../src/log.js'
 export const canary = 'canary-9d2c'
 
 /** A time that no hook takes by being slow; a test that is about time gives its own. */
-export const policy = { timeout: 60_000, retries: 0, key: 'x', place: 'directories[0].afterPublish[0]' }
+export const policy = { timeout: 60_000, retries: 0, jitter: 0, key: 'x', place: 'directories[0].afterPublish[0]' }
 
 /** Everything that a hook says, in its log and in its error. */
 export async function outcome(

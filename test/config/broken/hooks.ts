@@ -116,6 +116,12 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     '18:18: directories[0].afterPublish[0].retries: -1 is out of range: write 0 to 100',
   ),
   broken(
+    'a jitter without a unit',
+    hook,
+    `${hook}\n        jitter: 30`,
+    '18:17: directories[0].afterPublish[0].jitter: 30 has no unit: write "30s" for seconds',
+  ),
+  broken(
     'retries as a string',
     hook,
     `${hook}\n        retries: "3"`,
