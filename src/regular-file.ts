@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
 
@@ -33,5 +33,15 @@ export async function readRegularFile(path: string, limit: number, { follow = tr
     return bytes
   } finally {
     await file.close()
+  }
+}
+
+/** Differs where a file has been replaced or written since, without reading it. */
+export async function fingerprint(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':')
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown'
   }
 }

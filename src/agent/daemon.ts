@@ -5,7 +5,9 @@ import type { AgentConfiguration, ServerConfiguration } from '../config/types.js
 import { endsWithin } from '../deadline.js'
 import { codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
+import { fingerprint } from '../regular-file.js'
 import { Agent, type OpenSource } from './agent.js'
+import { ConfigurationWatch } from './configuration-watch.js'
 import { hasRequired } from './directory-state.js'
 import { beside } from './file-systems.js'
 import { readiness, serveHealth, type HealthServer, type Readiness } from './http-server.js'
@@ -18,6 +20,8 @@ const statusLockTimeout = 2_000
 
 interface DaemonOptions {
   readonly configuration: AgentConfiguration
+  /** Of the configuration file, before it was read; absent: what is there now is in force. */
+  readonly fingerprint?: string
   /** Reads the configuration again. Rejects with what is wrong with it. */
   readonly load: () => Promise<AgentConfiguration>
   readonly openSource: OpenSource
@@ -37,6 +41,7 @@ export class Daemon {
   #stoppedAt: Date | undefined
   #otherReported = false
   #configurationError: string | undefined
+  #watch: ConfigurationWatch | undefined
   #reloading: Promise<void> = Promise.resolve()
 
   private constructor(options: DaemonOptions, metrics: PrometheusMetrics | undefined) {
@@ -79,6 +84,7 @@ export class Daemon {
       throw error
     }
     daemon.#status.changed()
+    daemon.#followFile(options.fingerprint ?? (await fingerprint(configuration.file)))
     const { directories, file } = configuration
     log.info(
       { version, configuration: file, address: daemon.address, directories: directories.length },
@@ -112,6 +118,7 @@ export class Daemon {
 
   /** Ends in order. Answers the directories whose disks do not answer, which keep this process: the agent's own, too. */
   async stop(): Promise<string[]> {
+    this.#watch?.close()
     await endsWithin(this.#reloading, statusLockTimeout)
     const [hanging] = await Promise.all([this.#agent.stop(), this.#server?.close()])
     this.#stoppedAt = new Date()
@@ -119,9 +126,22 @@ export class Daemon {
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
   }
 
+  /** Watches the configuration file, where it says so. */
+  #followFile(seen: string): void {
+    const { file, reload } = this.#agent.configuration
+    if (reload === 'auto') {
+      this.#watch ??= new ConfigurationWatch(file, seen, () => void this.reload(), this.#options.log)
+      this.#watch.read(seen)
+    } else {
+      this.#watch?.close()
+      this.#watch = undefined
+    }
+  }
+
   async #reload(): Promise<void> {
     const { log, load } = this.#options
     const before = this.#agent.configuration
+    const seen = await fingerprint(before.file)
     try {
       const after = await load()
       if (after.stateDirectory !== before.stateDirectory) {
@@ -147,6 +167,7 @@ export class Daemon {
       log.error({ reason: 'ConfigurationInvalid', configuration: before.file }, message)
       this.#agent.configurationRefused(message)
     }
+    this.#followFile(seen)
     this.#agent.compareAll()
     this.#status.changed()
   }

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { ServerConfiguration } from '../config/types.js'
+import { fingerprint } from '../regular-file.js'
 import { Exit, exitCodeAfter } from './exit-codes.js'
 import type { Io } from './io.js'
 import { loadWithFlags, nodeName } from './load.js'
@@ -78,9 +79,12 @@ async function runAgent(io: Io, options: AgentOptions): Promise<void> {
   let reload = () => void (early.hangUps += 1)
   // Stays to the very end: a SIGHUP that comes late must not end in another way what ends in order.
   io.events.on('SIGHUP', () => reload())
+  // What changes while it is read is read again.
+  const seen = await fingerprint(options.config ?? '')
   const configuration = await loadWithFlags(options)
   const daemon = await Daemon.start({
     configuration,
+    fingerprint: seen,
     load: () => loadWithFlags(options),
     openSource: (source, listener) => openSource(source, listener, { log, version: version() }),
     log,

@@ -44,6 +44,7 @@ const fields = [
   'requireProven',
   'driftInterval',
   'operationTimeout',
+  'reload',
   'source',
   'directories',
   'server',
@@ -133,6 +134,7 @@ function read(
   const driftInterval = driftValue && readDuration(driftValue, { least: '1s', most: '24h' })
   const timeoutValue = document.field('operationTimeout')
   const operationTimeout = timeoutValue && readDuration(timeoutValue, { least: '1s', most: '24h' })
+  const reload = document.field('reload')?.oneOf(['signal', 'auto'] as const)
   const serverValue = document.field('server')
   const server = serverValue && readServer(serverValue)
   reportTargetProblems(directories, [
@@ -149,6 +151,7 @@ function read(
       requireProven,
       driftInterval: driftInterval ?? defaultDriftInterval,
       operationTimeout: operationTimeout ?? defaultOperationTimeout,
+      reload: reload ?? 'signal',
       source,
       directories: directories.map(({ configuration }) => configuration),
       server,

@@ -17,6 +17,8 @@ export interface AgentConfiguration {
   readonly driftInterval: number
   /** Milliseconds after which an operation on the disk that has not ended is reported as stalled. */
   readonly operationTimeout: number
+  /** When the agent reads this file again: on SIGHUP alone, or whenever it has changed. */
+  readonly reload: 'signal' | 'auto'
   readonly source: SourceConfiguration
   readonly directories: readonly DirectoryConfiguration[]
   readonly server: ServerConfiguration | undefined

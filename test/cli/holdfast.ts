@@ -212,8 +212,8 @@ export class Node {
     rmSync(join(this.objects, `${name}.yaml`))
   }
 
-  agent(args: readonly string[] = [], prefix: readonly string[] = []): Agent {
-    const agent = new Agent(this.configuration, this.path('agent.log'), args, prefix)
+  agent(args: readonly string[] = [], prefix: readonly string[] = [], configuration = this.configuration): Agent {
+    const agent = new Agent(configuration, this.path('agent.log'), args, prefix)
     this.#agents.push(agent)
     return agent
   }

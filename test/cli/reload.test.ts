@@ -1,4 +1,6 @@
 /** What a new configuration asks for is put in force as a whole, or not at all. */
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../until.js'
 import { Node } from './holdfast.js'
@@ -38,5 +40,60 @@ await t.test('a source that cannot be loaded now leaves all as it was, and can b
   t.match(await agent.logged('SourceUnavailable'), { msg: /kubeconfig/ })
   t.equal((await fetch(`http://${moved}/livez`)).status, 200)
   await t.rejects(fetch(new URL('/livez', before)), 'the old address is given up')
+  t.equal(await agent.end('SIGTERM'), 0)
+})
+
+const inForce = / is in force$/
+
+await t.test('reload: auto puts a changed file in force, a mounted ConfigMap too; signal leaves it', async (t) => {
+  const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
+  const node = new Node(t, [directory('a')], { reload: 'auto' })
+  node.put('ConfigMap', 'conf', { port: '80' })
+  // As kubelet mounts it: the file is a link into a directory that another link names.
+  const mount = node.path('mount')
+  const version = (number: number, directories: object[], more: object): void => {
+    const data = join(mount, `..${number}`)
+    mkdirSync(data, { recursive: true })
+    node.configure(directories, more)
+    // Relative paths start at the configuration file's directory.
+    const text = readFileSync(node.configuration, 'utf8').replaceAll('"disk/', `"${node.path('disk')}/`)
+    writeFileSync(join(data, 'holdfast.yaml'), text)
+    symlinkSync(`..${number}`, join(mount, '..data_tmp'))
+    renameSync(join(mount, '..data_tmp'), join(mount, '..data'))
+    if (number > 1) rmSync(join(mount, `..${number - 1}`), { recursive: true })
+  }
+  const auto = { reload: 'auto' }
+  version(1, [directory('a')], auto)
+  symlinkSync('..data/holdfast.yaml', join(mount, 'holdfast.yaml'))
+  const agent = node.agent([], [], join(mount, 'holdfast.yaml'))
+  await until('published', () => node.read('disk/a/port'))
+  version(2, [directory('a'), directory('b')], auto)
+  await until('the new directory is published', () => node.read('disk/b/port'))
+  t.equal(agent.log().filter(({ msg }) => inForce.test(msg)).length, 1, 'it was read once')
+
+  version(3, [{ path: 'disk/b', contents: [] }], auto)
+  t.match(await agent.logged('ConfigurationInvalid'), { msg: /directories\[0\]\.contents: is an empty list/ })
+  version(4, [directory('c')], { reload: 'signal' })
+  await until('what was wrong is corrected', () => node.read('disk/c/port'))
+  version(5, [directory('d')], auto)
+  agent.signal('SIGHUP')
+  await until('the signal puts it in force', () => node.read('disk/d/port'))
+  version(6, [directory('d'), directory('e')], auto)
+  await until('and it is watched again', () => node.read('disk/e/port'))
+  t.equal(await agent.end('SIGTERM'), 0)
+})
+
+await t.test('reload: auto waits for a file that is being written, and for one that is away', async (t) => {
+  const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
+  const node = new Node(t, [directory('a')], { reload: 'auto' })
+  node.put('ConfigMap', 'conf', { port: '80' })
+  const agent = node.agent()
+  await until('published', () => node.read('disk/a/port'))
+  rmSync(node.configuration)
+  node.configure([directory('a'), directory('b')], { reload: 'auto' })
+  await until('what was removed and written again', () => node.read('disk/b/port'))
+  node.configure([directory('c')])
+  await until('the last that asks for it', () => node.read('disk/c/port'))
+  t.notOk(agent.log().some(({ reason }) => reason === 'ConfigurationInvalid'))
   t.equal(await agent.end('SIGTERM'), 0)
 })

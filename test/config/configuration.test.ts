@@ -15,6 +15,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
     requireProven: false,
     driftInterval: 600_000,
     operationTimeout: 120_000,
+    reload: 'signal',
     source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', qps: 20, burst: 30 },
     server: { host: '127.0.0.1', port: 10808 },
     directories: [

@@ -31,8 +31,11 @@ await t.test('those for nodes say the same, but for their credentials', async (t
     ['base', 'static-pod', 'systemd'].map((place) => load(`${place}/holdfast.yaml`)),
   )
   for (const other of [staticPod, systemd]) {
-    t.same({ ...other, file: '', source: {} }, { ...base, file: '', source: {} })
+    // `systemctl reload` is what an operator of a unit expects; a container has no such word.
+    const reload = other === systemd ? { reload: 'auto' } : {}
+    t.same({ ...other, file: '', source: {}, ...reload }, { ...base, file: '', source: {} })
   }
+  t.equal(systemd?.reload, 'signal')
 })
 
 const pods = [

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { codeOf } from '../../errors.js'
 import { readRegularFile, UnfitFileError } from '../../regular-file.js'
 import type { Log } from '../../log.js'
@@ -46,16 +45,6 @@ export class CredentialFiles {
     if (this.#reported.get(path) === problem) return
     this.#reported.set(path, problem)
     this.log.warn({ reason: 'SourceUnavailable', path }, `${problem}; the previous content stays in force`)
-  }
-}
-
-/** Differs where a file has been replaced or written since, without reading it. */
-export async function fingerprint(path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
-    return [dev, ino, size, mtimeNs, ctimeNs].join(':')
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unknown'
   }
 }
 

@@ -1,6 +1,7 @@
 import { silent, type Log } from '../../log.js'
 import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
-import { CredentialFiles, fingerprint } from './credential-files.js'
+import { fingerprint } from '../../regular-file.js'
+import { CredentialFiles } from './credential-files.js'
 import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
 import { proxyFromEnvironment, type Environment } from './proxy.js'
 import { runExecPlugin, type ExecCredential } from './exec-plugin.js'

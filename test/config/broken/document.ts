@@ -200,4 +200,10 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'files: { path: /srv/certs/objects }',
     '7:11: directories[0].path: "/srv/certs" holds source.files.path, "/srv/certs/objects": it would be replaced too',
   ),
+  broken(
+    'another way to reload',
+    'source:',
+    'reload: always\nsource:',
+    '3:9: reload: "always" is not one of signal, auto',
+  ),
 ]
