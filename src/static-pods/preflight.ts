@@ -136,10 +136,10 @@ function warnOfLabels({ pod, revision, manifests }: InstallPlan, { log }: Instal
   const main = manifests.find(({ name }) => name === `${pod}.yaml`)
   if (revision === undefined || main === undefined || main.manifest.revision === String(revision)) return
   const label = main.manifest.revision
-  const what = label === undefined ? 'has no label `revision`' : `has the label \`revision: ${label}\``
+  const what = label === undefined ? 'has no label `revision`' : `has the label \`revision: ${label}\`, not ${revision}`
   log.warn(
     { manifest: main.name, revision },
-    `${main.name} ${what}, not ${revision}: holdfast monitor and prune cannot tell which revision is live`,
+    `${main.name} ${what}: holdfast monitor and prune cannot tell which revision is live`,
   )
 }
 

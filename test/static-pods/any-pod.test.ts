@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { run } from './command.js'
+import { InstallerApi } from './installer-api.js'
 import { NodeDisk, podText } from './pods.js'
 
 t.setTimeout(480_000)
@@ -64,6 +65,15 @@ await t.test('a label of another revision is told', async (t) => {
   const { code, stderr } = await run(['install', source, '--revision=7', ...places])
   t.equal(code, 0, stderr)
   t.match(stderr, /web\.yaml has the label `revision: 5`, not 7: .*cannot tell which revision is live/)
+})
+
+await t.test('from the API the manifest stays as its operator wrote it, and a missing label is told', async (t) => {
+  const api = await InstallerApi.start(t)
+  api.putRevision(6, { 'pod.yaml': podText({ labels: { app: 'web' } }) })
+  const { code, stderr } = await api.install(6)
+  t.equal(code, 0, stderr)
+  t.match(stderr, /web-pod\.yaml has no label `revision`: /)
+  t.notMatch(readFileSync(api.manifest(), 'utf8'), /"revision"/)
 })
 
 await t.test('--pod and --manifest go together, and not with --target-name', async (t) => {
