@@ -79,11 +79,11 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
 }
 
 /** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */
-export function checkLeftovers({ staging, torn, aside }: Records, names: TargetNames): CheckResult {
-  if (aside.length > 0) {
+export function checkLeftovers({ staging, torn, quarantined }: Records, names: TargetNames): CheckResult {
+  if (quarantined.length > 0) {
     return warn(
       'leftovers',
-      `${aside.length} beside the target, ${some(aside.map(names.quarantine))}: another program put it in the target's place while a publication was interrupted`,
+      `${quarantined.length} beside the target, ${some(quarantined.map(names.quarantine))}: another program put it in the target's place while a publication was interrupted`,
       'look at it, then move it to where it belongs, or remove it: holdfast never removes it',
     )
   }

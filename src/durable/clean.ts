@@ -49,12 +49,12 @@ async function readBeside(area: TargetArea): Promise<Records> {
 /** Random parts of staging names that hold what is this program's own; what another program's exchange left is quarantined first. */
 async function ownStaging(
   area: TargetArea,
-  { valid, staging, aside }: Records,
+  { valid, staging, quarantined }: Records,
   sharedStaging: boolean,
 ): Promise<readonly string[]> {
-  if (staging.length + aside.length === 0) return staging
+  if (staging.length + quarantined.length === 0) return staging
   const records = sharedStaging ? await readAllRecords(area.fs, area.parent) : valid
-  return quarantineForeign(area, staging, aside, records)
+  return quarantineForeign(area, staging, quarantined, records)
 }
 
 /** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */

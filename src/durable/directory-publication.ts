@@ -199,7 +199,7 @@ export class DirectoryPublication extends TargetPublication {
     const [failure] = await fs.sync([directory])
     if (failure) throw failure
     this.log.warn(
-      { path: this.path, aside: names.quarantine(random) },
+      { path: this.path, quarantined: names.quarantine(random) },
       `another program changed ${this.path} while holdfast replaced it; holdfast keeps the old content with these changes as ` +
         `${names.quarantine(random)} beside it: move out what belongs elsewhere, then remove it`,
     )

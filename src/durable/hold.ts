@@ -101,7 +101,7 @@ export async function setHold(
 
 /** The same record with this hold, and with what has been added to it since it was written. */
 function withHold(record: StoredRecord, hold: Hold | undefined): Uint8Array {
-  const mark = record.settled ? [encodeAppendix({ settled: true })] : []
+  const mark = record.committed ? [encodeAppendix({ settled: true })] : []
   return Buffer.concat([encodeRecord(recordBody(record, hold)), ...mark])
 }
 

@@ -65,7 +65,7 @@ export function judge(seen: Seen): Judgement {
   const [newest] = valid
   const current = valid.find((record) => record.after === digest)
   // A record may be of a publication that was aborted before its exchange: what that found is not ours by it.
-  const recorded = valid.some((record) => record.after === digest || record.owned || record.settled)
+  const recorded = valid.some((record) => record.after === digest || record.owned || record.committed)
   const staged = staging.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))

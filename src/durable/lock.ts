@@ -146,7 +146,7 @@ async function enqueue(request: LockRequest): Promise<() => void> {
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
   let resolve!: () => void
-  const promise = new Promise<void>((settle) => (resolve = settle))
+  const promise = new Promise<void>((done) => (resolve = done))
   return { promise, resolve }
 }
 

@@ -33,19 +33,19 @@ export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'afte
 /**
  * Gives what is somebody else's among these staging names another name, which no cleanup ever takes for a leftover, and makes
  * that durable: the records that distinguish it may go afterwards. Returns those that hold what is this program's own.
- * `aside`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
+ * `quarantined`: what has such a name already, by a predecessor that may have been stopped before its sync. Both are random parts.
  * Throws what the file system throws: then nothing must be deleted.
  */
 export async function quarantineForeign(
   area: StagingArea,
   staging: readonly string[],
-  aside: readonly string[],
+  quarantined: readonly string[],
   records: StagingClaims,
 ): Promise<string[]> {
   const { fs, parent, path, names, log } = area
   const claims = await claimsByName(area, records)
   const own: string[] = []
-  let pending = aside.some((random) => claims.has(names.staging(random)))
+  let pending = quarantined.some((random) => claims.has(names.staging(random)))
   for (const random of staging) {
     const name = names.staging(random)
     const inodes = claims.get(name)
@@ -59,7 +59,7 @@ export async function quarantineForeign(
     await fs.rename(parent, name, parent, names.quarantine(random), 'noreplace')
     pending = true
     log.warn(
-      { path, aside: names.quarantine(random) },
+      { path, quarantined: names.quarantine(random) },
       `another program replaced ${path} while a publication was interrupted; holdfast keeps what it put there as ` +
         `${names.quarantine(random)} beside it: look at it, then move it to where it belongs, or remove it`,
     )

@@ -37,7 +37,7 @@ export interface Records {
   /** Random parts of the names of staging directories or files. */
   readonly staging: readonly string[]
   /** Random parts of the names of what was there and is somebody else's. */
-  readonly aside: readonly string[]
+  readonly quarantined: readonly string[]
   /** A record went between the listing and its reading: its successor may have come after the listing. */
   readonly missed: boolean
 }
@@ -63,13 +63,13 @@ export async function readRecords(
   const taken = new Set<number>()
   const newer: number[] = []
   const staging: string[] = []
-  const aside: string[] = []
+  const quarantined: string[] = []
   let missed = false
   for (const entry of listing ?? (await fs.list(parent))) {
     const random = names.stagingOf(entry)
     if (random !== undefined) staging.push(random)
     const strange = names.quarantineOf(entry)
-    if (strange !== undefined) aside.push(strange)
+    if (strange !== undefined) quarantined.push(strange)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
     const text = await readRecordFile(fs, parent, entry)
@@ -82,7 +82,7 @@ export async function readRecords(
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, taken, newer, staging, aside, missed }
+  return { valid, torn, taken, newer, staging, quarantined, missed }
 }
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */

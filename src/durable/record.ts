@@ -84,8 +84,8 @@ const knownFields: Readonly<Record<keyof RecordBody, true>> = {
 
 export interface StoredRecord extends RecordBody {
   readonly sequence: number
-  /** Marked so: it was published for certain. */
-  readonly settled: boolean
+  /** Marked so, as `settled`: it was published for certain. */
+  readonly committed: boolean
   /** Known to be durable where it was written: marked committed, or written under another boot. judge.ts asks whether that is here. */
   readonly trusted: boolean
   /** Written under another boot than this one. */
@@ -125,13 +125,13 @@ function checksum(text: string): string {
 export function parseRecord(text: string, name: string, sequence: number, boot: string): StoredRecord | undefined {
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
-  let settled = false
+  let committed = false
   let { objects, place } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
     if (isBody(line)) continue
-    if (line.settled) settled = true
+    if (line.settled) committed = true
     if (line.hook !== undefined) done.add(line.hook)
     if (line.objects !== undefined) objects = newer(objects, line.objects)
     if (line.within !== undefined && place) place = { ...place, within: line.within }
@@ -141,8 +141,8 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     objects,
     ...(place && { place }),
     sequence,
-    settled,
-    trusted: settled || body.boot !== boot,
+    committed,
+    trusted: committed || body.boot !== boot,
     otherBoot: body.boot !== boot,
     unknown: Object.fromEntries(Object.entries(body).filter(([field]) => !(field in knownFields))),
     pendingHooks: body.hooks.filter((hook) => !done.has(hook)),

@@ -40,12 +40,12 @@ export function firstAnswers(
   }
   const open = () => references.filter(isOpen)
   return new Promise((resolve, reject) => {
-    const end = (settle: () => void) => {
+    const end = (answer: () => void) => {
       clearTimeout(timer)
       clearTimeout(again)
       unsubscribe()
       signal?.removeEventListener('abort', abandon)
-      settle()
+      answer()
     }
     let again: NodeJS.Timeout | undefined
     const look = () => {

@@ -6,7 +6,7 @@ import {
   olderRevisions,
   podOf,
   recordLastKnownGood,
-  wholeRevision,
+  intactRevision,
   type StaticPodPlaces,
 } from './last-known-good.js'
 import { encodeManifest, type Manifest } from './manifest.js'
@@ -51,7 +51,7 @@ export async function fallBack(
       ...(await olderRevisions(places, from, disk)).filter((revision) => revision !== known),
     ]
     for (const revision of candidates) {
-      const manifest = await wholeRevision(places, revision, disk, log)
+      const manifest = await intactRevision(places, revision, disk, log)
       if (manifest === undefined) continue
       // First the link: prune keeps what it leads to, and killed in between, the next run finds the same revision.
       await recordLastKnownGood(places, revision, disk)

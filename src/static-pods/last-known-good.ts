@@ -67,7 +67,7 @@ export async function recordLastKnownGood(places: StaticPodPlaces, revision: num
 }
 
 /** The manifest of a revision that is whole; undefined, with the reason in the log, for one that is not. */
-export async function wholeRevision(
+export async function intactRevision(
   places: StaticPodPlaces,
   revision: number,
   disk: Disk,

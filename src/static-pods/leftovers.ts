@@ -21,10 +21,15 @@ export async function leftoversOf(
   const names = namesFor('', revisionFamily(pod))
   const entries = await fs.list(parent)
   const staging = entries.flatMap((name) => names.stagingOf(name) ?? [])
-  const aside = entries.flatMap((name) => names.quarantineOf(name) ?? [])
+  const quarantined = entries.flatMap((name) => names.quarantineOf(name) ?? [])
   const own =
     staging.length === 0
       ? []
-      : await quarantineForeign({ fs, parent, path, names, log }, staging, aside, await readAllRecords(fs, parent))
+      : await quarantineForeign(
+          { fs, parent, path, names, log },
+          staging,
+          quarantined,
+          await readAllRecords(fs, parent),
+        )
   return [...(await orphanedRecords(fs, parent, pod, newest)), ...own.map(names.staging)]
 }

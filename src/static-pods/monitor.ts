@@ -15,7 +15,7 @@ import {
   manifestCopyPath,
   monitorManifestPath,
   recordLastKnownGood,
-  wholeRevision,
+  intactRevision,
   type StaticPodPlaces,
 } from './last-known-good.js'
 import { parseManifest, type Manifest } from './manifest.js'
@@ -79,19 +79,19 @@ export async function monitor(request: MonitorRequest, means: Means): Promise<Mo
   const watch = new Watch(request, means)
   for (;;) {
     signal.throwIfAborted()
-    const began = performance.now()
+    const start = performance.now()
     const outcome = await watch.look()
     if (outcome !== undefined) return outcome
     // A probe may take longer than the interval; a rest there always is.
-    const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - began))
+    const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - start))
     await sleep(rest, undefined, { signal }).catch(() => signal.throwIfAborted())
   }
 }
 
 class Watch {
   #inARow = 0
-  #said = ''
-  readonly #began = performance.now()
+  #reported = ''
+  readonly #startedAt = performance.now()
   readonly #start: WatchStart
 
   constructor(
@@ -111,7 +111,7 @@ class Watch {
     } catch (error) {
       // An installer holds the lock, or a prune is under way: what comes out of that is seen at the next look.
       if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
-      this.#say(messageOf(error))
+      this.#report(messageOf(error))
       return undefined
     } finally {
       await held?.release()
@@ -135,12 +135,12 @@ class Watch {
     this.means.signal.throwIfAborted()
     if (readiness.state === 'ready') {
       this.#inARow += 1
-      this.#say('ready')
+      this.#report('ready')
       return this.#inARow >= successes ? this.#ready() : undefined
     }
     const { state, message } = readiness
     this.#inARow = 0
-    this.#say(message)
+    this.#report(message)
     if ((await this.#start.elapsed()) < request.timeout) return undefined
     if (state === 'not-ready') return this.#fallBack(message)
     this.means.log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
@@ -151,9 +151,9 @@ class Watch {
   async #notInstalled(message: string): Promise<MonitorOutcome | undefined> {
     const { revision, timeout } = this.request
     this.#inARow = 0
-    this.#say(message)
+    this.#report(message)
     await this.#start.end()
-    return performance.now() - this.#began < timeout ? undefined : { outcome: 'not-installed', revision, message }
+    return performance.now() - this.#startedAt < timeout ? undefined : { outcome: 'not-installed', revision, message }
   }
 
   async #live(): Promise<Manifest | string> {
@@ -171,7 +171,7 @@ class Watch {
     const { disk, log } = this.means
     const { revision } = request
     if ((await lastKnownGood(request, disk)) !== revision) {
-      if ((await wholeRevision(request, revision, disk, log)) === undefined) {
+      if ((await intactRevision(request, revision, disk, log)) === undefined) {
         const message = `the revision is ready, but ${manifestCopyPath(request, revision)} is not intact: the monitor does not record it as good`
         return { outcome: 'not-recorded', revision, message }
       }
@@ -216,9 +216,9 @@ class Watch {
   }
 
   /** Each thing once, until it changes: a look a second would fill the log. */
-  #say(message: string): void {
-    if (message === this.#said) return
-    this.#said = message
+  #report(message: string): void {
+    if (message === this.#reported) return
+    this.#reported = message
     this.means.log.info({ revision: this.request.revision, state: message }, 'watching')
   }
 }

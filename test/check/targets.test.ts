@@ -198,13 +198,13 @@ await t.test('what is in quarantine is reported until somebody has looked at it'
   const scene = new Scene(t)
   t.equal((await scene.run('sync')).code, 0)
   const names = namesFor('certs')
-  const aside = names.quarantine(random('a'))
-  mkdirSync(join(scene.parent, aside))
+  const quarantined = names.quarantine(random('a'))
+  mkdirSync(join(scene.parent, quarantined))
   mkdirSync(join(scene.parent, names.staging(random('b'))))
   for (let round = 0; round < 2; round++) {
     t.match((await scene.check(t)).one('leftovers'), {
       status: 'WARN',
-      found: `1 beside the target, ${aside}: another program put it in the target's place while a publication was interrupted`,
+      found: `1 beside the target, ${quarantined}: another program put it in the target's place while a publication was interrupted`,
     })
     t.equal((await scene.run('sync')).code, 0)
   }

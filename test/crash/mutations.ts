@@ -70,7 +70,7 @@ const memory: readonly Mutation[] = [
   mutation(
     'every record is believed',
     'record.ts',
-    'trusted: settled || body.boot !== boot',
+    'trusted: committed || body.boot !== boot',
     'trusted: true',
     ownTest('durable/settling'),
     model(),
@@ -78,8 +78,8 @@ const memory: readonly Mutation[] = [
   mutation(
     'no other boot is believed',
     'record.ts',
-    'trusted: settled || body.boot !== boot',
-    'trusted: settled',
+    'trusted: committed || body.boot !== boot',
+    'trusted: committed',
     ownTest('durable/settling'),
     model(),
   ),
@@ -260,7 +260,7 @@ const hostile: readonly Mutation[] = [
     model('replacement', 'taken out'),
   ),
   mutation(
-    'what is set aside is not synced',
+    'what is put into quarantine is not synced',
     'quarantine.ts',
     'pending ? await fs.sync([parent]) : []',
     'pending ? [] : []',
@@ -268,9 +268,9 @@ const hostile: readonly Mutation[] = [
     model('replacement', 'taken out'),
   ),
   mutation(
-    'what a predecessor has set aside is not synced',
+    'what a predecessor has put into quarantine is not synced',
     'quarantine.ts',
-    'let pending = aside.some((random) => claims.has(names.staging(random)))',
+    'let pending = quarantined.some((random) => claims.has(names.staging(random)))',
     'let pending = false',
     ownTest('durable/quarantine'),
   ),

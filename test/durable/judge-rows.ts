@@ -28,7 +28,7 @@ function record(
     hooks: [],
     entries: [],
     pendingHooks: [],
-    settled: false,
+    committed: false,
     trusted: false,
     otherBoot: false,
     unknown: {},
@@ -46,7 +46,7 @@ function withoutPlace(from: StoredRecord): StoredRecord {
   return rest
 }
 
-const committed = { settled: true, trusted: true }
+const committed = { committed: true, trusted: true }
 const laterBoot = { trusted: true }
 
 export interface Row {

@@ -16,7 +16,7 @@ for (const row of rows) {
         target === null || target === 'broken'
           ? undefined
           : { digest: target, entries: [], identity: identity ?? here.target },
-      records: { valid, torn, taken: new Set(taken), staging: [], newer: [], aside: [], missed: false },
+      records: { valid, torn, taken: new Set(taken), staging: [], newer: [], quarantined: [], missed: false },
       staging: staging ? ['0123456789abcdef'] : [],
       sharedStaging: shared,
       within: at,

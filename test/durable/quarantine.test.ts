@@ -78,27 +78,30 @@ class Rebooted extends NodeFileSystem {
   }
 }
 
-await t.test('killed before it is given back: the next run sets it aside, says so, and it stays', async (t) => {
-  const { parent, target, killed } = await intruded(t, 1)
-  t.ok(killed)
-  t.same(contents(target), { a: 'new', b: 'new' }, 'the exchange is done')
-  const [taken = ''] = beside(parent, staging)
-  t.same(contents(join(parent, taken)), theirs)
+await t.test(
+  'killed before it is given back: the next run puts it into quarantine, says so, and it stays',
+  async (t) => {
+    const { parent, target, killed } = await intruded(t, 1)
+    t.ok(killed)
+    t.same(contents(target), { a: 'new', b: 'new' }, 'the exchange is done')
+    const [taken = ''] = beside(parent, staging)
+    t.same(contents(join(parent, taken)), theirs)
 
-  const { log, warnings } = listening()
-  const next = directoryPublication(real, { target, files: { a: 'newer' }, log })
-  t.match(await publish([next]), [{ outcome: 'replaced' }])
-  const aside = `${taken}.foreign`
-  t.match(warnings, [[{ path: target, aside }, /another program replaced .*\.foreign beside it: look at it/]])
-  for (const content of ['newest', 'the very newest']) {
-    await publish([directoryPublication(real, { target, files: { a: content }, log })])
-    t.same(contents(target), { a: content })
-    t.same(contents(join(parent, aside)), theirs)
-    t.same(beside(parent, staging), [], 'nothing of ours is left')
-    t.equal(beside(parent, /\.\d+$/).length, 1)
-  }
-  t.equal(warnings.length, 1, 'once')
-})
+    const { log, warnings } = listening()
+    const next = directoryPublication(real, { target, files: { a: 'newer' }, log })
+    t.match(await publish([next]), [{ outcome: 'replaced' }])
+    const quarantined = `${taken}.foreign`
+    t.match(warnings, [[{ path: target, quarantined }, /another program replaced .*\.foreign beside it: look at it/]])
+    for (const content of ['newest', 'the very newest']) {
+      await publish([directoryPublication(real, { target, files: { a: content }, log })])
+      t.same(contents(target), { a: content })
+      t.same(contents(join(parent, quarantined)), theirs)
+      t.same(beside(parent, staging), [], 'nothing of ours is left')
+      t.equal(beside(parent, /\.\d+$/).length, 1)
+    }
+    t.equal(warnings.length, 1, 'once')
+  },
+)
 
 const puts: Record<string, Put> = {
   'a directory': directory,
@@ -176,8 +179,8 @@ await t.test('staging names that targets share: another one finds it', async (t)
   const other = join(parent, 'other')
   await publish([directoryPublication(real, { target: other, files: { a: '1' }, family: 'family' })])
   t.same(beside(parent, staging), [])
-  const [aside = ''] = beside(parent, foreign)
-  t.same(contents(join(parent, aside)), theirs)
+  const [quarantined = ''] = beside(parent, foreign)
+  t.same(contents(join(parent, quarantined)), theirs)
 })
 
 await t.test('numbers of inodes that may be dealt out again are not asked under another boot', async (t) => {
@@ -200,7 +203,7 @@ await t.test('a record of before this was recorded tells nothing: what is staged
   t.same([...beside(parent, foreign), ...beside(parent, staging)], [])
 })
 
-await t.test('where it cannot be set aside, nothing is deleted, and nothing is published', async (t) => {
+await t.test('where it cannot be put into quarantine, nothing is deleted, and nothing is published', async (t) => {
   const { parent, target } = await intruded(t, 1)
   const [taken = ''] = beside(parent, staging)
   mkdirSync(join(parent, `${taken}.foreign`))

@@ -81,7 +81,7 @@ await t.test(
   },
 )
 
-await t.test('an unsettled record of another boot is trusted: what is read came from the disk', async (t) => {
+await t.test('a record of another boot is trusted without its mark: what is read came from the disk', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   let swapped = false

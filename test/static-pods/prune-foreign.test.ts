@@ -30,9 +30,11 @@ await t.test(
     const args = ['prune', '--keep=9', '--static-pod-name=web-pod']
     const { code, stderr } = await run([...args, `--resource-dir=${node.resources}`])
     t.equal(code, 0, stderr)
-    const [aside = '', ...more] = readdirSync(node.resources).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
-    t.match(aside, /-[0-9a-f]{16}\.foreign$/)
+    const [quarantined = '', ...more] = readdirSync(node.resources).filter((name) =>
+      /^\.holdfast-[0-9a-f]{16}-/.test(name),
+    )
+    t.match(quarantined, /-[0-9a-f]{16}\.foreign$/)
     t.same(more, [])
-    t.same(contents(join(node.resources, aside)), { theirs: 'precious' })
+    t.same(contents(join(node.resources, quarantined)), { theirs: 'precious' })
   },
 )

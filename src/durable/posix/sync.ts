@@ -81,8 +81,8 @@ export async function startWriteOutAll(files: readonly Descriptor[]): Promise<Ou
 }
 
 async function outcomesOf(calls: Promise<void>[]): Promise<Outcomes> {
-  const settled = await Promise.allSettled(calls)
-  return settled.map((outcome) => {
+  const outcomes = await Promise.allSettled(calls)
+  return outcomes.map((outcome) => {
     if (outcome.status === 'fulfilled') return undefined
     const error = toError(outcome.reason)
     // A file system without write-out (ESPIPE, ENOSYS under seccomp) has refused the hint, not failed to write.

@@ -63,14 +63,14 @@ export function errorSince(socket: Socket): Error | undefined {
 
 function openTcp(address: { host: string; port: number }, opened: Socket[]): Promise<Socket> {
   const socket = connectTcp({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE })
-  return settled(socket, 'connect', opened)
+  return opening(socket, 'connect', opened)
 }
 
 function handshake(options: ConnectionOptions, opened: Socket[]): Promise<TLSSocket> {
-  return settled(connectTls(options), 'secureConnect', opened)
+  return opening(connectTls(options), 'secureConnect', opened)
 }
 
-function settled<S extends Socket>(socket: S, event: string, opened: Socket[]): Promise<S> {
+function opening<S extends Socket>(socket: S, event: string, opened: Socket[]): Promise<S> {
   opened.push(socket)
   return new Promise((resolve, reject) => {
     const ended = (): void => reject(new Error('the connection was closed while it was being set up'))

@@ -30,7 +30,7 @@ class Http1Transport implements Transport {
   readonly limit = Infinity
   readonly #sockets = new Set<Socket>()
   readonly #agent: Http.Agent
-  #retired = false
+  #draining = false
   #failure: ConnectionError | undefined
 
   constructor(
@@ -67,7 +67,7 @@ class Http1Transport implements Transport {
 
   /** Closed once its last socket is, so that the next request asks again which protocol the server speaks. */
   get open(): boolean {
-    return !this.#retired && this.#sockets.size > 0
+    return !this.#draining && this.#sockets.size > 0
   }
 
   request(request: Request, done: () => void): Promise<Answer> {
@@ -115,8 +115,8 @@ class Http1Transport implements Transport {
   /** Keep-alives do it. */
   probe(): void {}
 
-  retire(): void {
-    this.#retired = true
+  drain(): void {
+    this.#draining = true
     // Sockets under way are closed by the agent when they become free: it keeps none any more.
     this.#agent.maxFreeSockets = 0
     for (const sockets of Object.values(this.#agent.freeSockets)) {
@@ -126,7 +126,7 @@ class Http1Transport implements Transport {
 
   destroy(error: ConnectionError): void {
     this.#failure ??= error
-    this.#retired = true
+    this.#draining = true
     this.#agent.destroy()
     for (const socket of this.#sockets) socket.destroy(this.#failure)
   }

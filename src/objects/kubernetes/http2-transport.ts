@@ -27,15 +27,15 @@ export async function openHttp2(socket: TLSSocket, server: URL, limits: Transpor
     transport.destroy(wrapConnectionError(server.origin, error))
     socket.destroy()
   })
-  await transport.settled(limits.connect)
+  await transport.ready(limits.connect)
   session.setLocalWindowSize(CONNECTION_WINDOW)
   return transport
 }
 
 export class Http2Transport implements Transport {
-  #retired = false
+  #draining = false
   #destroyed = false
-  #unsettled: (() => void) | undefined
+  #failReady: (() => void) | undefined
   #failure: ConnectionError | undefined
   #pinging = false
   readonly #pings: NodeJS.Timeout
@@ -59,7 +59,7 @@ export class Http2Transport implements Transport {
   }
 
   /** SETTINGS is the first frame that a server sends; before it, the number of streams is a guess. */
-  settled(timeout: number): Promise<void> {
+  ready(timeout: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.destroy(this.#error(`no HTTP/2 settings within ${timeout} ms`, 'timeout'))
@@ -68,12 +68,12 @@ export class Http2Transport implements Transport {
         clearTimeout(timer)
         reject(this.#failure ?? this.#error('the connection was closed', 'connection'))
       }
-      this.#unsettled = fail
+      this.#failReady = fail
       this.session.once('close', fail)
       this.session.once('remoteSettings', () => {
         clearTimeout(timer)
         this.session.off('close', fail)
-        this.#unsettled = undefined
+        this.#failReady = undefined
         resolve()
       })
     })
@@ -89,7 +89,7 @@ export class Http2Transport implements Transport {
   }
 
   get open(): boolean {
-    return !this.#retired && !this.session.closed && !this.session.destroyed
+    return !this.#draining && !this.session.closed && !this.session.destroyed
   }
 
   request(request: Request, done: () => void): Promise<Answer> {
@@ -138,8 +138,8 @@ export class Http2Transport implements Transport {
     }
   }
 
-  retire(): void {
-    this.#retired = true
+  drain(): void {
+    this.#draining = true
     this.session.close()
   }
 
@@ -150,7 +150,7 @@ export class Http2Transport implements Transport {
     this.#failure = error
     this.session.destroy(error)
     clearInterval(this.#pings)
-    this.#unsettled?.()
+    this.#failReady?.()
   }
 
   #start({ method, path, headers, body }: Request): Http2.ClientHttp2Stream {

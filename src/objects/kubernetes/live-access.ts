@@ -90,8 +90,8 @@ class LiveAccess implements ClusterAccess {
   }
 
   async current(): Promise<AccessSnapshot> {
-    const settled = this.#snapshot && !this.#execExpired() && performance.now() - this.#lookedAt < this.#timing.look
-    if (settled && this.#snapshot) return this.#snapshot
+    const current = this.#snapshot && !this.#execExpired() && performance.now() - this.#lookedAt < this.#timing.look
+    if (current && this.#snapshot) return this.#snapshot
     return this.#shared(() => this.#refresh(false))
   }
 

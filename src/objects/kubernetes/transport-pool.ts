@@ -50,11 +50,11 @@ export class TransportPool {
     }
   }
 
-  /** From now on, this access is in force: retires every connection that was made with another. */
+  /** From now on, this access is in force: drains every connection that was made with another. */
   adopt(connectionId: string): void {
     this.#inForce = connectionId
     for (const line of this.#lines) {
-      if (line.access.connectionId !== connectionId) line.retire(this.limits.drain)
+      if (line.access.connectionId !== connectionId) line.drain(this.limits.drain)
     }
   }
 
@@ -82,7 +82,7 @@ export class TransportPool {
   #closeIdle(): void {
     this.#forgetClosed()
     const before = performance.now() - this.limits.idle
-    for (const line of this.#lines) if (line.taken === 0 && line.idleSince < before) line.retire(0)
+    for (const line of this.#lines) if (line.taken === 0 && line.idleSince < before) line.drain(0)
   }
 }
 
@@ -108,7 +108,7 @@ class Line {
   idleSince = performance.now()
   transport: Transport | undefined
   readonly ready: Promise<Transport>
-  #retired = false
+  #draining = false
   readonly #dials = new AbortController()
 
   constructor(
@@ -119,7 +119,7 @@ class Line {
   }
 
   takes(access: AccessSnapshot, expected: number): boolean {
-    if (this.#retired || this.access.connectionId !== access.connectionId) return false
+    if (this.#draining || this.access.connectionId !== access.connectionId) return false
     if (!this.transport) return this.taken < Math.min(this.limits.streams, expected)
     return this.transport.open && this.taken < this.transport.limit
   }
@@ -133,15 +133,15 @@ class Line {
     this.idleSince = performance.now()
   }
 
-  retire(drain: number): void {
-    if (this.#retired) return
-    this.#retired = true
-    this.transport?.retire()
+  drain(limit: number): void {
+    if (this.#draining) return
+    this.#draining = true
+    this.transport?.drain()
     const outdated = new ConnectionError(
       `${this.access.server.origin}: the credentials or the authority of this connection have been replaced`,
       'rotation',
     )
-    setTimeout(() => this.destroy(outdated), drain).unref()
+    setTimeout(() => this.destroy(outdated), limit).unref()
   }
 
   destroy(error: ConnectionError): void {
@@ -155,7 +155,7 @@ class Line {
       const { signal } = this.#dials
       const transport = await openTransport(this.access, this.limits, signal)
       if (signal.aborted) transport.destroy(signal.reason as ConnectionError)
-      else if (this.#retired) transport.retire()
+      else if (this.#draining) transport.drain()
       this.transport = transport
       return transport
     } catch (error) {

@@ -68,7 +68,7 @@ export interface Transport {
   /** Something timed out: find out now whether the other end is there. */
   probe(): void
   /** Takes no new requests, and ends when those under way have. */
-  retire(): void
+  drain(): void
   /** Ends everything now. */
   destroy(error: ConnectionError): void
 }

@@ -99,7 +99,7 @@ async function goOn(explorer: Explorer, position: Position, effort: Effort, dept
     if (run.success) explorer.finished(run, successor)
     else explorer.report('does not succeed beside what is foreign', run.trail)
     for (const instant of run.instants) {
-      // The first changes are those that set the foreign content aside: what comes later is drawn.
+      // The first changes are those that put the foreign content into quarantine: what comes later is drawn.
       if (run.instants.indexOf(instant) > 4 && random.below(effort.second / 10) > 0) continue
       const stopped = at(position, instant, successor)
       const found = explorer.visible(stopped)
