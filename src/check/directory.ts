@@ -14,6 +14,7 @@ import {
   type Place,
   Scope,
 } from '../durable/index.js'
+import { checkAccessLists } from './access-lists.js'
 import type { Identity, Ownership } from './capabilities.js'
 import { checkPublished } from './certificates.js'
 import { probeExchange } from './exchange-probe.js'
@@ -149,6 +150,7 @@ class DirectoryCheck {
       if (opened !== undefined) await this.scope.keep(Promise.resolve(opened))
       const found = [result, checkLeftovers(records, this.#names), await this.#probe(anchor)]
       found.push(...(await this.#space(opened)), ...(await this.#label(opened)))
+      if (opened !== undefined) found.push(...(await checkAccessLists(fs, opened, path)))
       return { found, ownership: { path, target: of } }
     } finally {
       release?.()

@@ -28,7 +28,10 @@ async function attributesAt(path: string): Promise<Attributes | undefined> {
   const status: Stats | undefined = await lstat(path).catch(() => undefined)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
   if (status === undefined || kind === undefined) return undefined
-  return { kind, mode: status.mode & 0o7777, owner: { uid: status.uid, gid: status.gid } }
+  const { modeAt } = await import('../durable/index.js')
+  // What cannot be looked at is for the publication to refuse, here, too.
+  const mode = await modeAt(path, status.mode & 0o7777).catch(() => status.mode & 0o7777)
+  return { kind, mode, owner: { uid: status.uid, gid: status.gid } }
 }
 
 /** Looks at the target and at those of `paths`, relative to it, that it has already. */

@@ -3,6 +3,7 @@ import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
+import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import type { StagedInodes } from './record.js'
@@ -10,7 +11,7 @@ import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
 import { refuseMounted, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { Labels, stageTree, stagingMode } from './stage.js'
+import { OldMetadata, stageTree, stagingMode } from './stage.js'
 import { readTree, type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
@@ -90,8 +91,8 @@ export class DirectoryPublication extends TargetPublication {
     await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
-    const labels = new Labels(this.found?.tree)
-    this.#staged = await stageTree(this.scope, root, this.plan, labels, staged, this)
+    const metadata = new OldMetadata(this.found?.tree, await disinherit(this.fs, root))
+    this.#staged = await stageTree(this.scope, root, this.plan, metadata, staged, this)
     return [root]
   }
 

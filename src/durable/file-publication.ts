@@ -2,11 +2,12 @@ import type { StagedEntries, SharedDirectory } from './barrier.js'
 import { codeOf } from '../errors.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { disinheritFile } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import { mountedFileError } from './refusals.js'
 import { remove } from './remove.js'
-import { setMetadata, Labels } from './stage.js'
+import { OldMetadata, setMetadata } from './stage.js'
 import { readFileTree, type Tree, treeOfFile } from './tree.js'
 import type { Owner, PublicationOptions } from './types.js'
 
@@ -64,7 +65,8 @@ export class FilePublication extends TargetPublication {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)
-    await setMetadata(this.fs, file, this.plan.owner, this.plan.mode, new Labels(this.found?.tree).of(''))
+    const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
+    await setMetadata(this.fs, file, { ...this.plan, ...metadata.of('', 'file', this.plan.mode) })
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)
     return []

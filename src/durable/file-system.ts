@@ -28,6 +28,9 @@ export interface Attributes {
   readonly size: number
 }
 
+/** Extended attributes by name. */
+export type ExtendedAttributes = ReadonlyMap<string, Uint8Array>
+
 /** A name in a directory, and what it is. */
 export interface Entry {
   readonly name: string
@@ -91,6 +94,10 @@ export interface FileSystem {
   /** The SELinux label, undefined where there is none. */
   label(descriptor: Descriptor): Promise<Uint8Array | undefined>
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void>
+  /** Those that a publication keeps: ACLs and user attributes. undefined where there are none. */
+  extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined>
+  /** undefined: takes it away; one that is not there is no failure. */
+  setExtendedAttribute(descriptor: Descriptor, name: string, value: Uint8Array | undefined): Promise<void>
   /** Starts the write-out of these files' pages. Each error counts as a failed fsync. */
   startWriteOut(files: readonly Descriptor[]): Promise<Outcomes>
   /** fsync of files and directories, all at once. */

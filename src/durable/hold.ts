@@ -74,7 +74,7 @@ export async function setHold(
       const file = await scope.keep(fs.createFile(directory, name))
       written = true
       await fs.write(file, withHold(record, hold))
-      await setMetadata(fs, file, undefined, 0o600, undefined)
+      await setMetadata(fs, file, { target: name, mode: 0o600 })
       const failures = await fs.sync([file, directory, ...(await site.ancestors())])
       const failure = failures.find((outcome) => outcome !== undefined)
       if (failure) throw failure

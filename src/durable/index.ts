@@ -34,6 +34,8 @@ export { quarantineForeign } from './quarantine.js'
 export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
 export type { HeldLock } from './lock.js'
 export type { DirectoryChange } from './replace.js'
+export { openedByLists } from './kept-attributes.js'
+export { modeAt } from './posix/attributes.js'
 export { planDirectory, replaceDirectories, replaceDirectory, replaceFile } from './replace.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */

@@ -1,6 +1,7 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
+import { metadataOf } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { identityOf, isTrustedHere } from './place.js'
 import { isInForce, type StoredRecord } from './record.js'
@@ -114,7 +115,7 @@ async function formDifferences(
   try {
     const differences: Publication['differences'] = []
     const root = record.entries.find(({ path }) => path === '')
-    const { mode, uid, gid } = await fs.attributes(target)
+    const { mode, uid, gid } = await metadataOf(fs, target)
     if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
     else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
     const generation = await currentGeneration(fs, target)
@@ -200,7 +201,7 @@ async function readInside(
     throw error
   }
   try {
-    const { size, mode } = await fs.attributes(file)
+    const { size, mode } = await metadataOf(fs, file)
     return { content: await readWhole(fs, file, size), mode }
   } finally {
     await fs.close(file)

@@ -138,7 +138,7 @@ export class RecordFile<Owner> {
     this.#staged = true
     this.#file = file
     await scope.fs.write(file, encodeRecord(body))
-    await setMetadata(scope.fs, file, undefined, 0o600, undefined)
+    await setMetadata(scope.fs, file, { target: name, mode: 0o600 })
     staged.add(scope, file, owner, true)
   }
 

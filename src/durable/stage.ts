@@ -1,5 +1,6 @@
 import type { StagedEntries } from './barrier.js'
-import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
+import { KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
 import type { DirectoryPlan } from './request.js'
@@ -11,7 +12,7 @@ import type { Owner } from './types.js'
 const writers = 4
 
 /** The labels that staged entries get: the same path's in the old target, else its directory's. */
-export class Labels {
+class Labels {
   readonly #byPath = new Map<string, Uint8Array>()
 
   constructor(old: Tree | undefined) {
@@ -27,6 +28,22 @@ export class Labels {
   }
 }
 
+/** What staged entries get of the old content's metadata. */
+export class OldMetadata {
+  readonly #labels: Labels
+  readonly #kept: KeptAttributes
+
+  /** `inherited`: the default ACL of the directory in which the target is new. */
+  constructor(old: Tree | undefined, inherited: Uint8Array | undefined) {
+    this.#labels = new Labels(old)
+    this.#kept = new KeptAttributes(old?.entries ?? [], inherited)
+  }
+
+  of(path: string, type: 'file' | 'directory', mode: number): Pick<Metadata, 'path' | 'label' | 'extended'> {
+    return { path, label: this.#labels.of(path), extended: this.#kept.of(path, type, mode) }
+  }
+}
+
 /** With what mode a directory is staged: nobody else may write there yet, and this user always may. */
 export function stagingMode(mode: number): number {
   return 0o700 | (mode & 0o755)
@@ -34,14 +51,14 @@ export function stagingMode(mode: number): number {
 
 /**
  * Writes the plan's files into a directory that is new and empty, and that the caller syncs; files and subdirectories are handed over
- * to `staged`. Mode, owner and label are set before the fsync: set after it, a power cut can take them back. A subdirectory may be
+ * to `staged`. Mode, owner, label and attributes are set before the fsync: set after it, a power cut can take them back. A subdirectory may be
  * closed and opened anew until then: unlike a file's, its failed write-out stops the file system.
  */
 export async function stageTree<T>(
   scope: Scope,
   root: Descriptor,
   plan: DirectoryPlan,
-  labels: Labels,
+  metadata: OldMetadata,
   staged: StagedEntries<T>,
   owner: T,
 ): Promise<Attributes> {
@@ -57,31 +74,41 @@ export async function stageTree<T>(
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
       await fs.write(descriptor, file.bytes)
-      await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))
+      await setMetadata(fs, descriptor, { ...plan, mode: file.mode, ...metadata.of(file.path, 'file', file.mode) })
       staged.add(scope, descriptor, owner)
     })
     // Last, so that a mode without write permission is no obstacle to the files; the deepest first, since they are reached through the others.
     for (const path of [...plan.directories].reverse()) {
       const descriptor = await scope.keep(directories.take(path))
-      await setMetadata(fs, descriptor, plan.owner, plan.mode, labels.of(path))
+      await setMetadata(fs, descriptor, { ...plan, ...metadata.of(path, 'directory', plan.mode) })
       await staged.addDirectory(scope, descriptor, owner)
     }
-    await setMetadata(fs, root, plan.owner, plan.mode, labels.of(''))
+    await setMetadata(fs, root, { ...plan, ...metadata.of('', 'directory', plan.mode) })
     return await fs.attributes(root)
   } finally {
     await directories.closeAll()
   }
 }
 
-/** Owner, mode and label; the owner first, since chown(2) takes set-user-ID bits away. */
-export async function setMetadata(
-  fs: FileSystem,
-  descriptor: Descriptor,
-  owner: Owner | undefined,
-  mode: number,
-  label: Uint8Array | undefined,
-): Promise<void> {
-  const desired = owner ?? fs.user
+/** What something new is to have. */
+export interface Metadata {
+  /** Of the target, for messages, and the path in it. */
+  readonly target: string
+  readonly path?: string
+  readonly owner?: Owner | undefined
+  readonly mode: number
+  readonly label?: Uint8Array | undefined
+  readonly extended?: ExtendedAttributes | undefined
+}
+
+/**
+ * Owner, mode, label and attributes of what is new, and has no attributes yet. The owner comes before the mode, since chown(2) takes
+ * set-user-ID bits away, and the mode before the ACL, whose mask chmod(2) would change.
+ */
+export async function setMetadata(fs: FileSystem, descriptor: Descriptor, metadata: Metadata): Promise<void> {
+  const { owner: desired = fs.user, mode, label, extended, target } = metadata
+  const shown = metadata.path ? `${target}/${metadata.path}` : target
+  await setExtended(fs, descriptor, extended, 'before', shown)
   // A parent with the set-group-ID bit hands its group down.
   const now = await fs.attributes(descriptor)
   const disowned = now.uid !== desired.uid || now.gid !== desired.gid
@@ -89,6 +116,7 @@ export async function setMetadata(
   if (disowned || now.mode !== mode) await fs.setMode(descriptor, mode)
   // Even to set a label that is equal takes the right to relabel (selinux_inode_setxattr).
   if (label && !isEqual(await fs.label(descriptor), label)) await fs.setLabel(descriptor, label)
+  await setExtended(fs, descriptor, extended, 'after', shown)
 }
 
 function isEqual(a: Uint8Array | undefined, b: Uint8Array): boolean {

@@ -12,13 +12,14 @@ import {
   readGeneration,
   topNames,
 } from './generation.js'
+import { disinherit, metadataOf, withMode } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { type Current, TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
-import { setMetadata, Labels, stageTree, stagingMode } from './stage.js'
+import { OldMetadata, setMetadata, stageTree, stagingMode } from './stage.js'
 import { type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
@@ -92,9 +93,7 @@ export class SymlinkPublication extends TargetPublication {
 
   protected async isComplete(): Promise<boolean> {
     if (this.#target === undefined) return false
-    const { mode, uid, gid } = await this.fs.attributes(this.#target)
-    const owner = this.plan.owner ?? this.fs.user
-    if (mode !== this.plan.mode || uid !== owner.uid || gid !== owner.gid) return false
+    if (!this.#isAsAsked(await metadataOf(this.fs, this.#target))) return false
     const links = await keyLinks(this.fs, this.#target)
     if (links.size !== this.#names.size || [...this.#names].some((name) => !links.has(name))) return false
     const current = await currentGeneration(this.fs, this.#target)
@@ -104,16 +103,23 @@ export class SymlinkPublication extends TargetPublication {
     return strays.length === 0
   }
 
+  #isAsAsked({ mode, uid, gid }: { mode: number; uid: number; gid: number }): boolean {
+    const owner = this.plan.owner ?? this.fs.user
+    return mode === this.plan.mode && uid === owner.uid && gid === owner.gid
+  }
+
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
     const generation = generationName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
     let target = this.#target
+    let inherited: Uint8Array | undefined
     if (target === undefined) {
       const name = this.names.staging(this.random)
       await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
       this.#generation = generation
       target = await this.scope.keep(this.fs.openDirectory(directory, name))
+      inherited = await disinherit(this.fs, target)
     } else {
       await this.#refuseTakenNames(target)
       // Our own name, under the lock: what a predecessor left.
@@ -122,16 +128,18 @@ export class SymlinkPublication extends TargetPublication {
     await this.fs.createDirectory(target, generation, stagingMode(this.plan.mode))
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
-    const labels = new Labels(this.found?.tree)
-    this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, labels, staged, this))
+    const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
+    this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)
     }
     // The target that is in use gets its mode once the new content is visible: aborted, it is what it was.
-    if (first) await setMetadata(this.fs, target, this.plan.owner, this.plan.mode, undefined)
-    if (!first) this.#targetDirectory = await sharedDirectory(this.fs, target)
-    if (first) this.#staged = await this.fs.attributes(target)
+    if (first) {
+      const metadata = new OldMetadata(undefined, inherited).of('', 'directory', this.plan.mode)
+      await setMetadata(this.fs, target, { ...this.plan, ...metadata })
+      this.#staged = await this.fs.attributes(target)
+    } else this.#targetDirectory = await sharedDirectory(this.fs, target)
     return [root, target]
   }
 
@@ -186,10 +194,13 @@ export class SymlinkPublication extends TargetPublication {
     const stale = [...links].filter((name) => !this.#names.has(name))
     for (const name of missing) await this.#link(this.#target, name, `${dataLink}/${name}`)
     for (const name of stale) await this.fs.removeFile(this.#target, name)
-    const before = await this.fs.attributes(this.#target)
-    await setMetadata(this.fs, this.#target, this.plan.owner, this.plan.mode, undefined)
-    const now = await this.fs.attributes(this.#target)
-    const metadataChanged = before.mode !== now.mode || before.uid !== now.uid || before.gid !== now.gid
+    const before = await metadataOf(this.fs, this.#target)
+    const metadataChanged = !this.#isAsAsked(before)
+    if (metadataChanged) {
+      const { owner, mode } = this.plan
+      const extended = withMode(before.extended, mode)
+      await setMetadata(this.fs, this.#target, { target: this.path, owner, mode, extended })
+    }
     if (metadataChanged || missing.length + stale.length > 0) {
       const [failure] = await this.fs.sync([this.#target])
       if (failure) throw failure

@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import { Digest, type EntryHead } from './digest.js'
-import type { Attributes, Descriptor, EntryType, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from './file-system.js'
+import { modeOf } from './kept-attributes.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { type Identity, identityOf } from './place.js'
 import { compareBytes, type DirectoryPlan, type PlannedFile } from './request.js'
@@ -12,6 +13,8 @@ export interface TreeEntry extends EntryHead {
   /** Hex SHA-256 of a file's content or a link's text; empty for everything else. */
   readonly sha256: string
   readonly label?: Uint8Array
+  /** ACLs and user attributes, of what was read from the disk and has any. `mode` is by its ACL. */
+  readonly extended?: ExtendedAttributes
   /** When the inode was changed last, of what was read from the disk. */
   readonly changed?: bigint
 }
@@ -110,10 +113,11 @@ async function readDirectory(
   labels: boolean,
 ): Promise<TreeEntry> {
   const attributes = await fs.attributes(directory)
-  const head = headOf(path, attributes)
+  const extended = await fs.extendedAttributes(directory)
+  const head = headOf(path, attributes, extended)
   digest.entry(head, 0)
   const label = labels ? await fs.label(directory) : undefined
-  return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }) }
+  return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }), ...(extended && { extended }) }
 }
 
 async function readFile(
@@ -124,7 +128,8 @@ async function readFile(
   labels: boolean,
 ): Promise<TreeEntry> {
   const attributes = await fs.attributes(file)
-  const head = headOf(path, attributes)
+  const extended = await fs.extendedAttributes(file)
+  const head = headOf(path, attributes, extended)
   digest.entry(head, attributes.size)
   const content = createHash('sha256')
   for await (const piece of fs.read(file, attributes.size)) {
@@ -132,7 +137,8 @@ async function readFile(
     content.update(piece)
   }
   const label = labels ? await fs.label(file) : undefined
-  return { ...head, sha256: content.digest('hex'), changed: attributes.changed, ...(label && { label }) }
+  const { changed } = attributes
+  return { ...head, sha256: content.digest('hex'), changed, ...(label && { label }), ...(extended && { extended }) }
 }
 
 /** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
@@ -156,8 +162,8 @@ async function readOther(
   return { ...head, sha256: hash('sha256', text), changed: attributes.changed }
 }
 
-function headOf(path: string, { type, mode, uid, gid }: Attributes): EntryHead {
-  return { type, path, mode, uid, gid }
+function headOf(path: string, { type, mode, uid, gid }: Attributes, extended?: ExtendedAttributes): EntryHead {
+  return { type, path, mode: modeOf(mode, extended), uid, gid }
 }
 
 /** A whole file, copied piece by piece: the file system uses its buffer again. `size`: its bytes, where they are known. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -205,6 +205,13 @@ await t.test('--keep-attributes keeps mode and owner of what is there', async (t
   t.strictSame(attributes(file), before)
   t.match(await holdfast(['write', join(root, 'fresh'), '--keep-attributes'], { input: 'x' }), { code: 0 })
   t.equal(attributes(join(root, 'fresh')).mode, 0o600, 'what is new has the defaults')
+
+  // The group's bits of stat are then the ACL's mask: the owning group has no more than before.
+  if (spawnSync('setfacl', ['-m', 'g::-,u:1000:r', file]).status === 0) {
+    const again = await holdfast(['write', file, '--keep-attributes'], { input: 'newer' })
+    t.match(again, { code: 0, stdout: /^replaced / }, again.stderr)
+    t.match(execFileSync('getfacl', ['--absolute-names', '--numeric', file], { encoding: 'utf8' }), /^group::---$/m)
+  } else t.comment('no setfacl, or a file system without ACLs')
 
   const [from, target] = [join(root, 'from'), join(root, 'target')]
   for (const directory of [from, target]) mkdirSync(join(directory, 'sub'), { recursive: true })

@@ -1,3 +1,4 @@
+import { attributes } from './attribute-mutations.js'
 import { errors } from './error-mutations.js'
 import { model, type Mutation, mutation, compound, ownTest, ownTestOfRoot, syscalls } from './mutation.js'
 import { openings } from './opening-mutations.js'
@@ -34,8 +35,8 @@ const orders: readonly Mutation[] = [
     [
       [
         'stage.ts',
-        'await setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path))',
-        ';((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, plan.owner, file.mode, labels.of(file.path)))',
+        'await setMetadata(fs, descriptor, { ...plan, mode: file.mode,',
+        'const setLate = (metadata: Metadata): void => void ((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, metadata))\n      setLate({ ...plan, mode: file.mode,',
       ],
       [
         'publish.ts',
@@ -287,6 +288,7 @@ const hostile: readonly Mutation[] = [
 export const mutations: readonly Mutation[] = [
   ...syncs,
   ...errors,
+  ...attributes,
   ...orders,
   ...places,
   ...memory,

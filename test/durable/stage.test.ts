@@ -4,7 +4,7 @@ import t from 'tap'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { Labels, setMetadata, stagingMode } from '../../src/durable/stage.js'
+import { OldMetadata, setMetadata, stagingMode } from '../../src/durable/stage.js'
 import type { Tree } from '../../src/durable/tree.js'
 import { intercepted } from './intercepted.js'
 import { modeOf, scratch } from './scratch.js'
@@ -56,20 +56,20 @@ await t.test(
     const file = openSync(path, constants.O_RDWR)
     t.teardown(() => closeSync(file))
     const state = (): string => `${statSync(path).uid} ${statSync(path).gid} ${modeOf(path)}`
-    await setMetadata(fs, file, { uid: 7, gid: 8 }, 0o4755, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o4755, owner: { uid: 7, gid: 8 } })
     t.equal(state(), '7 8 4755')
-    await setMetadata(fs, file, { uid: 7, gid: 9 }, 0o4755, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o4755, owner: { uid: 7, gid: 9 } })
     t.equal(state(), '7 9 4755', 'the group alone is another')
-    await setMetadata(fs, file, { uid: 6, gid: 9 }, 0o4755, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o4755, owner: { uid: 6, gid: 9 } })
     t.equal(state(), '6 9 4755', 'the user alone is another')
     chownSync(path, 6, 9)
     t.equal(state(), '6 9 755', 'the kernel does take it away')
-    await setMetadata(fs, file, { uid: 6, gid: 9 }, 0o640, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o640, owner: { uid: 6, gid: 9 } })
     t.equal(state(), '6 9 640', 'the mode alone is another')
-    await setMetadata(fs, file, undefined, 0o640, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o640 })
     t.equal(state(), '0 0 640', 'no owner means this user')
     const { changed } = await fs.attributes(file)
-    await setMetadata(fs, file, { uid: 0, gid: 0 }, 0o640, undefined)
+    await setMetadata(fs, file, { target: path, mode: 0o640, owner: { uid: 0, gid: 0 } })
     t.equal((await fs.attributes(file)).changed, changed, 'what is as it should be is not touched')
   },
 )
@@ -80,15 +80,16 @@ await t.test('a label is that of the same path, else that of the nearest directo
     ...(label !== undefined && { label: Buffer.from(label) }),
   })
   const entries = [entry('', 'root'), entry('sub', 'of sub'), entry('sub/a', 'of a'), entry('bare')]
-  const labels = new Labels({ entries, digest: '' })
-  const of = (path: string): string => Buffer.from(labels.of(path) ?? 'none').toString()
+  const labelOf = (path: string, old: readonly Tree['entries'][number][]): Uint8Array | undefined =>
+    new OldMetadata({ entries: old, digest: '' }, undefined).of(path, 'file', 0o600).label
+  const of = (path: string): string => Buffer.from(labelOf(path, entries) ?? 'none').toString()
   t.equal(of('sub/a'), 'of a')
   t.equal(of('sub/b'), 'of sub')
   t.equal(of('sub/deep/c'), 'of sub')
   t.equal(of('subway'), 'root', 'a name that only begins alike')
   t.equal(of('bare'), 'root')
   t.equal(of(''), 'root')
-  t.equal(new Labels(undefined).of('a/b'), undefined)
-  t.equal(new Labels({ entries: [entry('a', 'x')], digest: '' }).of('b/c'), undefined)
+  t.equal(new OldMetadata(undefined, undefined).of('a/b', 'file', 0o600).label, undefined)
+  t.equal(labelOf('b/c', [entry('a', 'x')]), undefined)
   t.end()
 })

@@ -2,7 +2,14 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { getAttribute, listAttributes, setAttribute, SystemError } from '../../native/index.js'
+import {
+  getAttribute,
+  getAttributeAt,
+  listAttributes,
+  removeAttribute,
+  setAttribute,
+  SystemError,
+} from '../../native/index.js'
 
 await t.test('attributes of any length come back as they were set', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-xattr-'))
@@ -28,5 +35,12 @@ await t.test('attributes of any length come back as they were set', async (t) =>
   t.equal((await listAttributes(fd)).filter((name) => name.startsWith('user.one-of-many')).length, 40)
   await t.rejects(listAttributes(999_999), { code: 'EBADF', syscall: 'flistxattr' })
   t.equal(await getAttribute(fd, 'user.other'), undefined)
+  const path = join(directory, 'file')
+  t.same(Buffer.from((await getAttributeAt(path, 'user.short')) ?? 'none').toString(), 'x')
+  await removeAttribute(fd, 'user.short')
+  await removeAttribute(fd, 'user.short')
+  t.equal(await getAttributeAt(path, 'user.short'), undefined)
+  await t.rejects(getAttributeAt(join(directory, 'none'), 'user.short'), { code: 'ENOENT', syscall: 'lgetxattr' })
+  await t.rejects(removeAttribute(999_999, 'user.short'), { code: 'EBADF', syscall: 'fremovexattr' })
   await t.rejects(getAttribute(999_999, 'user.label'), { code: 'EBADF', syscall: 'fgetxattr' })
 })

@@ -3,7 +3,17 @@ import * as fs from 'node:fs'
 import { constants } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { isSystemError } from '../../errors.js'
-import type { Attributes, Descriptor, Entry, FileSystem, Mount, Outcomes, RenameMode } from '../file-system.js'
+import type {
+  Attributes,
+  Descriptor,
+  Entry,
+  ExtendedAttributes,
+  FileSystem,
+  Mount,
+  Outcomes,
+  RenameMode,
+} from '../file-system.js'
+import * as attributes from './attributes.js'
 import {
   lookAt,
   toAttributes,
@@ -30,8 +40,6 @@ import { startWriteOutAll, syncAll } from './sync.js'
  */
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = constants
-
-const labelAttribute = 'security.selinux'
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
@@ -156,11 +164,19 @@ export class NodeFileSystem implements FileSystem {
   }
 
   label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
-    return atPath(() => pathOf(descriptor), native.getAttribute(descriptor, labelAttribute))
+    return attributes.label(descriptor)
   }
 
   setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
-    return atPath(() => pathOf(descriptor), native.setAttribute(descriptor, labelAttribute, label))
+    return attributes.setLabel(descriptor, label)
+  }
+
+  extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
+    return attributes.extendedAttributes(descriptor)
+  }
+
+  setExtendedAttribute(descriptor: Descriptor, name: string, value: Uint8Array | undefined): Promise<void> {
+    return attributes.setExtendedAttribute(descriptor, name, value)
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {

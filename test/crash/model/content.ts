@@ -9,6 +9,8 @@ export interface Content {
   readonly request: ReplaceDirectoryOptions
   /** SELinux labels that its entries must have; '' where nothing says otherwise. */
   readonly labels?: Readonly<Record<string, string>>
+  /** Attributes that its entries must have, with the mode that stat(2) gives beside them. */
+  readonly extended?: Readonly<Record<string, { readonly mode: number; readonly extended: string }>>
 }
 
 /** A target, and how it is published. */
@@ -62,8 +64,8 @@ export function find(disk: ModelDisk, path: string): Inode | undefined {
 
 /** The whole of an inode and what is below it, as one text: equal texts are equal trees. */
 export function textOf(disk: ModelDisk, { type, now }: Inode): string {
-  const { mode, uid, gid, label } = now.attributes
-  const head = `${type[0]} ${mode.toString(8)} ${uid}:${gid}${label && ` ${label}`}`
+  const { mode, uid, gid, label, extended } = now.attributes
+  const head = `${type[0]} ${mode.toString(8)} ${uid}:${gid}${label && ` ${label}`}${extended && ` ${extended}`}`
   if (type !== 'directory') return `${head} <${now.data}>`
   const names = [...now.entries.keys()].sort()
   const children = names.map((name) => `${name}=${textOf(disk, disk.inode(now.entries.get(name) ?? 0))}`)
@@ -81,16 +83,17 @@ export function holds(disk: ModelDisk, text: string): boolean {
 export function expectedView(content: Content, form: Target['form']): View {
   const { files, mode = 0o755, fileMode = 0o600, owner = { uid: 0, gid: 0 } } = content.request
   const ids = `${owner.uid}:${owner.gid}`
-  const label = (path: string): string => {
-    const text = content.labels?.[path]
-    return text === undefined ? '' : ` ${text}`
+  const head = (type: string, mode: number, path: string): string => {
+    const label = content.labels?.[path] ?? ''
+    const { mode: shown, extended } = content.extended?.[path] ?? { mode, extended: '' }
+    return `${type} ${shown.toString(8)} ${ids}${label && ` ${label}`}${extended && ` ${extended}`}`
   }
   const fileText = (path: string): string => {
     const file = files[path]
     if (typeof file !== 'object' || file instanceof Uint8Array) {
-      return `f ${fileMode.toString(8)} ${ids}${label(path)} <${String(file)}>`
+      return `${head('f', fileMode, path)} <${String(file)}>`
     }
-    return `f ${(file.mode ?? fileMode).toString(8)} ${ids}${label(path)} <${String(file.content)}>`
+    return `${head('f', file.mode ?? fileMode, path)} <${String(file.content)}>`
   }
   if (form === 'file') return { content: fileText('file'), links: new Set() }
   const directoryText = (path: string): string => {
@@ -101,7 +104,7 @@ export function expectedView(content: Content, form: Target['form']): View {
       const text = prefix + name in files ? fileText(prefix + name) : directoryText(prefix + name)
       return `${name}=${text}`
     })
-    return `d ${mode.toString(8)} ${ids}${label(path)} {${children.join(',')}}`
+    return `${head('d', mode, path)} {${children.join(',')}}`
   }
   const links = form === 'symlink' ? Object.keys(files).map((file) => file.split('/', 1)[0] ?? '') : []
   return { content: directoryText(''), links: new Set(links) }
@@ -130,7 +133,8 @@ export function canonical(disk: ModelDisk): string {
     seen.set(inode.number, seen.size)
     const { attributes, entries } = inode.now
     const children = [...entries.keys()].sort().map((name) => `${name}=${walk(disk.inode(entries.get(name) ?? 0))}`)
-    return `d ${attributes.mode} ${attributes.uid} ${attributes.gid} ${attributes.label} {${children.join()}}`
+    const { mode, uid, gid, label, extended } = attributes
+    return `d ${mode} ${uid} ${gid} ${label} ${extended} {${children.join()}}`
   }
   return walk(disk.inode(rootInode))
 }

@@ -8,6 +8,8 @@ export interface Attributes {
   readonly uid: number
   readonly gid: number
   readonly label: string
+  /** ACLs and user attributes: access-lists.ts. */
+  readonly extended: string
 }
 
 export interface State {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { access, byDefault, listOf } from './access-lists.js'
 import { eachChoice, Random } from './choices.js'
 import { find } from './content.js'
 import { ModelDisk, rootInode } from './model-disk.js'
@@ -52,6 +53,35 @@ await t.test('a mode set after the fsync may be lost', async (t) => {
   await process.sync([file])
   t.same(outcomes(disk, '/f'), ['640 ab'])
 })
+
+await t.test(
+  'an ACL: chmod changes its mask, setting it the mode; what is made in a directory inherits; a power cut may take it',
+  async (t) => {
+    const disk = new ModelDisk()
+    const process = new ModelProcess(disk)
+    const root = await process.openPath('/')
+    const opened = Buffer.from(listOf(7, 5, 5, 5, 5), 'latin1')
+    const file = await process.createFile(root, 'f')
+    await process.sync([file, root])
+    await process.setExtendedAttribute(file, access, opened)
+    t.equal((await process.attributes(file)).mode, 0o755)
+    await process.setMode(file, 0o600)
+    const masked = Buffer.from(listOf(6, 5, 5, 0, 0), 'latin1')
+    t.same((await process.extendedAttributes(file))?.get(access), masked)
+    const left = new Set<string>()
+    eachChoice(100, new Random(1), (choose) =>
+      left.add(find(powerCut(disk, choose), '/f')?.now.attributes.extended ?? ''),
+    )
+    t.ok(left.size === 3 && left.has(''), 'none, as it was set, as it is')
+
+    await process.setExtendedAttribute(root, byDefault, opened)
+    const inherits = await process.createFile(root, 'g')
+    t.same((await process.extendedAttributes(inherits))?.get(access), masked, 'within the mode 0600')
+    await process.createDirectory(root, 'd', 0o755)
+    const below = await process.extendedAttributes(await process.openDirectory(root, 'd'))
+    t.same([below?.get(access), below?.get(byDefault)], [opened, opened])
+  },
+)
 
 await t.test('what is appended is torn at sectors; what was synced before it is not', async (t) => {
   const { disk, process, root, file } = await written('a'.repeat(600))

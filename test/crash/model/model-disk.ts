@@ -38,7 +38,7 @@ export class ModelDisk {
   constructor(
     readonly boot = 1,
     inodes: Iterable<readonly [number, Inode]> = [
-      [rootInode, durable(newInode(rootInode, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '' }))],
+      [rootInode, durable(newInode(rootInode, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' }))],
     ],
     next = rootInode + 1,
     random = 0,

@@ -1,5 +1,7 @@
 import type { Descriptor, FileSystem, Outcomes, RenameMode } from '../../../src/durable/file-system.js'
-import { type ModelDisk, ModelError } from './model-disk.js'
+import { changeExtended, changeMode } from './access-lists.js'
+import type { Inode } from './inode.js'
+import { ModelError } from './model-disk.js'
 import { ModelReader } from './model-reader.js'
 import type { Open } from './open-files.js'
 
@@ -58,11 +60,11 @@ export class ModelProcess extends ModelReader implements FileSystem {
   }
 
   async setMode(descriptor: Descriptor, mode: number): Promise<void> {
-    await this.#setMetadata(descriptor, 'setMode', 'fchmod', { mode })
+    await this.#setMetadata(descriptor, 'setMode', 'fchmod', (attributes) => changeMode(attributes, mode))
   }
 
   async setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
-    await this.#setMetadata(descriptor, 'setOwner', 'fchown', { uid, gid })
+    await this.#setMetadata(descriptor, 'setOwner', 'fchown', () => ({ uid, gid }))
   }
 
   async setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
@@ -73,7 +75,15 @@ export class ModelProcess extends ModelReader implements FileSystem {
 
   async setLabel(descriptor: Descriptor, label: Uint8Array): Promise<void> {
     const text = Buffer.from(label).toString('latin1')
-    await this.#setMetadata(descriptor, 'setLabel', 'fsetxattr', { label: text })
+    await this.#setMetadata(descriptor, 'setLabel', 'fsetxattr', () => ({ label: text }))
+  }
+
+  async setExtendedAttribute(descriptor: Descriptor, name: string, value: Uint8Array | undefined): Promise<void> {
+    const text = value && Buffer.from(value).toString('latin1')
+    const syscall = value ? 'fsetxattr' : 'fremovexattr'
+    await this.#setMetadata(descriptor, 'setExtendedAttribute', syscall, (attributes) =>
+      changeExtended(attributes, name, text),
+    )
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
@@ -143,12 +153,12 @@ export class ModelProcess extends ModelReader implements FileSystem {
     descriptor: Descriptor,
     call: string,
     syscall: string,
-    change: Parameters<ModelDisk['setMetadata']>[1],
+    change: (attributes: Inode['now']['attributes']) => Partial<Inode['now']['attributes']>,
   ): Promise<void> {
     const { inode, path } = this.open.of(descriptor)
     await this.before?.(call, path)
     this.disk.writable(syscall, path)
-    this.disk.setMetadata(inode, change, syscall)
+    this.disk.setMetadata(inode, change(this.disk.inode(inode).now.attributes), syscall)
   }
 
   #fault(call: 'sync' | 'startWriteOut', syscall: string, open: Open): Error | undefined {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Attributes, Descriptor, Entry, Mount } from '../../../src/durable/file-system.js'
+import type { Attributes, Descriptor, Entry, ExtendedAttributes, Mount } from '../../../src/durable/file-system.js'
+import { decoded } from './access-lists.js'
 import type { Inode } from './inode.js'
 import { type ModelDisk, ModelError, rootInode } from './model-disk.js'
 import { OpenFiles } from './open-files.js'
@@ -104,6 +105,13 @@ export abstract class ModelReader {
     await this.before?.('label', '')
     const { label } = this.disk.inode(this.open.of(descriptor).inode).now.attributes
     return label === '' ? undefined : Buffer.from(label, 'latin1')
+  }
+
+  async extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
+    await this.before?.('extendedAttributes', '')
+    const { extended } = this.disk.inode(this.open.of(descriptor).inode).now.attributes
+    if (extended === '') return undefined
+    return new Map([...decoded(extended)].map(([name, value]) => [name, Buffer.from(value, 'latin1')]))
   }
 
   /** The model has one mount. */

@@ -1,4 +1,5 @@
 import type { Descriptor } from '../../../src/durable/file-system.js'
+import { inherit } from './access-lists.js'
 import type { Inode } from './inode.js'
 import { type ModelDisk, ModelError } from './model-disk.js'
 
@@ -61,7 +62,9 @@ export class OpenFiles {
   create(parent: Descriptor, name: string, type: Inode['type'], mode: number, data = ''): Inode {
     const { inode } = this.of(parent)
     if (this.disk.child(inode, name)) throw this.error('EEXIST', 'open', parent, name)
-    return this.disk.create(inode, name, type, { mode, uid: 0, gid: 0, label: '' }, data)
+    const { extended } = this.disk.inode(inode).now.attributes
+    const begun = type === 'symlink' ? { mode, extended: '' } : inherit(extended, type === 'directory', mode)
+    return this.disk.create(inode, name, type, { ...begun, uid: 0, gid: 0, label: '' }, data)
   }
 
   /** What rename(2) refuses of a target that is there. */

@@ -31,7 +31,7 @@ function survivingState(inode: Inode, choose: Choose): State {
 }
 
 /** What an inode that was never written is: a block of zeroes. */
-const zeroed: Attributes = { mode: 0, uid: 0, gid: 0, label: '' }
+const zeroed: Attributes = { mode: 0, uid: 0, gid: 0, label: '', extended: '' }
 
 /** Each field on its own: any value since the last sync, and zero where there was none. */
 function survivingAttributes(
@@ -46,7 +46,13 @@ function survivingAttributes(
     const values = [...new Set(all.map((attributes) => attributes[key]))]
     return values.length === 1 ? now[key] : (values[choose(values.length)] ?? now[key])
   }
-  return { mode: field('mode'), uid: field('uid'), gid: field('gid'), label: field('label') }
+  return {
+    mode: field('mode'),
+    uid: field('uid'),
+    gid: field('gid'),
+    label: field('label'),
+    extended: field('extended'),
+  }
 }
 
 /** Any subset of the changes, in their order. */

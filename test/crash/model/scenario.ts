@@ -36,7 +36,7 @@ function bystanders(target: Target): string[] {
   ]
 }
 
-const root = { uid: 0, gid: 0, label: '' }
+const root = { uid: 0, gid: 0, label: '', extended: '' }
 
 export function catalogues({ targets, contents }: Scenario): Catalogue[] {
   return targets.map((target) => new Catalogue(target, contents))
@@ -59,8 +59,8 @@ export function initialDisk(scenario: Scenario): ModelDisk {
   return disk
 }
 
-export function makeDirectory(disk: ModelDisk, path: string, mode: number, label = ''): number {
-  return makeEntry(disk, path, 'directory', mode, '', label)
+export function makeDirectory(disk: ModelDisk, path: string, mode: number, label = '', extended = ''): number {
+  return makeEntry(disk, path, 'directory', mode, '', label, extended)
 }
 
 export function makeEntry(
@@ -70,10 +70,17 @@ export function makeEntry(
   mode: number,
   data: string,
   label = '',
+  extended = '',
 ): number {
   const parent = find(disk, dirname(path))
   if (!parent) throw new Error(`${dirname(path)} is not there`)
-  return disk.create(parent.number, path.slice(path.lastIndexOf('/') + 1), type, { mode, ...root, label }, data).number
+  return disk.create(
+    parent.number,
+    path.slice(path.lastIndexOf('/') + 1),
+    type,
+    { mode, ...root, label, extended },
+    data,
+  ).number
 }
 
 /**

@@ -1,3 +1,4 @@
+import { access, byDefault, decoded, encoded, listOf } from './access-lists.js'
 import type { Content, Target } from './content.js'
 import { makeDirectory, makeEntry, type Scenario } from './scenario.js'
 
@@ -75,6 +76,46 @@ const labelled: Content = {
   ),
 }
 
+/** User 1000 may read the directory, and what is made in it as far as its mode lets its group. */
+const opened = listOf(7, 5, 5, 5, 5)
+const below = encoded(
+  new Map([
+    [access, opened],
+    [byDefault, opened],
+  ]),
+)
+const top = encoded(decoded(below).set('user.note', 'kept'))
+const certificate = (owner: number, group: number, other: number): string =>
+  encoded(
+    new Map([
+      [access, listOf(owner, 4, group, 4, other)],
+      ['user.note', 'of the certificate'],
+    ]),
+  )
+const inherited = (group: number): string => encoded(new Map([[access, listOf(6, 5, group, group, 0)]]))
+
+/** What is kept by its path; the rest inherits. */
+const kept = { '': { mode: 0o755, extended: top }, 'tls.crt': { mode: 0o640, extended: certificate(6, 0, 0) } }
+const directory = { mode: 0o755, extended: below }
+const secret = { mode: 0o600, extended: inherited(0) }
+const withLists: Content = {
+  ...labelled,
+  extended: {
+    ...kept,
+    'tls.key': { mode: 0o640, extended: inherited(4) },
+    sub: directory,
+    'sub/deep': directory,
+    'sub/a': secret,
+    'sub/deep/b': secret,
+    added: secret,
+  },
+}
+const thirdWithLists: Content = {
+  ...third,
+  labels: { '': label, 'tls.crt': label, other: label },
+  extended: { ...kept, other: secret },
+}
+
 /** Those with the fewest instants first: what they show is found sooner. */
 export const scenarios: readonly Scenario[] = [
   scenario('first publication', certs, [], 'small', ['small', 'third']),
@@ -91,15 +132,15 @@ export const scenarios: readonly Scenario[] = [
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(
-    'replacement of a foreign directory with labels',
+    'replacement of a foreign directory with labels, ACLs and user attributes',
     (disk) => {
-      makeDirectory(disk, certs.path, 0o755, label)
-      makeEntry(disk, `${certs.path}/tls.crt`, 'file', 0o644, 'foreign', label)
-      makeDirectory(disk, `${certs.path}/sub`, 0o700, label)
+      makeDirectory(disk, certs.path, 0o755, label, top)
+      makeEntry(disk, `${certs.path}/tls.crt`, 'file', 0o644, 'foreign', label, certificate(6, 4, 4))
+      makeDirectory(disk, `${certs.path}/sub`, 0o755, label, below)
       makeEntry(disk, `${certs.path}/sub/x`, 'file', 0o644, 'foreign', label)
     },
     'new',
-    [labelled, { ...third, labels: { '': label, 'tls.crt': label, other: label } }],
+    [withLists, thirdWithLists],
   ),
   scenario('symlink form, again', links, ['old'], 'new', ['new', 'old', 'third']),
   {

@@ -1,0 +1,88 @@
+import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+
+const real = ownTestOfRoot('durable/kept-attributes')
+const lists = model('ACLs', 'power cut')
+const setLast = "await setExtended(fs, descriptor, extended, 'after', shown)"
+
+/** ACLs and user attributes, and in which order they are set. */
+export const attributes: readonly Mutation[] = [
+  mutation(
+    'ACLs and user attributes are not kept',
+    'kept-attributes.ts',
+    'return withMode(old.extended, mode)',
+    'return undefined',
+    lists,
+    real,
+  ),
+  mutation(
+    'what is new inherits nothing',
+    'kept-attributes.ts',
+    'if (inherited === undefined) return undefined\n    const list',
+    'if (inherited !== undefined) return undefined\n    const list',
+    lists,
+    real,
+  ),
+  compound(
+    'the ACL before the mode',
+    [
+      ['stage.ts', `  ${setLast}\n`, ''],
+      ['stage.ts', "extended, 'before', shown)", `extended, 'before', shown)\n  ${setLast}`],
+    ],
+    lists,
+    real,
+  ),
+  compound(
+    'the ACL after the fsync',
+    [
+      [
+        'stage.ts',
+        setLast,
+        ";((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setExtended(fs, descriptor, extended, 'after', shown))",
+      ],
+      [
+        'publish.ts',
+        '// 6. Exchange.',
+        'for (const late of (globalThis as { late?: (() => Promise<void>)[] }).late?.splice(0) ?? []) await late().catch(() => undefined)',
+      ],
+    ],
+    lists,
+  ),
+  mutation(
+    'attributes that cannot be kept are left out',
+    'kept-attributes.ts',
+    'throw notKept(path, name, error)',
+    'void notKept(path, name, error)',
+    real,
+    model('ACLs', 'fault'),
+  ),
+  mutation(
+    'a mask is read as the mode',
+    'kept-attributes.ts',
+    'return modeByList(extended?.get(accessAttribute), mode)',
+    'return mode',
+    lists,
+    real,
+  ),
+  mutation(
+    'what is inherited from above stays',
+    'kept-attributes.ts',
+    'for (const name of inherited?.keys() ?? [])',
+    'for (const name of [] as string[])',
+    real,
+  ),
+  mutation(
+    'a default ACL opens what the mode closes',
+    'access-list.ts',
+    'tag === mask ? permissions & (mode >> 3) & 7 : permissions',
+    'tag === mask ? permissions : permissions',
+    ownTest('durable/access-list'),
+    lists,
+  ),
+  mutation(
+    'user attributes after the mode',
+    'kept-attributes.ts',
+    "if (name.startsWith('user.') !== (when === 'before')) continue",
+    "if (when === 'before') continue",
+    real,
+  ),
+]
