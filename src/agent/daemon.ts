@@ -11,6 +11,7 @@ import { ConfigurationWatch } from './configuration-watch.js'
 import { hasRequired } from './directory-state.js'
 import { beside } from './file-systems.js'
 import { readiness, serveHealth, type HealthServer, type Readiness } from './http-server.js'
+import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './prometheus.js'
 import { noMetrics } from './report-metrics.js'
 import { directoryStatus, readStatusFile, statusFileIn, StatusWriter, type StatusDocument } from './status-file.js'
@@ -41,6 +42,8 @@ export class Daemon {
   #stoppedAt: Date | undefined
   #otherReported = false
   #configurationError: string | undefined
+  #reloadedAt: Date | undefined
+  #process: ProcessIdentity | undefined
   #watch: ConfigurationWatch | undefined
   #reloading: Promise<void> = Promise.resolve()
 
@@ -75,6 +78,7 @@ export class Daemon {
       : undefined
     const daemon = new Daemon(options, metrics)
     try {
+      daemon.#process = await ownIdentity()
       await daemon.#restoreStatus()
       if (configuration.server) daemon.#server = await daemon.#serve(configuration.server)
       await daemon.#agent.start()
@@ -167,6 +171,7 @@ export class Daemon {
       log.error({ reason: 'ConfigurationInvalid', configuration: before.file }, message)
       this.#agent.configurationRefused(message)
     }
+    this.#reloadedAt = new Date()
     this.#followFile(seen)
     this.#agent.compareAll()
     this.#status.changed()
@@ -258,6 +263,8 @@ export class Daemon {
         version: this.#options.version,
         node: this.#options.node,
         pid: process.pid,
+        ...(this.#process ? { process: this.#process } : {}),
+        ...(this.#reloadedAt ? { reloadedAt: this.#reloadedAt.toISOString() } : {}),
         startedAt: this.#startedAt.toISOString(),
         writtenAt: new Date().toISOString(),
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../errors.js'
+import type { ProcessIdentity } from './process-identity.js'
 import type { Condition, DirectoryState, PublishedObject } from './directory-state.js'
 
 /** What `holdfast status -o json` prints, and what the agent keeps in STATE/status.json. Times are RFC 3339. */
@@ -20,6 +21,10 @@ export interface AgentStatus {
   readonly writtenAt: string
   /** Present once the agent has ended in order. */
   readonly stoppedAt?: string
+  /** Which process it is; absent where an older version has written this. */
+  readonly process?: ProcessIdentity
+  /** When the configuration was last read again: put in force, or refused. */
+  readonly reloadedAt?: string
   /** Why the configuration file, read again, was not put in force. */
   readonly configurationInvalid?: string
 }

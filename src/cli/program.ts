@@ -12,6 +12,7 @@ import { describeOption } from './option.js'
 import { pruneCommand } from './prune.js'
 import { rbacCommand } from './rbac.js'
 import { releaseCommand } from './release.js'
+import { reloadCommand } from './reload.js'
 import { replaceCommand } from './replace.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
@@ -27,6 +28,7 @@ export const commands = {
   write: writeCommand,
   verify: verifyCommand,
   status: statusCommand,
+  reload: reloadCommand,
   hold: holdCommand,
   release: releaseCommand,
   check: checkCommand,

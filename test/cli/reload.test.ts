@@ -97,3 +97,39 @@ await t.test('reload: auto waits for a file that is being written, and for one t
   t.notOk(agent.log().some(({ reason }) => reason === 'ConfigurationInvalid'))
   t.equal(await agent.end('SIGTERM'), 0)
 })
+
+await t.test('holdfast reload: the answer of the running agent, and nothing where none runs', async (t) => {
+  const directory = (name: string) => ({ path: `disk/${name}`, contents: [{ configMap: 'conf' }] })
+  const node = new Node(t, [directory('a')])
+  node.put('ConfigMap', 'conf', { port: '80' })
+  t.match(await node.run('reload'), { code: 1, stderr: /no agent has written .*status\.json/ })
+  const agent = node.agent()
+  await until('published', () => node.read('disk/a/port'))
+  await until('the status is written', () => node.read('state/status.json'))
+
+  node.configure([directory('b')])
+  t.match(await node.run('reload', '-o', 'json'), { code: 0, stdout: /"reloaded": true/ })
+  await until('the new directory', () => node.read('disk/b/port'))
+  t.match(await node.run('reload'), { code: 0, stdout: /^process \d+ has put its configuration in force\n$/ }, 'again')
+
+  node.configure([directory('b')], { stateDirectory: node.path('state'), server: { address: '203.0.113.1:1' } })
+  t.match(await node.run('reload'), { code: 2, stderr: /keeps its previous configuration: .*203\.0\.113\.1/ })
+  const forced = agent.log().filter(({ msg }) => inForce.test(msg)).length
+  node.configure([{ path: 'disk/b', contents: [] }])
+  t.match(await node.run('reload'), { code: 2, stderr: /contents: is an empty list/ })
+  t.equal(agent.log().filter(({ msg }) => inForce.test(msg)).length, forced, 'a file that is wrong asks no agent')
+  node.configure([directory('b')])
+  t.equal((await node.run('reload')).code, 0)
+
+  t.equal(await agent.end('SIGTERM'), 0)
+  t.match(await node.run('reload'), { code: 1, stderr: /runs no more/ })
+  // Its pid may be another process's by now: this one's.
+  const status = JSON.parse(node.read('state/status.json') ?? '') as { agent: Record<string, unknown> }
+  const process_ = { ...(status.agent['process'] as object), pid: process.pid }
+  const forged = { ...status, agent: { ...status.agent, stoppedAt: undefined, pid: process.pid, process: process_ } }
+  writeFileSync(node.path('state/status.json'), JSON.stringify(forged))
+  t.match(await node.run('reload'), { code: 1, stderr: /runs no more/ }, 'no other process gets the signal')
+  const elsewhere = { ...forged, agent: { ...forged.agent, process: { ...process_, pidNamespace: 'pid:[1]' } } }
+  writeFileSync(node.path('state/status.json'), JSON.stringify(elsewhere))
+  t.match(await node.run('reload'), { code: 1, stderr: /another pid namespace/ })
+})
