@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -87,4 +97,57 @@ await t.test('a plan writes nothing and says what would change', async (t) => {
       { path: 'c', change: 'remove' },
     ],
   })
+})
+
+await t.test('the symlink form: what its consumers go through is compared, too', async (t) => {
+  const isRoot = process.geteuid?.() === 0
+  const publish = async (): Promise<string> => {
+    const target = join(scratch(t), 'certs')
+    await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' }, publish: 'symlink', mode: 0o750 })
+    return target
+  }
+  const cases: [string, object[], (target: string) => void][] = [
+    ['nothing', [], () => undefined],
+    ['its mode', [{ path: '.', problem: 'mode' }], (target) => chmodSync(target, 0o755)],
+    ...(isRoot
+      ? [7, 0].map((uid): [string, object[], (target: string) => void] => [
+          uid === 7 ? 'its user' : 'its group',
+          [{ path: '.', problem: 'owner' }],
+          (target) => chownSync(target, uid, 7 - uid),
+        ])
+      : []),
+    ['a link that is gone', [{ path: 'sub', problem: 'missing' }], (target) => unlinkSync(join(target, 'sub'))],
+    [
+      'a link that leads elsewhere',
+      [{ path: 'a', problem: 'missing' }],
+      (target) => {
+        unlinkSync(join(target, 'a'))
+        symlinkSync('..data/sub/b', join(target, 'a'))
+      },
+    ],
+    [
+      'a file beside them',
+      [{ path: 'more', problem: 'unexpected' }],
+      (target) => writeFileSync(join(target, 'more'), ''),
+    ],
+  ]
+  for (const [what, differences, change] of cases) {
+    const target = await publish()
+    change(target)
+    const found = (await readPublication(target))?.differences ?? []
+    const key = (difference: object): string => JSON.stringify(difference)
+    t.same(found.map(key).sort(), differences.map(key).sort(), what)
+  }
+  const target = await publish()
+  const generation = readlinkSync(join(target, '..data'))
+  unlinkSync(join(target, '..data'))
+  const publication = await readPublication(target)
+  t.equal(publication?.actual, undefined)
+  t.match(
+    publication?.differences.filter(({ path }) => path.startsWith('..')),
+    [
+      { path: '..data', problem: 'missing' },
+      { path: generation, problem: 'unexpected' },
+    ],
+  )
 })

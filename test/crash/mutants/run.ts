@@ -16,6 +16,7 @@ import { openWorkshop } from './workshop.js'
  *   --heavy        the long tests, too
  *   --no-model     the tests alone
  *   --lanes N      so many at a time
+ *   --known        only those that have been tried before
  *   --again        those that lived, and those that are listed as equivalent, once more
  */
 const { values } = parseArgs({
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     heavy: { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
     lanes: { type: 'string', default: '1' },
+    known: { type: 'boolean', default: false },
     again: { type: 'boolean', default: false },
   },
 })
@@ -40,7 +42,7 @@ const equivalent = new Set(equivalents.flatMap(({ mutants }) => mutants))
 
 const todo = sources.flatMap((source) =>
   source.mutants
-    .filter(({ id }) => id.includes(values.only))
+    .filter(({ id }) => id.includes(values.only) && (!values.known || results.has(id)))
     .filter((mutant) => {
       const known = results.get(mutant.id)
       if (equivalent.has(mutant.id)) return values.again
