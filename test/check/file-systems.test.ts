@@ -146,7 +146,7 @@ await t.test('a full file system: nothing can be made', { skip: needsRoot }, asy
   t.match(checked.one('exchange'), {
     status: 'FAULT',
     found: /could not create a directory beside the target: mkdir .*: ENOSPC$/,
-    advice: /free space or inodes/,
+    advice: /free up space or inodes/,
   })
   t.match(checked.one('inodes'), {
     status: 'FAULT',
@@ -187,7 +187,7 @@ await t.test('a btrfs subvolume as the target', { skip: needsRoot || !has('mkfs.
   const checked = await scene.check(t, { under: mounted(scene, `-o loop '${file}'`, make) })
   t.match(checked.one('target'), {
     status: 'FAULT',
-    found: /is on another device than its parent \(a btrfs subvolume\)/,
+    found: /is not on the same device as its parent \(as the root of a btrfs subvolume is\)/,
     advice: 'name a directory inside it',
   })
 })

@@ -64,13 +64,13 @@ await t.test('what cannot be replaced is a fault, in the words of the refusal', 
       },
       {
         found: /is a symbolic link, which a publication would replace$/,
-        advice: 'name the directory that it leads to',
+        advice: 'name the directory that the link leads to',
       },
     ],
     [
       'a file',
       ({ target }) => writeFileSync(target, ''),
-      { found: /is not a directory$/, advice: 'name a directory, or remove what is there' },
+      { found: /is not a directory$/, advice: 'name a directory, or move away what is there' },
     ],
     [
       'of the other form',
@@ -126,7 +126,7 @@ await t.test('a mount point', { skip: needsRoot }, async (t) => {
   t.match((await scene.check(t, { under })).one('target'), {
     status: 'FAULT',
     found: /is a mount point$/,
-    advice: 'name a directory inside it, or mount its parent instead',
+    advice: 'name a directory inside it, or mount its parent directory instead',
   })
 })
 
@@ -284,6 +284,6 @@ await t.test('the lock of another user', { skip: needsRoot }, async (t) => {
   execFileSync('install', ['-m', '600', '-o', '1234', '/dev/null', lock])
   t.match((await scene.check(t)).one('target'), {
     status: 'FAULT',
-    found: /is not a file of root or of this user/,
+    found: /is not a regular file of root or of this user/,
   })
 })

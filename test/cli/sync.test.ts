@@ -120,7 +120,7 @@ await t.test('status without an agent: what the disk says; and one that is no st
   writeFileSync(node.path('state/status.json'), 'garbage')
   t.match(await node.run('status'), {
     code: 1,
-    stderr: /status\.json is not a status as the agent writes it/,
+    stderr: /status\.json is not a status file of the agent/,
   })
 })
 
