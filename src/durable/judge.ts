@@ -70,11 +70,15 @@ export function judge(seen: Seen): Judgement {
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))
   const inOrder = (sequences: number[]): string[] => sequences.sort((a, b) => a - b).map(names.record)
-  const moved = current?.trusted === true && current.place?.within !== seen.within
-  const state = { exists, newest, tree, current, moved, recorded, nextSequence: nextSequence(seen.records) }
+  const nextOne = nextSequence(seen.records)
   if (!isKnown(valid, current, digest, exists)) {
+    // Only another publication can clear up what is left: so what is there counts as not durable, whatever its record says.
+    const doubted = current && { ...current, trusted: false }
+    const state = { exists, newest, tree, current: doubted, moved: false, recorded, nextSequence: nextOne }
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
+  const moved = current?.trusted === true && current.place?.within !== seen.within
+  const state = { exists, newest, tree, current, moved, recorded, nextSequence: nextOne }
   return {
     ...state,
     removeNow: [...(sharedStaging ? [] : staged), ...inOrder(gone)],

@@ -15,6 +15,8 @@ export interface Place {
   readonly anchor: Descriptor
   /** What is missing below the anchor, outermost first. */
   readonly missing: readonly string[]
+  /** Directories that hold the symbolic links which were followed. */
+  readonly linksIn: readonly string[]
 }
 
 /** As many as the kernel follows (path_resolution(7)). */
@@ -33,17 +35,22 @@ export async function resolve(scope: Scope, target: string): Promise<Place> {
   const { fs } = scope
   const direct = await tryOpen(scope, asked)
   if (direct.fd !== undefined) {
-    return { target, name, realParent: asked, anchor: direct.fd, missing: [] }
+    return { target, name, realParent: asked, anchor: direct.fd, missing: [], linksIn: [] }
   }
-  const realParent = direct.code === 'ELOOP' ? await followTrusted(fs, asked, target) : asked
+  const linksIn: string[] = []
+  const realParent = direct.code === 'ELOOP' ? await followTrusted(fs, asked, target, linksIn) : asked
   const missing: string[] = []
   for (let path = realParent; ; path = dirname(path)) {
     const opened = await tryOpen(scope, path)
-    if (opened.fd !== undefined) return { target, name, realParent, anchor: opened.fd, missing }
+    if (opened.fd !== undefined) return { target, name, realParent, anchor: opened.fd, missing, linksIn }
     if (opened.code === 'ELOOP') {
       if (direct.code === 'ELOOP') throw changed(target, path)
       // A link above a part that is missing: now that this is known, follow it as any other.
-      return { ...(await resolve(scope, `${await followTrusted(fs, asked, target)}/${name}`)), target }
+      return {
+        ...(await resolve(scope, `${await followTrusted(fs, asked, target, linksIn)}/${name}`)),
+        target,
+        linksIn,
+      }
     }
     if (opened.code !== 'ENOENT') {
       throw unfit(`${path} is not a directory`, {
@@ -81,8 +88,8 @@ async function tryOpen(
   }
 }
 
-/** The path with its trusted links replaced by what they name. */
-async function followTrusted(fs: FileSystem, path: string, target: string): Promise<string> {
+/** The path with its trusted links replaced by what they name; the directories that hold these are added to `linksIn`. */
+async function followTrusted(fs: FileSystem, path: string, target: string, linksIn: string[]): Promise<string> {
   const todo = path.split('/').filter((part) => part !== '')
   let real = ''
   let links = 0
@@ -116,6 +123,7 @@ async function followTrusted(fs: FileSystem, path: string, target: string): Prom
       )
     }
     const text = await fs.readLinkPath(next)
+    linksIn.push(real === '' ? '/' : real)
     todo.unshift(...text.split('/').filter((piece) => piece !== ''))
     if (text.startsWith('/')) real = ''
   }
@@ -168,25 +176,35 @@ async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): 
 }
 
 /**
- * Opens every ancestor of the parent up to the root of its mount. This process may have made them, or a predecessor that was
- * killed before its sync, and nothing on them shows it: so a first publication syncs them all. Those that this user may not
- * read were not made by this user.
+ * Opens every ancestor of the parent up to the root of its mount, and what holds the links on the way to it, with their ancestors.
+ * This process may have made them, or a predecessor that was killed before its sync, or somebody has just renamed them, and nothing
+ * on them shows it: so each publication syncs them all. Those that this user may not read were not made by this user.
  */
 export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
-  const { fs } = scope
-  const { id } = await fs.mount(parent)
-  const ancestors: Descriptor[] = []
-  for (let path = place.realParent; path !== '/';) {
-    path = dirname(path)
-    let ancestor: Descriptor
+  const { id } = await scope.fs.mount(parent)
+  const opened = new Map<string, Descriptor>()
+  await openUpwards(scope, dirname(place.realParent), id, opened)
+  for (const holder of place.linksIn) await openUpwards(scope, holder, undefined, opened)
+  opened.delete(place.realParent)
+  return [...opened.values()]
+}
+
+/** Opens a directory and what is above it, up to the root of its mount, whose number is `mount`. */
+async function openUpwards(
+  scope: Scope,
+  from: string,
+  mount: number | undefined,
+  opened: Map<string, Descriptor>,
+): Promise<void> {
+  for (let path = from, id = mount; !opened.has(path); path = dirname(path)) {
     try {
-      ancestor = await scope.keep(fs.openPath(path))
+      const directory = await scope.keep(scope.fs.openPath(path))
+      id ??= (await scope.fs.mount(directory)).id
+      if ((await scope.fs.mount(directory)).id !== id) return
+      opened.set(path, directory)
     } catch (error) {
-      if (codeOf(error) === 'EACCES') continue
-      throw error
+      if (codeOf(error) !== 'EACCES') throw error
     }
-    if ((await fs.mount(ancestor)).id !== id) break
-    ancestors.push(ancestor)
+    if (path === '/') return
   }
-  return ancestors
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory, replaceFile } from '../../src/durable/index.js'
@@ -39,6 +39,19 @@ await t.test('a publication syncs every ancestor, whatever the record beside the
   const synced = await syncedFirst(join(root, 'b', 'p', 't'), { 'tls.crt': 'newer' })
   for (const ancestor of [join(root, 'b', 'p'), join(root, 'b'), root]) t.ok(synced.has(ancestor), ancestor)
 })
+
+await t.test(
+  'a publication syncs the directories that hold links on the way to it, and those above them',
+  async (t) => {
+    const root = scratch(t)
+    mkdirSync(join(root, 'real', 'p'), { recursive: true })
+    mkdirSync(join(root, 'links', 'in'), { recursive: true })
+    symlinkSync('../../real', join(root, 'links', 'in', 'here'))
+    const synced = await syncedFirst(join(root, 'links', 'in', 'here', 'p', 't'), files)
+    for (const directory of ['real/p', 'real', 'links/in', 'links', '.'])
+      t.ok(synced.has(join(root, directory)), directory)
+  },
+)
 
 await t.test(
   'unchanged content in a directory that was moved: the ancestors are synced, then it is unchanged',
