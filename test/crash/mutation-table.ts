@@ -29,7 +29,8 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
   const { caughtBy } = mutation
   const [cheapest, ...others] = caughtBy
   const trials = {
-    usual: () => [cheapest, ...others.filter(({ suite }) => suite === 'power')].map(trialOf),
+    // Who names a suite wants all that it must catch.
+    usual: () => (only === '' ? [cheapest, ...others.filter(({ suite }) => suite === 'power')] : caughtBy).map(trialOf),
     matrix: () => matrixTrials(mutation),
     long: () => wholeTrials(caughtBy),
   }[extent]()

@@ -1,13 +1,15 @@
 import type { Patch } from './program.js'
 
 /** Suites that a mutation can be put before, cheapest first; the columns of the table. */
-export const suiteNames = ['own test', 'model', 'syscalls', 'power'] as const
+export const suiteNames = ['own test', 'model', 'histories', 'syscalls', 'power'] as const
 export type SuiteName = (typeof suiteNames)[number]
 
 /** A suite that must catch a mutation, and where in the suite: a usual run puts only this before it, a long one all. */
 export type Catcher =
   /** Scenarios, and ways to explore them, whose names hold these; '' for each, until one catches it. */
   | { readonly suite: 'model'; readonly only: string; readonly phase: string }
+  /** Generated histories on the model disk. */
+  | { readonly suite: 'histories' }
   /** Faults at the sites whose description holds this; undefined: the steps that every run must make, and no fault. */
   | { readonly suite: 'syscalls'; readonly sites: string | undefined }
   | { readonly suite: 'power'; readonly fileSystem: 'ext4' | 'xfs' | 'btrfs'; readonly only: string }
@@ -15,6 +17,7 @@ export type Catcher =
   | { readonly suite: 'own test'; readonly file: string; readonly needsRoot: boolean }
 
 export const model = (only = '', phase = ''): Catcher => ({ suite: 'model', only, phase })
+export const histories: Catcher = { suite: 'histories' }
 export const syscalls = (sites?: string): Catcher => ({ suite: 'syscalls', sites })
 export const power = (fileSystem: 'ext4' | 'xfs' | 'btrfs', only: string): Catcher => ({
   suite: 'power',

@@ -1,4 +1,4 @@
-import { type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+import { histories, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
 /** Where names, mounts and copies around the target move. */
 export const places: readonly Mutation[] = [
@@ -29,6 +29,7 @@ export const places: readonly Mutation[] = [
     'const ancestors = await this.site.ancestors()',
     'const ancestors = this.found?.current?.trusted === true ? [] : await this.site.ancestors()',
     ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'a record is believed wherever it stands',
@@ -36,6 +37,7 @@ export const places: readonly Mutation[] = [
     'return isSame(place.parent, found.parent) && isSame(place.target, found.target)',
     'return true',
     ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'a record is believed for any target in its parent',
@@ -43,6 +45,7 @@ export const places: readonly Mutation[] = [
     ' && isSame(place.target, found.target)',
     '',
     ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'a moved directory is unchanged at once',
@@ -50,6 +53,7 @@ export const places: readonly Mutation[] = [
     'if (this.found?.moved) await this.#recordPlace()',
     '',
     ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'the path is not found again',
@@ -57,6 +61,7 @@ export const places: readonly Mutation[] = [
     "    await each(going(), 'could not find again', (publication) => publication.site.confirm(found))\n",
     '',
     ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'mounts below the target are not looked for',
@@ -92,6 +97,7 @@ export const places: readonly Mutation[] = [
     '    if (this.#isForeign) return this.#quarantineOld()\n',
     '',
     ownTest('durable/added-meanwhile'),
+    histories,
   ),
   mutation(
     'what changed in the old content is not looked at',
@@ -99,6 +105,7 @@ export const places: readonly Mutation[] = [
     'found.type !== type || found.changed !== changed',
     'found.type !== type',
     ownTest('durable/added-meanwhile'),
+    histories,
   ),
   mutation(
     'what a predecessor was removing is removed, whatever it holds',
@@ -106,5 +113,22 @@ export const places: readonly Mutation[] = [
     'if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {',
     'if (isOwn) {',
     ownTest('durable/added-meanwhile'),
+    histories,
+  ),
+  mutation(
+    'what holds a link on the way is not synced',
+    'resolve.ts',
+    '  for (const holder of place.linksIn) await openUpwards(scope, holder, undefined, opened)\n',
+    '',
+    ownTest('durable/place'),
+    histories,
+  ),
+  mutation(
+    'content is believed durable while leftovers cannot be judged',
+    'judge.ts',
+    'current && { ...current, trusted: false }',
+    'current',
+    ownTest('durable/settling'),
+    histories,
   ),
 ]

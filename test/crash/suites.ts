@@ -39,6 +39,14 @@ function modelTrial(only: string, phase: string, extent = 'quick'): Omit<Trial, 
   }
 }
 
+/** Crash states of generated histories: more than the rarest of the mutations needs. */
+const historyStates = 12_000
+
+function historiesTrial(states = historyStates): Omit<Trial, 'expects'> {
+  const command = ['test/crash/histories/main.js', '--impatient', '--seed', seed, '--states', `${states}`]
+  return { suite: 'histories', command, env: {}, needsRoot: false }
+}
+
 function sweepTrial(extent: Trial['env']): Omit<Trial, 'expects'> {
   const env = { HOLDFAST_SEED: seed, ...extent }
   return { suite: 'syscalls', command: ['test/crash/syscalls/sweep.test.js'], env, needsRoot: false }
@@ -59,6 +67,8 @@ export function trialOf(catcher: Catcher): Trial {
   switch (catcher.suite) {
     case 'model':
       return { ...modelTrial(catcher.only, catcher.phase), expects }
+    case 'histories':
+      return { ...historiesTrial(), expects }
     case 'syscalls': {
       const { sites } = catcher
       const extent =
@@ -82,6 +92,8 @@ export function wholeTrials(catchers: readonly Catcher[]): Trial[] {
     switch (suite) {
       case 'model':
         return [{ ...modelTrial('', ''), expects }]
+      case 'histories':
+        return [{ ...historiesTrial(4 * historyStates), expects }]
       case 'syscalls':
         return [{ ...sweepTrial({ HOLDFAST_SWEEP: 'cheap' }), expects }]
       case 'power':
@@ -126,12 +138,13 @@ export async function run(trial: Trial, directory: string, patience: number): Pr
   const { code, output, errors } = await runProgram(directory, trial.command, trial.env, patience)
   if (code === 0) return { words: [], complaint: '' }
   const failures = [...output.matchAll(/^(?:VIOLATION (\w+)|\s*not ok ).*/gm)]
-  const judged = trial.suite === 'model' ? output.includes('"states"') : failures.length > 0
+  const saysInJson = trial.suite === 'model' || trial.suite === 'histories'
+  const judged = saysInJson ? output.includes('"states"') : failures.length > 0
   if (!judged && code !== null) {
     const said = `${output.slice(-2000)}${errors.slice(-4000)}`
     throw new Error(`${trial.command.join(' ')} does not even run (exit ${code}):\n${said}`)
   }
-  const complaint = (trial.suite === 'model' ? errors : (failures[0]?.[0] ?? errors)).trim()
+  const complaint = (saysInJson ? errors : (failures[0]?.[0] ?? errors)).trim()
   const words = code === null ? [...trial.expects, caught].slice(0, 1) : wordsOf(trial, failures)
   return { words, complaint: (complaint.split('\n')[0] ?? '').slice(0, 200) }
 }
@@ -143,6 +156,7 @@ function wordsOf({ suite, command }: Trial, failures: readonly RegExpExecArray[]
     case 'own test':
       return [nameOf((command[0] ?? '').replace(/\.test\.js$/, ''))]
     case 'model':
+    case 'histories':
     case 'syscalls':
       return [caught]
   }

@@ -10,6 +10,18 @@ import {
 } from './inode.js'
 
 export const rootInode = 1
+/** Where the numbers of the second file system begin: for a process both have the same ones, as two of one kind have. */
+const secondDevice = 2 ** 20
+
+/** The file system that an inode is on: 0 or 1. */
+export function deviceOf(inode: number): 0 | 1 {
+  return inode < secondDevice ? 0 : 1
+}
+
+/** The number that a process sees. */
+export function numberOnDevice(inode: number): number {
+  return inode % secondDevice
+}
 
 /** A failure as a system call gives it. */
 export class ModelError extends Error {
@@ -31,7 +43,8 @@ export class ModelDisk {
   aborted = false
   changed: ((what: string) => void) | undefined
   #inodes: Map<number, Inode>
-  #next: number
+  /** The next number on each file system. */
+  readonly #next: [number, number]
   #random: number
   readonly #locks = new Map<number, object>()
 
@@ -40,11 +53,11 @@ export class ModelDisk {
     inodes: Iterable<readonly [number, Inode]> = [
       [rootInode, durable(newInode(rootInode, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' }))],
     ],
-    next = rootInode + 1,
+    next: readonly [number, number] = [rootInode + 1, secondDevice + rootInode],
     random = 0,
   ) {
     this.#inodes = new Map(inodes)
-    this.#next = next
+    this.#next = [...next]
     this.#random = random
   }
 
@@ -79,11 +92,28 @@ export class ModelDisk {
     return number === undefined ? undefined : this.inode(number)
   }
 
+  /** Relative paths of what is mounted below a directory. */
+  mountsBelow(directory: number, prefix = ''): string[] {
+    return [...this.inode(directory).now.entries].flatMap(([name, number]) => {
+      if (deviceOf(number) !== deviceOf(directory)) return [prefix + name]
+      return this.inode(number).type === 'directory' ? this.mountsBelow(number, `${prefix}${name}/`) : []
+    })
+  }
+
   create(directory: number, name: string, type: Inode['type'], attributes: Attributes, data = ''): Inode {
     this.writable('open', name)
-    const inode = newInode(this.#next++, type, attributes, data)
+    const inode = newInode(this.#next[deviceOf(directory)]++, type, attributes, data)
     this.#inodes.set(inode.number, inode)
     this.link(directory, [[name, inode.number]], `create ${name}`)
+    return inode
+  }
+
+  /** Mounts the second file system, durably, on a new name in the root; the inode of its root. */
+  mountSecond(name: string, attributes: Attributes): Inode {
+    const inode = durable(newInode(this.#next[1]++, 'directory', attributes))
+    this.#inodes.set(inode.number, inode)
+    this.link(rootInode, [[name, inode.number]], `mount ${name}`)
+    this.sync(rootInode)
     return inode
   }
 

@@ -112,6 +112,7 @@ export class ModelProcess extends ModelReader implements FileSystem {
     await this.before?.('rename', to)
     this.disk.writable('renameat2', to)
     const source = this.open.child(fromParent, from, 'renameat2')
+    this.open.refuseOtherDevice(source.number, toParent, to, 'renameat2')
     const target = this.disk.child(this.open.of(toParent).inode, to)
     if (mode === 'exchange' && target === undefined) throw this.open.error('ENOENT', 'renameat2', toParent, to)
     if (mode === 'noreplace' && target) throw this.open.error('EEXIST', 'renameat2', toParent, to)

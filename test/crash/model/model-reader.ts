@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Attributes, Descriptor, Entry, ExtendedAttributes, Mount } from '../../../src/durable/file-system.js'
 import { decoded } from './access-lists.js'
 import type { Inode } from './inode.js'
-import { type ModelDisk, ModelError, rootInode } from './model-disk.js'
+import { deviceOf, type ModelDisk, ModelError, numberOnDevice, rootInode } from './model-disk.js'
 import { OpenFiles } from './open-files.js'
 
 /** Called before each call of the FileSystem interface; what it throws is the call's failure, before any effect. */
@@ -48,6 +48,7 @@ export abstract class ModelReader {
     await this.before?.('openDirectory', name)
     const inode = this.open.child(parent, name, 'open')
     if (inode.type !== 'directory') throw this.open.error('ENOTDIR', 'open', parent, name)
+    this.open.refuseOtherDevice(inode.number, parent, name, 'openat2')
     return this.open.add(inode, this.open.path(parent, name), false)
   }
 
@@ -114,16 +115,16 @@ export abstract class ModelReader {
     return new Map([...decoded(extended)].map(([name, value]) => [name, Buffer.from(value, 'latin1')]))
   }
 
-  /** The model has one mount. */
   mountsBelow(directory: Descriptor): Promise<string[]> {
-    this.open.of(directory)
-    return Promise.resolve([])
+    return Promise.resolve(this.disk.mountsBelow(this.open.of(directory).inode))
   }
 
   async mount(descriptor: Descriptor): Promise<Mount> {
-    this.open.of(descriptor)
+    const { inode, path } = this.open.of(descriptor)
     await this.before?.('mount', '')
-    return { id: 1, type: 'model', root: '/', mountPoint: '/', proven: true }
+    const device = deviceOf(inode)
+    const mountPoint = device === 0 ? '/' : path.split('/').slice(0, 2).join('/')
+    return { id: 1 + device, type: 'model', root: '/', mountPoint, proven: true }
   }
 
   async close(descriptor: Descriptor): Promise<void> {
@@ -150,8 +151,8 @@ export abstract class ModelReader {
     const { disk } = this
     return {
       type,
-      device: this.#device,
-      inode: BigInt(number),
+      device: 2 * this.#device + deviceOf(number),
+      inode: BigInt(numberOnDevice(number)),
       birth: 0n,
       mode,
       uid,

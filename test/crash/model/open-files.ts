@@ -1,7 +1,7 @@
 import type { Descriptor } from '../../../src/durable/file-system.js'
 import { inherit } from './access-lists.js'
 import type { Inode } from './inode.js'
-import { type ModelDisk, ModelError } from './model-disk.js'
+import { deviceOf, type ModelDisk, ModelError } from './model-disk.js'
 
 export interface Open {
   readonly inode: number
@@ -50,6 +50,11 @@ export class OpenFiles {
     const inode = this.disk.child(this.of(parent).inode, name)
     if (inode === undefined) throw this.error('ENOENT', syscall, parent, name)
     return inode
+  }
+
+  /** Another file system begins there, or the two are not on one. */
+  refuseOtherDevice(inode: number, parent: Descriptor, name: string, syscall: string): void {
+    if (deviceOf(inode) !== deviceOf(this.of(parent).inode)) throw this.error('EXDEV', syscall, parent, name)
   }
 
   openFile(parent: Descriptor, name: string, writes: boolean): Descriptor {

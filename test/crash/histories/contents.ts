@@ -1,0 +1,113 @@
+/** What histories publish: every file says whose it is, so that a mixture is seen. */
+import { join } from 'node:path'
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import type { TargetPublication } from '../../../src/durable/publication.js'
+import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
+import type { PublicationOptions } from '../../../src/durable/types.js'
+import { below, nameOf, type Seen, type Snapshot, resolved, textOf } from './snapshot.js'
+
+/** The form of a target follows from its last letter, so that no shrunk history asks for another form of the same path. */
+type Kind = 'directory' | 'links' | 'file'
+
+export function kindOf(target: string): Kind {
+  const last = nameOf(target)
+  if (last.startsWith('f')) return 'file'
+  return last.startsWith('l') ? 'links' : 'directory'
+}
+
+interface Form {
+  readonly mode: number
+  readonly fileMode: number
+  readonly owner: { readonly uid: number; readonly gid: number }
+}
+
+const root = { uid: 0, gid: 0 }
+/** Usual modes, and those with a bit of their own: setgid, sticky, nothing for others. */
+const forms = [
+  { mode: 0o755, fileMode: 0o600, owner: root },
+  { mode: 0o2755, fileMode: 0o640, owner: root },
+  { mode: 0o1777, fileMode: 0o644, owner: root },
+  { mode: 0o700, fileMode: 0o400, owner: { uid: 7, gid: 8 } },
+] as const satisfies readonly Form[]
+
+export const contentCount = forms.length
+
+function formOf(content: number): Form {
+  return forms[content % forms.length] ?? forms[0]
+}
+
+/** The second is the same in all contents; the last is longer than a sector. */
+function filesOf(content: number): Record<string, string> {
+  return {
+    key: `key ${content}\n`,
+    'sub/same': 'the same in all of them\n',
+    [`only-${content}`]: `certificate ${content} `.repeat(40),
+  }
+}
+
+export function publicationOf(
+  fs: FileSystem,
+  base: string,
+  target: string,
+  content: number,
+  options: PublicationOptions,
+): TargetPublication {
+  const { mode, fileMode, owner } = formOf(content)
+  const path = join(base, target)
+  if (kindOf(target) === 'file') {
+    return filePublication(fs, path, `file ${content}\n`, { mode: fileMode, owner, ...options })
+  }
+  const publish = kindOf(target) === 'links' ? 'symlink' : 'exchange'
+  return directoryPublication(fs, { target: path, files: filesOf(content), mode, fileMode, owner, publish, ...options })
+}
+
+const texts = new Map<string, string>()
+
+/** What a target holds once this content is published, as one text. */
+export function expectedText(target: string, content: number): string {
+  const key = `${kindOf(target)} ${content}`
+  let text = texts.get(key)
+  if (text === undefined) texts.set(key, (text = textOf(expected(target, content))))
+  return text
+}
+
+function expected(target: string, content: number): Map<string, Omit<Seen, 'identity'>> {
+  const { mode, fileMode, owner } = formOf(content)
+  const file = (data: string): Omit<Seen, 'identity'> => ({ type: 'file', mode: fileMode, ...owner, data })
+  if (kindOf(target) === 'file') return new Map([['', file(`file ${content}\n`)]])
+  const directory = { type: 'directory', mode, ...owner, data: '' } as const
+  const tree = new Map<string, Omit<Seen, 'identity'>>([
+    ['', directory],
+    ['sub', directory],
+  ])
+  for (const [path, data] of Object.entries(filesOf(content))) tree.set(path, file(data))
+  return tree
+}
+
+/** What is visible at a target, as one text: behind `..data` in the form of links; '' where there is nothing. */
+export function visibleText(snapshot: Snapshot, target: string): string {
+  const path = resolved(snapshot, target)
+  if (path === undefined) return ''
+  if (kindOf(target) !== 'links') return textOf(below(snapshot, path))
+  const data = snapshot.get(`${path}/..data`)
+  if (data?.type !== 'symlink') {
+    // What is made there before `..data` is seen by nobody.
+    return textOf(new Map([...below(snapshot, path)].filter(([name]) => !name.startsWith('..'))))
+  }
+  return textOf(below(snapshot, `${path}/${data.data}`))
+}
+
+/** What is wrong with the links of a target in that form, once the call has succeeded. */
+export function linkFault(snapshot: Snapshot, target: string, content: number): string | undefined {
+  if (kindOf(target) !== 'links') return undefined
+  const path = resolved(snapshot, target) ?? target
+  for (const name of ['key', 'sub', `only-${content}`]) {
+    if (snapshot.get(`${path}/${name}`)?.data !== `..data/${name}`) return `has no link ${name}`
+  }
+  return undefined
+}
+
+/** Whether any file of it can only come from this content. */
+export function hasPartOf(text: string, content: number): boolean {
+  return new RegExp(`<(key|file) ${content}\\n|<certificate ${content} `).test(text)
+}

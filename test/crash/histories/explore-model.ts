@@ -1,0 +1,105 @@
+/** A history on the model disk: its last publication is cut off at its instants, in many ways each, and then recovered from. */
+import { eachChoice, Random } from '../model/choices.js'
+import type { ModelDisk } from '../model/model-disk.js'
+import { powerCut } from '../model/power-cut.js'
+import { contentCount, expectedText, visibleText } from './contents.js'
+import { countOutcomes, type Explored, nothingYet, recover } from './explored.js'
+import { type History, initialDisk } from './generate.js'
+import { type Allowed, faultAfterCut } from './judge.js'
+import { hasTwoPaths, type Knowledge } from './knowledge.js'
+import { ModelGround } from './model-ground.js'
+import type { Publication } from './operations.js'
+import { noteAnswer, playPast, judgedCall } from './play.js'
+import { type Snapshot, snapshotOfModel } from './snapshot.js'
+
+/** How much of a history is looked at. */
+export interface Effort {
+  /** Instants of the last publication, drawn, and crash states of each. */
+  readonly instants: number
+  readonly states: number
+  /** Crash states after a success. */
+  readonly after: number
+  /** Of the crash states, one in so many is recovered from. */
+  readonly recovered: number
+}
+
+/** Everything there is to know of a history follows from it and from the seed. */
+export async function exploreOnModel(history: History, seed: number, effort: Effort): Promise<Explored> {
+  const random = new Random(seed)
+  const explored = nothingYet()
+  const ground = new ModelGround(initialDisk())
+  const { knowledge, faults } = await playPast(ground, history)
+  explored.faults.push(...faults)
+  const last = history[history.length - 1] as Publication
+  const start = ground.disk
+  const before = ground.look()
+  const instants = [start.fork()]
+  start.changed = () => instants.push(start.fork())
+  const played = await judgedCall(ground, last)
+  start.changed = undefined
+  explored.faults.push(...played.faults)
+  countOutcomes(explored, played.answer)
+  for (const instant of drawn(instants, effort.instants, random)) {
+    if (explored.faults.length > 0) return explored
+    const allowed = knowledge.allowed(before, last, newlyVisible(last, before, snapshotOfModel(instant)))
+    for (const survivor of cut(explored, random, instant, effort.states, knowledge, allowed)) {
+      if (explored.faults.length === 0 && random.below(effort.recovered) === 0) {
+        await goOn(survivor, last, random, effort, explored)
+      }
+    }
+  }
+  noteAnswer(knowledge, last, played.answer)
+  cut(explored, random, ground.disk, effort.after, knowledge)
+  return explored
+}
+
+function drawn<Item>(items: readonly Item[], count: number, random: Random): readonly Item[] {
+  if (items.length <= count) return items
+  return Array.from({ length: count }, () => random.pick(items))
+}
+
+/** Targets at which the new content has become visible by this call. */
+function newlyVisible({ targets, content }: Publication, before: Snapshot, now: Snapshot): Set<string> {
+  return new Set(
+    targets.filter((target) => {
+      const text = expectedText(target, content)
+      return visibleText(now, target) === text && visibleText(before, target) !== text
+    }),
+  )
+}
+
+/** The power is cut in so many ways; the disks that are left, each judged. */
+function cut(
+  explored: Explored,
+  random: Random,
+  disk: ModelDisk,
+  states: number,
+  knowledge: Knowledge,
+  allowed: readonly Allowed[] = knowledge.allowed(snapshotOfModel(disk), undefined, new Set()),
+): ModelDisk[] {
+  const survivors: ModelDisk[] = []
+  eachChoice(states, random, (choose) => {
+    const survivor = powerCut(disk, choose)
+    explored.states += 1
+    const snapshot = snapshotOfModel(survivor)
+    const faults = [...allowed.map((one) => faultAfterCut(snapshot, one)), knowledge.lostBystander(snapshot)]
+    explored.faults.push(...faults.filter((fault) => fault !== undefined))
+    // No file system that holdfast calls proven gives a directory two names, as two halves of a rename do here.
+    if (!hasTwoPaths(snapshot)) survivors.push(survivor)
+  })
+  return survivors
+}
+
+/** The next run has the same to publish, or something else; and then the power is cut again. */
+async function goOn(
+  survivor: ModelDisk,
+  last: Publication,
+  random: Random,
+  effort: Effort,
+  explored: Explored,
+): Promise<void> {
+  const content = random.below(2) === 0 ? last.content : random.below(contentCount)
+  const ground = new ModelGround(survivor)
+  const knowledge = await recover(ground, { ...last, content }, explored)
+  if (explored.faults.length === 0) cut(explored, random, ground.disk, effort.after, knowledge)
+}

@@ -1,0 +1,40 @@
+/** What has been seen of a history. */
+import { Knowledge } from './knowledge.js'
+import type { Answer } from './judge.js'
+import type { Publication } from './operations.js'
+import { type Ground, playCall } from './play.js'
+
+export interface Explored {
+  /** Disks as a power cut left them: each was judged. */
+  states: number
+  /** What the program answered, for the statistics: a program that refuses everything breaks nothing. */
+  readonly outcomes: string[]
+  /** What is wrong; the first is enough. */
+  readonly faults: string[]
+}
+
+export function nothingYet(): Explored {
+  return { states: 0, outcomes: [], faults: [] }
+}
+
+export function countOutcomes({ outcomes }: Explored, answer: Answer): void {
+  for (const outcome of answer.outcomes) outcomes.push('error' in outcome ? outcome.error.reason : outcome.outcome)
+}
+
+/** The next run after a power cut, and the one after that: what they say is true, and the second has nothing to do. */
+export async function recover(ground: Ground, next: Publication, explored: Explored): Promise<Knowledge> {
+  const knowledge = new Knowledge()
+  knowledge.durable(ground.look())
+  const first = await playCall(ground, knowledge, next)
+  countOutcomes(explored, first.answer)
+  explored.faults.push(...first.faults.map((fault) => `the next run: ${fault}`))
+  const again = await playCall(ground, knowledge, next)
+  explored.faults.push(...again.faults.map((fault) => `the run after the next: ${fault}`))
+  next.targets.forEach((target, index) => {
+    const [one, two] = [first.answer.outcomes[index], again.answer.outcomes[index]]
+    if (!one || !two || 'error' in one) return
+    const said = 'error' in two ? two.error.message : two.outcome
+    if (said !== 'unchanged') explored.faults.push(`the run after the next says of ${target}: ${said}`)
+  })
+  return knowledge
+}

@@ -1,0 +1,166 @@
+/** Makes up histories from a seed, and makes one that breaks something as short as it can be. */
+import { posix } from 'node:path'
+import type { Random } from '../model/choices.js'
+import { ModelDisk, ModelError } from '../model/model-disk.js'
+import { contentCount, kindOf } from './contents.js'
+import * as model from './on-model.js'
+import { type Kind, kinds, type Operation, operations, type Publication, rowOf, type World } from './operations.js'
+import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
+import { isAtOrAbove } from './snapshot.js'
+
+/** Operations, the last of which is a publication: the one that is cut. */
+export type History = readonly [...Operation[], Publication]
+
+const attributes = { mode: 0o755, uid: 0, gid: 0, label: '' }
+
+/** Where every history begins: durable, and nothing published yet. */
+export function initialDisk(): ModelDisk {
+  const disk = new ModelDisk()
+  disk.mountSecond(otherFileSystem, attributes)
+  for (const path of initialDirectories) model.mkdir(disk, path)
+  for (const path of bystanders) model.write(disk, path, textOfBystander(path))
+  disk.syncAll()
+  return disk
+}
+
+function textOfBystander(path: string): string {
+  return `${path} belongs to somebody else\n`
+}
+
+/** A world in which publications are only pretended: what is made up has to be possible, not true. */
+class MadeUpWorld implements World {
+  readonly #disk = initialDisk()
+
+  exists(path: string): boolean {
+    try {
+      return model.named(this.#disk, path).found !== undefined
+    } catch (error) {
+      if (error instanceof ModelError) return false
+      throw error
+    }
+  }
+
+  isDirectory(path: string): boolean {
+    return path === '.' || (this.exists(path) && model.named(this.#disk, path).found?.type === 'directory')
+  }
+
+  play(operation: Operation): void {
+    const publication = operation.do === 'killed' ? operation.publication : operation
+    if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
+    else this.#try(() => rowOf(operation).onModel?.(this.#disk, operation))
+  }
+
+  #publish(target: string): void {
+    const parents: string[] = []
+    for (let above = posix.dirname(target); above !== '.'; above = posix.dirname(above)) parents.unshift(above)
+    for (const parent of parents) this.#try(() => model.mkdir(this.#disk, parent))
+    const write = (path: string): void => this.#try(() => model.write(this.#disk, path, ''))
+    for (const ending of ['.lock', '.1']) write(ownPrefix(target) + ending)
+    if (kindOf(target) === 'file') {
+      write(target)
+      return
+    }
+    for (const path of [target, `${target}/sub`]) this.#try(() => model.mkdir(this.#disk, path))
+    write(`${target}/key`)
+  }
+
+  #try(change: () => void): void {
+    try {
+      change()
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error
+    }
+  }
+}
+
+/** Where it is played: not everything can happen everywhere. */
+export type Where = 'model' | 'real'
+
+const drawn: Readonly<Record<Where, readonly Kind[]>> = {
+  model: weighted((kind) => kind === 'sync' || kind === 'reboot' || operations[kind].onModel !== undefined),
+  real: weighted(() => true),
+}
+
+/** Each kind as often as its weight says. */
+function weighted(isPossible: (kind: Kind) => boolean): Kind[] {
+  return kinds.filter(isPossible).flatMap((kind) => Array.from({ length: operations[kind].weight }, () => kind))
+}
+
+/** Most operations between two publications. */
+const mostChanges = 4
+/** How often something is drawn that the world has nothing for, before the drawing ends. */
+const patience = 20
+
+export function generate(random: Random, where: Where): History {
+  const world = new MadeUpWorld()
+  const past: Operation[] = []
+  const take = (operation: Operation): void => {
+    past.push(operation)
+    world.play(operation)
+  }
+  const rounds = random.pick([0, 1, 1, 1, 2])
+  for (let round = 0; round < rounds; round++) {
+    const publication = drawPublication(random, world, past)
+    const isKilled = random.below(5) === 0
+    take(isKilled ? { do: 'killed', publication, before: 1 + random.below(60) } : publication)
+    for (const change of drawChanges(random, world, where)) take(change)
+  }
+  if (rounds === 0) for (const change of drawChanges(random, world, where)) take(change)
+  return [...past, drawPublication(random, world, past)]
+}
+
+function* drawChanges(random: Random, world: MadeUpWorld, where: Where): Generator<Operation> {
+  const count = 1 + random.below(mostChanges)
+  for (let made = 0, tries = 0; made < count && tries < patience; tries++) {
+    const operation = operations[random.pick(drawn[where])].draw(random, world)
+    if (operation === undefined) continue
+    made++
+    yield operation
+  }
+}
+
+/** Mostly where something has been published before, or moved or copied to; mostly what was published before, too. */
+function drawPublication(random: Random, world: World, past: readonly Operation[]): Publication {
+  const publications = past.flatMap((one) =>
+    one.do === 'publish' ? [one] : one.do === 'killed' ? [one.publication] : [],
+  )
+  const there = targets.filter((target) => world.exists(target))
+  const pool = there.length > 0 && random.below(4) > 0 ? there : targets
+  const first = random.pick(pool)
+  const other = random.pick(targets)
+  const isBatch = random.below(4) === 0 && !isAtOrAbove(first, other) && !isAtOrAbove(other, first)
+  const before = publications.map(({ content }) => content)
+  const content = before.length > 0 && random.below(5) < 2 ? random.pick(before) : random.below(contentCount)
+  return { do: 'publish', targets: isBatch ? [first, other] : [first], content, careful: random.below(3) === 0 }
+}
+
+/** The shortest history that `breaks` still answers for: each operation is left out, each batch divided, as long as that goes. */
+export async function shrink(history: History, breaks: (history: History) => Promise<boolean>): Promise<History> {
+  let shortest = history
+  for (let tried = false; !tried;) {
+    tried = true
+    for (const candidate of simpler(shortest)) {
+      if (!(await breaks(candidate))) continue
+      shortest = candidate
+      tried = false
+      break
+    }
+  }
+  return shortest
+}
+
+function* simpler(history: History): Generator<History> {
+  const before = history.slice(0, -1)
+  const last = history[history.length - 1] as Publication
+  for (const index of before.keys()) yield [...before.filter((_, other) => other !== index), last]
+  if (last.targets.length > 1) for (const target of last.targets) yield [...before, { ...last, targets: [target] }]
+  for (const [index, operation] of before.entries()) {
+    if (operation.do === 'publish' && operation.targets.length > 1) {
+      for (const target of operation.targets) {
+        yield [...before.with(index, { ...operation, targets: [target] }), last]
+      }
+    }
+    if (operation.do === 'killed') yield [...before.with(index, operation.publication), last]
+  }
+  if (last.careful) yield [...before, { ...last, careful: false }]
+}

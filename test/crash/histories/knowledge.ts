@@ -1,0 +1,119 @@
+/**
+ * What a power cut may leave of a target, as it follows from what was answered and from what has happened since. Where another
+ * program has moved or changed something unsynced, nothing is known but that the program's own content is never mixed into it.
+ */
+import { expectedText, visibleText } from './contents.js'
+import type { Allowed, Answer } from './judge.js'
+import { type Operation, type Publication, rowOf } from './operations.js'
+import { bystanders, targets } from './places.js'
+import { isAtOrAbove, type Snapshot } from './snapshot.js'
+
+interface Known {
+  /** Possible contents, as texts. */
+  texts: ReadonlySet<string>
+  /** Paths that were changed since, once for each change. */
+  changed: string[]
+}
+
+export class Knowledge {
+  readonly #known = new Map<string, Known>()
+  /** What the bystanders held when all was durable, and all paths that were changed since. */
+  readonly #bystanders = new Map<string, string | undefined>()
+  #changed: string[] = []
+  /** Paths are no longer what they seem. */
+  #hasLinks = false
+
+  /** All that there is is durable. */
+  durable(snapshot: Snapshot): void {
+    for (const target of targets) {
+      this.#known.set(target, { texts: new Set([visibleText(snapshot, target)]), changed: [] })
+    }
+    for (const path of bystanders) this.#bystanders.set(path, snapshot.get(path)?.data)
+    this.#changed = []
+    this.#hasLinks = hasLinks(snapshot)
+  }
+
+  /** Another program has done this. */
+  changedBy(operation: Operation): void {
+    this.#hasLinks ||= operation.do === 'symlink' || operation.do === 'mount' || operation.do === 'unmount'
+    for (const path of rowOf(operation).touches(operation)) {
+      this.#changed.push(path)
+      for (const [target, known] of this.#known) {
+        if (this.#hasLinks || isAtOrAbove(path, target) || isAtOrAbove(target, path)) known.changed.push(path)
+      }
+    }
+  }
+
+  /** A call has answered; undefined: it was killed. */
+  published({ targets: asked, content }: Publication, answer: Answer | undefined): void {
+    for (const [index, target] of asked.entries()) {
+      const outcome = answer?.outcomes[index]
+      const text = expectedText(target, content)
+      const known = this.#known.get(target) ?? { texts: new Set(), changed: [] }
+      if (outcome === undefined || ('error' in outcome && outcome.error.published)) {
+        this.#known.set(target, { ...known, texts: new Set([...known.texts, text]) })
+      } else if (!('error' in outcome)) this.#known.set(target, { texts: new Set([text]), changed: [] })
+      // By another path it may be what has just been replaced.
+      if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
+    }
+  }
+
+  /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
+  allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
+    return targets.map((target) => {
+      const { texts, changed } = this.#known.get(target) ?? { texts: new Set(), changed: [''] }
+      const content = publication?.targets.includes(target) === true ? publication.content : undefined
+      const possible = new Set([...texts, ...(content === undefined ? [] : [expectedText(target, content)])])
+      return {
+        target,
+        // By links, what is published may be this one, too.
+        texts: changed.length > 0 || (this.#hasLinks && publication && content === undefined) ? undefined : possible,
+        content,
+        wasVisible: visible.has(target),
+        before: visibleText(now, target),
+        earlier: [...texts],
+      }
+    })
+  }
+
+  /**
+   * Something was changed twice: moved and moved back, or replaced by its equal, unsynced and within one boot. That `unchanged`
+   * says nothing of that is in docs/durability.md.
+   */
+  mayHaveReturned(target: string): boolean {
+    const { changed } = this.#known.get(target) ?? { changed: [''] }
+    return (
+      this.#hasLinks || new Set(changed).size < changed.length || changed.some((path) => path.startsWith(`${target}/`))
+    )
+  }
+
+  /** A bystander that nothing has happened to since it was durable, and that is not what it was. */
+  lostBystander(snapshot: Snapshot): string | undefined {
+    if (this.#hasLinks) return undefined
+    for (const [path, data] of this.#bystanders) {
+      if (this.#changed.some((other) => isAtOrAbove(other, path))) continue
+      if (snapshot.get(path)?.data !== data)
+        return `after the power cut ${path}, which nobody touched, is not what it was`
+    }
+    return undefined
+  }
+}
+
+/** Whether something has two paths: by a link other than those of published contents, or by a mount. */
+function hasLinks(snapshot: Snapshot): boolean {
+  for (const [path, { type }] of snapshot) {
+    if (type === 'symlink' && !targets.some((target) => path.startsWith(`${target}/`))) return true
+  }
+  return hasTwoPaths(snapshot)
+}
+
+/** Whether a directory has two paths. */
+export function hasTwoPaths(snapshot: Snapshot): boolean {
+  const found = new Set<string>()
+  for (const { type, identity } of snapshot.values()) {
+    if (type !== 'directory') continue
+    if (found.has(identity)) return true
+    found.add(identity)
+  }
+  return false
+}

@@ -1,0 +1,46 @@
+/** The model disk as the ground of a history. */
+import { ModelError, type ModelDisk } from '../model/model-disk.js'
+import { ModelProcess } from '../model/model-process.js'
+import { powerCut } from '../model/power-cut.js'
+import { Killed } from '../../durable/intercepted.js'
+import type { Answer } from './judge.js'
+import { type Change, type Publication, rowOf } from './operations.js'
+import { call, type Ground } from './play.js'
+import { type Snapshot, snapshotOfModel } from './snapshot.js'
+
+export class ModelGround implements Ground {
+  constructor(public disk: ModelDisk) {}
+
+  change(operation: Change): void {
+    try {
+      rowOf(operation).onModel?.(this.disk, operation)
+    } catch (error) {
+      if (!(error instanceof ModelError)) throw error
+    }
+  }
+
+  async publish(publication: Publication, killedBefore = Infinity): Promise<Answer | undefined> {
+    const process = new ModelProcess(this.disk)
+    let calls = 0
+    process.before = () => {
+      if (++calls >= killedBefore) throw new Killed('killed')
+    }
+    const answer = await call(process, '/', publication)
+    // What is killed leaves its locks.
+    this.disk = this.disk.fork()
+    return calls >= killedBefore ? undefined : answer
+  }
+
+  sync(): void {
+    this.disk.syncAll()
+  }
+
+  reboot(): void {
+    this.disk.syncAll()
+    this.disk = powerCut(this.disk, () => 0)
+  }
+
+  look(): Snapshot {
+    return snapshotOfModel(this.disk)
+  }
+}

@@ -1,0 +1,134 @@
+/** What other programs do, on the model disk. */
+import { posix } from 'node:path'
+import type { Attributes, Inode } from '../model/inode.js'
+import { deviceOf, type ModelDisk, ModelError, rootInode } from '../model/model-disk.js'
+
+interface Name {
+  readonly parent: Inode
+  readonly name: string
+  readonly found: Inode | undefined
+}
+
+/** Finds a name; links above it are followed. Throws where its parent is not there. */
+export function named(disk: ModelDisk, path: string, depth = 0): Name {
+  if (depth > 10) throw new ModelError('ELOOP', 'open', path)
+  const parts = path.split('/')
+  const name = parts.pop() ?? ''
+  let parent = disk.inode(rootInode)
+  let at = ''
+  for (const part of parts) {
+    const next = disk.child(parent.number, part)
+    if (next?.type === 'symlink') {
+      const rest = [...parts.slice(parts.indexOf(part) + 1), name].join('/')
+      return named(disk, posix.join(at, next.now.data, rest), depth + 1)
+    }
+    if (next?.type !== 'directory') throw new ModelError(next ? 'ENOTDIR' : 'ENOENT', 'open', path)
+    parent = next
+    at = posix.join(at, part)
+  }
+  return { parent, name, found: disk.child(parent.number, name) }
+}
+
+function there(disk: ModelDisk, path: string): Name & { found: Inode } {
+  const { found, ...rest } = named(disk, path)
+  if (found === undefined) throw new ModelError('ENOENT', 'open', path)
+  return { ...rest, found }
+}
+
+export function rename(disk: ModelDisk, from: string, to: string): void {
+  const source = there(disk, from)
+  const goal = named(disk, to)
+  if (deviceOf(source.found.number) !== deviceOf(goal.parent.number)) throw new ModelError('EXDEV', 'rename', to)
+  if (goal.found?.number === source.found.number) return
+  if (contains(disk, source.found, goal.parent.number)) throw new ModelError('EINVAL', 'rename', to)
+  if (goal.found) {
+    const [isDirectory, isOverDirectory] = [source.found.type === 'directory', goal.found.type === 'directory']
+    if (isDirectory !== isOverDirectory) throw new ModelError(isDirectory ? 'ENOTDIR' : 'EISDIR', 'rename', to)
+    if (goal.found.now.entries.size > 0) throw new ModelError('ENOTEMPTY', 'rename', to)
+  }
+  if (source.parent.number === goal.parent.number) {
+    disk.link(
+      goal.parent.number,
+      [
+        [goal.name, source.found.number],
+        [source.name, undefined],
+      ],
+      `rename ${to}`,
+    )
+    return
+  }
+  disk.link(goal.parent.number, [[goal.name, source.found.number]], `rename ${to}`)
+  disk.link(source.parent.number, [[source.name, undefined]], `rename ${from}`)
+}
+
+function contains(disk: ModelDisk, above: Inode, number: number): boolean {
+  if (above.number === number) return true
+  return [...above.now.entries.values()].some((child) => contains(disk, disk.inode(child), number))
+}
+
+export function link(disk: ModelDisk, from: string, to: string): void {
+  const source = there(disk, from)
+  const goal = named(disk, to)
+  if (source.found.type === 'directory') throw new ModelError('EPERM', 'link', from)
+  if (goal.found) throw new ModelError('EEXIST', 'link', to)
+  if (deviceOf(source.found.number) !== deviceOf(goal.parent.number)) throw new ModelError('EXDEV', 'link', to)
+  disk.link(goal.parent.number, [[goal.name, source.found.number]], `link ${to}`)
+}
+
+/** `to` leads to `from`. */
+export function symlink(disk: ModelDisk, from: string, to: string): void {
+  const goal = named(disk, to)
+  if (goal.found) throw new ModelError('EEXIST', 'symlink', to)
+  disk.create(goal.parent.number, goal.name, 'symlink', { mode: 0o777, uid: 0, gid: 0, label: '' }, linkText(from, to))
+}
+
+export function linkText(from: string, to: string): string {
+  return posix.relative(posix.dirname(to), from) || '.'
+}
+
+/** As `cp -aT --remove-destination`: into a directory that is there, over files that are there. */
+export function copy(disk: ModelDisk, from: string, to: string): void {
+  const source = there(disk, from)
+  const goal = named(disk, to)
+  if (contains(disk, source.found, goal.parent.number)) throw new ModelError('EINVAL', 'cp', to)
+  copyInode(disk, source.found, goal.parent.number, goal.name)
+}
+
+function copyInode(disk: ModelDisk, source: Inode, parent: number, name: string): void {
+  const { type, now } = source
+  let made = disk.child(parent, name)
+  if (made && (made.type === 'directory') !== (type === 'directory')) throw new ModelError('EISDIR', 'cp', name)
+  if (made && type !== 'directory') {
+    disk.link(parent, [[name, undefined]], `unlink ${name}`)
+    made = undefined
+  }
+  made ??= disk.create(parent, name, type, now.attributes, now.data)
+  for (const [child, number] of now.entries) copyInode(disk, disk.inode(number), made.number, child)
+}
+
+export function remove(disk: ModelDisk, path: string): void {
+  const { parent, name, found } = there(disk, path)
+  if (deviceOf(found.number) !== deviceOf(parent.number)) throw new ModelError('EBUSY', 'rm', path)
+  for (const child of found.now.entries.keys()) remove(disk, `${path}/${child}`)
+  disk.link(parent.number, [[name, undefined]], `rm ${path}`)
+}
+
+export function mkdir(disk: ModelDisk, path: string): void {
+  const { parent, name, found } = named(disk, path)
+  if (found) throw new ModelError('EEXIST', 'mkdir', path)
+  disk.create(parent.number, name, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '' })
+}
+
+/** Creates a file, or appends to it. */
+export function write(disk: ModelDisk, path: string, text: string): void {
+  const { parent, name, found } = named(disk, path)
+  if (found && found.type !== 'file') throw new ModelError('EISDIR', 'open', path)
+  if (found) disk.append(found.number, text)
+  else disk.create(parent.number, name, 'file', { mode: 0o644, uid: 0, gid: 0, label: '' }, text)
+}
+
+export function setMetadata(disk: ModelDisk, path: string, change: Partial<Attributes>): void {
+  const { found } = there(disk, path)
+  if (found.type === 'symlink') throw new ModelError('EOPNOTSUPP', 'chmod', path)
+  disk.setMetadata(found.number, change, `chmod ${path}`)
+}

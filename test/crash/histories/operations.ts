@@ -1,0 +1,304 @@
+/**
+ * What can happen to the names around a target: the vocabulary of histories. One table says of each operation how it is drawn, which
+ * paths it changes, and how it is done on the model disk and on a real file system. What cannot be done (the path is gone, the name is
+ * taken) changes nothing, so that any part of a history is a history: it can be shrunk by leaving out what does not matter.
+ */
+import { posix } from 'node:path'
+import type { ModelDisk } from '../model/model-disk.js'
+import * as model from './on-model.js'
+import * as real from './on-real.js'
+import type { Random } from '../model/choices.js'
+import { bystanders, destinations, directories, inside, movable, own, targets } from './places.js'
+
+/** One call of the program. */
+export interface Publication {
+  readonly do: 'publish'
+  readonly targets: readonly string[]
+  readonly content: number
+  /** As an agent does: what is foreign is left alone. */
+  readonly careful: boolean
+}
+
+interface OfTwo<Name extends string> {
+  readonly do: Name
+  readonly from: string
+  readonly to: string
+}
+
+interface OfOne<Name extends string> {
+  readonly do: Name
+  readonly path: string
+}
+
+export type Operation =
+  | OfTwo<'rename'>
+  | OfTwo<'link'>
+  | OfTwo<'copy'>
+  | OfTwo<'symlink'>
+  /** A bind mount of `from`. */
+  | OfTwo<'mount'>
+  | OfOne<'remove'>
+  | OfOne<'mkdir'>
+  | OfOne<'chown'>
+  | OfOne<'unmount'>
+  | (OfOne<'write'> & { readonly text: string })
+  | (OfOne<'chmod'> & { readonly mode: number })
+  /** An access list for a user; `inherited`: the default of what will be made there. */
+  | (OfOne<'setfacl'> & { readonly inherited: boolean })
+  | { readonly do: 'sync' }
+  | { readonly do: 'reboot' }
+  | Publication
+  /** The program, killed before a call of the FileSystem interface. */
+  | { readonly do: 'killed'; readonly publication: Publication; readonly before: number }
+
+export type Kind = Operation['do']
+type Of<Name extends Kind> = Extract<Operation, { readonly do: Name }>
+/** Those of other programs: the rest is played by whoever plays the history. */
+export type Change = Exclude<Operation, { readonly do: 'sync' | 'reboot' | 'publish' | 'killed' }>
+
+/** What there is, while a history is made up. */
+export interface World {
+  readonly exists: (path: string) => boolean
+  readonly isDirectory: (path: string) => boolean
+}
+
+interface Row<Name extends Kind> {
+  /** How often it is drawn, beside the others; 0: it is put in by generate.ts. */
+  readonly weight: number
+  /** undefined where the world has nothing for it. */
+  readonly draw: (random: Random, world: World) => Of<Name> | undefined
+  /** Paths that it changes. */
+  readonly touches: (operation: Of<Name>) => readonly string[]
+  /** undefined: the model has none. Throws a ModelError where it cannot be done. */
+  readonly onModel: ((disk: ModelDisk, operation: Of<Name>) => void) | undefined
+  /** Throws what the system answers where it cannot be done. */
+  readonly onReal: ((root: string, operation: Of<Name>) => void) | undefined
+}
+
+const modes = [0o700, 0o755, 0o2755, 0o1777, 0o777, 0o750, 0o600, 0o644]
+
+function existing(random: Random, world: World, paths: readonly string[]): string | undefined {
+  const there = paths.filter((path) => world.exists(path))
+  return there.length === 0 ? undefined : random.pick(there)
+}
+
+/** A name in a directory that exists; mostly a free one. */
+function destination(random: Random, world: World, from: string): string | undefined {
+  const fit = destinations(from).filter((path) => path !== from && world.isDirectory(posix.dirname(path)))
+  const free = fit.filter((path) => !world.exists(path))
+  const pool = free.length > 0 && random.below(4) > 0 ? free : fit
+  return pool.length === 0 ? undefined : random.pick(pool)
+}
+
+function pair(random: Random, world: World, paths: readonly string[]): { from: string; to: string } | undefined {
+  const from = existing(random, world, paths)
+  const to = from === undefined ? undefined : destination(random, world, from)
+  return from === undefined || to === undefined ? undefined : { from, to }
+}
+
+/** A target, or a directory above it, comes to where another target would be: a moved, copied or restored parent. */
+function relocation(random: Random, world: World): { from: string; to: string } | undefined {
+  const there = targets.filter((target) => world.exists(target))
+  if (there.length === 0) return undefined
+  const target = random.pick(there)
+  const others = targets.filter((other) => other !== target && posix.basename(other) === posix.basename(target))
+  const found = others
+    .flatMap((other) => prefixes(target, other))
+    .filter(({ to }) => !world.exists(to) && world.isDirectory(posix.dirname(to)))
+  return found.length === 0 ? undefined : random.pick(found)
+}
+
+/** Two targets, and the pairs of directories above them with the same names below: `a/p/t` and `c/p/t`, `a/p` and `c/p`, `a` and `c`. */
+function prefixes(from: string, to: string): { from: string; to: string }[] {
+  const [above, other] = [posix.dirname(from), posix.dirname(to)]
+  const isSame = posix.basename(from) === posix.basename(to)
+  return [{ from, to }, ...(isSame && above !== other && above !== '.' && other !== '.' ? prefixes(above, other) : [])]
+}
+
+const ends = ({ from, to }: { from: string; to: string }): string[] => [from, to]
+const path = (operation: { path: string }): string[] => [operation.path]
+
+export const operations = {
+  rename: {
+    weight: 10,
+    draw(random, world) {
+      const isFar = random.below(2) === 0
+      const names =
+        (isFar && relocation(random, world)) || pair(random, world, random.below(4) === 0 ? inside : movable)
+      return names && { do: 'rename', ...names }
+    },
+    touches: ends,
+    onModel: (disk, { from, to }) => model.rename(disk, from, to),
+    onReal: (root, { from, to }) => real.rename(root, from, to),
+  },
+  copy: {
+    weight: 6,
+    draw(random, world) {
+      const isFar = random.below(2) === 0
+      const near = random.below(4) === 0 ? [...inside, ...own] : movable
+      const names = (isFar && relocation(random, world)) || pair(random, world, near)
+      return names && { do: 'copy', ...names }
+    },
+    touches: ({ to }) => [to],
+    onModel: (disk, { from, to }) => model.copy(disk, from, to),
+    onReal: (root, { from, to }) => real.copy(root, from, to),
+  },
+  link: {
+    weight: 2,
+    draw(random, world) {
+      const names = pair(random, world, [...inside, ...own])
+      return names && { do: 'link', ...names }
+    },
+    touches: ({ to }) => [to],
+    onModel: (disk, { from, to }) => model.link(disk, from, to),
+    onReal: (root, { from, to }) => real.link(root, from, to),
+  },
+  symlink: {
+    weight: 2,
+    draw(random, world) {
+      const from = existing(random, world, directories)
+      const to = from === undefined ? undefined : destination(random, world, from)
+      return from === undefined || to === undefined ? undefined : { do: 'symlink', from, to }
+    },
+    touches: ({ to }) => [to],
+    onModel: (disk, { from, to }) => model.symlink(disk, from, to),
+    onReal: (root, { from, to }) => real.symlink(root, from, to),
+  },
+  remove: {
+    weight: 3,
+    draw(random, world) {
+      const found = existing(random, world, random.below(2) === 0 ? [...inside, ...own] : [...targets, ...movable])
+      return found === undefined ? undefined : { do: 'remove', path: found }
+    },
+    touches: path,
+    onModel: (disk, operation) => model.remove(disk, operation.path),
+    onReal: (root, operation) => real.remove(root, operation.path),
+  },
+  mkdir: {
+    weight: 2,
+    draw(random, world) {
+      const free = [...directories, ...targets].filter(
+        (one) => !world.exists(one) && world.isDirectory(posix.dirname(one)),
+      )
+      return free.length === 0 ? undefined : { do: 'mkdir', path: random.pick(free) }
+    },
+    touches: path,
+    onModel: (disk, operation) => model.mkdir(disk, operation.path),
+    onReal: (root, operation) => real.mkdir(root, operation.path),
+  },
+  write: {
+    weight: 4,
+    draw(random, world) {
+      const fit = [...inside, ...bystanders, ...targets.filter((target) => !world.isDirectory(target))]
+      const writable = fit.filter((one) => world.isDirectory(posix.dirname(one)) && !world.isDirectory(one))
+      const text = `written by another program, ${random.below(1000)}\n`
+      return writable.length === 0 ? undefined : { do: 'write', path: random.pick(writable), text }
+    },
+    touches: path,
+    onModel: (disk, operation) => model.write(disk, operation.path, operation.text),
+    onReal: (root, operation) => real.write(root, operation.path, operation.text),
+  },
+  chmod: {
+    weight: 3,
+    draw(random, world) {
+      const found = existing(random, world, [...directories, ...targets, ...inside])
+      return found === undefined ? undefined : { do: 'chmod', path: found, mode: random.pick(modes) }
+    },
+    touches: path,
+    onModel: (disk, operation) => model.setMetadata(disk, operation.path, { mode: operation.mode }),
+    onReal: (root, operation) => real.chmod(root, operation.path, operation.mode),
+  },
+  chown: {
+    weight: 1,
+    draw(random, world) {
+      const found = existing(random, world, [...directories, ...targets, ...inside])
+      return found === undefined ? undefined : { do: 'chown', path: found }
+    },
+    touches: path,
+    onModel: (disk, operation) => model.setMetadata(disk, operation.path, { uid: 7, gid: 8 }),
+    onReal: (root, operation) => real.chown(root, operation.path),
+  },
+  setfacl: {
+    weight: 1,
+    draw(random, world) {
+      const found = existing(random, world, [...directories, ...targets])
+      if (found === undefined) return undefined
+      return { do: 'setfacl', path: found, inherited: world.isDirectory(found) && random.below(2) === 0 }
+    },
+    touches: path,
+    onModel: undefined,
+    onReal: (root, operation) => real.setAcl(root, operation.path, operation.inherited),
+  },
+  mount: {
+    weight: 2,
+    draw(random, world) {
+      const to = existing(
+        random,
+        world,
+        [...targets, ...inside, ...directories].filter((one) => world.isDirectory(one)),
+      )
+      const from = existing(random, world, directories)
+      return from === undefined || to === undefined ? undefined : { do: 'mount', from, to }
+    },
+    touches: ({ to }) => [to],
+    onModel: undefined,
+    onReal: (root, { from, to }) => real.mount(root, from, to),
+  },
+  unmount: {
+    weight: 1,
+    draw(random, world) {
+      const found = existing(random, world, [...targets, ...directories])
+      return found === undefined ? undefined : { do: 'unmount', path: found }
+    },
+    touches: path,
+    onModel: undefined,
+    onReal: (root, operation) => real.unmount(root, operation.path),
+  },
+  sync: {
+    weight: 1,
+    draw: () => ({ do: 'sync' }),
+    touches: () => [],
+    onModel: undefined,
+    onReal: undefined,
+  },
+  reboot: {
+    weight: 1,
+    draw: () => ({ do: 'reboot' }),
+    touches: () => [],
+    onModel: undefined,
+    onReal: undefined,
+  },
+  publish: {
+    weight: 0,
+    draw: () => undefined,
+    touches: (operation) => operation.targets,
+    onModel: undefined,
+    onReal: undefined,
+  },
+  killed: {
+    weight: 0,
+    draw: () => undefined,
+    touches: ({ publication }) => publication.targets,
+    onModel: undefined,
+    onReal: undefined,
+  },
+} as const satisfies { readonly [Name in Kind]: Row<Name> }
+
+/** The row of an operation, for an operation of any kind. */
+export function rowOf(operation: Operation): Row<Kind> {
+  return operations[operation.do] as unknown as Row<Kind>
+}
+
+export const kinds = Object.keys(operations) as Kind[]
+
+/** One history in one line, for people; as JSON, it can be played again. */
+export function described(operation: Operation): string {
+  if (operation.do === 'publish') {
+    const { targets: paths, content, careful } = operation
+    return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}`
+  }
+  if (operation.do === 'killed') return `${described(operation.publication)}, killed before call ${operation.before}`
+  const mode = operation.do === 'chmod' ? ` ${operation.mode.toString(8)}` : ''
+  const paths = 'from' in operation ? [operation.from, operation.to] : 'path' in operation ? [operation.path] : []
+  return [operation.do + mode, ...paths].join(' ')
+}

@@ -1,0 +1,50 @@
+/** The few names of a history's world: few, so that operations meet each other. `o` is the root of another file system. */
+import { createHash } from 'node:crypto'
+import { posix } from 'node:path'
+
+/** Those that exist, durable, before anything happens; the same shape on both file systems, so that inodes have the same numbers. */
+export const initialDirectories = ['a', 'a/p', 'b', 'o/a', 'o/a/p', 'o/b']
+export const otherFileSystem = 'o'
+
+export const directories = ['a', 'b', 'c', 'a/p', 'a/q', 'b/p', 'c/p', 'o/a', 'o/b', 'o/a/p', 'o/b/p']
+
+/** The last letter says the form: a directory, a file, or links. */
+export const targets = [
+  ...['a/p/t', 'b/p/t', 'a/q/t', 'c/p/t', 'a/t', 'o/a/p/t'],
+  ...['a/p/f', 'b/p/f', 'c/p/f', 'o/a/p/f'],
+  ...['a/p/l', 'b/p/l', 'c/p/l'],
+]
+
+/** Of others, and durable: whatever happens around them, the program leaves them alone. */
+export const bystanders = ['by', 'a/by', 'a/p/by', 'b/by', 'o/a/p/by', 'a/p/.holdfast-notours']
+
+export const inside = targets
+  .filter((target) => !posix.basename(target).startsWith('f'))
+  .flatMap((target) => ['key', 'theirs', 'sub/theirs', 'sub'].map((name) => `${target}/${name}`))
+
+/** Locks and first records of targets. */
+export const own = targets.flatMap((target) => [
+  `${ownPrefix(target)}.1`,
+  `${ownPrefix(target)}.2`,
+  `${ownPrefix(target)}.lock`,
+])
+
+/** What every name that the program keeps beside this target begins with. */
+export function ownPrefix(target: string): string {
+  const id = createHash('sha256').update(posix.basename(target)).digest('hex').slice(0, 16)
+  return posix.join(posix.dirname(target), `.holdfast-${id}`)
+}
+
+export const movable = [...directories, ...targets, ...bystanders]
+
+/** Where something can be moved or copied to: another place of its own kind, or out of the way. */
+export function destinations(from: string): readonly string[] {
+  const beside = [`${from}.bak`, 'b/moved', 'o/b/moved']
+  if (inside.includes(from))
+    return [...inside.filter((path) => posix.basename(path) === posix.basename(from)), ...beside]
+  if (own.includes(from)) return [...own.filter((path) => posix.basename(path) === posix.basename(from)), ...beside]
+  if (directories.includes(from)) return [...directories, ...beside]
+  if (bystanders.includes(from)) return [...inside, 'b/moved']
+  const last = posix.basename(from)[0] ?? ''
+  return [...targets.filter((path) => posix.basename(path).startsWith(last)), ...beside]
+}

@@ -1,0 +1,103 @@
+/** Plays a history where it is told to, and judges each call of the program in it. */
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { publish } from '../../../src/durable/publish.js'
+import type { Log } from '../../../src/log.js'
+import { publicationOf } from './contents.js'
+import { type Answer, faultsOfCall } from './judge.js'
+import { Knowledge } from './knowledge.js'
+import type { Change, Operation, Publication } from './operations.js'
+import type { History } from './generate.js'
+import type { Snapshot } from './snapshot.js'
+
+/** A disk, a kernel and the processes of one boot. */
+export interface Ground {
+  /** What another program does; where it cannot be done, nothing. */
+  change(operation: Change): void
+  /** The program; killed before a call of the FileSystem interface where that is said. */
+  publish(publication: Publication, killedBefore?: number): Promise<Answer | undefined>
+  sync(): void | Promise<void>
+  /** In good order: everything is durable. */
+  reboot(): void | Promise<void>
+  look(): Snapshot
+}
+
+export interface Played {
+  readonly knowledge: Knowledge
+  readonly faults: readonly string[]
+}
+
+/** All but the last operation. */
+export async function playPast(ground: Ground, history: History): Promise<Played> {
+  const knowledge = new Knowledge()
+  knowledge.durable(ground.look())
+  const faults: string[] = []
+  for (const operation of history.slice(0, -1)) {
+    faults.push(...(await playOne(ground, knowledge, operation)))
+  }
+  return { knowledge, faults }
+}
+
+async function playOne(ground: Ground, knowledge: Knowledge, operation: Operation): Promise<string[]> {
+  if (operation.do === 'sync' || operation.do === 'reboot') {
+    await ground[operation.do]()
+    knowledge.durable(ground.look())
+  } else if (operation.do === 'publish') {
+    return (await playCall(ground, knowledge, operation)).faults
+  } else if (operation.do === 'killed') {
+    const answer = await ground.publish(operation.publication, operation.before)
+    knowledge.published(operation.publication, answer)
+  } else {
+    ground.change(operation)
+    knowledge.changedBy(operation)
+  }
+  return []
+}
+
+/** One call of the program, judged by what can be seen. */
+export async function judgedCall(
+  ground: Ground,
+  publication: Publication,
+): Promise<{ faults: string[]; answer: Answer }> {
+  const before = ground.look()
+  const answer = (await ground.publish(publication)) ?? { outcomes: [], told: '' }
+  return { faults: faultsOfCall(publication, before, ground.look(), answer), answer }
+}
+
+/** The same, and from then on it is known what was answered. */
+export async function playCall(
+  ground: Ground,
+  knowledge: Knowledge,
+  publication: Publication,
+): Promise<{ faults: string[]; answer: Answer }> {
+  const played = await judgedCall(ground, publication)
+  noteAnswer(knowledge, publication, played.answer)
+  return played
+}
+
+/** Of content that is unchanged, and that somebody has moved away and back, nothing more is known than before. */
+export function noteAnswer(knowledge: Knowledge, publication: Publication, answer: Answer): void {
+  publication.targets.forEach((target, index) => {
+    const outcome = answer.outcomes[index]
+    const isUnchanged = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'unchanged'
+    if (outcome === undefined || (isUnchanged && knowledge.mayHaveReturned(target))) return
+    knowledge.published({ ...publication, targets: [target] }, { ...answer, outcomes: [outcome] })
+  })
+}
+
+/** The program's call, on whichever file system; `base`: where the history's root is. */
+export async function call(fs: FileSystem, base: string, publication: Publication): Promise<Answer> {
+  const told: string[] = []
+  const hear = (fields: object, message: string): void => {
+    told.push(`${JSON.stringify(fields)} ${message}`)
+  }
+  const log: Log = { debug() {}, info() {}, warn: hear, error: hear }
+  const { targets, content, careful } = publication
+  const options = { log, foreign: careful ? 'same-names' : 'always' } as const
+  try {
+    const outcomes = await publish(targets.map((target) => publicationOf(fs, base, target, content, options)))
+    return { outcomes, told: told.join('\n') }
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return { outcomes: [], told: told.join('\n'), rejected: error }
+  }
+}

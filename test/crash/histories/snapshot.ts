@@ -1,0 +1,104 @@
+/** All that can be seen of a disk, by path: read from the model itself, or from a mounted file system, and not through the code under test. */
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import type { Inode } from '../model/inode.js'
+import { type ModelDisk, rootInode } from '../model/model-disk.js'
+
+export interface Seen {
+  readonly type: 'file' | 'directory' | 'symlink'
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  /** A file's bytes, one character each; a link's text. */
+  readonly data: string
+  /** Device and inode: equal for two names of one. */
+  readonly identity: string
+}
+
+/** By path relative to the root of the history, which is ''. */
+export type Snapshot = ReadonlyMap<string, Seen>
+
+export function snapshotOfModel(disk: ModelDisk): Snapshot {
+  const seen = new Map<string, Seen>()
+  const walk = ({ number, type, now }: Inode, path: string): void => {
+    const { mode, uid, gid } = now.attributes
+    seen.set(path, { type, mode, uid, gid, data: now.data, identity: `${number}` })
+    for (const [name, child] of now.entries) walk(disk.inode(child), under(path, name))
+  }
+  walk(disk.inode(rootInode), '')
+  return seen
+}
+
+export function snapshotOfDirectory(root: string): Snapshot {
+  const seen = new Map<string, Seen>()
+  const walk = (path: string): void => {
+    const full = join(root, path)
+    const stats = lstatSync(full)
+    const type = stats.isDirectory() ? 'directory' : stats.isSymbolicLink() ? 'symlink' : 'file'
+    const data = { directory: () => '', symlink: () => readlinkSync(full), file: () => readFileSync(full, 'latin1') }[
+      type
+    ]()
+    const { uid, gid } = stats
+    seen.set(path, { type, mode: stats.mode & 0o7777, uid, gid, data, identity: `${stats.dev}:${stats.ino}` })
+    if (type === 'directory') for (const name of readdirSync(full)) walk(under(path, name))
+  }
+  walk('')
+  return seen
+}
+
+export function under(directory: string, name: string): string {
+  return directory === '' ? name : `${directory}/${name}`
+}
+
+export function parentOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : ''
+}
+
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** Whether one is the other, or above it. */
+export function isAtOrAbove(above: string, path: string): boolean {
+  return above === '' || path === above || path.startsWith(`${above}/`)
+}
+
+/** The path with the symbolic links above its last part followed; undefined where they lead nowhere. */
+export function resolved(snapshot: Snapshot, path: string, depth = 0): string | undefined {
+  if (depth > 10) return undefined
+  let at = ''
+  const parts = path.split('/')
+  const last = parts.pop() ?? ''
+  for (const part of parts) {
+    const next = under(at, part)
+    const found = snapshot.get(next)
+    if (found?.type === 'symlink') {
+      const target = posix.normalize(posix.join(at, found.data)).replace(/\/$/, '')
+      const through = resolved(snapshot, target, depth + 1)
+      if (through === undefined || snapshot.get(through)?.type !== 'directory') return undefined
+      at = through
+    } else if (found?.type === 'directory') at = next
+    else return undefined
+  }
+  return under(at, last)
+}
+
+/** A tree as one text: equal texts are equal trees. */
+export function textOf(entries: ReadonlyMap<string, Omit<Seen, 'identity'>>): string {
+  const lines = [...entries].map(([path, { type, mode, uid, gid, data }]) => {
+    // A link has no mode of its own that anybody could set.
+    const permissions = type === 'symlink' ? '' : ` ${mode.toString(8)}`
+    return `${path} ${type[0]}${permissions} ${uid}:${gid} <${data}>`
+  })
+  return lines.sort().join('\n')
+}
+
+/** What is at a path and below it, by relative path; empty where there is nothing. */
+export function below(snapshot: Snapshot, path: string): Map<string, Seen> {
+  const found = new Map<string, Seen>()
+  for (const [other, seen] of snapshot) {
+    if (other === path) found.set('', seen)
+    else if (other.startsWith(`${path}/`)) found.set(other.slice(path.length + 1), seen)
+  }
+  return found
+}
