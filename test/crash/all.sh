@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The proof: the model disk, every mutation of the program, some that are generated, the sweep of system calls, readers and
-# writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set, so that two runs of one program
+# The proof: the model disk, generated histories, every mutation of the program, some that are generated, the sweep of system calls,
+# readers and writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set,
+# so that two runs of one program
 # agree. `--long` runs each at full extent, from a seed of its own, which is printed; `--brief` is for a machine that is slow or busy.
 # What needs root says so.
 set -uo pipefail
@@ -48,6 +49,11 @@ part "system calls, readers, hostile file systems" node test/run.mjs --suite cra
 wait "$model"
 cat "$logs/model"
 if grep -q '^## the model disk: FAILED' "$logs/model"; then failed=1; fi
+# For some seconds each, from the seed that all runs have; and on the model from one that none had.
+histories=(node dist/test/crash/histories/main.js)
+fresh=$((RANDOM * 32768 + RANDOM))
+part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where model,ext4,xfs,btrfs --seed "$HOLDFAST_SEED" --seconds 5
+part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 10
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
   mutants=dist/test/crash/mutants

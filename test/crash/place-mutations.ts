@@ -53,7 +53,6 @@ export const places: readonly Mutation[] = [
     'if (this.found?.moved) await this.#recordPlace()',
     '',
     ownTest('durable/place'),
-    histories,
   ),
   mutation(
     'the path is not found again',
@@ -97,7 +96,6 @@ export const places: readonly Mutation[] = [
     '    if (this.#isForeign) return this.#quarantineOld()\n',
     '',
     ownTest('durable/added-meanwhile'),
-    histories,
   ),
   mutation(
     'what changed in the old content is not looked at',
@@ -105,7 +103,6 @@ export const places: readonly Mutation[] = [
     'found.type !== type || found.changed !== changed',
     'found.type !== type',
     ownTest('durable/added-meanwhile'),
-    histories,
   ),
   mutation(
     'what a predecessor was removing is removed, whatever it holds',
@@ -113,7 +110,6 @@ export const places: readonly Mutation[] = [
     'if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {',
     'if (isOwn) {',
     ownTest('durable/added-meanwhile'),
-    histories,
   ),
   mutation(
     'what holds a link on the way is not synced',
@@ -129,6 +125,5 @@ export const places: readonly Mutation[] = [
     'current && { ...current, trusted: false }',
     'current',
     ownTest('durable/settling'),
-    histories,
   ),
 ]

@@ -40,7 +40,7 @@ function modelTrial(only: string, phase: string, extent = 'quick'): Omit<Trial, 
 }
 
 /** Crash states of generated histories: more than the rarest of the mutations needs. */
-const historyStates = 12_000
+const historyStates = 30_000
 
 function historiesTrial(states = historyStates): Omit<Trial, 'expects'> {
   const command = ['test/crash/histories/main.js', '--impatient', '--seed', seed, '--states', `${states}`]

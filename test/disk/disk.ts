@@ -28,7 +28,7 @@ export interface DiskCounts {
 }
 
 /** Nothing is initialised lazily, so that no background thread writes while something is measured. */
-const makeFileSystem: Record<FileSystem, string[]> = {
+export const makeFileSystem: Record<FileSystem, string[]> = {
   ext4: ['mkfs.ext4', '-q', '-F', '-E', 'nodiscard,lazy_itable_init=0,lazy_journal_init=0'],
   xfs: ['mkfs.xfs', '-q', '-f', '-K'],
   btrfs: ['mkfs.btrfs', '-q', '-f', '-K'],

@@ -39,16 +39,19 @@ export async function exploreOnModel(history: History, seed: number, effort: Eff
   start.changed = undefined
   explored.faults.push(...played.faults)
   countOutcomes(explored, played.answer)
+  // Whatever another program does meanwhile is unsynced, too.
+  const under = last.meanwhile ? knowledge.copy() : knowledge
+  if (last.meanwhile) under.changedBy(last.meanwhile)
   for (const instant of drawn(instants, effort.instants, random)) {
     if (explored.faults.length > 0) return explored
-    const allowed = knowledge.allowed(before, last, newlyVisible(last, before, snapshotOfModel(instant)))
-    for (const survivor of cut(explored, random, instant, effort.states, knowledge, allowed)) {
+    const allowed = under.allowed(before, last, newlyVisible(last, before, snapshotOfModel(instant)))
+    for (const survivor of cut(explored, random, instant, effort.states, under, allowed)) {
       if (explored.faults.length === 0 && random.below(effort.recovered) === 0) {
         await goOn(survivor, last, random, effort, explored)
       }
     }
   }
-  noteAnswer(knowledge, last, played.answer)
+  noteAnswer(knowledge, last, played.answer, ground.look())
   cut(explored, random, ground.disk, effort.after, knowledge)
   return explored
 }
@@ -100,6 +103,7 @@ async function goOn(
 ): Promise<void> {
   const content = random.below(2) === 0 ? last.content : random.below(contentCount)
   const ground = new ModelGround(survivor)
-  const knowledge = await recover(ground, { ...last, content }, explored)
+  const undisturbed = { do: last.do, targets: last.targets, careful: last.careful } as const
+  const knowledge = await recover(ground, { ...undisturbed, content }, explored)
   if (explored.faults.length === 0) cut(explored, random, ground.disk, effort.after, knowledge)
 }

@@ -4,14 +4,23 @@ import type { Random } from '../model/choices.js'
 import { ModelDisk, ModelError } from '../model/model-disk.js'
 import { contentCount, kindOf } from './contents.js'
 import * as model from './on-model.js'
-import { type Kind, kinds, type Operation, operations, type Publication, rowOf, type World } from './operations.js'
+import {
+  type Kind,
+  kinds,
+  type Meanwhile,
+  type Operation,
+  operations,
+  type Publication,
+  rowOf,
+  type World,
+} from './operations.js'
 import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
 import { isAtOrAbove } from './snapshot.js'
 
 /** Operations, the last of which is a publication: the one that is cut. */
 export type History = readonly [...Operation[], Publication]
 
-const attributes = { mode: 0o755, uid: 0, gid: 0, label: '' }
+const attributes = { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' }
 
 /** Where every history begins: durable, and nothing published yet. */
 export function initialDisk(): ModelDisk {
@@ -23,7 +32,7 @@ export function initialDisk(): ModelDisk {
   return disk
 }
 
-function textOfBystander(path: string): string {
+export function textOfBystander(path: string): string {
   return `${path} belongs to somebody else\n`
 }
 
@@ -130,8 +139,21 @@ function drawPublication(random: Random, world: World, past: readonly Operation[
   const other = random.pick(targets)
   const isBatch = random.below(4) === 0 && !isAtOrAbove(first, other) && !isAtOrAbove(other, first)
   const before = publications.map(({ content }) => content)
-  const content = before.length > 0 && random.below(5) < 2 ? random.pick(before) : random.below(contentCount)
-  return { do: 'publish', targets: isBatch ? [first, other] : [first], content, careful: random.below(3) === 0 }
+  const content = before.length > 0 && random.below(5) < 3 ? random.pick(before) : random.below(contentCount)
+  const meanwhile = random.below(5) === 0 ? drawMeanwhile(random, world, first) : undefined
+  const asked = isBatch ? [first, other] : [first]
+  return { do: 'publish', targets: asked, content, careful: random.below(3) === 0, ...(meanwhile && { meanwhile }) }
+}
+
+/** A directory above the target is moved; or somebody puts something into the target, or changes what is there. */
+function drawMeanwhile(random: Random, world: World, target: string): Meanwhile | undefined {
+  const text = `written meanwhile, ${random.below(1000)}\n`
+  const parent = posix.dirname(target)
+  const moves = [parent, posix.dirname(parent)].filter((path) => path !== '.' && path !== 'o' && world.exists(path))
+  if (random.below(2) === 0 && moves.length > 0)
+    return { do: 'rename', from: random.pick(moves), to: 'b/moved-meanwhile' }
+  if (kindOf(target) !== 'directory' || !world.exists(target)) return undefined
+  return { do: 'write', path: `${target}/${random.pick(['key', 'theirs', 'sub/theirs'])}`, text }
 }
 
 /** The shortest history that `breaks` still answers for: each operation is left out, each batch divided, as long as that goes. */
@@ -162,5 +184,7 @@ function* simpler(history: History): Generator<History> {
     }
     if (operation.do === 'killed') yield [...before.with(index, operation.publication), last]
   }
+  const { meanwhile, ...undisturbed } = last
+  if (meanwhile) yield [...before, undisturbed]
   if (last.careful) yield [...before, { ...last, careful: false }]
 }

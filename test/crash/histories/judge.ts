@@ -13,47 +13,73 @@ export interface Answer {
   readonly told: string
   /** Instead of an answer: it rejected, which only requests that are wrong themselves may do. */
   readonly rejected?: Error | undefined
+  /** Once another program had come between, where one did. */
+  readonly meanwhile?: Snapshot | undefined
 }
 
 /** Reasons for which a target may be left alone. */
 const refusals = new Set(['TargetForeign', 'TargetUnfit'])
 
-/** What is wrong with the answer of a call that nothing disturbed. */
-export function faultsOfCall(publication: Publication, before: Snapshot, after: Snapshot, answer: Answer): string[] {
+/** What could be seen before a call, once another program had come between, and after it. */
+export interface Views {
+  readonly before: Snapshot
+  readonly meanwhile: Snapshot
+  readonly after: Snapshot
+}
+
+/** What is wrong with the answer of a call. */
+export function faultsOfCall(publication: Publication, views: Views, answer: Answer): string[] {
   const { targets, content } = publication
+  const { before, after } = views
+  const beside = [...faultsBeside(publication, views), ...lostMeanwhile(publication, views)]
   if (answer.rejected) {
-    return answer.rejected instanceof OverlappingTargets
-      ? faultsBeside(publication, before, after)
-      : [`rejects: ${answer.rejected.stack}`]
+    return answer.rejected instanceof OverlappingTargets ? beside : [`rejects: ${answer.rejected.stack}`]
   }
   const faults = targets.flatMap((target, index) => {
     const outcome = answer.outcomes[index]
     if (outcome === undefined) return [`${target}: no answer`]
-    if ('error' in outcome) return faultsOfError(target, content, before, after, outcome.error)
+    if ('error' in outcome) return faultsOfError(target, publication, views, outcome.error)
+    // What was unchanged when it was read can have been changed since.
+    if (outcome.outcome === 'unchanged' && publication.meanwhile) return []
     const text = visibleText(after, target)
     const found: (string | undefined)[] = []
     if (text !== expectedText(target, content)) found.push(`says ${outcome.outcome}, and holds:\n${text}`)
-    if (outcome.outcome === 'unchanged' && visibleText(before, target) !== text)
+    if (outcome.outcome === 'unchanged' && visibleText(before, target) !== text) {
       found.push('says unchanged, and was not the same')
+    }
     found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told))
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
-  return [...faults, ...faultsBeside(publication, before, after)]
+  return [...faults, ...beside]
 }
 
 function faultsOfError(
   target: string,
-  content: number,
-  before: Snapshot,
-  after: Snapshot,
+  { content, meanwhile }: Publication,
+  { before, meanwhile: between, after }: Views,
   { published, reason, message, code }: Extract<PublishOutcome, { error: unknown }>['error'],
 ): string[] {
+  // Where the target itself has been moved away meanwhile, nothing can be said of what its path leads to.
+  if (meanwhile?.do === 'rename') return []
   const faults: string[] = []
-  if (!refusals.has(reason)) faults.push(`fails with ${code}, ${reason}: ${message}`)
+  // In a directory that was removed under a mount of it, nothing can be made.
+  const isGone = code === 'ENOENT' && !published
+  if (!refusals.has(reason) && !isGone) faults.push(`fails with ${code}, ${reason}: ${message}`)
   const text = visibleText(after, target)
-  const expected = published ? expectedText(target, content) : visibleText(before, target)
-  if (text !== expected) faults.push(`says published: ${published}, and holds:\n${text}`)
+  const possible = published
+    ? [expectedText(target, content)]
+    : [before, between].map((one) => visibleText(one, target))
+  if (!possible.includes(text)) faults.push(`says published: ${published}, and holds:\n${text}`)
   return faults.map((fault) => `${target}: ${fault}`)
+}
+
+/** What another program wrote after the target had been read is somewhere. */
+function lostMeanwhile({ meanwhile }: Publication, views: Views): string[] {
+  if (meanwhile?.do !== 'write' || views.meanwhile === views.before) return []
+  const holds = (snapshot: Snapshot): boolean =>
+    [...snapshot.values()].some(({ data }) => data.endsWith(meanwhile.text))
+  if (!holds(views.meanwhile) || holds(views.after)) return []
+  return [`${meanwhile.path}: what another program wrote there meanwhile is lost`]
 }
 
 /** The endings of the names that the program keeps beside a target. */
@@ -73,8 +99,12 @@ function leftoverFault(target: string, after: Snapshot, told: string): string | 
 }
 
 /** What belongs to others is as it was: by whatever path it can be reached. */
-function faultsBeside({ targets }: Publication, before: Snapshot, after: Snapshot): string[] {
-  const isOurs = areaOf(targets, before, after)
+function faultsBeside(
+  { targets, meanwhile }: Publication,
+  { before: first, meanwhile: before, after }: Views,
+): string[] {
+  const moved = meanwhile?.do === 'rename' ? targets.map((target) => target.replace(meanwhile.from, meanwhile.to)) : []
+  const isOurs = areaOf([...targets, ...moved], [first, before, after])
   const faults: string[] = []
   for (const [path, seen] of before) {
     if (isOurs(path)) continue
@@ -82,12 +112,22 @@ function faultsBeside({ targets }: Publication, before: Snapshot, after: Snapsho
     if (now === undefined) faults.push(`${path}, which belongs to somebody else, is gone`)
     else if (differs(seen, now)) faults.push(`${path}, which belongs to somebody else, was changed`)
   }
+  const madeAbove = new Set(targets.flatMap((target) => above(after, target)))
   for (const path of after.keys()) {
     if (before.has(path) || isOurs(path)) continue
-    if (targets.some((target) => isAtOrAbove(path, resolved(after, target) ?? target))) continue
+    if (madeAbove.has(after.get(path)?.identity)) continue
     faults.push(`${path} was left behind`)
   }
   return faults
+}
+
+/** The directories above a target, by their identities: each may have several paths. */
+function above(snapshot: Snapshot, target: string): (string | undefined)[] {
+  const found: (string | undefined)[] = []
+  for (let path = parentOf(resolved(snapshot, target) ?? ''); path !== ''; path = parentOf(path)) {
+    found.push(snapshot.get(path)?.identity)
+  }
+  return found
 }
 
 function differs(one: Seen, other: Seen): boolean {
@@ -97,18 +137,14 @@ function differs(one: Seen, other: Seen): boolean {
 }
 
 /** The targets with what is in them, and the program's own names beside them, by every path that leads there. */
-function areaOf(targets: readonly string[], before: Snapshot, after: Snapshot): (path: string) => boolean {
+function areaOf(targets: readonly string[], snapshots: readonly Snapshot[]): (path: string) => boolean {
   const prefixes: { at: string; own: string }[] = []
   for (const target of targets) {
-    for (const snapshot of [before, after]) {
-      const real = resolved(snapshot, target)
-      if (real === undefined) continue
-      const parent = snapshot.get(parentOf(real))
-      for (const [path, { identity, type }] of snapshot) {
-        if (type !== 'directory' || identity !== parent?.identity) continue
-        const at = under(path, nameOf(target))
-        prefixes.push({ at, own: ownPrefix(at) })
-      }
+    const parents = snapshots.map((snapshot) => snapshot.get(parentOf(resolved(snapshot, target) ?? '?'))?.identity)
+    for (const [path, { identity, type }] of snapshots.flatMap((snapshot) => [...snapshot])) {
+      if (type !== 'directory' || !parents.includes(identity)) continue
+      const at = under(path, nameOf(target))
+      prefixes.push({ at, own: ownPrefix(at) })
     }
   }
   return (path) => prefixes.some(({ at, own }) => isAtOrAbove(at, path) || isWithinOwn(path, own))

@@ -6,13 +6,15 @@ import { expectedText, visibleText } from './contents.js'
 import type { Allowed, Answer } from './judge.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
 import { bystanders, targets } from './places.js'
-import { isAtOrAbove, type Snapshot } from './snapshot.js'
+import { isAtOrAbove, resolved, type Snapshot } from './snapshot.js'
 
 interface Known {
   /** Possible contents, as texts. */
   texts: ReadonlySet<string>
   /** Paths that were changed since, once for each change. */
   changed: string[]
+  /** Of what was there. */
+  identity: string | undefined
 }
 
 export class Knowledge {
@@ -20,13 +22,29 @@ export class Knowledge {
   /** What the bystanders held when all was durable, and all paths that were changed since. */
   readonly #bystanders = new Map<string, string | undefined>()
   #changed: string[] = []
+  /** Below these something else was mounted: it is gone with a power cut, and what was published there is found by another path. */
+  readonly #mountedOver: string[] = []
   /** Paths are no longer what they seem. */
   #hasLinks = false
+
+  copy(): Knowledge {
+    const copy = new Knowledge()
+    for (const [target, known] of this.#known) copy.#known.set(target, { ...known, changed: [...known.changed] })
+    for (const [path, data] of this.#bystanders) copy.#bystanders.set(path, data)
+    copy.#changed = [...this.#changed]
+    copy.#hasLinks = this.#hasLinks
+    copy.#mountedOver.push(...this.#mountedOver)
+    return copy
+  }
 
   /** All that there is is durable. */
   durable(snapshot: Snapshot): void {
     for (const target of targets) {
-      this.#known.set(target, { texts: new Set([visibleText(snapshot, target)]), changed: [] })
+      this.#known.set(target, {
+        texts: new Set([visibleText(snapshot, target)]),
+        changed: [],
+        identity: identityAt(snapshot, target),
+      })
     }
     for (const path of bystanders) this.#bystanders.set(path, snapshot.get(path)?.data)
     this.#changed = []
@@ -36,6 +54,7 @@ export class Knowledge {
   /** Another program has done this. */
   changedBy(operation: Operation): void {
     this.#hasLinks ||= operation.do === 'symlink' || operation.do === 'mount' || operation.do === 'unmount'
+    if (operation.do === 'mount') this.#mountedOver.push(operation.to)
     for (const path of rowOf(operation).touches(operation)) {
       this.#changed.push(path)
       for (const [target, known] of this.#known) {
@@ -45,14 +64,15 @@ export class Knowledge {
   }
 
   /** A call has answered; undefined: it was killed. */
-  published({ targets: asked, content }: Publication, answer: Answer | undefined): void {
+  published({ targets: asked, content }: Publication, answer: Answer | undefined, after: Snapshot): void {
     for (const [index, target] of asked.entries()) {
       const outcome = answer?.outcomes[index]
       const text = expectedText(target, content)
-      const known = this.#known.get(target) ?? { texts: new Set(), changed: [] }
+      const known = this.#known.get(target) ?? { texts: new Set(), changed: [], identity: undefined }
       if (outcome === undefined || ('error' in outcome && outcome.error.published)) {
         this.#known.set(target, { ...known, texts: new Set([...known.texts, text]) })
-      } else if (!('error' in outcome)) this.#known.set(target, { texts: new Set([text]), changed: [] })
+      } else if (!('error' in outcome))
+        this.#known.set(target, { texts: new Set([text]), changed: [], identity: identityAt(after, target) })
       // By another path it may be what has just been replaced.
       if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
     }
@@ -60,8 +80,9 @@ export class Knowledge {
 
   /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
   allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
-    return targets.map((target) => {
-      const { texts, changed } = this.#known.get(target) ?? { texts: new Set(), changed: [''] }
+    const asked = targets.filter((target) => !this.#mountedOver.some((path) => isAtOrAbove(path, target)))
+    return asked.map((target) => {
+      const { texts, changed } = this.#known.get(target) ?? { texts: new Set<string>(), changed: [''] }
       const content = publication?.targets.includes(target) === true ? publication.content : undefined
       const possible = new Set([...texts, ...(content === undefined ? [] : [expectedText(target, content)])])
       return {
@@ -77,14 +98,15 @@ export class Knowledge {
   }
 
   /**
-   * Something was changed twice: moved and moved back, or replaced by its equal, unsynced and within one boot. That `unchanged`
-   * says nothing of that is in docs/durability.md.
+   * It is the same directory, but something was changed twice: moved and moved back, or replaced by its equal, unsynced and within one
+   * boot. That `unchanged` says nothing of that is in docs/durability.md.
    */
-  mayHaveReturned(target: string): boolean {
-    const { changed } = this.#known.get(target) ?? { changed: [''] }
-    return (
-      this.#hasLinks || new Set(changed).size < changed.length || changed.some((path) => path.startsWith(`${target}/`))
-    )
+  mayHaveReturned(target: string, now: Snapshot): boolean {
+    const known = this.#known.get(target)
+    if (this.#hasLinks || known === undefined) return true
+    const { changed, identity } = known
+    const isTwice = new Set(changed).size < changed.length
+    return (isTwice || changed.some((path) => path.startsWith(`${target}/`))) && identity === identityAt(now, target)
   }
 
   /** A bystander that nothing has happened to since it was durable, and that is not what it was. */
@@ -116,4 +138,9 @@ export function hasTwoPaths(snapshot: Snapshot): boolean {
     found.add(identity)
   }
   return false
+}
+
+function identityAt(snapshot: Snapshot, target: string): string | undefined {
+  const path = resolved(snapshot, target)
+  return path === undefined ? undefined : snapshot.get(path)?.identity
 }

@@ -2,10 +2,9 @@
 import { ModelError, type ModelDisk } from '../model/model-disk.js'
 import { ModelProcess } from '../model/model-process.js'
 import { powerCut } from '../model/power-cut.js'
-import { Killed } from '../../durable/intercepted.js'
 import type { Answer } from './judge.js'
 import { type Change, type Publication, rowOf } from './operations.js'
-import { call, type Ground } from './play.js'
+import { call, type Ground, Interruption } from './play.js'
 import { type Snapshot, snapshotOfModel } from './snapshot.js'
 
 export class ModelGround implements Ground {
@@ -21,14 +20,12 @@ export class ModelGround implements Ground {
 
   async publish(publication: Publication, killedBefore = Infinity): Promise<Answer | undefined> {
     const process = new ModelProcess(this.disk)
-    let calls = 0
-    process.before = () => {
-      if (++calls >= killedBefore) throw new Killed('killed')
-    }
+    const interruption = new Interruption(this, publication, killedBefore)
+    process.before = (call) => interruption.before(call)
     const answer = await call(process, '/', publication)
     // What is killed leaves its locks.
     this.disk = this.disk.fork()
-    return calls >= killedBefore ? undefined : answer
+    return interruption.isKilled ? undefined : { ...answer, meanwhile: interruption.meanwhile }
   }
 
   sync(): void {

@@ -79,7 +79,13 @@ export function link(disk: ModelDisk, from: string, to: string): void {
 export function symlink(disk: ModelDisk, from: string, to: string): void {
   const goal = named(disk, to)
   if (goal.found) throw new ModelError('EEXIST', 'symlink', to)
-  disk.create(goal.parent.number, goal.name, 'symlink', { mode: 0o777, uid: 0, gid: 0, label: '' }, linkText(from, to))
+  disk.create(
+    goal.parent.number,
+    goal.name,
+    'symlink',
+    { mode: 0o777, uid: 0, gid: 0, label: '', extended: '' },
+    linkText(from, to),
+  )
 }
 
 export function linkText(from: string, to: string): string {
@@ -116,7 +122,7 @@ export function remove(disk: ModelDisk, path: string): void {
 export function mkdir(disk: ModelDisk, path: string): void {
   const { parent, name, found } = named(disk, path)
   if (found) throw new ModelError('EEXIST', 'mkdir', path)
-  disk.create(parent.number, name, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '' })
+  disk.create(parent.number, name, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' })
 }
 
 /** Creates a file, or appends to it. */
@@ -124,7 +130,7 @@ export function write(disk: ModelDisk, path: string, text: string): void {
   const { parent, name, found } = named(disk, path)
   if (found && found.type !== 'file') throw new ModelError('EISDIR', 'open', path)
   if (found) disk.append(found.number, text)
-  else disk.create(parent.number, name, 'file', { mode: 0o644, uid: 0, gid: 0, label: '' }, text)
+  else disk.create(parent.number, name, 'file', { mode: 0o644, uid: 0, gid: 0, label: '', extended: '' }, text)
 }
 
 export function setMetadata(disk: ModelDisk, path: string, change: Partial<Attributes>): void {

@@ -8,59 +8,10 @@ import type { ModelDisk } from '../model/model-disk.js'
 import * as model from './on-model.js'
 import * as real from './on-real.js'
 import type { Random } from '../model/choices.js'
+import type { Kind, Of, OfOne, OfTwo, Operation, World } from './vocabulary.js'
 import { bystanders, destinations, directories, inside, movable, own, targets } from './places.js'
 
-/** One call of the program. */
-export interface Publication {
-  readonly do: 'publish'
-  readonly targets: readonly string[]
-  readonly content: number
-  /** As an agent does: what is foreign is left alone. */
-  readonly careful: boolean
-}
-
-interface OfTwo<Name extends string> {
-  readonly do: Name
-  readonly from: string
-  readonly to: string
-}
-
-interface OfOne<Name extends string> {
-  readonly do: Name
-  readonly path: string
-}
-
-export type Operation =
-  | OfTwo<'rename'>
-  | OfTwo<'link'>
-  | OfTwo<'copy'>
-  | OfTwo<'symlink'>
-  /** A bind mount of `from`. */
-  | OfTwo<'mount'>
-  | OfOne<'remove'>
-  | OfOne<'mkdir'>
-  | OfOne<'chown'>
-  | OfOne<'unmount'>
-  | (OfOne<'write'> & { readonly text: string })
-  | (OfOne<'chmod'> & { readonly mode: number })
-  /** An access list for a user; `inherited`: the default of what will be made there. */
-  | (OfOne<'setfacl'> & { readonly inherited: boolean })
-  | { readonly do: 'sync' }
-  | { readonly do: 'reboot' }
-  | Publication
-  /** The program, killed before a call of the FileSystem interface. */
-  | { readonly do: 'killed'; readonly publication: Publication; readonly before: number }
-
-export type Kind = Operation['do']
-type Of<Name extends Kind> = Extract<Operation, { readonly do: Name }>
-/** Those of other programs: the rest is played by whoever plays the history. */
-export type Change = Exclude<Operation, { readonly do: 'sync' | 'reboot' | 'publish' | 'killed' }>
-
-/** What there is, while a history is made up. */
-export interface World {
-  readonly exists: (path: string) => boolean
-  readonly isDirectory: (path: string) => boolean
-}
+export type * from './vocabulary.js'
 
 interface Row<Name extends Kind> {
   /** How often it is drawn, beside the others; 0: it is put in by generate.ts. */
@@ -115,8 +66,8 @@ function prefixes(from: string, to: string): { from: string; to: string }[] {
   return [{ from, to }, ...(isSame && above !== other && above !== '.' && other !== '.' ? prefixes(above, other) : [])]
 }
 
-const ends = ({ from, to }: { from: string; to: string }): string[] => [from, to]
-const path = (operation: { path: string }): string[] => [operation.path]
+const ends = ({ from, to }: OfTwo<string>): string[] => [from, to]
+const path = (operation: OfOne<string>): string[] => [operation.path]
 
 export const operations = {
   rename: {
@@ -142,6 +93,28 @@ export const operations = {
     touches: ({ to }) => [to],
     onModel: (disk, { from, to }) => model.copy(disk, from, to),
     onReal: (root, { from, to }) => real.copy(root, from, to),
+  },
+  restore: {
+    weight: 3,
+    draw(random, world) {
+      const target = existing(random, world, targets)
+      if (target === undefined) return undefined
+      const parent = posix.dirname(target)
+      return { do: 'restore', path: random.below(3) > 0 || parent === 'o' ? target : parent }
+    },
+    touches: path,
+    onModel(disk, operation) {
+      const aside = `${operation.path}.restored`
+      model.copy(disk, operation.path, aside)
+      model.remove(disk, operation.path)
+      model.rename(disk, aside, operation.path)
+    },
+    onReal(root, operation) {
+      const aside = `${operation.path}.restored`
+      real.copy(root, operation.path, aside)
+      real.remove(root, operation.path)
+      real.rename(root, aside, operation.path)
+    },
   },
   link: {
     weight: 2,
@@ -295,7 +268,8 @@ export const kinds = Object.keys(operations) as Kind[]
 export function described(operation: Operation): string {
   if (operation.do === 'publish') {
     const { targets: paths, content, careful } = operation
-    return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}`
+    const during = operation.meanwhile === undefined ? '' : `, meanwhile ${described(operation.meanwhile)}`
+    return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}${during}`
   }
   if (operation.do === 'killed') return `${described(operation.publication)}, killed before call ${operation.before}`
   const mode = operation.do === 'chmod' ? ` ${operation.mode.toString(8)}` : ''

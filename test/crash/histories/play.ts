@@ -1,5 +1,6 @@
 /** Plays a history where it is told to, and judges each call of the program in it. */
 import type { FileSystem } from '../../../src/durable/file-system.js'
+import { Killed } from '../../durable/intercepted.js'
 import { publish } from '../../../src/durable/publish.js'
 import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
@@ -45,7 +46,8 @@ async function playOne(ground: Ground, knowledge: Knowledge, operation: Operatio
     return (await playCall(ground, knowledge, operation)).faults
   } else if (operation.do === 'killed') {
     const answer = await ground.publish(operation.publication, operation.before)
-    knowledge.published(operation.publication, answer)
+    if (operation.publication.meanwhile) knowledge.changedBy(operation.publication.meanwhile)
+    knowledge.published(operation.publication, answer, ground.look())
   } else {
     ground.change(operation)
     knowledge.changedBy(operation)
@@ -60,7 +62,12 @@ export async function judgedCall(
 ): Promise<{ faults: string[]; answer: Answer }> {
   const before = ground.look()
   const answer = (await ground.publish(publication)) ?? { outcomes: [], told: '' }
-  return { faults: faultsOfCall(publication, before, ground.look(), answer), answer }
+  const faults = faultsOfCall(
+    publication,
+    { before, meanwhile: answer.meanwhile ?? before, after: ground.look() },
+    answer,
+  )
+  return { faults, answer }
 }
 
 /** The same, and from then on it is known what was answered. */
@@ -70,18 +77,47 @@ export async function playCall(
   publication: Publication,
 ): Promise<{ faults: string[]; answer: Answer }> {
   const played = await judgedCall(ground, publication)
-  noteAnswer(knowledge, publication, played.answer)
+  noteAnswer(knowledge, publication, played.answer, ground.look())
   return played
 }
 
 /** Of content that is unchanged, and that somebody has moved away and back, nothing more is known than before. */
-export function noteAnswer(knowledge: Knowledge, publication: Publication, answer: Answer): void {
+export function noteAnswer(knowledge: Knowledge, publication: Publication, answer: Answer, now: Snapshot): void {
+  if (publication.meanwhile && answer.meanwhile) knowledge.changedBy(publication.meanwhile)
+
   publication.targets.forEach((target, index) => {
     const outcome = answer.outcomes[index]
     const isUnchanged = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'unchanged'
-    if (outcome === undefined || (isUnchanged && knowledge.mayHaveReturned(target))) return
-    knowledge.published({ ...publication, targets: [target] }, { ...answer, outcomes: [outcome] })
+    if (outcome === undefined || (isUnchanged && (publication.meanwhile || knowledge.mayHaveReturned(target, now))))
+      return
+    knowledge.published({ ...publication, targets: [target] }, { ...answer, outcomes: [outcome] }, now)
   })
+}
+
+/** What a call is told before each of its own calls of the FileSystem interface. */
+export class Interruption {
+  #calls = 0
+  /** What was there once another program had come between. */
+  meanwhile: Snapshot | undefined
+
+  constructor(
+    readonly ground: Ground,
+    readonly publication: Publication,
+    readonly killedBefore: number,
+  ) {}
+
+  get isKilled(): boolean {
+    return this.#calls >= this.killedBefore
+  }
+
+  before(call: string): void {
+    this.#calls += 1
+    if (this.isKilled) throw new Killed('killed')
+    const { meanwhile } = this.publication
+    if (call !== 'rename' || meanwhile === undefined || this.meanwhile) return
+    this.ground.change(meanwhile)
+    this.meanwhile = this.ground.look()
+  }
 }
 
 /** The program's call, on whichever file system; `base`: where the history's root is. */

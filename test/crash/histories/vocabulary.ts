@@ -1,0 +1,59 @@
+/** The operations of histories, and what there is while one is made up. */
+
+/** One call of the program. */
+export interface Publication {
+  readonly do: 'publish'
+  readonly targets: readonly string[]
+  readonly content: number
+  /** As an agent does: what is foreign is left alone. */
+  readonly careful: boolean
+  /** What another program does between the reading and the first rename of the program's own. */
+  readonly meanwhile?: Meanwhile
+}
+
+export type Meanwhile = OfTwo<'rename'> | (OfOne<'write'> & { readonly text: string })
+
+export interface OfTwo<Name extends string> {
+  readonly do: Name
+  readonly from: string
+  readonly to: string
+}
+
+export interface OfOne<Name extends string> {
+  readonly do: Name
+  readonly path: string
+}
+
+export type Operation =
+  | OfTwo<'rename'>
+  | OfTwo<'link'>
+  | OfTwo<'copy'>
+  | OfTwo<'symlink'>
+  /** A bind mount of `from`. */
+  | OfTwo<'mount'>
+  | OfOne<'remove'>
+  | OfOne<'mkdir'>
+  | OfOne<'chown'>
+  | OfOne<'unmount'>
+  /** What is there comes back from a copy, in new inodes. */
+  | OfOne<'restore'>
+  | (OfOne<'write'> & { readonly text: string })
+  | (OfOne<'chmod'> & { readonly mode: number })
+  /** An access list for a user; `inherited`: the default of what will be made there. */
+  | (OfOne<'setfacl'> & { readonly inherited: boolean })
+  | { readonly do: 'sync' }
+  | { readonly do: 'reboot' }
+  | Publication
+  /** The program, killed before a call of the FileSystem interface. */
+  | { readonly do: 'killed'; readonly publication: Publication; readonly before: number }
+
+export type Kind = Operation['do']
+export type Of<Name extends Kind> = Extract<Operation, { readonly do: Name }>
+/** Those of other programs: the rest is played by whoever plays the history. */
+export type Change = Exclude<Operation, { readonly do: 'sync' | 'reboot' | 'publish' | 'killed' }>
+
+/** What there is, while a history is made up. */
+export interface World {
+  readonly exists: (path: string) => boolean
+  readonly isDirectory: (path: string) => boolean
+}
