@@ -124,6 +124,6 @@ export const places: readonly Mutation[] = [
     'judge.ts',
     'current && { ...current, trusted: false }',
     'current',
-    ownTest('durable/settling'),
+    ownTest('durable/lost-drift'),
   ),
 ]
