@@ -100,7 +100,7 @@ await t.test('an operation that hangs is reported, turns no probe, and recovers 
     const at = text.indexOf(`holdfast_operation_running_seconds{directory="${directory}"}`)
     return at < 0 ? NaN : Number(text.slice(at).split(/[ \n]/)[1])
   }
-  t.equal(await running(), 0)
+  await until('what follows a publication has ended', async () => (await running()) === 0)
   await disks.freeze(node.path('a'))
   node.put('Secret', 'a', { key: '2' })
   const line = await agent.logged('Stalled', many)
