@@ -19,7 +19,7 @@ await t.test('every deadline fires in a process that collects garbage', async (t
   )
 })
 
-await t.test('it tells whether the time was over or the caller gave up', async (t) => {
+await t.test('a deadline says whether the time was over or the caller gave up', async (t) => {
   const over = new Deadline(1, undefined)
   t.match(await aborted(over.signal), { name: 'TimeoutError' })
   t.equal(over.expired, true)

@@ -55,7 +55,7 @@ await t.test('blocks between any text, with any line width and line end, are rea
 })
 
 await t.test(
-  'a text that is cut anywhere gives its whole blocks, and at most one more, with its problem',
+  'a text that is cut anywhere gives its complete blocks, and at most one more, with its problem',
   async (t) => {
     const property = fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), ({ parts, newline }, at) => {
       const { text, blocks } = written(parts, newline)

@@ -12,7 +12,7 @@ const table = [
   '25 23 0:50 / /mnt/usb\\040disk rw - nfs4 server:/ rw',
 ].map(parseMount)
 
-await t.test('the nearest mount above a path tells its file system, whatever the path is', (t) => {
+await t.test('a path is on the file system of the nearest mount above it', (t) => {
   for (const [path, device] of [
     ['/', '8:1'],
     ['/etc/certs', '8:1'],

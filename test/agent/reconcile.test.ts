@@ -140,7 +140,7 @@ await t.test('a directory that is dropped during the pass is left as it is', asy
   t.strictSame(scene.floors, ['one'])
 })
 
-await t.test('a fault of one directory does not keep the others of the batch from being reported', async (t) => {
+await t.test('an error of one directory does not keep the others of the batch from being reported', async (t) => {
   const root = directory(t)
   const states = ['one', 'two'].map(
     (name) => new DirectoryState(directoryOf([whole(secret(name))], { path: join(root, name) })),

@@ -60,7 +60,7 @@ await t.test('SIGHUP: a new directory, one that is dropped, and a configuration 
   t.equal(await agent.end('SIGTERM'), 0)
 })
 
-await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the target is whole', async (t) => {
+await t.test('SIGTERM in the middle of a stream of updates: exit 0, and the target is intact', async (t) => {
   const node = webNode(t)
   for (let round = 0; round < 3; round++) {
     const agent = node.agent()

@@ -128,7 +128,7 @@ await t.test(
   },
 )
 
-await t.test('killed at any time and started again: whole, and nothing is written again', async (t) => {
+await t.test('an agent killed at any time leaves intact content, and writes nothing again', async (t) => {
   const node = webNode(t)
   const agent = node.agent()
   const { digest } = await agent.logged('Published')
@@ -208,7 +208,7 @@ await t.test('an address that is taken: exit 1, and what to do', async (t) => {
   t.match(agent.log().at(-1), { level: 'error', msg: /EADDRINUSE.*stop it, or choose another port/ })
 })
 
-await t.test('two agents on one node: both go on, and what they publish is whole', async (t) => {
+await t.test('two agents on one node: both go on, and what they publish is intact', async (t) => {
   const node = webNode(t)
   const [one, two] = [node.agent(), node.agent()]
   for (let round = 0; round < 5; round++) {

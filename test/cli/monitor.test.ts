@@ -56,7 +56,7 @@ await t.test('the mirror pod of another revision: not ready, and nothing to fall
   t.match(ended, { code: 1, stdout: /^revision 7 did not become ready, and there is none to fall back to \(/ })
 })
 
-await t.test('what the mirror pod needs is said before anything is asked', async (t) => {
+await t.test('monitor says what the mirror pod needs before it asks anything', async (t) => {
   const { flags, server } = await scene(t, 7)
   t.match(await holdfast(flags), { code: 2, stderr: /--node-name \(or NODE_NAME\) is missing/ })
   const wrong = await holdfast(flags, { env: { NODE_NAME: 'No Name' } })

@@ -7,7 +7,7 @@ import { Node } from './holdfast.js'
 const canary = 'CANARY-77aa'
 const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
 
-await t.test('sync publishes once; a dry run tells before, and writes nothing', async (t) => {
+await t.test('sync publishes once; a dry run before it prints the changes, and writes nothing', async (t) => {
   const node = new Node(t, [web])
   node.put('Secret', 'web', { password: canary })
   const path = node.path('disk/web')

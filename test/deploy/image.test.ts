@@ -23,7 +23,7 @@ await t.test('the Dockerfile names one base, pinned, as the local build can make
   t.end()
 })
 
-await t.test('it tells the package’s version and description, and starts without a shell', (t) => {
+await t.test('the image has the package’s version and description, and starts without a shell', (t) => {
   t.match(dockerfile, new RegExp(`^ARG VERSION=${manifest.version.replaceAll('.', '\\.')}$`, 'm'))
   t.match(dockerfile, `description="${manifest.description}"`)
   const final = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))

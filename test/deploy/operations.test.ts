@@ -43,7 +43,7 @@ await t.test('its configurations pass the agent’s own parser', async (t) => {
   }
 })
 
-await t.test('capabilities that it tells of are those that components add', (t) => {
+await t.test('the capabilities that the page names are those that components add', (t) => {
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` +\|/gm)].map(([, name]) => name)
   const added = ['other-owners', 'signals'].flatMap((component) => {
     const file = join(project, 'deploy/components', component, 'kustomization.yaml')

@@ -83,7 +83,7 @@ void t.test('the chosen flush or write fails, and no other', options, async (t) 
   )
 })
 
-void t.test('the log tells what was durable when', options, async (t) => {
+void t.test('the write log says what was durable when', options, async (t) => {
   const disk = await diskFor(t)
   const path = join(t.testdir(), 'log')
   await disk.ask('reset')
@@ -111,7 +111,7 @@ void t.test('the log tells what was durable when', options, async (t) => {
   t.equal(records[3]?.data.toString(), 'one is durable')
 })
 
-void t.test('a log that was cut off is refused, as far as it is whole it is read', options, async (t) => {
+void t.test('a write log that was cut off is read up to the cut, and refused', options, async (t) => {
   const disk = await diskFor(t)
   const path = join(t.testdir(), 'log')
   await disk.ask(`log ${path}`)

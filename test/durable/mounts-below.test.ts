@@ -74,7 +74,7 @@ await t.test('a file mounted over a file of the target is a mount below it, too'
 })
 
 await t.test(
-  'a leftover with a mount in it stays, whole, and is logged; the publication goes on',
+  'a leftover with a mount in it stays as it is, and is logged; the publication goes on',
   { skip: notRoot },
   (t) => {
     const { root, data, target, untouched } = scene(t)

@@ -156,7 +156,7 @@ async function watched(
   return did
 }
 
-await t.test('its new name is durable before anything goes that tells it apart', async (t) => {
+await t.test('its new name is durable before the record that names it goes', async (t) => {
   const { parent, target } = await intruded(t, 1)
   // Durable by another boot: what is left over goes at once, and nothing is published.
   const did = await watched(target, new Rebooted(true), () => false)
@@ -192,7 +192,7 @@ await t.test('numbers of inodes that may be dealt out again are not asked under 
   }
 })
 
-await t.test('a record of before this was recorded tells nothing: what is staged goes, as it did', async (t) => {
+await t.test('a record of 0.1.0 names no staged inodes: what is staged goes, as it did', async (t) => {
   const { parent, target } = await intruded(t, 1)
   const record = join(parent, names.record(2))
   const [first = ''] = readFileSync(record, 'utf8').split('\n')

@@ -37,7 +37,7 @@ const parse = (record: string, name = 'certs', boot = 'this boot') => parseRecor
 const line = (json: string): Uint8Array => Buffer.from(`${hash('sha256', json)} ${json}\n`)
 const record = encodeRecord(body)
 
-await t.test('what was appended counts, as far as it is whole', (t) => {
+await t.test('appended lines count up to the first damaged one', (t) => {
   t.match(parse(text(record)), { sequence: 5, committed: false, trusted: false, otherBoot: false, unknown: {} })
   t.match(parse(text(record, settled)), { committed: true, trusted: true })
   const hook = encodeAppendix({ hook: 'reload' })

@@ -37,7 +37,7 @@ await t.test(
   },
 )
 
-await t.test('a lost exchange that only the mutation after barrier 2 tells of', async (t) => {
+await t.test('the mutation after barrier 2 finds an exchange that was lost', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   await publish([directoryPublication(real, { target, files: { a: 'old' } })])

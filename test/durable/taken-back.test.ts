@@ -63,7 +63,7 @@ await t.test('what was given back survives every power cut while the staged is r
   t.same(broken, [])
 })
 
-await t.test('where that cannot be made durable, nothing is deleted, and it is said', async (t) => {
+await t.test('where that cannot be made durable, holdfast deletes nothing, and says so', async (t) => {
   const { outcomes, disk, instants } = await intruded((process, renames) => {
     process.syncFault = () => (renames() === 2 ? 'keep' : undefined)
   })

@@ -56,7 +56,7 @@ await t.test(
   },
 )
 
-await t.test('a label of another revision is told', async (t) => {
+await t.test('install reports a label of another revision', async (t) => {
   const node = new NodeDisk(t)
   mkdirSync(node.manifests)
   const source = join(node.root, 'web.yaml')
@@ -67,14 +67,17 @@ await t.test('a label of another revision is told', async (t) => {
   t.match(stderr, /web\.yaml has the label `revision: 5`, not 7: .*cannot tell which revision is live/)
 })
 
-await t.test('from the API the manifest stays as its operator wrote it, and a missing label is told', async (t) => {
-  const api = await InstallerApi.start(t)
-  api.putRevision(6, { 'pod.yaml': podText({ labels: { app: 'web' } }) })
-  const { code, stderr } = await api.install(6)
-  t.equal(code, 0, stderr)
-  t.match(stderr, /web-pod\.yaml has no label `revision`: /)
-  t.notMatch(readFileSync(api.manifest(), 'utf8'), /"revision"/)
-})
+await t.test(
+  'install from the API keeps the manifest as its operator wrote it, and reports a missing label',
+  async (t) => {
+    const api = await InstallerApi.start(t)
+    api.putRevision(6, { 'pod.yaml': podText({ labels: { app: 'web' } }) })
+    const { code, stderr } = await api.install(6)
+    t.equal(code, 0, stderr)
+    t.match(stderr, /web-pod\.yaml has no label `revision`: /)
+    t.notMatch(readFileSync(api.manifest(), 'utf8'), /"revision"/)
+  },
+)
 
 await t.test('--pod and --manifest go together, and not with --target-name', async (t) => {
   const base = ['monitor', '--revision=1', '--resource-dir=r', '--ready-exec=true']

@@ -235,7 +235,7 @@ await t.test('a node that cannot be read is taken for one with a current kubelet
   t.notMatch(readFileSync(api.manifest(), 'utf8'), 'uid')
 })
 
-await t.test('an object that is not whole is named by its key, and not by its content', async (t) => {
+await t.test('an error names a damaged object by its key, and never by its content', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)
   const path = '/api/v1/namespaces/demo/secrets/client-6'

@@ -29,7 +29,7 @@ function liveRevision(node: NodeDisk): string {
   return manifest.metadata.labels.revision
 }
 
-await t.test('it falls back in time where it cannot write down since when it watches, and says so once', async (t) => {
+await t.test('the monitor falls back in time where it cannot record its start, and says so once', async (t) => {
   const node = install(new NodeDisk(t))
   const id = createHash('sha256').update('web monitor').digest('hex').slice(0, 16)
   // No user may write a file where a directory is, not even root.
@@ -73,7 +73,7 @@ async function unknown(t: Test, node: NodeDisk, more: readonly string[], message
   t.equal(liveRevision(node), '7', 'the revision stays')
 }
 
-await t.test('an answer that says nothing of the pod proves nothing', async (t) => {
+await t.test('an answer without the pod proves nothing', async (t) => {
   const answers: [number, RegExp][] = [
     [401, /HTTP 401.*credentials/],
     [403, /HTTP 403.*get.*pods.*namespace kube-system.*web-n1/],

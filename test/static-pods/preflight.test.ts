@@ -135,7 +135,7 @@ await t.test('another manifest of the same pod is reported', async (t) => {
   t.equal(reported.length, 1)
 })
 
-await t.test('held up after its revision was written, it tells what is there', async (t) => {
+await t.test('an installation that is held up after its revision was written reports what is there', async (t) => {
   const place = new Place(t)
   const lock = ['--pod-manifests-lock-file', place.lock, '--timeout-duration', '8s']
   const held = await new Disk().lock(place.lock, 0, undefined)
@@ -180,7 +180,7 @@ await t.test('of a batch, the gravest failure is reported, with what became of t
   t.end()
 })
 
-await t.test('two at once: both end well, and one of them has done it', async (t) => {
+await t.test('two installations at once: both succeed, and one of them has published', async (t) => {
   const place = new Place(t)
   const results = await Promise.all([0, 1].map(() => run(place.args('-o', 'json'))))
   t.same(
@@ -192,7 +192,7 @@ await t.test('two at once: both end well, and one of them has done it', async (t
   t.equal(readFileSync(join(place.revision(7), 'secrets/tls/tls.key'), 'utf8'), 'key of 7')
 })
 
-await t.test('nobody reads what it prints, and it is done all the same', async (t) => {
+await t.test('an installation succeeds though nobody reads its output', async (t) => {
   const place = new Place(t)
   const child = begin(place.args())
   child.stdout?.destroy()

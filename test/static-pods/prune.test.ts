@@ -106,7 +106,7 @@ await t.test('where it is not known what is in use, nothing is removed', async (
   t.ok(existsSync(node.revision(1)))
 })
 
-await t.test('where there is nothing to remove, that is said', async (t) => {
+await t.test('prune says where there is nothing to remove', async (t) => {
   const node = new NodeDisk(t)
   node.makeManifest(podText())
   const args = ['prune', '--keep=1', '--static-pod-name=web-pod', `--pod-manifest-dir=${node.manifests}`]

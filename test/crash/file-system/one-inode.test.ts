@@ -11,7 +11,7 @@ import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { publish } from '../../../src/durable/publish.js'
 import { contents, scratch } from '../../durable/scratch.js'
 
-await t.test('nothing is touched, and that is said', async (t) => {
+await t.test('holdfast touches nothing, and says so', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
   const real = new NodeFileSystem()

@@ -104,7 +104,7 @@ void t.test('a file that a disk could not read once is read again, though nobody
   await directory.recorder.untilState(cert, 'present', 'one')
 })
 
-void t.test('a file that is written in pieces is read when it is whole', async (t) => {
+void t.test('a file that is written in pieces is read when it is complete', async (t) => {
   const directory = new Directory(t)
   const source = directory.source({ settle: 150 })
   source.follow([{ reference: cert }])
@@ -208,7 +208,7 @@ void t.test('a file that is away for a moment is not absent', async (t) => {
   t.equal(directory.recorder.reported.length, 2)
 })
 
-void t.test('what no event tells is found by looking from time to time', async (t) => {
+void t.test('the source looks from time to time, and finds what no event reports', async (t) => {
   const directory = new Directory(t)
   const outside = join(directory.root, 'elsewhere')
   writeFileSync(outside, secret('serving-cert', 'one'))

@@ -251,7 +251,7 @@ void t.test('a server that accepts and says nothing', async (t) => {
   t.match(await failure(patient.get('/', {}, once)), { message: 'the client was closed' })
 })
 
-void t.test('what is wrong with the TLS of the server is said', async (t) => {
+void t.test('an error says what is wrong with the TLS of the server', async (t) => {
   const directory = temporaryDirectory()
   t.teardown(directory.remove)
   const other = makeAuthority('other')

@@ -161,7 +161,7 @@ void t.test('a certificate from the plugin', async (t) => {
   t.ok(api.clientCertificateNotAfter())
 })
 
-void t.test('what goes wrong is said without a word of its output', async (t) => {
+void t.test('an error of the plugin quotes none of its output', async (t) => {
   const pair = issue(authority, { name: CANARY })
   const other = issue(authority, { name: 'other' })
   const cases: [script: string, message: RegExp, milliseconds?: number][] = [

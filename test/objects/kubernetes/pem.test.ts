@@ -72,7 +72,7 @@ await t.test('a key with any byte changed: what passes here, TLS takes', async (
   await holds(t, 'keys', property, { runs: 300 })
 })
 
-await t.test('what is wrong is said', (t) => {
+await t.test('an error says what is wrong', (t) => {
   t.match(certificateProblem(''), /^holds no certificate in PEM form/)
   t.match(certificateProblem(pair.key), /^holds no certificate in PEM form/)
   t.match(privateKeyProblem(pair.certificate), /^holds no private key in PEM form/)
