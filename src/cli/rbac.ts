@@ -32,7 +32,7 @@ interface RbacOptions extends Bound {
   readonly output: 'yaml' | 'json'
 }
 
-/** `holdfast rbac --config FILE`, and `holdfast rbac install …`. */
+/** `holdfast rbac --config FILE`, `holdfast rbac install …` and `holdfast rbac monitor …`. */
 export function rbacCommand(io: Io): Command {
   return (
     new Command('rbac')
@@ -140,7 +140,8 @@ interface RbacInstallOptions extends RevisionFlags, Bound {
 function rbacInstallCommand(io: Io): Command {
   const command = new Command('install').summary('print the smallest Role that an installation needs').description(
     `Prints the rights that "holdfast install" needs with the same flags: get on exactly the named objects, list of pods to
-wait for other installers, get of the node, create and patch of events. With --service-account, the bindings too.`,
+wait for other installers, get of the node, create and patch of events. With --service-account, --user or --group, the
+bindings too.`,
   )
   addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
   // An installation's command line may be given whole: what says nothing of rights is taken, and not explained.
@@ -200,7 +201,7 @@ function rbacMonitorCommand(io: Io): Command {
     .summary('print the smallest Role that a monitor needs')
     .description(
       `Prints the rights that "holdfast monitor" needs with --kubeconfig: get of the mirror pod, TARGET-NODE, and with --operator-status
-get of that resource and patch of its status. With --service-account, the bindings too.`,
+get of that resource and patch of its status. With --service-account, --user or --group, the bindings too.`,
     )
     .addOption(new Option('--target-name <name>', 'name of the pod in its manifest').argParser(parseName))
     .addOption(
