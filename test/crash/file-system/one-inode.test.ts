@@ -33,7 +33,8 @@ await t.test('holdfast touches nothing, and says so', async (t) => {
           code: 'EUCLEAN',
           reason: 'TargetUnfit',
           published: false,
-          message: /are one directory: the file system is damaged; nothing was changed; unmount it and run fsck/,
+          message:
+            /are one directory: the file system is damaged; nothing was changed; unmount the file system and run fsck/,
         },
       },
     ])
