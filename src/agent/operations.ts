@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
-import { inParallel } from '../durable/index.js'
+import { inParallel, readHold } from '../durable/index.js'
 import type { Log } from '../log.js'
 import type { Source } from '../objects/types.js'
 import type { AgentEvents } from './agent-events.js'
@@ -57,10 +57,7 @@ export class Operations {
   readonly #running: RunningOperations
   /** Directories that have not been compared with their records yet. */
   readonly #comparing = new Set<DirectoryState>()
-  readonly #records = new RecordWatch((path) => {
-    const state = this.#options.states.byPath(path)
-    if (state) this.publish(state, causes.record)
-  })
+  readonly #records = new RecordWatch((path) => this.#lookForHold(path))
   /** Directories that a batch has published, until all of it is: hooks that several of them have run once, after all of them. */
   readonly #published = new Set<DirectoryState>()
   /** All that was in flight when the operations were stopped. */
@@ -186,6 +183,18 @@ export class Operations {
         `${place} does not answer: everything else has ended, and this is waited for`,
       )
     }
+  }
+
+  /**
+   * Each publication changes the record, too: only a hold that came or went is worth a pass. A pass that found nothing to do would take
+   * the place of one that waits to be tried again.
+   */
+  async #lookForHold(path: string): Promise<void> {
+    const state = this.#options.states.byPath(path)
+    if (state === undefined) return
+    // A record that cannot be read is left to the next comparison, which says so.
+    const hold = await beside(path, () => readHold(path)).catch(() => state.hold)
+    if (hold?.since !== state.hold?.since) this.publish(state, causes.driftCheck)
   }
 
   /** Runs work on a directory's file system as an operation of it. */

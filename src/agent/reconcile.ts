@@ -1,6 +1,5 @@
 import { referencesOf } from '../config/references.js'
 import { dateFindings } from '../directories/validate.js'
-import { readHold } from '../durable/index.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { describeReference, type Source } from '../objects/types.js'
@@ -16,12 +15,7 @@ import { reportMetrics, type Metrics } from './report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
 /** Why a pass is due, where no object is the cause. */
-export const causes = {
-  start: 'start',
-  driftCheck: 'drift check',
-  configuration: 'configuration',
-  record: 'record changed',
-} as const
+export const causes = { start: 'start', driftCheck: 'drift check', configuration: 'configuration' } as const
 
 interface ReconcileOptions {
   readonly log: Log
@@ -79,12 +73,9 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */
 async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOptions): Promise<boolean> {
-  const compares = (cause: string): boolean => cause === causes.driftCheck || cause === causes.record
-  if (!why.some(compares)) return true
-  // Each publication changes the record, too: only a hold that came or went is looked into.
-  if (why.every((cause) => cause === causes.record) && !(await isHoldNew(state))) return false
+  if (!why.includes(causes.driftCheck)) return true
   await detectDrift(state, { log, metrics })
-  const onlyCompare = why.every(compares)
+  const onlyCompare = why.every((cause) => cause === causes.driftCheck)
   const due = !(
     onlyCompare &&
     state.intact &&
@@ -100,12 +91,6 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
 function hasExpiryChanged({ certificates, published }: DirectoryState): boolean {
   const expired = dateFindings(certificates, new Date()).length > 0
   return expired !== (published?.reason === 'CertificateExpired')
-}
-
-/** A record that cannot be read is left to the next comparison, which says so. */
-async function isHoldNew({ path, hold }: DirectoryState): Promise<boolean> {
-  const now = await readHold(path).catch(() => hold)
-  return now?.since !== hold?.since
 }
 
 /** An operator has held the directory, or released it, or the hold's time is over. */

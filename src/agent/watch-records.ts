@@ -13,8 +13,11 @@ export class RecordWatch {
   readonly #watchers = new Map<string, FSWatcher>()
   readonly #isRecord = new Map<string, (name: string) => boolean>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
+  /** Paths that `changed` has not answered for yet; true: they have changed again. */
+  readonly #asked = new Map<string, boolean>()
 
-  constructor(readonly changed: (path: string) => void) {}
+  /** `changed` never rejects, and is not called again for a path before it has answered. */
+  constructor(readonly changed: (path: string) => Promise<void>) {}
 
   /** Watches beside this directory, whose parent exists and whose disk has just answered; again after a rename of the parent. */
   follow(path: string): void {
@@ -54,9 +57,18 @@ export class RecordWatch {
       if (name !== null && !isRecord(name)) continue
       const report = (): void => {
         this.#timers.delete(path)
-        this.changed(path)
+        if (this.#asked.has(path)) this.#asked.set(path, true)
+        else void this.#ask(path, parent)
       }
       this.#timers.set(path, setTimeout(report, quiet).unref())
     }
+  }
+
+  async #ask(path: string, parent: string): Promise<void> {
+    this.#asked.set(path, false)
+    await this.changed(path)
+    const again = this.#asked.get(path)
+    this.#asked.delete(path)
+    if (again && this.#isRecord.has(path)) this.#notice(parent, null)
   }
 }
