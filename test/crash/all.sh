@@ -53,14 +53,14 @@ if grep -q '^## the model disk: FAILED' "$logs/model"; then failed=1; fi
 histories=(node dist/test/crash/histories/main.js)
 fresh=$((RANDOM * 32768 + RANDOM))
 part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where model,ext4,xfs,btrfs --seed "$HOLDFAST_SEED" --seconds 5
-part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 10
+part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 3
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
   mutants=dist/test/crash/mutants
   if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
   else
     part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 20
-    part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 20
+    part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10
   fi
   part "power cuts" "${power[@]}"
 else

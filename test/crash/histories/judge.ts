@@ -82,6 +82,9 @@ function lostMeanwhile({ meanwhile }: Publication, views: Views): string[] {
   return [`${meanwhile.path}: what another program wrote there meanwhile is lost`]
 }
 
+/** A record of any target. */
+const recordName = /(^|\/)\.holdfast-[0-9a-f]{16}\.[1-9][0-9]*$/
+
 /** The endings of the names that the program keeps beside a target. */
 const ownEnding = /^(\.lock|\.[1-9][0-9]*|-[0-9a-f]{16}(\.foreign)?)$/
 
@@ -106,8 +109,10 @@ function faultsBeside(
   const moved = meanwhile?.do === 'rename' ? targets.map((target) => target.replace(meanwhile.from, meanwhile.to)) : []
   const isOurs = areaOf([...targets, ...moved], [first, before, after])
   const faults: string[] = []
+  // A record that somebody has given a second name is still ours, and is added to.
+  const records = new Set([...before].filter(([path]) => recordName.test(path)).map(([, { identity }]) => identity))
   for (const [path, seen] of before) {
-    if (isOurs(path)) continue
+    if (isOurs(path) || records.has(seen.identity)) continue
     const now = after.get(path)
     if (now === undefined) faults.push(`${path}, which belongs to somebody else, is gone`)
     else if (differs(seen, now)) faults.push(`${path}, which belongs to somebody else, was changed`)

@@ -92,7 +92,8 @@ export class Knowledge {
         content,
         wasVisible: visible.has(target),
         before: visibleText(now, target),
-        earlier: [...texts],
+        // What was there before a rename or a copy that nobody has synced may be at another path now, and come back torn.
+        earlier: [...texts, ...(changed.length > 0 ? targets.map((other) => visibleText(now, other)) : [])],
       }
     })
   }

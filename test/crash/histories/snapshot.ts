@@ -73,7 +73,8 @@ export function resolved(snapshot: Snapshot, path: string, depth = 0): string | 
     const next = under(at, part)
     const found = snapshot.get(next)
     if (found?.type === 'symlink') {
-      const target = posix.normalize(posix.join(at, found.data)).replace(/\/$/, '')
+      // The root is '' here, and '.' to posix.normalize.
+      const target = posix.normalize(posix.join(at, found.data)).replace(/^\.?\/?$|\/$/, '')
       const through = resolved(snapshot, target, depth + 1)
       if (through === undefined || snapshot.get(through)?.type !== 'directory') return undefined
       at = through
