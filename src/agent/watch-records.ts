@@ -19,7 +19,7 @@ export class RecordWatch {
   /** `changed` never rejects, and is not called again for a path before it has answered. */
   constructor(readonly changed: (path: string) => Promise<void>) {}
 
-  /** Watches beside this directory, whose parent exists and whose disk has just answered; again after a rename of the parent. */
+  /** Watches beside this directory, whose disk has just answered. Where its parent did not exist yet, this is called again once it does. */
   follow(path: string): void {
     const { sequenceOf } = namesFor(basename(path))
     this.#isRecord.set(path, (name) => sequenceOf(name) !== undefined)

@@ -10,7 +10,7 @@ interface Held {
 
 /**
  * The directories below one that is open, by their paths in it; '' is that one. A tree can have more of them than a process may have
- * descriptors: at most `fs.openDirectories` stay open while nobody uses them. One that was closed is opened anew through those above it,
+ * descriptors: at most `fs.openDirectories` stay open while nobody uses them. One that was closed is opened again through those above it,
  * each on the mount of its parent, and must be the directory that it was: ESTALE.
  */
 export class OpenDirectories {

@@ -135,7 +135,7 @@ export function refuseHeld(path: string, hold: Hold | undefined): void {
     path,
     reason: 'Held',
     state: 'nothing was changed',
-    advice: `run "holdfast release ${path}", or repeat this with --release`,
+    advice: `run "holdfast release ${path}" first; replace, write and sync also take --release`,
   })
 }
 

@@ -52,7 +52,7 @@ export function stagingMode(mode: number): number {
 /**
  * Writes the plan's files into a directory that is new and empty, and that the caller syncs; files and subdirectories are handed over
  * to `staged`. Mode, owner, label and attributes are set before the fsync: set after it, a power cut can take them back. A subdirectory may be
- * closed and opened anew until then: unlike a file's, its failed write-out stops the file system.
+ * closed and opened again until then: unlike a file's, its failed write-out stops the file system.
  */
 export async function stageTree<T>(
   scope: Scope,
