@@ -1,7 +1,9 @@
 /** One process of tests, from its start to the end of all that it has started. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { pathToFileURL } from 'node:url'
 import { project } from '../project.js'
 import { compiled } from './files.js'
 import { type FileTally, ordinaryFailure, Tally, type TestResult } from './tally.js'
@@ -53,8 +55,9 @@ export async function runBatch(
   const alone = files.length === 1
   const tally = new Tally(alone ? only : undefined, ended)
   const program = alone ? [compiled(only)] : ['dist/test/runner/several.js', ...files]
+  const preload = ['--import', pathToFileURL(join(project, 'dist/test/runner/no-domains.js')).href]
   const start = performance.now()
-  const child = spawn(process.execPath, program, {
+  const child = spawn(process.execPath, [...preload, ...program], {
     cwd: project,
     env: { ...process.env, TAP_TIMEOUT: `${timeout}` },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -130,5 +130,13 @@ await t.test(
     const second = await runBatch([unplanned, good], limits)
     t.same(said(second), [[unplanned, 'failed']])
     t.same(second.left, [good], 'another process runs it')
+    const rejects = module(
+      'rejects',
+      "await t.test('r', (t) => { t.ok(true); void Promise.reject(new Error('nobody waits')) })",
+    )
+    const third = await runBatch([rejects, good], limits)
+    t.same(said(third)[0], [rejects, 'failed'], 'an error that nobody caught')
+    const details = third.files[0]?.results.map(({ detail }) => detail)
+    t.match(details?.join('\n'), /nobody waits/)
   },
 )

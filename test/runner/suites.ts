@@ -1,8 +1,10 @@
+import { availableParallelism } from 'node:os'
+
 /** The suites that this runner runs: their files, how many at a time, and how long one may take. */
 export interface Suite {
   /** Which paths, from the project's root, are its test files. */
   readonly holds: (path: string) => boolean
-  /** Files that run at a time; undefined: one for each processor. */
+  /** Processes that run at a time; undefined: one for each processor. */
   readonly jobs: number | undefined
   /** Seconds for a file that sets no timeout of its own. */
   readonly timeout: number
@@ -18,7 +20,8 @@ const below =
 const apart = below('test/e2e', 'test/node', 'test/crash')
 
 export const suites = {
-  unit: { holds: (path) => !apart(path), jobs: undefined, timeout: 600, limit: 660 },
+  // These tests wait nearly half of their time, for disks, servers and deadlines: 188 s with one for each of two processors.
+  unit: { holds: (path) => !apart(path), jobs: 2 * availableParallelism(), timeout: 600, limit: 660 },
   e2e: { holds: below('test/e2e'), jobs: undefined, timeout: 600, limit: 660 },
   node: { holds: below('test/node'), jobs: undefined, timeout: 900, limit: 1260 },
   crash: { holds: below('test/crash'), jobs: 1, timeout: 3600, limit: 3660 },
