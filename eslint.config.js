@@ -9,7 +9,7 @@ const rooms = {
   'src/directories': ['src/durable'],
   'src/static-pods': ['src/objects', 'src/yaml', 'src/durable'],
   'src/config': ['src/yaml'],
-  'src/check': ['src/config', 'src/objects', 'src/directories', 'src/durable', 'native'],
+  'src/check': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable', 'native'],
   'src/agent': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable'],
   'src/cli': [
     'src/agent',

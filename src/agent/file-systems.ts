@@ -1,4 +1,4 @@
-import { Lane, mounts, type MountDetails } from '../durable/index.js'
+import { Lane, mountAbove, mounts, type MountDetails } from '../durable/index.js'
 
 /**
  * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
@@ -14,17 +14,6 @@ export function fileSystemOf(path: string, table?: readonly MountDetails[]): str
 export function describeFileSystem(path: string): string {
   const mount = mountAbove(path)
   return mount === undefined ? 'its file system' : `${mount.mountPoint} (${mount.type} on ${mount.source})`
-}
-
-function mountAbove(path: string, table: readonly MountDetails[] = mounts()): MountDetails | undefined {
-  let found: MountDetails | undefined
-  for (const mount of table) {
-    const { mountPoint } = mount
-    const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
-    // Of two mounts at one point, the later one covers the earlier.
-    if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = mount
-  }
-  return found
 }
 
 /** A function for many paths at one time: mountinfo is read once. */

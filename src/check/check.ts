@@ -10,6 +10,7 @@ import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace, permissionsOf, type Permission } from '../objects/permissions.js'
 import { describeReference } from '../objects/types.js'
 import { checkCapabilities, ownIdentity } from './capabilities.js'
+import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js'
 import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
 import { ok, warn, type Finding, type CheckResult } from './findings.js'
@@ -30,6 +31,8 @@ export interface CheckOptions {
   /** Milliseconds to wait for another process that holds a target's lock. */
   readonly lockTimeout: number
   readonly signal: AbortSignal
+  /** Who uses the targets: looked at where this is given. */
+  readonly consumers?: ConsumerReport
 }
 
 const thisProcess = 'this process'
@@ -56,7 +59,8 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     const report = await checkDirectory(directory, context)
     reports.push({ path: directory.path, ...report })
     const hooks = await Promise.all(directory.afterPublish.map((hook) => checkHook(hook, identity)))
-    add(directory.path, [...report.results, ...hooks])
+    const users = options.consumers ? checkConsumers(directory, options.consumers) : []
+    add(directory.path, [...report.results, ...hooks, ...users])
   }
   add(stateDirectory, [await checkStateDirectory(fs, stateDirectory)])
   const onBtrfs = reports.filter(({ fileSystem }) => fileSystem === 'btrfs').map(({ path }) => path)
@@ -66,6 +70,7 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     ...(await checkProcess()),
     coreDumps,
     checkKernel(release(), onBtrfs),
+    ...(options.consumers ? checkUnseen(options.consumers) : []),
   ])
   signal.throwIfAborted()
   findings.push(...(await checkSource(configuration.source, configuration, options, now)))

@@ -1,5 +1,7 @@
 import { Command } from 'commander'
+import type { ConsumerReport } from '../check/consumers.js'
 import type { Finding, Status } from '../check/findings.js'
+import type { AgentConfiguration } from '../config/types.js'
 import { painter, wantsColour, type Colour, type Paint } from './colour.js'
 import { Exit, exitCodes } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
@@ -24,6 +26,8 @@ interface CheckOptions extends SourceOptions, OutputOptions {
   readonly config?: string
   readonly timeout: number
   readonly requireProven?: true
+  readonly consumers?: true
+  readonly podManifestDir?: string
 }
 
 /** `holdfast check --config FILE` */
@@ -36,6 +40,9 @@ system, an exchange tried beside the target, free space, owners, hooks, certific
 capabilities, AIO, limits; for the source: whether it answers, and each permission that the agent needs. Run it where the
 agent runs: in its pod, as its user.
 
+With --consumers it also looks, in /proc and in the manifests of static pods, for who uses the directories: processes that still
+have old content open, and mounts of a directory itself, which never show what is published next.
+
 Beside each target, holdfast creates two empty directories, exchanges them, and removes them. It writes nothing else, runs
 no hook, and reads no object from the API server.`,
     )
@@ -46,6 +53,13 @@ no hook, and reads no object from the API server.`,
         .default(10_000, '10s'),
     )
     .addOption(requireProvenOption())
+    .addOption(new Option('--consumers', 'look also for who uses the directories, and who still uses old content'))
+    .addOption(
+      new Option(
+        '--pod-manifest-dir <dir>',
+        "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
+      ),
+    )
   for (const option of sourceOptions()) command.addOption(option)
   return command
     .addOption(outputOption())
@@ -57,11 +71,21 @@ no hook, and reads no object from the API server.`,
 Examples:
   holdfast check --config /etc/holdfast.yaml
   holdfast check --config /etc/holdfast.yaml -o json
+  holdfast check --config /etc/holdfast.yaml --consumers
   kubectl -n holdfast exec daemonset/holdfast -- holdfast check --config /etc/holdfast/holdfast.yaml
 
 Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
     )
     .action((options: CheckOptions) => runCheck(io, options))
+}
+
+async function consumersOf({ directories }: AgentConfiguration, named: string | undefined): Promise<ConsumerReport> {
+  const { findConsumers } = await import('../check/consumers.js')
+  const manifests = named ?? (await import('../static-pods/host-path-users.js')).usualManifestDirectory
+  return findConsumers(
+    directories.map(({ path }) => path),
+    { manifests, followLinks: true },
+  )
 }
 
 /** Milliseconds to wait for a publication that goes on at a target in this moment. */
@@ -70,6 +94,7 @@ const lockTimeout = 5_000
 async function runCheck(io: Io, options: CheckOptions): Promise<void> {
   const configuration = await loadWithFlags(options)
   const { checkNode } = await import('../check/check.js')
+  const consumers = options.consumers && (await consumersOf(configuration, options.podManifestDir))
   const findings = await interruptible(io, (signal) =>
     checkNode(configuration, {
       version: version(),
@@ -78,12 +103,14 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
       timeout: options.timeout,
       lockTimeout,
       signal,
+      ...(consumers && { consumers }),
     }),
   )
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const [faults, warnings] = [count('FAULT'), count('WARN')]
-  if (options.output === 'json') printJson(io.stdout, { checks: findings, faults, warnings })
-  else io.stdout.write(checkText(findings, painter(wantsColour(io.stdout, io.env))))
+  if (options.output === 'json') {
+    printJson(io.stdout, { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) })
+  } else io.stdout.write(checkText(findings, painter(wantsColour(io.stdout, io.env))))
   if (faults > 0) throw new Exit(exitCodes.fault)
 }
 

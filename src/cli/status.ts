@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Condition } from '../agent/directory-state.js'
 import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-file.js'
+import type { Consumer } from '../check/consumers.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
@@ -16,7 +17,7 @@ export function statusCommand({ stdout, env }: Io): Command {
     .summary("show each directory's state as a table")
     .description(
       `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
-recently confirmed that nothing is newer. Where no agent runs (after sync alone, or after it ended in order), --config makes
+recently confirmed that nothing is newer, and which processes still use old content. Where no agent runs (after sync alone, or after it ended in order), --config makes
 it compare the disk with the records of what was published in the configured directories. It asks no source.
 
 Without --config, it shows the status in /var/lib/holdfast.`,
@@ -36,9 +37,14 @@ Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
     )
     .action(async (options: OutputOptions & { config?: string }) => {
       const document = await documentFor(options)
-      if (options.output === 'json') printJson(stdout, document)
-      else stdout.write(statusText(document, new Date(), painter(wantsColour(stdout, env))))
+      const consumers = await consumersOf(document)
+      if (options.output === 'json') printJson(stdout, { ...document, consumers })
+      else stdout.write(statusText({ ...document, consumers }, new Date(), painter(wantsColour(stdout, env))))
     })
+}
+
+interface ShownStatus extends StatusDocument {
+  readonly consumers: readonly Consumer[]
 }
 
 async function documentFor(options: OutputOptions & { config?: string }): Promise<StatusDocument> {
@@ -56,8 +62,15 @@ async function documentFor(options: OutputOptions & { config?: string }): Promis
   )
 }
 
+/** Who uses the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
+async function consumersOf({ directories }: StatusDocument): Promise<readonly Consumer[]> {
+  const { findConsumers } = await import('../check/consumers.js')
+  const paths = directories.map(({ path }) => path)
+  return (await findConsumers(paths, { followLinks: false })).consumers
+}
+
 /** The table and what has to be said beside it. @internal */
-export function statusText({ agent, directories }: StatusDocument, now: Date, paint: Paint): string {
+export function statusText({ agent, directories, consumers }: ShownStatus, now: Date, paint: Paint): string {
   const rows: (string | Cell)[][] = [['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST']]
   for (const directory of directories) {
     rows.push([
@@ -73,7 +86,9 @@ export function statusText({ agent, directories }: StatusDocument, now: Date, pa
   const notes = directories.flatMap((directory) => {
     const condition = problemOf(directory)
     const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
-    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks]
+    const old = consumers.filter(({ path, retired }) => retired && path === directory.path)
+    const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
+    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
   })
   return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(agent, now, paint)].join('')
 }

@@ -8,12 +8,10 @@ import { codeOf, messageOf } from '../errors.js'
 import type { FileSystem } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { StaticPodError } from './failure.js'
+import { usualManifestDirectory } from './host-path-users.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { parseRevision, revisionsNamedIn } from './names.js'
 import { entriesOf, listManifests, readNodeFile, readNodeLink } from './node-files.js'
-
-/** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
-const usual = '/etc/kubernetes/manifests'
 
 /**
  * Where the manifests are that say what is in use: the directory that was named; else `manifests` beside the resource
@@ -25,7 +23,7 @@ export async function manifestDirectoryOf(
   named: string | undefined,
   resourceDirectory: string,
   log: Log,
-  fallback = usual,
+  fallback = usualManifestDirectory,
 ): Promise<string> {
   if (named !== undefined) {
     if (await exists(named)) return named

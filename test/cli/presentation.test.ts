@@ -138,7 +138,11 @@ await t.test('the table of status, with what has to be said beside it', (t) => {
     pendingHooks,
   })
   const agent = { version: '1.0.0', node: '', pid: 1, startedAt: time, writtenAt: time }
-  const document = { agent, directories: [directory('/a', 'True', ['h']), directory('/bb', 'False', [])] }
+  const document = {
+    agent,
+    directories: [directory('/a', 'True', ['h']), directory('/bb', 'False', [])],
+    consumers: [],
+  }
   const at = (minutes: number) => new Date(Date.parse(time) + minutes * 60_000)
   t.equal(
     statusText(document, at(3), plain),

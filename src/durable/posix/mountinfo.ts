@@ -28,6 +28,18 @@ export function mounts(): MountDetails[] {
   return lines().map(parseMount)
 }
 
+/** The mount that a path is on, by mountinfo's text alone: whoever looks at a file system that hangs, hangs too. No link is followed. */
+export function mountAbove(path: string, table: readonly MountDetails[] = mounts()): MountDetails | undefined {
+  let found: MountDetails | undefined
+  for (const mount of table) {
+    const { mountPoint } = mount
+    const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    // Of two mounts at one point, the later one covers the earlier.
+    if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = mount
+  }
+  return found
+}
+
 /** Mount points below a path, without `/` at its end. */
 export function mountPointsBelow(path: string): string[] {
   const prefix = path === '/' ? path : `${path}/`
@@ -41,8 +53,14 @@ export function rootMount(): MountDetails | undefined {
   return mounts().findLast(({ mountPoint }) => mountPoint === '/')
 }
 
-function lines(): string[] {
-  return readFileSync('/proc/self/mountinfo', 'utf8').trim().split('\n')
+/** All mounts of another process, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
+export function mountsOf(pid: number): MountDetails[] {
+  return lines(String(pid)).map(parseMount)
+}
+
+function lines(process = 'self'): string[] {
+  const text = readFileSync(`/proc/${process}/mountinfo`, 'utf8').trim()
+  return text === '' ? [] : text.split('\n')
 }
 
 /** @internal */
@@ -65,6 +83,6 @@ export function parseMount(line: string): MountDetails {
 }
 
 /** Space, tab, newline and backslash stand there in octal (fs/proc_namespace.c). */
-function unescaped(text: string): string {
+export function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 }

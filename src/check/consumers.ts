@@ -1,0 +1,139 @@
+/*
+ * Who uses the targets. A process that keeps old content open reads an old certificate, or an old private key, until it opens the
+ * file again; and a mount of the target itself, by a container or by kubelet's subPath, stays with the directory that it was made
+ * of (kubernetes/kubernetes#50345).
+ */
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { podAndContainer, type PodAndContainer } from '../cgroup.js'
+import type { DirectoryConfiguration } from '../config/types.js'
+import { type HoldingKind, NodeFileSystem, type Unseen, usesOf } from '../durable/index.js'
+import { listed } from '../listed.js'
+import { hostPathUsers, type HostPathUsers } from '../static-pods/host-path-users.js'
+import { ok, warn, type CheckResult } from './findings.js'
+
+/** One process, or one manifest, that uses a target in one way. */
+export interface Consumer extends PodAndContainer {
+  /** The target's. */
+  readonly path: string
+  readonly what: HoldingKind | 'manifest'
+  /** null: a manifest. */
+  readonly pid: number | null
+  /** The process's name; for a manifest, the pod's. */
+  readonly command: string
+  /** The first of what it uses, as the process sees it; for a manifest, its path. */
+  readonly at: string
+  readonly count: number
+  /** It is old content. */
+  readonly retired: boolean
+  /** All of it in a sentence. */
+  readonly description: string
+}
+
+export interface ConsumerReport {
+  readonly consumers: readonly Consumer[]
+  readonly unseen: Unseen
+  readonly unreadable: HostPathUsers['unreadable']
+}
+
+interface FindOptions {
+  /** kubelet's manifest directory; without it, manifests are not looked at. */
+  readonly manifests?: string
+  /** Whether the way to the targets may be looked at. A disk that hangs there makes this hang, too. */
+  readonly followLinks: boolean
+}
+
+/** Everybody but this process who uses these targets, as far as procfs and the manifests tell. */
+export async function findConsumers(paths: readonly string[], options: FindOptions): Promise<ConsumerReport> {
+  const { manifests, followLinks } = options
+  const real = followLinks ? await Promise.all(paths.map(withoutLinks)) : paths
+  const { uses, unseen } = await usesOf(real)
+  const names = paths.map((path, index) => [...new Set([path, real[index] ?? path])])
+  const none: HostPathUsers = { users: [], unreadable: [] }
+  const fromManifests = manifests === undefined ? none : await hostPathUsers(new NodeFileSystem(), manifests, names)
+  const found = paths.flatMap((path, index): Omit<Consumer, 'description'>[] => [
+    ...(uses[index] ?? []).map(({ path: at, cgroup, ...use }) => ({ path, ...use, at, ...podAndContainer(cgroup) })),
+    ...(fromManifests.users[index] ?? []).map(({ manifest, pod }) => {
+      return { path, what: 'manifest' as const, pid: null, command: pod, at: manifest, count: 1, retired: false }
+    }),
+  ])
+  const consumers = found.map((consumer) => ({ ...consumer, description: describe(consumer) }))
+  return { consumers, unseen, unreadable: fromManifests.unreadable }
+}
+
+/** The last part may be a link of somebody else's: it is the target. */
+async function withoutLinks(path: string): Promise<string> {
+  const parent = await realpath(dirname(path)).catch(() => dirname(path))
+  return join(parent, basename(path))
+}
+
+const check = 'consumers'
+
+/** What there is to say of one directory. */
+export function checkConsumers(
+  { path, publish }: Pick<DirectoryConfiguration, 'path' | 'publish'>,
+  { consumers }: Pick<ConsumerReport, 'consumers'>,
+): CheckResult[] {
+  const own = consumers.filter((consumer) => consumer.path === path)
+  const results = own.flatMap((consumer) => {
+    if (consumer.retired) return warn(check, consumer.description, adviceOnRetired(consumer))
+    if (publish !== 'symlink' && isPinned(consumer)) return warn(check, consumer.description, adviceOnMount)
+    return []
+  })
+  if (results.length > 0) return results
+  const pids = [...new Set(own.flatMap(({ pid, command }) => (pid === null ? [] : `${pid} (${command})`)))]
+  const using = pids.length === 0 ? '' : `; of the current content, ${listed(pids, 5)}`
+  return [ok(check, `nobody uses old content${using}`)]
+}
+
+/** What it sees stays as it is, whatever is published. */
+function isPinned({ what }: Pick<Consumer, 'what'>): boolean {
+  return what === 'mount' || what === 'manifest'
+}
+
+const adviceOnMount = 'mount the parent directory, or set publish: symlink'
+
+function adviceOnRetired(consumer: Consumer): string {
+  if (consumer.what === 'mount') return `restart it; ${adviceOnMount}`
+  return 'restart it, or make it open its files again after a publication (afterPublish)'
+}
+
+const verbs = {
+  fd: (content) => `has ${content} open`,
+  cwd: (content) => `works in ${content}`,
+  root: (content) => `has its root in ${content}`,
+  map: (content) => `has ${content} mapped`,
+  mount: (content) => `has ${content} mounted by itself`,
+  manifest: (content) => `mounts ${content} by itself`,
+} satisfies Record<Consumer['what'], (content: string) => string>
+
+/** `process 12 (nginx) has old content open (fd: /certs/tls.key (deleted)); pod …, container …`. */
+function describe(consumer: Omit<Consumer, 'description'>): string {
+  const { pid, command, what, at, count, retired, pod, container } = consumer
+  const who = pid === null ? `the static pod ${command}` : `process ${pid} (${command})`
+  const more = count > 1 ? ` and ${count - 1} more` : ''
+  const pinned = isPinned(consumer) && !retired ? '; it will not see what is published next' : ''
+  const from = [pod && `pod ${pod}`, container && `container ${container}`].filter(Boolean).map((one) => `, ${one}`)
+  return `${who} ${verbs[what](retired ? 'old content' : 'it')} (${what}: ${at}${more})${from.join('')}${pinned}`
+}
+
+/** What could not be looked at, and so counts as in use. Empty where everything was seen. */
+function describeUnseen({ unseen, unreadable }: Pick<ConsumerReport, 'unseen' | 'unreadable'>): string[] {
+  const { denied, otherPidNamespace, hidden, silent } = unseen
+  const [first] = denied
+  return [
+    ...(otherPidNamespace ? ['only the processes of this PID namespace are seen'] : []),
+    ...(hidden ? ['/proc hides the processes of other users (hidepid)'] : []),
+    ...(first ? [`${denied.length} processes may not be looked at (for example ${first.pid}: ${first.code})`] : []),
+    ...(silent === undefined ? [] : [`process ${silent} does not answer: its mappings, and later ones, are unknown`]),
+    ...unreadable.map(({ manifest, problem }) => `${manifest} cannot be read as a pod: ${problem}`),
+  ]
+}
+
+export function checkUnseen(report: Pick<ConsumerReport, 'unseen' | 'unreadable'>): CheckResult[] {
+  const missing = describeUnseen(report)
+  if (missing.length === 0) return [ok(check, 'all processes of this node are seen')]
+  return missing.map((text) =>
+    warn(check, `${text}; what they use counts as in use`, 'run this as root, in a pod with hostPID: true'),
+  )
+}

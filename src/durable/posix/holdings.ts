@@ -1,0 +1,235 @@
+import { promises as fsp, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { endsWithin } from '../../deadline.js'
+import { codeOf, failureOf } from '../../errors.js'
+import { pathWithin } from '../place.js'
+import { type MountDetails, mountsOf, unescaped } from './mountinfo.js'
+
+/*
+ * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). Nothing is ever opened or stat'ed
+ * through /proc/PID/fd: that would wait for whatever disk it leads to. The links' texts, fdinfo and mountinfo are in memory.
+ *
+ * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo.
+ */
+
+export type HoldingKind = 'fd' | 'cwd' | 'root' | 'map' | 'mount'
+
+/** A path in its file system: the same text in every mount namespace. */
+export interface Location {
+  /** `MAJOR:MINOR`, as mountinfo has it. */
+  readonly device: string
+  readonly within: string
+  /** Its name, or that of a directory above it, has been removed. */
+  readonly deleted: boolean
+}
+
+export interface Holding {
+  readonly pid: number
+  readonly what: HoldingKind
+  /** As the process sees it; for people. */
+  readonly path: string
+  /** Where it can be: several where mounts cover one another. */
+  readonly locations: readonly Location[]
+  /** Where the kernel tells it. */
+  readonly inode?: string
+  /** Of `inode`; undefined where the mount is in no table, as after `umount --lazy`. */
+  readonly device?: string
+}
+
+/** What could not be looked at. Whoever asks whether something is in use must take it for in use. */
+export interface Unseen {
+  /** Processes that this one may not look at, by errno. */
+  readonly denied: readonly { readonly pid: number; readonly code: string }[]
+  /** Only the processes of a PID namespace other than the machine's first are seen. */
+  readonly otherPidNamespace: boolean
+  /** procfs does not show the processes of other users (`hidepid`). */
+  readonly hidden: boolean
+  /** A process whose mappings the kernel did not tell in time. */
+  readonly silent?: number
+}
+
+/** Milliseconds for one process's mappings: their lock can be held by a thread that waits for a disk. */
+const patience = 2_000
+
+/** PROC_PID_INIT_INO (include/linux/proc_ns.h): of the namespace that all others are in. */
+const firstPidNamespace = 'pid:[4026531836]'
+
+/** Ends of a process's life while it is looked at. */
+const gone = new Set(['ENOENT', 'ESRCH'])
+
+const deletedSuffix = ' (deleted)'
+const deletedRoot = '//deleted'
+
+/** Everything that other processes hold on these file systems, `MAJOR:MINOR` of each. */
+export async function holdingsOn(
+  devices: ReadonlySet<string>,
+): Promise<{ readonly holdings: Holding[]; readonly unseen: Unseen }> {
+  const scan = new Scan(devices)
+  const pids = readdirSync('/proc').filter((name) => /^[1-9][0-9]*$/.test(name))
+  const others = pids.map(Number).filter((pid) => pid !== process.pid)
+  // A process with a root of its own sees only what is mounted below that: all who share its namespace tell of the rest.
+  const seen = others.flatMap((pid) => scan.mountsOf(pid) ?? [])
+  for (const one of seen) await scan.lookAt(one)
+  return {
+    holdings: scan.holdings,
+    unseen: {
+      denied: scan.denied,
+      otherPidNamespace: readlinkSync('/proc/self/ns/pid') !== firstPidNamespace,
+      hidden: !pids.includes('1'),
+      ...(scan.silent !== undefined && { silent: scan.silent }),
+    },
+  }
+}
+
+/** The mounts of one mount namespace, by ID; their mount points as seen from its top. */
+type Table = Map<number, MountDetails>
+
+interface Seen {
+  readonly pid: number
+  readonly root: string
+  readonly table: Table
+}
+
+class Scan {
+  readonly holdings: Holding[] = []
+  readonly denied: { pid: number; code: string }[] = []
+  silent: number | undefined
+  readonly #tables = new Map<string, Table>()
+  /** Namespaces and roots whose mountinfo has been read. */
+  readonly #read = new Set<string>()
+
+  constructor(private readonly devices: ReadonlySet<string>) {}
+
+  /** What it has mounted, and where; undefined where it has gone, or may not be looked at. */
+  mountsOf(pid: number): Seen | undefined {
+    return this.#unlessGone(pid, () => {
+      const root = readlinkSync(`/proc/${pid}/root`)
+      const namespace = readlinkSync(`/proc/${pid}/ns/mnt`)
+      const table: Table = this.#tables.get(namespace) ?? new Map<number, MountDetails>()
+      this.#tables.set(namespace, table)
+      if (!this.#read.has(`${namespace} ${root}`)) {
+        const above = root === '/' ? '' : root
+        for (const mount of mountsOf(pid)) {
+          if (table.has(mount.id)) continue
+          const mountPoint = `${above}${mount.mountPoint}`.replace(/(?<=.)\/$/, '')
+          table.set(mount.id, { ...mount, mountPoint })
+          if (!this.devices.has(mount.device)) continue
+          this.#add({ pid, what: 'mount', path: mountPoint, locations: [location(mount.device, mount.root)] })
+        }
+        this.#read.add(`${namespace} ${root}`)
+      }
+      return { pid, root, table }
+    })
+  }
+
+  async lookAt({ pid, root, table }: Seen): Promise<void> {
+    const mounts = [...table.values()].filter(({ device }) => this.devices.has(device))
+    const looked = this.#unlessGone(pid, () => {
+      for (const what of ['cwd', 'root'] as const) {
+        const path = what === 'root' ? root : readlinkSync(`/proc/${pid}/${what}`)
+        this.#add({ pid, what, path, locations: locationsIn(mounts, path) })
+      }
+      this.#descriptors(pid, table, mounts)
+      return true
+    })
+    if (!looked) return
+    const failure = await failureOf(this.#mappings(pid, mounts))
+    if (failure !== undefined) {
+      this.#unlessGone(pid, () => {
+        throw failure
+      })
+    }
+  }
+
+  #unlessGone<T>(pid: number, look: () => T): T | undefined {
+    try {
+      return look()
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === undefined) throw error
+      if (!gone.has(code)) this.denied.push({ pid, code })
+      return undefined
+    }
+  }
+
+  #descriptors(pid: number, table: Table, mounts: readonly MountDetails[]): void {
+    for (const name of readdirSync(`/proc/${pid}/fd`)) {
+      try {
+        const path = readlinkSync(`/proc/${pid}/fd/${name}`)
+        // Sockets, pipes and their like have no path.
+        if (!path.startsWith('/')) continue
+        const information = readFileSync(`/proc/${pid}/fdinfo/${name}`, 'latin1')
+        const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? NaN)
+        // Since Linux 5.14.
+        const inode = /^ino:\s*(\d+)/m.exec(information)?.[1]
+        const mount = table.get(id)
+        if (mount !== undefined && !this.devices.has(mount.device)) continue
+        const locations = mount ? locationsIn([mount], path) : locationsIn(mounts, path)
+        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device })
+      } catch (error) {
+        if (!gone.has(codeOf(error) ?? '')) throw error
+      }
+    }
+  }
+
+  async #mappings(pid: number, mounts: readonly MountDetails[]): Promise<void> {
+    if (this.silent !== undefined) return
+    const reading = fsp.readFile(`/proc/${pid}/maps`, 'utf8')
+    if (!(await endsWithin(reading, patience))) {
+      this.silent = pid
+      return
+    }
+    let last = ''
+    for (const line of (await reading).split('\n')) {
+      const [, device = '', inode = '', text = ''] = /^\S+ \S+ \S+ (\S+) (\d+)\s+(\/.*)$/.exec(line) ?? []
+      // A library has a mapping for each of its segments.
+      if (text === '' || text === last) continue
+      last = text
+      const on = decimal(device)
+      if (!this.devices.has(on)) continue
+      const path = unescaped(text)
+      const locations = locationsIn(
+        mounts.filter((mount) => mount.device === on),
+        path,
+      )
+      this.#add({ pid, what: 'map', path, locations, inode, device: on })
+    }
+  }
+
+  #add({
+    inode,
+    device,
+    ...holding
+  }: Omit<Holding, 'inode' | 'device'> & { inode?: string | undefined; device?: string | undefined }): void {
+    if (holding.locations.length === 0 && inode === undefined) return
+    this.holdings.push({ ...holding, ...(inode !== undefined && { inode }), ...(device !== undefined && { device }) })
+  }
+}
+
+/** Where a path can lead, by each of these mounts that it can be on. A name can end as the kernel marks removed ones. */
+function locationsIn(mounts: readonly MountDetails[], text: string): Location[] {
+  const plain = locationsOf(mounts, text, false)
+  if (!text.endsWith(deletedSuffix)) return plain
+  return [...plain, ...locationsOf(mounts, text.slice(0, -deletedSuffix.length), true)]
+}
+
+function locationsOf(mounts: readonly MountDetails[], path: string, deleted: boolean): Location[] {
+  return mounts.flatMap(({ device, root, mountPoint }) => {
+    const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    if (!holds) return []
+    const at = location(device, root)
+    return [{ device, within: pathWithin({ root: at.within, mountPoint }, path), deleted: deleted || at.deleted }]
+  })
+}
+
+function location(device: string, root: string): Location {
+  const deleted = root.endsWith(deletedRoot)
+  return { device, within: deleted ? root.slice(0, -deletedRoot.length) : root, deleted }
+}
+
+/** `08:02` of maps is `8:2` of mountinfo. */
+function decimal(device: string): string {
+  return device
+    .split(':')
+    .map((part) => Number.parseInt(part, 16))
+    .join(':')
+}

@@ -1,0 +1,67 @@
+import { codeOf, messageOf } from '../errors.js'
+import type { FileSystem } from '../durable/index.js'
+import { asList, asMap, asText } from './json.js'
+import { parseManifest } from './manifest.js'
+import { listManifests, readNodeFile } from './node-files.js'
+
+/** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
+export const usualManifestDirectory = '/etc/kubernetes/manifests'
+
+/** A manifest with a hostPath volume of a path, or of something below it. */
+export interface HostPathUser {
+  /** The manifest's. */
+  readonly manifest: string
+  readonly pod: string
+  readonly hostPath: string
+}
+
+export interface HostPathUsers {
+  /** For each path, in order. */
+  readonly users: readonly (readonly HostPathUser[])[]
+  /** Manifests that cannot be read as a pod, and why: they may name any path. */
+  readonly unreadable: readonly { readonly manifest: string; readonly problem: string }[]
+}
+
+/**
+ * Which static pods of a manifest directory mount these paths. A volume that holds a path from above does not count: it shows
+ * what is published next as well. `paths`: each with the other names that it has, such as the one without symbolic links.
+ */
+export async function hostPathUsers(
+  fs: FileSystem,
+  manifestDirectory: string,
+  paths: readonly (readonly string[])[],
+): Promise<HostPathUsers> {
+  const users: HostPathUser[][] = paths.map(() => [])
+  const unreadable: { manifest: string; problem: string }[] = []
+  for (const manifest of await manifests(fs, manifestDirectory, unreadable)) {
+    try {
+      const bytes = await readNodeFile(fs, manifest, { follow: true })
+      if (bytes === undefined) continue
+      const { pod, name } = await parseManifest(bytes, manifest)
+      for (const volume of asList(asMap(pod.spec)?.volumes)) {
+        const hostPath = asText(asMap(asMap(volume)?.hostPath)?.path)?.replace(/(?<=.)\/+$/, '')
+        if (hostPath === undefined) continue
+        for (const [index, names] of paths.entries()) {
+          const holds = names.some((path) => `${hostPath}/`.startsWith(`${path}/`))
+          if (holds) users[index]?.push({ manifest, pod: name, hostPath })
+        }
+      }
+    } catch (error) {
+      unreadable.push({ manifest, problem: messageOf(error) })
+    }
+  }
+  return { users, unreadable }
+}
+
+async function manifests(
+  fs: FileSystem,
+  directory: string,
+  unreadable: { manifest: string; problem: string }[],
+): Promise<string[]> {
+  try {
+    return await listManifests(fs, directory)
+  } catch (error) {
+    unreadable.push({ manifest: directory, problem: codeOf(error) ?? messageOf(error) })
+    return []
+  }
+}
