@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { type Catcher, type Mutation, type SuiteName, suiteNames } from './mutation.js'
+import { runGroup } from './process-group.js'
 
 /** One suite, or a part of it, as a command in a copy of the program. */
 export interface Trial {
@@ -169,30 +169,10 @@ export async function runProgram(
   env: Readonly<Record<string, string>>,
   patience: number,
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [join(directory, program), ...args], {
-    env: { PATH: process.env['PATH'] ?? '', HOLDFAST_DIST: directory, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own, so that what hangs ends with all that it has started.
-    detached: true,
-  })
-  let output = ''
-  let errors = ''
-  let hangs = false
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const timer = setTimeout(() => {
-    hangs = true
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-  }, patience)
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (status, signal) => {
-      clearTimeout(timer)
-      if (hangs) errors = `hangs\n${errors}`
-      // Nobody may take a kill from outside for something that the suite has caught.
-      if (signal !== null && !hangs) reject(new Error(`${program} was ended by ${signal}, from outside`))
-      else resolve(status)
-    })
-  })
-  return { code, output, errors }
+  const environment = { PATH: process.env['PATH'] ?? '', HOLDFAST_DIST: directory, ...env }
+  const ended = await runGroup(process.execPath, [join(directory, program), ...args], { env: environment }, patience)
+  const { code, signal, hangs, output, errors } = ended
+  // Nobody may take a kill from outside for something that the suite has caught.
+  if (signal !== null && !hangs) throw new Error(`${program} was ended by ${signal}, from outside`)
+  return { code, output, errors: hangs ? `hangs\n${errors}` : errors }
 }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from '../../project.js'
-import { sharesItsProcess } from '../../runner/files.js'
 import { scenarios } from '../model/scenarios.js'
 
 /** Something that a mutant is put before: a test file, or the model disk on one scenario. */
@@ -11,8 +10,8 @@ export interface Item {
   readonly name: string
   /** The program with its arguments, in a copy. */
   readonly command: readonly string[]
-  /** It may run in one process with others, before and behind it. */
-  readonly shares: boolean
+  /** A test file; all else is a program. */
+  readonly isTest: boolean
   /** Minutes on a busy machine: only for what all others let live. */
   readonly heavy: boolean
   /** What its answer depends on besides the program. */
@@ -51,7 +50,7 @@ function modelItems(): Item[] {
   return scenarios.map(({ name }) => ({
     name: `model: ${name}`,
     command: ['test/crash/model/main.js', '--effort', 'brief', '--impatient', '--seed', '1', '--only', name],
-    shares: false,
+    isTest: false,
     heavy: name.startsWith('a batch') || name === 'replacement',
     hash,
   }))
@@ -70,7 +69,7 @@ export function battery(): Item[] {
   ].map((name) => ({
     name,
     command: [name.replace(/\.ts$/, '.js')],
-    shares: sharesItsProcess(name),
+    isTest: true,
     heavy: name.endsWith('/crashes.test.ts'),
     hash: hashOf(read(name)),
   }))

@@ -1,13 +1,11 @@
 import { parseArgs } from 'node:util'
 import { randomFrom } from '../../seed.js'
 import { battery, type Item } from './battery.js'
+import { Bench, Refused } from './bench.js'
 import { equivalents } from './equivalents.js'
 import { type Mutant, readSources, type Source } from './mutants.js'
 import { readResults } from './results.js'
 import { countsOf, score } from './summary.js'
-import { tryItems } from './trial.js'
-import { openWorkshop } from './workshop.js'
-import { withMutant } from './workshop.js'
 
 /*
  * Draws claims of the table, `this test kills this mutant`, and tries them, as many as fit into some seconds.
@@ -55,25 +53,30 @@ const end = performance.now() + 1000 * Number(values.seconds)
 const drawn = shuffled(claims, randomFrom(Number(values.seed))).values()
 const wrong: string[] = []
 let tried = 0
+const refused = new Refused()
+/** What a test may take here. */
+const secondsAtMost = 14
 
 async function lane(): Promise<void> {
-  const shop = openWorkshop()
+  const bench = new Bench(refused)
   try {
     for (const { source, mutant, killer } of drawn) {
-      const kills = async (): Promise<boolean> => (await tryItems([killer], shop, 120)).verdict === 'killed'
+      const kills = async (): Promise<boolean> =>
+        (await bench.try(source, mutant, [killer], () => secondsAtMost)).verdict === 'killed'
       // A second time: what draws at random, or counts on the time, may miss it once.
-      const killed = await withMutant(shop, source, mutant, async () => (await kills()) || kills())
+      const killed = (await kills()) || (await kills())
       tried += 1
       if (!killed) wrong.push(`${mutant.file}:${mutant.line}: ${mutant.id}: ${killer.name} no longer kills it`)
       if (performance.now() > end) return
     }
   } finally {
-    shop.remove()
+    bench.remove()
   }
 }
 
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
 for (const line of wrong) console.error(`${line}; npm run test:mutants finds out what does`)
+for (const name of refused.alone) console.error(`${name} fails without a mutant`)
 for (const id of gone) console.error(`equivalents.ts names a mutant that is gone: ${id}`)
 const counts = countsOf(sources, results)
 console.log(
@@ -81,4 +84,4 @@ console.log(
     `${counts.survived} survived, ${counts.unjudged} hang or break, ${counts.equivalent} equivalent, ` +
     `${counts.untried} untried; score ${score(counts)}`,
 )
-process.exitCode = wrong.length + gone.length > 0 ? 1 : 0
+process.exitCode = wrong.length + gone.length + refused.alone.size > 0 ? 1 : 0

@@ -1,15 +1,8 @@
 import { hashOf, type Item } from './battery.js'
+import type { Bench } from './bench.js'
 import type { Mutant, Source } from './mutants.js'
 import type { Reach } from './reach.js'
 import type { Result } from './results.js'
-import { tryItems } from './trial.js'
-import { withMutant, type Workshop } from './workshop.js'
-
-/** So many that hang are waited for: what hangs in the cheapest tests hangs in most. */
-const hangsAtMost = 1
-
-/** Seconds of tests that one process is given, so that not each mutant pays for every start. */
-const secondsTogether = 3
 
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {
@@ -51,39 +44,14 @@ export class Hunt {
     return hashOf(mutant.context, ...hashes.sort())
   }
 
-  /** Those that share a process together, as many as a few seconds hold. */
-  #batches(items: readonly Item[]): Item[][] {
-    const batches: Item[][] = []
-    let seconds = 0
-    for (const item of items) {
-      const batch = batches.at(-1)
-      const joins = item.shares && batch?.every(({ shares }) => shares) && seconds < secondsTogether
-      seconds = (joins ? seconds : 0) + this.reach.secondsOf(item)
-      if (joins && batch) batch.push(item)
-      else batches.push([item])
-    }
-    return batches
-  }
-
   /** Puts it before all that come by it until one kills it. */
-  async try(shop: Workshop, source: Source, mutant: Mutant, limit = this.limit): Promise<Result> {
-    let worst: Pick<Result, 'verdict' | 'by'> = { verdict: 'survived', by: '' }
-    let hangs = 0
-    return withMutant(shop, source, mutant, async () => {
-      for (const batch of this.#batches(this.itemsFor(mutant, limit))) {
-        const patience = batch.reduce((sum, item) => sum + 8 * this.reach.secondsOf(item), 8)
-        const answer = await tryItems(batch, shop, patience)
-        const killer = this.items.find(({ name }) => name === answer.by)
-        if (answer.verdict === 'killed' && killer) {
-          const key = `${mutant.file} ${killer.name}`
-          this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
-          return { ...answer, hash: hashOf(mutant.context, killer.hash) }
-        }
-        if (answer.verdict !== 'survived' && worst.verdict !== 'hangs') worst = answer
-        hangs += answer.verdict === 'hangs' ? 1 : 0
-        if (hangs > hangsAtMost) break
-      }
-      return { ...worst, hash: this.#hashOfAll(mutant) }
-    })
+  async try(bench: Bench, source: Source, mutant: Mutant, limit = this.limit): Promise<Result> {
+    const items = this.itemsFor(mutant, limit)
+    const answer = await bench.try(source, mutant, items, (item) => this.reach.secondsOf(item))
+    const killer = answer.verdict === 'killed' ? items.find(({ name }) => name === answer.by) : undefined
+    if (!killer) return { ...answer, hash: this.#hashOfAll(mutant) }
+    const key = `${mutant.file} ${killer.name}`
+    this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
+    return { ...answer, hash: hashOf(mutant.context, killer.hash) }
   }
 }

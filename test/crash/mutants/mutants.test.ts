@@ -2,7 +2,7 @@ import t from 'tap'
 import { battery } from './battery.js'
 import { mutantsOf, mutated, readSources } from './mutants.js'
 import { readResults } from './results.js'
-import { answerOf } from './trial.js'
+import { answerOf } from './answer.js'
 
 const text = `
 const flags = READ | NOFOLLOW | EXCL
@@ -63,12 +63,12 @@ await t.test('a mutant keeps its name when something else is edited', (t) => {
 })
 
 await t.test('an assertion that fails is a kill; what hangs or breaks is none', (t) => {
-  const item = { name: 'test/a.test.ts', command: [], shares: true, heavy: false, hash: '' }
+  const name = 'test/a.test.ts'
   const tap = (
     failure: string,
   ): string => `TAP version 14\n# file: test/a.test.ts\n# Subtest: x\n    not ok 1 - ${failure}
 not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
-  const verdict = (failure: string, code: number | null = 1) => answerOf([item], code, tap(failure), '').verdict
+  const verdict = (failure: string, code: number | null = 1) => answerOf(name, code, tap(failure), '').verdict
   t.equal(verdict('should be equal\n      ---\n      diff: |\n        -1\n        +2\n      ...'), 'killed')
   t.equal(
     verdict('thrown\n      ---\n      type: TypeError\n      tapCaught: returnedPromiseRejection\n      ...'),
@@ -82,9 +82,9 @@ not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
   t.equal(verdict(`should be equal\n      ---\n      ${source}`), 'killed', 'the source of a test says nothing')
   t.equal(verdict('test unfinished\n      ---\n      ...'), 'hangs')
   t.equal(verdict('timeout!\n      ---\n      ...'), 'hangs')
-  t.equal(answerOf([item], 1, 'SyntaxError', '').verdict, 'breaks')
-  t.equal(answerOf([item], null, '', '').verdict, 'hangs')
-  t.equal(answerOf([item], 0, 'ok 1', '').verdict, 'survived')
+  t.equal(answerOf(name, 1, 'SyntaxError', '').verdict, 'breaks')
+  t.equal(answerOf(name, null, '', '').verdict, 'hangs')
+  t.equal(answerOf(name, 0, 'ok 1', '').verdict, 'survived')
   t.end()
 })
 

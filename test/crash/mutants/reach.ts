@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { project } from '../../project.js'
 import { hashOf, type Item } from './battery.js'
 import { type Mutant, probed, type Source } from './mutants.js'
-import { secondsOfChildren, tryItems } from './trial.js'
+import { secondsOfChildren, tryItem } from './trial.js'
 import { openWorkshop, type Workshop } from './workshop.js'
 
 /** What an item comes by, and what it costs in CPU-seconds. Mutants are named by the hash of their name. */
@@ -116,7 +116,7 @@ async function measure(item: Item, shop: Workshop, hits: string, sources: readon
   rmSync(hits, { recursive: true, force: true })
   mkdirSync(hits)
   const before = secondsOfChildren()
-  const { verdict } = await tryItems([item], shop, 300)
+  const { verdict } = await tryItem(item, shop, 300)
   const seconds = secondsOfChildren() - before
   const numbers = readdirSync(hits).flatMap((name) => readFileSync(join(hits, name), 'utf8').split('\n'))
   const seen = new Set(numbers.filter((line) => line !== '').map(Number))

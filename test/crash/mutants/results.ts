@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from '../../project.js'
-import type { Verdict } from './trial.js'
+import type { Verdict } from './answer.js'
 
 /** What is known of a mutant. */
 export interface Result {

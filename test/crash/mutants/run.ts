@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
 import { battery, hashOf } from './battery.js'
+import { Bench, Refused } from './bench.js'
 import { equivalents } from './equivalents.js'
 import { Hunt } from './hunt.js'
 import { type Mutant, readSources, type Source } from './mutants.js'
 import { Reach } from './reach.js'
 import { readResults, writeResults } from './results.js'
 import { countsOf, score, writeSummary } from './summary.js'
-import { openWorkshop } from './workshop.js'
 
 /*
  * Every mutant that the operators make of the program, before the tests that come by it.
@@ -54,14 +54,15 @@ const todo = sources.flatMap((source) =>
 todo.sort(([, a], [, b]) => (hashOf(a.id) < hashOf(b.id) ? -1 : 1))
 say(`${todo.length} mutants to try`)
 const queue = todo.values()
+const refused = new Refused()
 let done = 0
 const began = performance.now()
 
 async function lane(): Promise<void> {
-  const shop = openWorkshop()
+  const bench = new Bench(refused)
   try {
     for (const [source, mutant] of queue) {
-      const result = await hunt.try(shop, source, mutant)
+      const result = await hunt.try(bench, source, mutant)
       results.set(mutant.id, result)
       done += 1
       if (result.verdict !== 'killed') say(`${result.verdict}: ${mutant.file}:${mutant.line} ${mutant.id} ${result.by}`)
@@ -71,7 +72,7 @@ async function lane(): Promise<void> {
       }
     }
   } finally {
-    shop.remove()
+    bench.remove()
   }
 }
 
@@ -86,5 +87,6 @@ for (const { id } of sources.flatMap(({ mutants }) => mutants)) {
   if (equivalent.has(id) && verdict === 'killed') say(`listed as equivalent, and killed: ${id}`)
   else if (!equivalent.has(id) && verdict !== 'killed' && verdict !== 'untried') say(`${verdict}: ${id}`)
 }
+for (const name of refused.alone) say(`no killer: ${name} fails without a mutant`)
 say(JSON.stringify(counts))
 say(`score ${score(counts)}`)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compile, makeProgram } from '../program.js'
 import { rooms } from './battery.js'
@@ -47,7 +47,7 @@ export async function withMutant<T>(
     return await work()
   } finally {
     shop.write(mutant.file, text)
-    rmSync(shop.temporary, { recursive: true, force: true })
-    mkdirSync(shop.temporary)
+    // The directory itself stays: a process that goes on has it mounted.
+    for (const name of readdirSync(shop.temporary)) rmSync(join(shop.temporary, name), { recursive: true, force: true })
   }
 }

@@ -1,0 +1,60 @@
+/*
+ * Runs test files one after the other in this process, again and again, each time with modules of its own: what starts it makes a
+ * directory of links for each time, and sends its path with the files. `rig.ts` is the other side.
+ */
+import { once } from 'node:events'
+import { pathToFileURL } from 'node:url'
+import t, { type Test } from 'tap'
+import { answerOf, type Answer } from './answer.js'
+
+export interface Order {
+  readonly id: number
+  /** Where the program and its tests are found this time. */
+  readonly directory: string
+  /** Compiled test files, from there. */
+  readonly files: readonly string[]
+}
+
+export interface Reply extends Answer {
+  readonly id: number
+}
+
+let printed = ''
+process.stdout.write = (text: string | Uint8Array): boolean => {
+  printed += typeof text === 'string' ? text : Buffer.from(text).toString('utf8')
+  return true
+}
+
+/** What `import t from 'tap'` gives a test file here (`rig.ts` writes the module): the root of its own tests. */
+const shared = globalThis as { __testRoot?: unknown }
+
+async function runFile(root: Test, directory: string, file: string): Promise<Answer> {
+  printed = ''
+  await root.test(file, async (t) => {
+    shared.__testRoot = t
+    await import(pathToFileURL(`${directory}/${file}`).href)
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  const failed = /^\s*not ok (?!.*# TODO)/m.test(printed)
+  return answerOf(file, failed ? 1 : 0, printed, '')
+}
+
+async function run(root: Test, { directory, files }: Order): Promise<Answer> {
+  let worst: Answer = { verdict: 'survived', by: '' }
+  for (const file of files) {
+    const answer = await runFile(root, directory, file)
+    if (answer.verdict === 'killed') return answer
+    if (answer.verdict !== 'survived') worst = answer
+  }
+  return worst
+}
+
+// A test that does not end until the process does: tap ends its root as soon as nothing runs in it.
+void t.test('rig', async (root) => {
+  process.on('message', (order: Order) => {
+    void run(root, order).then((answer) => process.send?.({ ...answer, id: order.id } satisfies Reply))
+  })
+  process.channel?.ref()
+  await once(process, 'disconnect')
+  process.exit(0)
+})
