@@ -71,12 +71,12 @@ export function expectedText(target: string, content: number): string {
   return text
 }
 
-function expected(target: string, content: number): Map<string, Omit<Seen, 'identity'>> {
+function expected(target: string, content: number): Map<string, Omit<Seen, 'identity' | 'lists'>> {
   const { mode, fileMode, owner } = formOf(content)
-  const file = (data: string): Omit<Seen, 'identity'> => ({ type: 'file', mode: fileMode, ...owner, data })
+  const file = (data: string): Omit<Seen, 'identity' | 'lists'> => ({ type: 'file', mode: fileMode, ...owner, data })
   if (kindOf(target) === 'file') return new Map([['', file(`file ${content}\n`)]])
   const directory = { type: 'directory', mode, ...owner, data: '' } as const
-  const tree = new Map<string, Omit<Seen, 'identity'>>([
+  const tree = new Map<string, Omit<Seen, 'identity' | 'lists'>>([
     ['', directory],
     ['sub', directory],
   ])
@@ -84,17 +84,20 @@ function expected(target: string, content: number): Map<string, Omit<Seen, 'iden
   return tree
 }
 
-/** What is visible at a target, as one text: behind `..data` in the form of links; '' where there is nothing. */
+/** What is visible at a target, as one text; '' where there is nothing. */
 export function visibleText(snapshot: Snapshot, target: string): string {
+  return textOf(visibleTree(snapshot, target))
+}
+
+/** What is visible at a target, by relative path: behind `..data` in the form of links. */
+export function visibleTree(snapshot: Snapshot, target: string): Map<string, Seen> {
   const path = resolved(snapshot, target)
-  if (path === undefined) return ''
-  if (kindOf(target) !== 'links') return textOf(below(snapshot, path))
+  if (path === undefined) return new Map()
+  if (kindOf(target) !== 'links') return below(snapshot, path)
   const data = snapshot.get(`${path}/..data`)
-  if (data?.type !== 'symlink') {
-    // What is made there before `..data` is seen by nobody.
-    return textOf(new Map([...below(snapshot, path)].filter(([name]) => !name.startsWith('..'))))
-  }
-  return textOf(below(snapshot, `${path}/${data.data}`))
+  if (data?.type === 'symlink') return below(snapshot, `${path}/${data.data}`)
+  // What is made there before `..data` is seen by nobody.
+  return new Map([...below(snapshot, path)].filter(([name]) => !name.startsWith('..')))
 }
 
 /** What is wrong with the links of a target in that form, once the call has succeeded. */

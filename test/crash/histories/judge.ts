@@ -1,7 +1,7 @@
 /** What the program promises, asked of what can be seen before and after a call, and after a power cut. */
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import type { PublishOutcome } from '../../../src/durable/publish.js'
-import { expectedText, hasPartOf, kindOf, linkFault, visibleText } from './contents.js'
+import { expectedText, hasPartOf, kindOf, linkFault, visibleText, visibleTree } from './contents.js'
 import type { Publication } from './operations.js'
 import { ownPrefix } from './places.js'
 import { isAtOrAbove, nameOf, parentOf, resolved, type Seen, type Snapshot, under } from './snapshot.js'
@@ -47,10 +47,22 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
     if (outcome.outcome === 'unchanged' && visibleText(before, target) !== text) {
       found.push('says unchanged, and was not the same')
     }
+    if (!publication.meanwhile) found.push(listFault(before, after, target))
     found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told))
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
   return [...faults, ...beside]
+}
+
+/** An access list stays with its path, and nothing gets one that was there without. */
+function listFault(before: Snapshot, after: Snapshot, target: string): string | undefined {
+  const then = visibleTree(before, target)
+  for (const [path, { type, lists }] of visibleTree(after, target)) {
+    const old = then.get(path)
+    if (old?.type !== type || old.lists === lists) continue
+    return `${path || 'it'} had the access list '${old.lists}', and has '${lists}'`
+  }
+  return undefined
 }
 
 function faultsOfError(
@@ -137,7 +149,8 @@ function above(snapshot: Snapshot, target: string): (string | undefined)[] {
 
 function differs(one: Seen, other: Seen): boolean {
   const sameMode = one.type === 'symlink' || one.mode === other.mode
-  const same = sameMode && one.type === other.type && one.uid === other.uid && one.gid === other.gid
+  const same =
+    sameMode && one.lists === other.lists && one.type === other.type && one.uid === other.uid && one.gid === other.gid
   return !same || one.data !== other.data || one.identity !== other.identity
 }
 

@@ -1,5 +1,15 @@
 /** What other programs do, on the model disk. */
 import { posix } from 'node:path'
+import {
+  access,
+  byDefault,
+  changeExtended,
+  changeMode,
+  decoded,
+  inherit,
+  listed,
+  listOf,
+} from '../model/access-lists.js'
 import type { Attributes, Inode } from '../model/inode.js'
 import { deviceOf, type ModelDisk, ModelError, rootInode } from '../model/model-disk.js'
 
@@ -122,7 +132,7 @@ export function remove(disk: ModelDisk, path: string): void {
 export function mkdir(disk: ModelDisk, path: string): void {
   const { parent, name, found } = named(disk, path)
   if (found) throw new ModelError('EEXIST', 'mkdir', path)
-  disk.create(parent.number, name, 'directory', { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' })
+  disk.create(parent.number, name, 'directory', attributesIn(parent, true, 0o755))
 }
 
 /** Creates a file, or appends to it. */
@@ -130,11 +140,32 @@ export function write(disk: ModelDisk, path: string, text: string): void {
   const { parent, name, found } = named(disk, path)
   if (found && found.type !== 'file') throw new ModelError('EISDIR', 'open', path)
   if (found) disk.append(found.number, text)
-  else disk.create(parent.number, name, 'file', { mode: 0o644, uid: 0, gid: 0, label: '', extended: '' }, text)
+  else disk.create(parent.number, name, 'file', attributesIn(parent, false, 0o644), text)
 }
 
-export function setMetadata(disk: ModelDisk, path: string, change: Partial<Attributes>): void {
+function attributesIn({ now }: Inode, isDirectory: boolean, mode: number): Attributes {
+  return { ...inherit(now.attributes.extended, isDirectory, mode), uid: 0, gid: 0, label: '' }
+}
+
+export function chmod(disk: ModelDisk, path: string, mode: number): void {
+  setMetadata(disk, path, (before) => changeMode(before, mode))
+}
+
+export function chown(disk: ModelDisk, path: string): void {
+  setMetadata(disk, path, () => ({ uid: 7, gid: 8 }))
+}
+
+/** As `setfacl -m u:1000:r`, or with `-d`: the mask grants what the group and this user are granted. */
+export function setAcl(disk: ModelDisk, path: string, inherited: boolean): void {
+  setMetadata(disk, path, (before) => {
+    const { mode } = listed(decoded(before.extended).get(access), before.mode)
+    const [owner = 0, group = 0, other = 0] = [6, 3, 0].map((shift) => (mode >> shift) & 7)
+    return changeExtended(before, inherited ? byDefault : access, listOf(owner, 4, group, group | 4, other))
+  })
+}
+
+function setMetadata(disk: ModelDisk, path: string, change: (before: Attributes) => Partial<Attributes>): void {
   const { found } = there(disk, path)
   if (found.type === 'symlink') throw new ModelError('EOPNOTSUPP', 'chmod', path)
-  disk.setMetadata(found.number, change, `chmod ${path}`)
+  disk.setMetadata(found.number, change(found.now.attributes), `chmod ${path}`)
 }

@@ -51,7 +51,7 @@ export function chown(root: string, path: string): void {
 }
 
 export function setAcl(root: string, path: string, inherited: boolean): void {
-  run('setfacl', ...(inherited ? ['-d'] : []), '-m', 'u:7:r', join(root, path))
+  run('setfacl', ...(inherited ? ['-d'] : []), '-m', 'u:1000:r', join(root, path))
 }
 
 export function mount(root: string, from: string, to: string): void {

@@ -178,7 +178,7 @@ export const operations = {
       return found === undefined ? undefined : { do: 'chmod', path: found, mode: random.pick(modes) }
     },
     touches: path,
-    onModel: (disk, operation) => model.setMetadata(disk, operation.path, { mode: operation.mode }),
+    onModel: (disk, operation) => model.chmod(disk, operation.path, operation.mode),
     onReal: (root, operation) => real.chmod(root, operation.path, operation.mode),
   },
   chown: {
@@ -188,18 +188,18 @@ export const operations = {
       return found === undefined ? undefined : { do: 'chown', path: found }
     },
     touches: path,
-    onModel: (disk, operation) => model.setMetadata(disk, operation.path, { uid: 7, gid: 8 }),
+    onModel: (disk, operation) => model.chown(disk, operation.path),
     onReal: (root, operation) => real.chown(root, operation.path),
   },
   setfacl: {
-    weight: 1,
+    weight: 3,
     draw(random, world) {
-      const found = existing(random, world, [...directories, ...targets])
+      const found = existing(random, world, [...directories, ...targets, ...inside])
       if (found === undefined) return undefined
       return { do: 'setfacl', path: found, inherited: world.isDirectory(found) && random.below(2) === 0 }
     },
     touches: path,
-    onModel: undefined,
+    onModel: (disk, operation) => model.setAcl(disk, operation.path, operation.inherited),
     onReal: (root, operation) => real.setAcl(root, operation.path, operation.inherited),
   },
   mount: {

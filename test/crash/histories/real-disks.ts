@@ -5,21 +5,10 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import koffi from 'koffi'
 import { type FileSystem, makeFileSystem } from '../../disk/disk.js'
 import { sizes } from '../power/logged-disk.js'
 import { LoopMount } from '../power/loop-mount.js'
-
-const ioctl = koffi.load(null).func('int ioctl(int descriptor, unsigned long request, uint32_t *argument)') as (
-  descriptor: number,
-  request: number,
-  argument: [number],
-) => number
-
-/** _IOR('X', 125, __u32): XFS_IOC_GOINGDOWN, EXT4_IOC_SHUTDOWN. */
-const shutdownRequest = 0x8004587d
-/** The log in memory is lost, too (XFS_FSOP_GOING_FLAGS_NOLOGFLUSH). */
-const withoutFlush = 2
+import { shutDown } from './libc.js'
 
 /** `shutdown`: the file system is told to stop; `image`: what the disk holds is set aside, while the kernel goes on. */
 export type Loss = 'shutdown' | 'image'
@@ -98,8 +87,7 @@ export class RealDisks {
     for (const { mountPoint } of this.#disks) {
       const descriptor = openSync(mountPoint, 'r')
       try {
-        if (ioctl(descriptor, shutdownRequest, [withoutFlush]) !== 0)
-          throw new Error(`${mountPoint} cannot be shut down`)
+        if (!shutDown(descriptor)) throw new Error(`${mountPoint} cannot be shut down`)
       } finally {
         closeSync(descriptor)
       }

@@ -1,12 +1,17 @@
 /** All that can be seen of a disk, by path: read from the model itself, or from a mounted file system, and not through the code under test. */
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { access, byDefault, decoded, listed } from '../model/access-lists.js'
 import type { Inode } from '../model/inode.js'
 import { type ModelDisk, rootInode } from '../model/model-disk.js'
+import { extendedAttribute } from './libc.js'
 
 export interface Seen {
   readonly type: 'file' | 'directory' | 'symlink'
+  /** Where there is an access list, by what that says of owner, owning group and others. */
   readonly mode: number
+  /** Whom the access list lets in beside them, and what is made below inherits; '' where there is none. */
+  readonly lists: string
   readonly uid: number
   readonly gid: number
   /** A file's bytes, one character each; a link's text. */
@@ -21,8 +26,10 @@ export type Snapshot = ReadonlyMap<string, Seen>
 export function snapshotOfModel(disk: ModelDisk): Snapshot {
   const seen = new Map<string, Seen>()
   const walk = ({ number, type, now }: Inode, path: string): void => {
-    const { mode, uid, gid } = now.attributes
-    seen.set(path, { type, mode, uid, gid, data: now.data, identity: `${number}` })
+    const { uid, gid } = now.attributes
+    const extended = decoded(now.attributes.extended)
+    const permissions = permissionsOf(now.attributes.mode, (name) => extended.get(name))
+    seen.set(path, { type, ...permissions, uid, gid, data: now.data, identity: `${number}` })
     for (const [name, child] of now.entries) walk(disk.inode(child), under(path, name))
   }
   walk(disk.inode(rootInode), '')
@@ -39,11 +46,24 @@ export function snapshotOfDirectory(root: string): Snapshot {
       type
     ]()
     const { uid, gid } = stats
-    seen.set(path, { type, mode: stats.mode & 0o7777, uid, gid, data, identity: `${stats.dev}:${stats.ino}` })
+    const permissions = permissionsOf(stats.mode & 0o7777, (name) => extendedAttribute(full, name))
+    seen.set(path, { type, ...permissions, uid, gid, data, identity: `${stats.dev}:${stats.ino}` })
     if (type === 'directory') for (const name of readdirSync(full)) walk(under(path, name))
   }
   walk('')
   return seen
+}
+
+function permissionsOf(
+  statMode: number,
+  attribute: (name: string) => string | undefined,
+): Pick<Seen, 'mode' | 'lists'> {
+  const { mode, others } = listed(attribute(access), statMode)
+  const inherited = attribute(byDefault)
+  return {
+    mode,
+    lists: inherited === undefined ? others : `${others} default ${Buffer.from(inherited, 'latin1').toString('hex')}`,
+  }
 }
 
 export function under(directory: string, name: string): string {
@@ -85,7 +105,7 @@ export function resolved(snapshot: Snapshot, path: string, depth = 0): string | 
 }
 
 /** A tree as one text: equal texts are equal trees. */
-export function textOf(entries: ReadonlyMap<string, Omit<Seen, 'identity'>>): string {
+export function textOf(entries: ReadonlyMap<string, Omit<Seen, 'identity' | 'lists'>>): string {
   const lines = [...entries].map(([path, { type, mode, uid, gid, data }]) => {
     // A link has no mode of its own that anybody could set.
     const permissions = type === 'symlink' ? '' : ` ${mode.toString(8)}`

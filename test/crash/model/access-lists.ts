@@ -74,6 +74,26 @@ interface Permissions {
   readonly extended: Extended
 }
 
+export interface Listed {
+  /** As the list has it: of the owning group what the list says, and not its mask. */
+  readonly mode: number
+  /** Who else is let in, and the mask. */
+  readonly others: string
+}
+
+/** What an access list, or none, makes of the mode that stat(2) gives. */
+export function listed(text: string | undefined, statMode: number): Listed {
+  let mode = statMode
+  const others: string[] = []
+  mapped(text ?? '', (tag, permissions) => {
+    const shift = tag === tags.group ? 3 : shiftOf(tag)
+    if (tag === tags.user || tag === tags.mask) others.push(`${tag}:${permissions}`)
+    else mode = (mode & ~(7 << shift)) | (permissions << shift)
+    return permissions
+  })
+  return { mode, others: others.join(' ') }
+}
+
 /** What chmod(2) changes: with a list, its mask and not its group. */
 export function changeMode({ extended }: Permissions, mode: number): Permissions {
   const values = decoded(extended)
