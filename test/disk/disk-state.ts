@@ -20,6 +20,8 @@ export const cell = {
   /** Flushes asked for and answered so far: the queue's two ends. */
   flushesQueued: 11,
   flushesAnswered: 12,
+  /** Added to each offset in the log. */
+  logBase: 13,
 } as const
 
 const cells = 16

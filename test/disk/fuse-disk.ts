@@ -14,6 +14,7 @@
  *     reset                        the counts start at 0 again, and no fault is pending
  *     fail write|flush N TIMES     the N-th from the last reset, and the TIMES - 1 after it, answer EIO
  *     log FILE | log off           append every write and flush to FILE: see write-log.ts
+ *     log-base BYTES               offsets in the log are so much more, so that disks can share one
  *     mark TEXT                    a record of one's own in the log
  *     save FILE                    the disk's present content, as a sparse file
  *     load FILE                    such a file becomes the disk's content; not logged, and nothing may be mounted
@@ -134,6 +135,7 @@ function obey(line: string): string {
   else if (command === 'reset') reset()
   else if (command === 'fail') fail(words[0], integer(words[1]), integer(words[2]))
   else if (command === 'log') log(rest)
+  else if (command === 'log-base') set({ logBase: integer(rest) })
   else if (command === 'mark') mark(rest)
   else if (command === 'save') save(rest)
   else if (command === 'load') load(rest)

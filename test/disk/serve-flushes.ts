@@ -20,7 +20,8 @@ for (;;) {
   sleep(Number(Atomics.load(state.cells, cell.flushMicroseconds)))
   const failed = isFaulty(state, cell.failFlushAt, cell.failFlushTimes, number)
   const log = Number(Atomics.load(state.cells, cell.logDescriptor))
-  if (log >= 0) appendRecord(log, { kind: failed ? kind.flushFailed : kind.flushEnded, number })
+  const offset = Atomics.load(state.cells, cell.logBase)
+  if (log >= 0) appendRecord(log, { kind: failed ? kind.flushFailed : kind.flushEnded, number, offset })
   Atomics.add(state.cells, cell.flushesAnswered, 1n)
   writeSync(state.fuse, reply(unique, failed ? errno.EIO : 0))
 }

@@ -24,7 +24,8 @@ function count(index: number): bigint {
 
 function log(record: Parameters<typeof appendRecord>[1]): void {
   const descriptor = Number(Atomics.load(state.cells, cell.logDescriptor))
-  if (descriptor >= 0) appendRecord(descriptor, record)
+  const offset = (record.offset ?? 0n) + Atomics.load(state.cells, cell.logBase)
+  if (descriptor >= 0) appendRecord(descriptor, { ...record, offset })
 }
 
 function inside(offset: bigint, length: number): boolean {

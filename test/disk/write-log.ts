@@ -23,7 +23,7 @@ export interface LogRecord {
   kind: 'write' | 'discard' | 'flush-begun' | 'flush-ended' | 'flush-failed' | 'mark'
   /** Number of the write, of the discard or of the flush, from 1, since the counts were last reset; 0 for a mark. */
   number: number
-  /** Bytes from the start of the disk. */
+  /** Bytes from the start of the disk, of a flush 0; and the disk's base: see fuse-disk.ts. */
   offset: number
   /** Bytes written or discarded. */
   length: number

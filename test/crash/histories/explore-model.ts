@@ -3,9 +3,9 @@ import { eachChoice, Random } from '../model/choices.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import { powerCut } from '../model/power-cut.js'
 import { contentCount, expectedText, visibleText } from './contents.js'
-import { countOutcomes, type Explored, nothingYet, recover } from './explored.js'
+import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import { type History, initialDisk } from './generate.js'
-import { type Allowed, faultAfterCut } from './judge.js'
+import type { Allowed } from './judge.js'
 import { hasTwoPaths, type Knowledge } from './knowledge.js'
 import { ModelGround } from './model-ground.js'
 import type { Publication } from './operations.js'
@@ -83,10 +83,8 @@ function cut(
   const survivors: ModelDisk[] = []
   eachChoice(states, random, (choose) => {
     const survivor = powerCut(disk, choose)
-    explored.states += 1
     const snapshot = snapshotOfModel(survivor)
-    const faults = [...allowed.map((one) => faultAfterCut(snapshot, one)), knowledge.lostBystander(snapshot)]
-    explored.faults.push(...faults.filter((fault) => fault !== undefined))
+    judgeCut(explored, snapshot, knowledge, allowed)
     // No file system that holdfast calls proven gives a directory two names, as two halves of a rename do here.
     if (!hasTwoPaths(snapshot)) survivors.push(survivor)
   })

@@ -1,27 +1,28 @@
 /** A history on real file systems: the power is lost in one instant of its last publication, and again after the next run. */
 import { Random } from '../model/choices.js'
 import { contentCount } from './contents.js'
-import { countOutcomes, type Explored, nothingYet, recover } from './explored.js'
+import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
-import { faultAfterCut, faultsOfCall } from './judge.js'
-import type { Knowledge } from './knowledge.js'
+import { faultsOfCall } from './judge.js'
 import type { Publication } from './operations.js'
 import { noteAnswer, playPast } from './play.js'
-import type { RealGround } from './real-ground.js'
+import type { RealDisks } from './real-disks.js'
+import { RealGround } from './real-ground.js'
 
 /** More calls than most publications of a history make: a cut beyond the last call comes after the answer. */
 const mostCalls = 140
 
-export async function exploreOnReal(history: History, seed: number, ground: RealGround): Promise<Explored> {
+export async function exploreOnReal(history: History, seed: number, disks: RealDisks): Promise<Explored> {
   const random = new Random(seed)
   const explored = nothingYet()
+  const ground = new RealGround(disks)
   ground.begin()
   const { knowledge, faults } = await playPast(ground, history)
   explored.faults.push(...faults)
   if (faults.length > 0) return explored
   const last = history[history.length - 1] as Publication
-  const loss = random.pick(ground.disks.losses)
-  ground.cut = { before: random.below(3) === 0 ? Infinity : 1 + random.below(mostCalls), loss }
+  const loss = random.pick(disks.losses)
+  ground.cut = { before: random.below(3) === 0 ? Infinity : 1 + random.below(mostCalls), lose: () => disks.lose(loss) }
   const before = ground.look()
   const answer = (await ground.publish(last)) ?? { outcomes: [], told: '' }
   countOutcomes(explored, answer)
@@ -29,34 +30,22 @@ export async function exploreOnReal(history: History, seed: number, ground: Real
   const after = isOver ? ground.look() : before
   if (isOver) {
     explored.faults.push(...faultsOfCall(last, { before, meanwhile: answer.meanwhile ?? before, after }, answer))
-    ground.lose(loss)
+    disks.lose(loss)
   } else if (last.meanwhile) knowledge.changedBy(last.meanwhile)
   // What was said once the file system had been shut down is as true as before; where the kernel went on, it came later.
   const isSaid = isOver || loss === 'shutdown'
   if (isSaid) noteAnswer(knowledge, last, answer, after)
   const allowed = knowledge.allowed(before, isSaid ? undefined : last, new Set())
-  ground.boot()
-  judge(explored, ground, knowledge, allowed)
+  ground.reboot()
+  judgeCut(explored, ground.look(), knowledge, allowed)
   if (explored.faults.length > 0) return explored
   const content = random.below(2) === 0 ? last.content : random.below(contentCount)
   const { targets, careful } = last
   const known = await recover(ground, { do: 'publish', targets, careful, content }, explored)
   if (explored.faults.length > 0) return explored
   const allowedThen = known.allowed(ground.look(), undefined, new Set())
-  ground.lose(random.pick(ground.disks.losses))
-  ground.boot()
-  judge(explored, ground, known, allowedThen)
+  disks.lose(random.pick(disks.losses))
+  ground.reboot()
+  judgeCut(explored, ground.look(), known, allowedThen)
   return explored
-}
-
-function judge(
-  explored: Explored,
-  ground: RealGround,
-  knowledge: Knowledge,
-  allowed: ReturnType<Knowledge['allowed']>,
-): void {
-  explored.states += 1
-  const snapshot = ground.look()
-  const faults = [...allowed.map((one) => faultAfterCut(snapshot, one)), knowledge.lostBystander(snapshot)]
-  explored.faults.push(...faults.filter((fault) => fault !== undefined))
 }

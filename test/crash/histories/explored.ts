@@ -1,8 +1,9 @@
 /** What has been seen of a history. */
 import { Knowledge } from './knowledge.js'
-import type { Answer } from './judge.js'
+import { type Allowed, type Answer, faultAfterCut } from './judge.js'
 import type { Publication } from './operations.js'
 import { type Ground, playCall } from './play.js'
+import type { Snapshot } from './snapshot.js'
 
 export interface Explored {
   /** Disks as a power cut left them: each was judged. */
@@ -19,6 +20,18 @@ export function nothingYet(): Explored {
 
 export function countOutcomes({ outcomes }: Explored, answer: Answer): void {
   for (const outcome of answer.outcomes) outcomes.push('error' in outcome ? outcome.error.reason : outcome.outcome)
+}
+
+/** A disk as a power cut left it. */
+export function judgeCut(
+  explored: Explored,
+  snapshot: Snapshot,
+  knowledge: Knowledge,
+  allowed: readonly Allowed[],
+): void {
+  explored.states += 1
+  const faults = [...allowed.map((one) => faultAfterCut(snapshot, one)), knowledge.lostBystander(snapshot)]
+  explored.faults.push(...faults.filter((fault) => fault !== undefined))
 }
 
 /** The next run after a power cut, and the one after that: what they say is true, and the second has nothing to do. */

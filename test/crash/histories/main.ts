@@ -4,7 +4,8 @@
  *
  *     node dist/test/crash/histories/main.js [OPTIONS]
  *
- *   --where LIST      model (default), ext4, xfs, btrfs; the real ones as root
+ *   --where LIST      model (default), ext4, xfs, btrfs; the real ones as root, by forced shutdown, or by the log of their disks' writes:
+ *                     ext4-log, xfs-log, btrfs-log
  *   --seed N          the first seed; each history has the next one
  *   --states N        on each of them, ends when so many disks have been judged
  *   --seconds N       ends then, too
@@ -20,12 +21,13 @@ import { type FileSystem, missingForDisk } from '../../disk/disk.js'
 import { enterPrivateMounts } from '../../disk/private-mounts.js'
 import { Random } from '../model/choices.js'
 import { type Effort, exploreOnModel } from './explore-model.js'
+import { exploreByLog } from './explore-log.js'
 import { exploreOnReal } from './explore-real.js'
 import type { Explored } from './explored.js'
 import { generate, type History, shrink } from './generate.js'
 import { described } from './operations.js'
+import { LoggedDisks, ReplayedDisks } from './logged-disks.js'
 import { RealDisks } from './real-disks.js'
-import { RealGround } from './real-ground.js'
 
 const { values } = parseArgs({
   options: {
@@ -39,11 +41,18 @@ const { values } = parseArgs({
 })
 const effort: Effort = { instants: 12, states: 4, after: 6, recovered: 8 }
 
-type Place = 'model' | FileSystem
+const fileSystems = ['ext4', 'xfs', 'btrfs'] as const satisfies readonly FileSystem[]
+type Place = 'model' | FileSystem | `${FileSystem}-log`
 
 function placeNamed(name: string): Place {
-  if (name === 'model' || name === 'ext4' || name === 'xfs' || name === 'btrfs') return name
-  throw new Error(`--where knows model, ext4, xfs and btrfs, not ${name}`)
+  const known: readonly Place[] = ['model', ...fileSystems, ...fileSystems.map((one) => `${one}-log` as const)]
+  const found = known.find((place) => place === name)
+  if (found === undefined) throw new Error(`--where knows ${known.join(', ')}, not ${name}`)
+  return found
+}
+
+function fileSystemOf(place: Exclude<Place, 'model'>): FileSystem {
+  return place.replace('-log', '') as FileSystem
 }
 
 const total = { passed: 0, failed: 0, skipped: 0 }
@@ -92,25 +101,42 @@ async function report(
   console.error(`  play it again: --where ${place} --seed ${seed} --history '${JSON.stringify(shortest)}'`)
 }
 
-async function allOnDisks(fileSystem: FileSystem): Promise<void> {
+async function allOnDisks(place: Exclude<Place, 'model'>): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-histories-'))
   execFileSync('mount', ['-t', 'tmpfs', 'holdfast-histories', directory])
-  mkdirSync(join(directory, 'disks'))
-  const disks = new RealDisks(fileSystem, join(directory, 'disks'))
   try {
-    disks.mount()
-    const ground = new RealGround(disks)
-    await all(fileSystem, (history, seed) => exploreOnReal(history, seed, ground))
+    if (isFileSystem(place)) await byShutdown(place, join(directory, 'disks'))
+    else await byLog(place, join(directory, 'disks'))
   } finally {
-    disks.close()
     execFileSync('umount', ['--lazy', directory])
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
+function isFileSystem(place: Place): place is FileSystem {
+  return fileSystems.some((one) => one === place)
+}
+
+async function byShutdown(fileSystem: FileSystem, directory: string): Promise<void> {
+  mkdirSync(directory)
+  const disks = new RealDisks(fileSystem, directory)
+  await all(fileSystem, (history, seed) => exploreOnReal(history, seed, disks))
+  disks.close()
+}
+
+async function byLog(place: `${FileSystem}-log`, directory: string): Promise<void> {
+  const fileSystem = fileSystemOf(place)
+  const logged = await LoggedDisks.create(fileSystem, join(directory, 'logged'))
+  const replayed = new ReplayedDisks(fileSystem, join(directory, 'replayed'))
+  replayed.follow(await logged.endLog())
+  await all(place, (history, seed) => exploreByLog(history, seed, logged, replayed))
+  replayed.close()
+  await logged.close()
+}
+
 const places = values.where.split(',').map(placeNamed)
 const real = places.filter((place) => place !== 'model')
-const missing = real.length > 0 ? await missingForDisk(real) : []
+const missing = real.length > 0 ? await missingForDisk([...new Set(real.map(fileSystemOf))]) : []
 if (real.length > 0 && missing.length === 0) await enterPrivateMounts()
 for (const place of places) {
   if (place === 'model') await all(place, (history, seed) => exploreOnModel(history, seed, effort))

@@ -4,28 +4,29 @@ import { join } from 'node:path'
 import { intercepted } from '../../durable/intercepted.js'
 import { textOfBystander } from './generate.js'
 import type { Answer } from './judge.js'
+import type { MountedPair } from './mounted-pair.js'
 import { type Change, type Publication, rowOf } from './operations.js'
 import { bystanders, initialDirectories } from './places.js'
 import { call, type Ground, Interruption } from './play.js'
-import type { Loss, RealDisks } from './real-disks.js'
 import { type Snapshot, snapshotOfDirectory } from './snapshot.js'
 
 /** The power is lost before this call of the FileSystem interface. */
 export interface Cut {
   readonly before: number
-  readonly loss: Loss
+  readonly lose: () => void
 }
 
+/** Each boot of each ground has an ID of its own. */
+let boots = 0
+
 export class RealGround implements Ground {
-  #boot = 1
+  #boot = ++boots
   /** Meant for the next call of the program. */
   cut: Cut | undefined
   /** Whether it has been made. */
   isCut = false
-  /** Whether the target's name had been changed by then. */
-  calls = 0
 
-  constructor(readonly disks: RealDisks) {}
+  constructor(readonly disks: MountedPair) {}
 
   /** Where every history begins. */
   begin(): void {
@@ -47,9 +48,12 @@ export class RealGround implements Ground {
   async publish(publication: Publication, killedBefore = Infinity): Promise<Answer | undefined> {
     const { cut } = this
     const interruption = new Interruption(this, publication, killedBefore)
-    this.calls = 0
+    let calls = 0
     const { fs } = intercepted((name) => {
-      if (cut && ++this.calls === cut.before) this.lose(cut.loss)
+      if (cut && ++calls === cut.before) {
+        cut.lose()
+        this.isCut = true
+      }
       interruption.before(name)
     })
     fs.bootId = () => Promise.resolve(`boot ${this.#boot}`)
@@ -57,27 +61,16 @@ export class RealGround implements Ground {
     return interruption.isKilled ? undefined : { ...answer, meanwhile: interruption.meanwhile }
   }
 
-  lose(loss: Loss): void {
-    this.disks.lose(loss)
-    this.isCut = true
-  }
-
-  /** After a loss. */
-  boot(): void {
-    this.#boot += 1
-    this.isCut = false
-    this.cut = undefined
-    this.disks.boot()
-  }
-
   sync(): void {
     this.disks.sync()
   }
 
+  /** In good order, or after a loss of power. */
   reboot(): void {
-    this.#boot += 1
-    this.disks.unmount()
-    this.disks.mountAgain()
+    this.#boot = ++boots
+    this.isCut = false
+    this.cut = undefined
+    this.disks.boot()
   }
 
   look(): Snapshot {

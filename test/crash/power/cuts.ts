@@ -86,7 +86,10 @@ function* cutsOf(records: readonly LogRecord[], last: number): Generator<Cut> {
     yield { cut: records.length, certain, expected: expectations.all, beforeFlush: false }
 }
 
-interface Choice {
+/** Where numbers are drawn from. */
+type Draws = Pick<Random, 'below'>
+
+export interface Choice {
   readonly lucky: readonly number[]
   readonly sectors: number | undefined
 }
@@ -95,7 +98,7 @@ function* choices(
   records: readonly LogRecord[],
   uncertain: readonly number[],
   depth: Depth,
-  random: Random,
+  random: Draws,
 ): Generator<Choice> {
   const { allSubsetsUpTo, ...amount } = amounts[depth]
   yield { lucky: [], sectors: undefined }
@@ -118,14 +121,20 @@ function* choices(
   }
 }
 
-const prefix = (all: readonly number[], random: Random): number[] => all.slice(0, 1 + random.below(all.length))
+/** One of them, drawn: none, all, some, or some and a part of one more. */
+export function drawnChoice(records: readonly LogRecord[], uncertain: readonly number[], random: Draws): Choice {
+  const all = [...choices(records, uncertain, 'default', random)]
+  return all[random.below(all.length)] ?? { lucky: [], sectors: undefined }
+}
+
+const prefix = (all: readonly number[], random: Draws): number[] => all.slice(0, 1 + random.below(all.length))
 
 function holdsSuperblock(record: LogRecord | undefined): boolean {
   return record !== undefined && record.offset < superblock.end && record.offset + record.length > superblock.start
 }
 
 /** Different kinds of luck, since each finds other faults: about half, a prefix, all but one, one alone. */
-function subset(all: readonly number[], random: Random): number[] {
+function subset(all: readonly number[], random: Draws): number[] {
   const one = all[random.below(all.length)]
   switch (random.below(4)) {
     case 0:

@@ -11,13 +11,15 @@ export class Image {
   /** Numbers of the chunks that have ever been written; the rest are zeros. */
   readonly #written = new Set<number>()
   readonly #file: number
+  #records: readonly LogRecord[]
   #certain = 0
 
   constructor(
     readonly path: string,
     readonly size: number,
-    readonly records: readonly LogRecord[],
+    records: readonly LogRecord[],
   ) {
+    this.#records = records
     this.#bytes = Buffer.alloc(size)
     this.#file = openSync(path, 'r+')
   }
@@ -26,14 +28,21 @@ export class Image {
     closeSync(this.#file)
   }
 
+  /** All the records so far are on the disk; these follow. */
+  continueWith(records: readonly LogRecord[]): void {
+    for (; this.#certain < this.#records.length; this.#certain++) this.#keep(this.#records[this.#certain])
+    this.#records = records
+    this.#certain = 0
+  }
+
   /** Makes the file what the disk would hold; states come in the order of the log. */
   become({ certain, lucky, sectors }: Pick<CrashState, 'certain' | 'lucky' | 'sectors'>): void {
-    for (; this.#certain < certain; this.#certain++) this.#keep(this.records[this.#certain])
+    for (; this.#certain < certain; this.#certain++) this.#keep(this.#records[this.#certain])
     ftruncateSync(this.#file, 0)
     ftruncateSync(this.#file, this.size)
     for (const [start, end] of this.#runs()) this.#write(this.#bytes.subarray(start, end), start)
     lucky.forEach((index, position) => {
-      const record = this.records[index]
+      const record = this.#records[index]
       if (!record) return
       const isTorn = sectors !== undefined && position === lucky.length - 1
       const length = isTorn ? sectors * sectorBytes : record.length

@@ -54,7 +54,7 @@ export class LoggedDisk {
     return this.#log
   }
 
-  mark(mark: Mark): void {
+  mark(mark: Mark | string): void {
     appendMark(this.#log, mark)
   }
 

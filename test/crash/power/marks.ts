@@ -16,7 +16,7 @@ export type Mark =
   /** The program said that it failed. */
   | { event: 'failed'; paths: string[]; generation: number; published: boolean; message: string }
 
-export function appendMark(log: string, mark: Mark): void {
+export function appendMark(log: string, mark: Mark | string): void {
   const descriptor = openSync(log, 'a')
   try {
     appendRecord(descriptor, { kind: kind.mark, number: 0n, data: Buffer.from(JSON.stringify(mark)) })
