@@ -51,8 +51,9 @@ cat "$logs/model"
 if grep -q '^## the model disk: FAILED' "$logs/model"; then failed=1; fi
 # For some seconds each, from the seed that all runs have; and on the model from one that none had.
 histories=(node dist/test/crash/histories/main.js)
+places=model,ext4,xfs,btrfs,ext4-log,xfs-log,btrfs-log
 fresh=$((RANDOM * 32768 + RANDOM))
-part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where model,ext4,xfs,btrfs --seed "$HOLDFAST_SEED" --seconds 5
+part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where "$places" --seed "$HOLDFAST_SEED" --seconds 3
 part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 3
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then

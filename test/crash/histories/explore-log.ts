@@ -1,13 +1,24 @@
 /** A history on disks that are logged: its last publication is cut off at instants of that log, and each disk then recovered from. */
+import { messageOf } from '../../../src/errors.js'
+import type { LogRecord } from '../../disk/write-log.js'
 import { Random } from '../model/choices.js'
 import { contentCount } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
 import { faultsOfCall } from './judge.js'
-import { drawCuts, type LoggedDisks, type ReplayedDisks } from './logged-disks.js'
+import { drawCuts, type LoggedDisks, type PairCut, type ReplayedDisks } from './logged-disks.js'
 import type { Publication } from './operations.js'
 import { noteAnswer, playPast } from './play.js'
 import { RealGround } from './real-ground.js'
+
+function describedCut({ at, disks }: PairCut, records: readonly LogRecord[]): string {
+  const of = disks.map(({ certain, lucky, sectors }) => {
+    const torn = sectors === undefined ? undefined : records[lucky.at(-1) ?? -1]
+    const tear = torn && `, ${sectors} sectors of the ${torn.length} bytes at ${torn.offset}`
+    return `${certain} records and ${lucky.length} more${tear ?? ''}`
+  })
+  return `the cut at ${at}: ${of.join('; ')}`
+}
 
 /** Cuts before the answer, and after it. */
 const amounts = { before: 6, after: 2 }
@@ -55,7 +66,13 @@ export async function exploreByLog(
   for (const cut of cuts) {
     if (explored.faults.length > 0) break
     replayed.become(cut)
-    replayed.mountAll()
+    try {
+      replayed.mountAll()
+    } catch (error) {
+      explored.faults.push(`the file system is lost: ${messageOf(error)}, of ${describedCut(cut, records)}`)
+      replayed.unmount()
+      break
+    }
     const survivor = new RealGround(replayed)
     const isOver = cut.at > answered
     judgeCut(explored, survivor.look(), isOver ? knowledge : under, isOver ? allowedThen : allowed)

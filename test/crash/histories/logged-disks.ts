@@ -159,6 +159,13 @@ export class ReplayedDisks extends MountedPair {
     for (const loop of this.#loops) loop.mount(this.fileSystem)
   }
 
+  /** Those that are mounted: of a file system that is lost, none is. */
+  override unmount(): void {
+    for (const mountPoint of this.mountPoints) {
+      execFileSync('sh', ['-c', '! mountpoint --quiet "$1" || umount --recursive "$1"', 'sh', mountPoint])
+    }
+  }
+
   close(): void {
     for (const loop of this.#loops) loop.close()
     for (const image of this.#images) image.close()

@@ -12,6 +12,7 @@ import {
 } from '../model/access-lists.js'
 import type { Attributes, Inode } from '../model/inode.js'
 import { deviceOf, type ModelDisk, ModelError, rootInode } from '../model/model-disk.js'
+import { otherFileSystem } from './places.js'
 
 interface Name {
   readonly parent: Inode
@@ -54,6 +55,7 @@ export function rename(disk: ModelDisk, from: string, to: string): void {
   if (goal.found) {
     const [isDirectory, isOverDirectory] = [source.found.type === 'directory', goal.found.type === 'directory']
     if (isDirectory !== isOverDirectory) throw new ModelError(isDirectory ? 'ENOTDIR' : 'EISDIR', 'rename', to)
+    if (deviceOf(goal.found.number) !== deviceOf(goal.parent.number)) throw new ModelError('EBUSY', 'rename', to)
     if (goal.found.now.entries.size > 0) throw new ModelError('ENOTEMPTY', 'rename', to)
   }
   if (source.parent.number === goal.parent.number) {
@@ -119,7 +121,10 @@ function copyInode(disk: ModelDisk, source: Inode, parent: number, name: string)
     made = undefined
   }
   made ??= disk.create(parent, name, type, now.attributes, now.data)
-  for (const [child, number] of now.entries) copyInode(disk, disk.inode(number), made.number, child)
+  for (const child of now.entries.keys()) {
+    const found = disk.child(source.number, child)
+    if (found) copyInode(disk, found, made.number, child)
+  }
 }
 
 export function remove(disk: ModelDisk, path: string): void {
@@ -168,4 +173,31 @@ function setMetadata(disk: ModelDisk, path: string, change: (before: Attributes)
   const { found } = there(disk, path)
   if (found.type === 'symlink') throw new ModelError('EOPNOTSUPP', 'chmod', path)
   disk.setMetadata(found.number, change(found.now.attributes), `chmod ${path}`)
+}
+
+/** A bind mount. The model has those of the second file system over names of the first. */
+export function mount(disk: ModelDisk, from: string, to: string): void {
+  const source = there(disk, from)
+  const goal = there(disk, to)
+  const isModelled = deviceOf(source.found.number) === 1 && deviceOf(goal.found.number) === 0
+  if (!isModelled || goal.found.type !== 'directory') throw new ModelError('EINVAL', 'mount', to)
+  disk.mountOver(goal.parent.number, goal.name, source.found.number, posix.join('/', pathOn(disk, source.found)))
+}
+
+/** Where a directory of the second file system is in it. */
+function pathOn(disk: ModelDisk, { number }: Inode): string {
+  const walk = (at: Inode, path: string): string | undefined => {
+    if (at.number === number) return path
+    for (const [name, child] of at.now.entries) {
+      const found = walk(disk.inode(child), `${path}/${name}`)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  return walk(named(disk, otherFileSystem).found ?? disk.inode(rootInode), '') ?? ''
+}
+
+export function unmount(disk: ModelDisk, path: string): void {
+  const { parent, name } = named(disk, path)
+  if (!disk.unmount(parent.number, name)) throw new ModelError('EINVAL', 'umount', path)
 }

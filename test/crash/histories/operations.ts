@@ -9,7 +9,7 @@ import * as model from './on-model.js'
 import * as real from './on-real.js'
 import type { Random } from '../model/choices.js'
 import type { Kind, Of, OfOne, OfTwo, Operation, World } from './vocabulary.js'
-import { bystanders, destinations, directories, inside, movable, own, targets } from './places.js'
+import { bystanders, destinations, directories, inside, movable, otherFileSystem, own, targets } from './places.js'
 
 export type * from './vocabulary.js'
 
@@ -210,11 +210,16 @@ export const operations = {
         world,
         [...targets, ...inside, ...directories].filter((one) => world.isDirectory(one)),
       )
-      const from = existing(random, world, directories)
+      const isOther = random.below(2) === 0
+      const from = existing(
+        random,
+        world,
+        directories.filter((one) => !isOther || one.startsWith(`${otherFileSystem}/`)),
+      )
       return from === undefined || to === undefined ? undefined : { do: 'mount', from, to }
     },
     touches: ({ to }) => [to],
-    onModel: undefined,
+    onModel: (disk, { from, to }) => model.mount(disk, from, to),
     onReal: (root, { from, to }) => real.mount(root, from, to),
   },
   unmount: {
@@ -224,7 +229,7 @@ export const operations = {
       return found === undefined ? undefined : { do: 'unmount', path: found }
     },
     touches: path,
-    onModel: undefined,
+    onModel: (disk, operation) => model.unmount(disk, operation.path),
     onReal: (root, operation) => real.unmount(root, operation.path),
   },
   sync: {

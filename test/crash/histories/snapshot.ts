@@ -30,7 +30,10 @@ export function snapshotOfModel(disk: ModelDisk): Snapshot {
     const extended = decoded(now.attributes.extended)
     const permissions = permissionsOf(now.attributes.mode, (name) => extended.get(name))
     seen.set(path, { type, ...permissions, uid, gid, data: now.data, identity: `${number}` })
-    for (const [name, child] of now.entries) walk(disk.inode(child), under(path, name))
+    for (const name of now.entries.keys()) {
+      const child = disk.child(number, name)
+      if (child) walk(child, under(path, name))
+    }
   }
   walk(disk.inode(rootInode), '')
   return seen

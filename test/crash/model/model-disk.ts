@@ -23,6 +23,13 @@ export function numberOnDevice(inode: number): number {
   return inode % secondDevice
 }
 
+/** What is mounted over a name: a directory of the other file system, and its path there. In the kernel alone. */
+export interface Mounted {
+  readonly id: number
+  readonly inode: number
+  readonly root: string
+}
+
 /** A failure as a system call gives it. */
 export class ModelError extends Error {
   constructor(
@@ -47,6 +54,8 @@ export class ModelDisk {
   readonly #next: [number, number]
   #random: number
   readonly #locks = new Map<number, object>()
+  readonly #mounts = new Map<string, Mounted>()
+  #lastMount = 2
 
   constructor(
     readonly boot = 1,
@@ -65,6 +74,8 @@ export class ModelDisk {
   fork(): ModelDisk {
     const copy = new ModelDisk(this.boot, this.#inodes, this.#next, this.#random)
     copy.aborted = this.aborted
+    copy.#lastMount = this.#lastMount
+    for (const [name, mounted] of this.#mounts) copy.#mounts.set(name, mounted)
     return copy
   }
 
@@ -88,13 +99,28 @@ export class ModelDisk {
 
   /** The inode that a name leads to. */
   child(directory: number, name: string): Inode | undefined {
-    const number = this.inode(directory).now.entries.get(name)
+    const number = this.mountedAt(directory, name)?.inode ?? this.inode(directory).now.entries.get(name)
     return number === undefined ? undefined : this.inode(number)
+  }
+
+  mountedAt(directory: number, name: string): Mounted | undefined {
+    return this.#mounts.size === 0 ? undefined : this.#mounts.get(`${directory}/${name}`)
+  }
+
+  /** A directory of the second file system over a name of the first: so that no path leads through two of them. */
+  mountOver(directory: number, name: string, inode: number, root: string): void {
+    this.#mounts.set(`${directory}/${name}`, { id: ++this.#lastMount, inode, root })
+  }
+
+  /** Whether something was mounted there. */
+  unmount(directory: number, name: string): boolean {
+    return this.#mounts.delete(`${directory}/${name}`)
   }
 
   /** Relative paths of what is mounted below a directory. */
   mountsBelow(directory: number, prefix = ''): string[] {
-    return [...this.inode(directory).now.entries].flatMap(([name, number]) => {
+    return [...this.inode(directory).now.entries].flatMap(([name, covered]) => {
+      const number = this.mountedAt(directory, name)?.inode ?? covered
       if (deviceOf(number) !== deviceOf(directory)) return [prefix + name]
       return this.inode(number).type === 'directory' ? this.mountsBelow(number, `${prefix}${name}/`) : []
     })

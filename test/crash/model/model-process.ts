@@ -31,14 +31,14 @@ export class ModelProcess extends ModelReader implements FileSystem {
 
   async createFile(parent: Descriptor, name: string): Promise<Descriptor> {
     await this.before?.('createFile', name)
-    return this.open.add(this.open.create(parent, name, 'file', 0o600), this.open.path(parent, name), true)
+    return this.open.addChild(parent, name, this.open.create(parent, name, 'file', 0o600), true)
   }
 
   async openLock(parent: Descriptor, name: string): Promise<Descriptor> {
     await this.before?.('openLock', name)
     const { inode } = this.open.of(parent)
     const found = this.disk.child(inode, name) ?? this.open.create(parent, name, 'file', 0o600)
-    return this.open.add(found, this.open.path(parent, name), true)
+    return this.open.addChild(parent, name, found, true)
   }
 
   async createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {
@@ -113,6 +113,8 @@ export class ModelProcess extends ModelReader implements FileSystem {
     this.disk.writable('renameat2', to)
     const source = this.open.child(fromParent, from, 'renameat2')
     this.open.refuseOtherDevice(source.number, toParent, to, 'renameat2')
+    this.open.refuseCovered(fromParent, from, 'renameat2')
+    this.open.refuseCovered(toParent, to, 'renameat2')
     const target = this.disk.child(this.open.of(toParent).inode, to)
     if (mode === 'exchange' && target === undefined) throw this.open.error('ENOENT', 'renameat2', toParent, to)
     if (mode === 'noreplace' && target) throw this.open.error('EEXIST', 'renameat2', toParent, to)
@@ -141,6 +143,7 @@ export class ModelProcess extends ModelReader implements FileSystem {
     await this.before?.('removeDirectory', name)
     const inode = this.open.child(parent, name, 'rmdir')
     if (inode.type !== 'directory') throw this.open.error('ENOTDIR', 'rmdir', parent, name)
+    this.open.refuseCovered(parent, name, 'rmdir')
     if (inode.now.entries.size > 0) throw this.open.error('ENOTEMPTY', 'rmdir', parent, name)
     this.disk.writable('rmdir', name)
     this.disk.link(this.open.of(parent).inode, [[name, undefined]], `rmdir ${name}`)

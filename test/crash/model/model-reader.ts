@@ -3,7 +3,7 @@ import type { Attributes, Descriptor, Entry, ExtendedAttributes, Mount } from '.
 import { decoded } from './access-lists.js'
 import type { Inode } from './inode.js'
 import { deviceOf, type ModelDisk, ModelError, numberOnDevice, rootInode } from './model-disk.js'
-import { OpenFiles } from './open-files.js'
+import { OpenFiles, type OpenMount } from './open-files.js'
 
 /** Called before each call of the FileSystem interface; what it throws is the call's failure, before any effect. */
 export type Before = (call: string, name: string) => void | Promise<void>
@@ -34,14 +34,20 @@ export abstract class ModelReader {
   async openPath(path: string): Promise<Descriptor> {
     await this.before?.('openPath', path)
     let inode = this.disk.inode(rootInode)
+    let mount: OpenMount = { id: 1, root: '/', mountPoint: '/' }
+    let at = ''
     for (const part of path.split('/').filter((text) => text !== '')) {
       const next = this.disk.child(inode.number, part)
       if (next === undefined) throw new ModelError('ENOENT', 'openat2', path)
       if (next.type !== 'directory')
         throw new ModelError(next.type === 'symlink' ? 'ELOOP' : 'ENOTDIR', 'openat2', path)
+      at += `/${part}`
+      const mounted = this.disk.mountedAt(inode.number, part)
+      if (mounted) mount = { ...mounted, mountPoint: at }
+      else if (deviceOf(next.number) !== deviceOf(inode.number)) mount = { id: 2, root: '/', mountPoint: at }
       inode = next
     }
-    return this.open.add(inode, path, false)
+    return this.open.add(inode, path, mount, false)
   }
 
   async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -49,7 +55,7 @@ export abstract class ModelReader {
     const inode = this.open.child(parent, name, 'open')
     if (inode.type !== 'directory') throw this.open.error('ENOTDIR', 'open', parent, name)
     this.open.refuseOtherDevice(inode.number, parent, name, 'openat2')
-    return this.open.add(inode, this.open.path(parent, name), false)
+    return this.open.addChild(parent, name, inode, false)
   }
 
   async openFile(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -120,11 +126,9 @@ export abstract class ModelReader {
   }
 
   async mount(descriptor: Descriptor): Promise<Mount> {
-    const { inode, path } = this.open.of(descriptor)
+    const { id, root, mountPoint } = this.open.of(descriptor).mount
     await this.before?.('mount', '')
-    const device = deviceOf(inode)
-    const mountPoint = device === 0 ? '/' : path.split('/').slice(0, 2).join('/')
-    return { id: 1 + device, type: 'model', root: '/', mountPoint, proven: true }
+    return { id, type: 'model', root, mountPoint, proven: true }
   }
 
   async close(descriptor: Descriptor): Promise<void> {

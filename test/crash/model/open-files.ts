@@ -1,11 +1,15 @@
-import type { Descriptor } from '../../../src/durable/file-system.js'
+import type { Descriptor, Mount } from '../../../src/durable/file-system.js'
 import { inherit } from './access-lists.js'
 import type { Inode } from './inode.js'
 import { deviceOf, type ModelDisk, ModelError } from './model-disk.js'
 
+/** Which mount a descriptor is on: as of FileSystem.mount(). */
+export type OpenMount = Pick<Mount, 'id' | 'root' | 'mountPoint'>
+
 export interface Open {
   readonly inode: number
   readonly path: string
+  readonly mount: OpenMount
   readonly writes: boolean
   /** Failed writes of the inode that this descriptor has reported. */
   reported: number
@@ -28,10 +32,15 @@ export class OpenFiles {
     return open
   }
 
-  add({ number, failures }: Inode, path: string, writes: boolean): Descriptor {
+  add({ number, failures }: Inode, path: string, mount: OpenMount, writes: boolean): Descriptor {
     const descriptor = this.#next++
-    this.#open.set(descriptor, { inode: number, path, writes, reported: failures })
+    this.#open.set(descriptor, { inode: number, path, mount, writes, reported: failures })
     return descriptor
+  }
+
+  /** What a name in a directory leads to is on its mount. */
+  addChild(parent: Descriptor, name: string, inode: Inode, writes: boolean): Descriptor {
+    return this.add(inode, this.path(parent, name), this.of(parent).mount, writes)
   }
 
   remove(descriptor: Descriptor): void {
@@ -61,7 +70,7 @@ export class OpenFiles {
     const inode = this.child(parent, name, 'open')
     if (inode.type === 'symlink') throw this.error('ELOOP', 'open', parent, name)
     if (inode.type === 'directory' && writes) throw this.error('EISDIR', 'open', parent, name)
-    return this.add(inode, this.path(parent, name), writes)
+    return this.addChild(parent, name, inode, writes)
   }
 
   create(parent: Descriptor, name: string, type: Inode['type'], mode: number, data = ''): Inode {
@@ -70,6 +79,11 @@ export class OpenFiles {
     const { extended } = this.disk.inode(inode).now.attributes
     const begun = type === 'symlink' ? { mode, extended: '' } : inherit(extended, type === 'directory', mode)
     return this.disk.create(inode, name, type, { ...begun, uid: 0, gid: 0, label: '' }, data)
+  }
+
+  /** A name that something is mounted over keeps what it leads to. */
+  refuseCovered(parent: Descriptor, name: string, syscall: string): void {
+    if (this.disk.mountedAt(this.of(parent).inode, name)) throw this.error('EBUSY', syscall, parent, name)
   }
 
   /** What rename(2) refuses of a target that is there. */
