@@ -62,24 +62,65 @@ export interface RecordBody {
 /** What a record can require of its reader, and this version understands. */
 const understood: ReadonlySet<unknown> = new Set(['hold'])
 
-/** The fields of a record that this version knows; any other is carried into the next record as it is. */
-const knownFields: Readonly<Record<keyof RecordBody, true>> = {
-  version: true,
-  name: true,
-  kind: true,
-  boot: true,
-  before: true,
-  after: true,
-  owned: true,
-  publishedAt: true,
-  objects: true,
-  hooks: true,
-  entries: true,
-  staging: true,
-  place: true,
-  publisher: true,
-  requires: true,
-  hold: true,
+/** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
+const knownFields = {
+  version: (value) => value === 1,
+  name: isText,
+  kind: (value) => value === 'exchange' || value === 'symlink' || value === 'file',
+  boot: isText,
+  before: (value) => value === null || isText(value),
+  after: isText,
+  owned: (value) => typeof value === 'boolean',
+  publishedAt: isNumber,
+  objects: (value) => isListOf(value, isObject),
+  hooks: (value) => isListOf(value, isText),
+  entries: (value) => isListOf(value, isEntry),
+  staging: (value) => value === undefined || isStaged(value),
+  place: isStanding,
+  publisher: (value) => value === undefined || isText(value),
+  requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
+  hold: (value) => value === undefined || isHold(value),
+} as const satisfies Readonly<Record<keyof RecordBody, (value: unknown) => boolean>>
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}
+
+function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isOne)
+}
+
+/** Whether these fields of a value, whatever it is, are such. */
+function has(value: unknown, isSuch: (field: unknown) => boolean, ...fields: readonly string[]): boolean {
+  const object = (value ?? {}) as Readonly<Record<string, unknown>>
+  return fields.every((field) => isSuch(object[field]))
+}
+
+function isObject(value: unknown): boolean {
+  return (
+    has(value, isText, 'kind', 'namespace', 'name', 'uid', 'resourceVersion') &&
+    has(value, (paths) => isListOf(paths, isText), 'paths') &&
+    has(value, (combined) => combined === undefined || isListOf(combined, isText), 'combined')
+  )
+}
+
+function isEntry(value: unknown): boolean {
+  return has(value, isText, 'path', 'type', 'sha256') && has(value, isNumber, 'mode', 'uid', 'gid')
+}
+
+function isStaged(value: unknown): boolean {
+  const isKnown = (one: unknown): boolean => has(one, isText, 'path', 'type', 'sha256')
+  const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
+  return has(value, isText, 'name', 'staged', 'old') && has(value, areKnown, 'entries')
+}
+
+function isHold(hold: unknown): boolean {
+  const isEnd = (until: unknown): boolean => until === null || isNumber(until)
+  return has(hold, isText, 'reason') && has(hold, isNumber, 'since') && has(hold, isEnd, 'until')
 }
 
 export interface StoredRecord extends RecordBody {
@@ -97,12 +138,8 @@ export interface StoredRecord extends RecordBody {
 
 type Appendix = { settled: true } | { hook: string } | { objects: readonly RecordedObject[] } | { within: string }
 
-interface Added {
-  readonly settled: true
-  readonly hook: string
-  readonly objects: RecordedObject[]
-  readonly within: string
-}
+/** What may stand in a line that was appended. */
+type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within', unknown>>
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(body)
@@ -131,10 +168,10 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
     if (isBody(line)) continue
-    if (line.settled) committed = true
-    if (line.hook !== undefined) done.add(line.hook)
-    if (line.objects !== undefined) objects = newer(objects, line.objects)
-    if (line.within !== undefined && place) place = { ...place, within: line.within }
+    if (line.settled === true) committed = true
+    if (isText(line.hook)) done.add(line.hook)
+    if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedObject[])
+    if (isText(line.within) && place) place = { ...place, within: line.within }
   }
   return {
     ...body,
@@ -149,20 +186,10 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   }
 }
 
-/** What stands behind a checksum of ours is as this program has written it. */
+/** Whatever stands behind a right checksum: only what has the shape of a record, and nothing that this version does not understand. */
 export function isBody(line: unknown): line is RecordBody {
-  const body = line as Partial<RecordBody> | undefined
-  return body?.version === 1 && isUnderstood(body.requires) && isStanding(body.place) && isHold(body.hold)
-}
-
-function isUnderstood(requires: unknown): boolean {
-  return requires === undefined || (Array.isArray(requires) && requires.every((one) => understood.has(one)))
-}
-
-function isHold(hold: unknown): boolean {
-  if (hold === undefined) return true
-  const { reason, since, until } = (hold ?? {}) as Partial<Record<keyof Hold, unknown>>
-  return typeof reason === 'string' && typeof since === 'number' && (until === null || typeof until === 'number')
+  const body = (line ?? {}) as Readonly<Record<string, unknown>>
+  return Object.entries(knownFields).every(([field, isSuch]) => isSuch(body[field]))
 }
 
 /** Until its end, by the clock on the wall: one that is wrong and stands before the hold's beginning does not end it. */
@@ -182,7 +209,7 @@ export function recordBody(record: StoredRecord, hold: Hold | undefined): Record
 export function isOfNewerVersion(text: string): boolean {
   const [body] = wholeLines(text) as Partial<Record<'version' | 'requires', unknown>>[]
   if (body?.version === undefined) return false
-  return body.version !== 1 || !isUnderstood(body.requires)
+  return body.version !== 1 || !knownFields.requires(body.requires)
 }
 
 /** The recorded objects, those named again in their newer version. */

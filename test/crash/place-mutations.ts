@@ -91,6 +91,13 @@ export const places: readonly Mutation[] = [
     ownTest('durable/names-and-limits'),
   ),
   mutation(
+    'the fields of a record are not looked at',
+    'record.ts',
+    'every(([field, isSuch]) => isSuch(body[field]))',
+    "every(([field, isSuch]) => (field === 'version' ? isSuch(body[field]) : true))",
+    ownTest('durable/record-fuzz'),
+  ),
+  mutation(
     'the old content is removed, whoever changed it',
     'directory-publication.ts',
     '    if (this.#isForeign) return this.#quarantineOld()\n',
