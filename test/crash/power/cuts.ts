@@ -5,7 +5,7 @@
  * Cuts are made where most is uncertain: just before each flush ends. An instant between two flushes adds nothing, since
  * what was written up to it is a subset of what is uncertain at the end. And just after the program said something.
  *
- * No write is torn that holds ext4's superblock: ext4 takes for granted that this is written in one piece, and cannot be
+ * No write is torn that holds the superblock of ext4 or btrfs: both take for granted that it is written in one piece, and cannot be
  * mounted otherwise, whatever the program did.
  *
  * A write that reached the disk before a flush began counts as covered by it, although the file system may not have waited
@@ -30,8 +30,11 @@ export interface CrashState {
 }
 
 export const sectorBytes = 512
-/** Where ext4 has it, in bytes; the others have nothing there that is written while they are mounted. */
-const superblock = { start: 1024, end: 2048 }
+/** Where ext4 has it, and btrfs, in bytes; xfs has its own in one sector. */
+const superblocks = [
+  { start: 1024, end: 2048 },
+  { start: 65_536, end: 69_632 },
+]
 
 const amounts: Record<Depth, { random: number; torn: number; allSubsetsUpTo: number }> = {
   few: { random: 1, torn: 0, allSubsetsUpTo: 0 },
@@ -130,7 +133,9 @@ export function drawnChoice(records: readonly LogRecord[], uncertain: readonly n
 const prefix = (all: readonly number[], random: Draws): number[] => all.slice(0, 1 + random.below(all.length))
 
 function holdsSuperblock(record: LogRecord | undefined): boolean {
-  return record !== undefined && record.offset < superblock.end && record.offset + record.length > superblock.start
+  if (record === undefined) return false
+  const { offset, length } = record
+  return superblocks.some(({ start, end }) => offset < end && offset + length > start)
 }
 
 /** Different kinds of luck, since each finds other faults: about half, a prefix, all but one, one alone. */
