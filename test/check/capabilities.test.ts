@@ -5,8 +5,6 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { isRoot, Scene } from './scene.js'
 
-t.setTimeout(180_000)
-
 const skip = !isRoot || spawnSync('setpriv', ['--version']).status !== 0 ? 'needs root and setpriv' : false
 
 const thisProcess = 'this process'

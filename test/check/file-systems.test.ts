@@ -4,8 +4,6 @@ import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { needsRoot, Scene } from './scene.js'
 
-t.setTimeout(180_000)
-
 const MiB = 1024 * 1024
 
 /** The words that run the program with something mounted on the target's parent: `mount OPTIONS`, then more of a shell script. */

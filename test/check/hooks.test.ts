@@ -6,8 +6,6 @@ import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { needsRoot, Scene } from './scene.js'
 
-t.setTimeout(180_000)
-
 await t.test('programs, pid files and addresses', async (t) => {
   const scene = new Scene(t)
   const at = (name: string) => scene.path(name)

@@ -8,8 +8,6 @@ import t from 'tap'
 import { selfSigned } from '../../src/cli/demo/certificate.js'
 import { isRoot, Scene } from './scene.js'
 
-t.setTimeout(180_000)
-
 const thisProcess = 'this process'
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 

@@ -21,8 +21,6 @@ import { namesFor } from '../../src/durable/names.js'
 import { kept } from '../durable/scratch.js'
 import { needsRoot, Scene, snapshot } from './scene.js'
 
-t.setTimeout(180_000)
-
 const strace = spawnSync('strace', ['-V']).status === 0 ? false : 'needs strace'
 const random = (digit: string): string => digit.repeat(16)
 

@@ -7,8 +7,6 @@ import { commands } from '../../src/cli/program.js'
 import { executable } from '../project.js'
 import { holdfast, scratch } from './holdfast.js'
 
-t.setTimeout(60_000)
-
 const names = [...Object.keys(commands), 'help'].sort()
 
 const needs = (shell: string) => (spawnSync(shell, ['-c', 'true']).status === 0 ? {} : { skip: `needs ${shell}` })

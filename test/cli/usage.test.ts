@@ -6,8 +6,6 @@ import { commands } from '../../src/cli/program.js'
 import { begin, ended, holdfast, scratch } from './holdfast.js'
 import { project } from '../project.js'
 
-t.setTimeout(480_000)
-
 const root = scratch(t)
 const at = (name: string) => join(root, name)
 const good = at('good')

@@ -8,8 +8,6 @@ import { selfSigned } from '../../src/cli/demo/certificate.js'
 import { contentKinds, type ContentKind } from '../../src/cli/content-kinds.js'
 import { begin, ended, holdfast, holdfastProcess, scratch } from './holdfast.js'
 
-t.setTimeout(120_000)
-
 const canary = 'CANARY-77ab'
 const good = 'what was there, and is good'
 

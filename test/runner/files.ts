@@ -32,11 +32,12 @@ export function namedFiles(words: readonly string[], all: readonly string[], dir
 }
 
 /**
- * What a test does to its whole process, or learns from it: other processes, signals, the environment, descriptors, clocks, modules
- * that are replaced; and what it asks of the root of its tests, which several files would share.
+ * What a test does to its whole process, or learns from it: signals, the environment, descriptors, clocks, modules that are replaced;
+ * what it asks of the root of its tests, which several files would share; and disks that take their time, for which others would wait.
+ * That it starts other processes does no harm.
  */
 const processWide =
-  /node:(child_process|worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)|syncBuiltinESMExports|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
+  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)|syncBuiltinESMExports|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
 
 /** Whether this test file, and all that it imports from the tests, leaves its process as it found it. */
 export function sharesItsProcess(path: string, seen = new Set<string>()): boolean {

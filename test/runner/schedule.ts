@@ -28,18 +28,23 @@ const secondsTogether = 8
 /** Files that go into one process, at most: one that crashes takes the time of those behind it twice. */
 const filesTogether = 12
 
-/** Files in batches, the longest first; what never ran may be long. */
+/** Seconds that a file counts before it ever ran: as most take that share a process; and more than they take together. */
+const secondsUnknown = 1
+const secondsAlone = 30
+
+/** Files in batches, the longest first; what has a process to itself and never ran may be long. */
 export function batches(files: readonly string[], alone: boolean, times = lastTimes()): string[][] {
   const shared = alone ? [] : files.filter((file) => sharesItsProcess(file))
   const single = files.filter((file) => !shared.includes(file)).map((file) => [file])
   const together: string[][] = []
   for (const file of shared) {
     const batch = together.at(-1)
-    const seconds = (batch ?? []).reduce((sum, one) => sum + (times[one] ?? 0), times[file] ?? 0)
+    const seconds = [...(batch ?? []), file].reduce((sum, one) => sum + (times[one] ?? secondsUnknown), 0)
     if (batch === undefined || batch.length >= filesTogether || seconds > secondsTogether) together.push([file])
     else batch.push(file)
   }
-  const length = (batch: readonly string[]): number => batch.reduce((sum, one) => sum + (times[one] ?? 30), 0)
+  const length = (batch: readonly string[]): number =>
+    batch.reduce((sum, one) => sum + (times[one] ?? (shared.includes(one) ? secondsUnknown : secondsAlone)), 0)
   return [...single, ...together].sort((a, b) => length(b) - length(a))
 }
 

@@ -20,7 +20,7 @@ const below =
 const apart = below('test/e2e', 'test/node', 'test/crash')
 
 export const suites = {
-  // These tests wait nearly half of their time, for disks, servers and deadlines: 188 s with one for each of two processors.
+  // These tests wait for disks, servers and deadlines for nearly half of their time.
   unit: { holds: (path) => !apart(path), jobs: 2 * availableParallelism(), timeout: 600, limit: 660 },
   e2e: { holds: below('test/e2e'), jobs: undefined, timeout: 600, limit: 660 },
   node: { holds: below('test/node'), jobs: undefined, timeout: 900, limit: 1260 },

@@ -3,8 +3,6 @@ import { existsSync, readdirSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from './installer-api.js'
 
-t.setTimeout(480_000)
-
 await t.test('where all of a kind are absent, there is no directory for it, and no --cert-dir', async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)

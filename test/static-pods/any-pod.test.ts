@@ -6,8 +6,6 @@ import { run } from './command.js'
 import { InstallerApi } from './installer-api.js'
 import { NodeDisk, podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 const name = 'kube-apiserver'
 
 await t.test(

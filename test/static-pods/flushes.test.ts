@@ -17,8 +17,6 @@ import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
 import { installInLibraryGoOrder } from './library-go-install.js'
 import { podText, scratch } from './pods.js'
 
-t.setTimeout(480_000)
-
 const fileSystems: readonly FileSystem[] = ['ext4', 'xfs', 'btrfs']
 const missing = await missingForDisk(fileSystems)
 /**

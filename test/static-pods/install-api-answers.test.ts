@@ -7,8 +7,6 @@ import type { Ended } from './command.js'
 import { InstallerApi } from './installer-api.js'
 import { modeOf, podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 const canary = 'CANARY-51c0'
 
 /** Every file below a directory, its content as latin1, so that no byte is lost. */

@@ -4,8 +4,6 @@ import t from 'tap'
 import { run } from './command.js'
 import { contents, modeOf, NodeDisk, podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 const canary = 'CANARY-9d3e'
 
 await t.test('a manifest alone goes in byte for byte', async (t) => {

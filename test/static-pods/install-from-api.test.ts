@@ -8,8 +8,6 @@ import { InstallerApi, notFoundPage } from './installer-api.js'
 
 const { signal } = new AbortController()
 
-t.setTimeout(480_000)
-
 await t.test("an optional object is absent by the API server's word alone, not by a proxy's", async (t) => {
   const api = await InstallerApi.start(t)
   api.putRevision(6)

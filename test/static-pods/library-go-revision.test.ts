@@ -5,8 +5,6 @@ import t from 'tap'
 import { InstallerApi } from './installer-api.js'
 import { podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 const container = { name: 'web', image: 'web:1', stdin: false, resources: { limits: { cpu: '0.1', memory: '1024Mi' } } }
 const written = podText({}, { containers: [container], hostNetwork: false, terminationGracePeriodSeconds: 0 })
 

@@ -12,8 +12,6 @@ import { begin, ended, run } from './command.js'
 import { podText } from './pods.js'
 import { installed, link, live } from './monitored-node.js'
 
-t.setTimeout(480_000)
-
 const { signal } = new AbortController()
 
 await t.test('probes: what a URL and a command say', async (t) => {

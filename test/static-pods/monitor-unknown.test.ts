@@ -14,8 +14,6 @@ import { run, type Ended } from './command.js'
 import { InstallerApi, notFound, notFoundPage } from './installer-api.js'
 import { NodeDisk, podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 /** Revision 7 is live, and revision 6 is the last known good one. */
 function install<Node extends NodeDisk>(node: Node): Node {
   for (const revision of [6, 7]) node.makeRevision(revision)

@@ -13,8 +13,6 @@ import type { NodeDisk } from './pods.js'
 import { modeOf, podText } from './pods.js'
 import { installed, link, live } from './monitored-node.js'
 
-t.setTimeout(480_000)
-
 const { signal } = new AbortController()
 
 const timing = { interval: 5 }

@@ -4,8 +4,6 @@ import t from 'tap'
 import { json } from '../objects/kubernetes/api-server.js'
 import { InstallerApi } from './installer-api.js'
 
-t.setTimeout(480_000)
-
 const live = (api: InstallerApi) =>
   (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }).metadata.labels
     .revision

@@ -4,8 +4,6 @@ import { run } from './command.js'
 import { InstallerApi } from './installer-api.js'
 import { podText } from './pods.js'
 
-t.setTimeout(480_000)
-
 const path = '/apis/operator.openshift.io/v1/kubeapiservers/cluster'
 const others = { nodeName: 'n2', currentRevision: 5, targetRevision: 7 }
 

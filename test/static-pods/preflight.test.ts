@@ -10,8 +10,6 @@ import { begin, ended, run, runProcess, type Ended } from './command.js'
 import { NodeDisk, podText } from './pods.js'
 import { executable } from '../project.js'
 
-t.setTimeout(480_000)
-
 const canMount = spawnSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs none /mnt']).status === 0
 
 /** A node with a manifest and a file for its revision, and the arguments that install revision 7 of it. */

@@ -12,8 +12,6 @@ import { runProcess } from './command.js'
 import { contents, NodeDisk, podText } from './pods.js'
 import { requestOf } from './prune-request.js'
 
-t.setTimeout(480_000)
-
 const { signal } = new AbortController()
 
 await t.test('an installation under way is waited for', async (t) => {

@@ -10,8 +10,6 @@ import { run } from './command.js'
 import { NodeDisk, podText } from './pods.js'
 import { requestOf, visible } from './prune-request.js'
 
-t.setTimeout(480_000)
-
 const { signal } = new AbortController()
 
 await t.test('by the flags: up to a revision, but what is protected or in use', async (t) => {

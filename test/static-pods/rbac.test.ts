@@ -2,8 +2,6 @@ import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { run } from './command.js'
 
-t.setTimeout(240_000)
-
 const flags = [
   ...['rbac', 'install', '-v=2', '--revision=6', '--namespace=demo', '--pod=web-pod', '--configmaps=config'],
   ...['--secrets=b,a', '--optional-secrets=c', '--cert-dir=/certs', '--cert-secrets=serving', '--kubeconfig=/k'],

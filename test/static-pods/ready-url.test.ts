@@ -9,8 +9,6 @@ import { Authority, type KeyPair } from '../e2e/authority.js'
 import { run } from './command.js'
 import { NodeDisk, podText, scratch } from './pods.js'
 
-t.setTimeout(480_000)
-
 const directory = scratch(t)
 const authority = await Authority.create(join(directory, 'ours'))
 const other = await Authority.create(join(directory, 'other'))

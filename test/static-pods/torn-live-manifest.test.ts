@@ -3,8 +3,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { InstallerApi } from './installer-api.js'
 
-t.setTimeout(480_000)
-
 const live = (api: InstallerApi) =>
   (JSON.parse(readFileSync(api.manifest(), 'utf8')) as { metadata: { labels: { revision: string } } }).metadata.labels
     .revision

@@ -7,8 +7,6 @@ import { run } from './command.js'
 import { InstallerApi } from './installer-api.js'
 import { modeOf } from './pods.js'
 
-t.setTimeout(480_000)
-
 /** One directory that an installer's flags and an agent's configuration both name, with other modes. */
 async function scene(t: Test) {
   const api = await InstallerApi.start(t)
