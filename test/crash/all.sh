@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The proof: the model disk, generated histories, every mutation of the program, some that are generated, the sweep of system calls,
-# readers and writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from HOLDFAST_SEED, 1 unless it is set,
-# so that two runs of one program
+# The proof: the model disk, generated histories, programs killed under load, every mutation of the program, some that are generated, the
+# sweep of system calls, readers and writers, hostile file systems, and power cuts on real ones. What is drawn is drawn from
+# HOLDFAST_SEED, 1 unless it is set, so that two runs of one program
 # agree. `--long` runs each at full extent, from a seed of its own, which is printed; `--brief` is for a machine that is slow or busy.
 # What needs root says so.
 set -uo pipefail
@@ -31,10 +31,12 @@ part() {
 
 crash=(node dist/test/crash/run.js)
 power=(node dist/test/crash/power/run.js --seed "$HOLDFAST_SEED")
+rounds=2
 if [ "$long" = yes ]; then
   export HOLDFAST_SWEEP=all HOLDFAST_SWAPS=10000 HOLDFAST_CRASH_ALL=1
   crash+=(--long)
   power+=(--exhaustive)
+  rounds=200
 fi
 
 if [ "$brief" = yes ]; then
@@ -55,6 +57,7 @@ places=model,ext4,xfs,btrfs,ext4-log,xfs-log,btrfs-log
 fresh=$((RANDOM * 32768 + RANDOM))
 part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where "$places" --seed "$HOLDFAST_SEED" --seconds 3
 part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 3
+part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
   mutants=dist/test/crash/mutants

@@ -90,7 +90,7 @@ async function mounted(
 }
 
 /** What is wrong; undefined if nothing is. */
-async function examineState(
+export async function examineState(
   mountPoint: string,
   expected: readonly Expected[],
   number: number,

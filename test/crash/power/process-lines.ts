@@ -21,7 +21,11 @@ export class LineProcess {
 
   /** A program of this directory, by its module's name. */
   static node(module: string, args: readonly string[] = [], prefix: readonly string[] = []): LineProcess {
-    const path = new URL(`./${module}.js`, import.meta.url).pathname
+    return LineProcess.at(new URL(`./${module}.js`, import.meta.url).pathname, args, prefix)
+  }
+
+  /** A program by its path. */
+  static at(path: string, args: readonly string[] = [], prefix: readonly string[] = []): LineProcess {
     return new LineProcess([...prefix, process.execPath, path, ...args])
   }
 
