@@ -9,6 +9,7 @@ export const reasons = [
   'ObjectMissing',
   'ObjectInvalid',
   'CertificateInvalid',
+  'ContentRejected',
   'PublishFailed',
   'DurabilityUnknown',
   'DriftRepaired',

@@ -1,12 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { effectiveCapabilities, type Capability } from '../capabilities.js'
 import type { AgentConfiguration, Owner } from '../config/types.js'
 import { listed } from '../listed.js'
 import { fault, ok, type CheckResult } from './findings.js'
-
-/** include/uapi/linux/capability.h */
-const bits = { CAP_CHOWN: 0, CAP_DAC_OVERRIDE: 1, CAP_FOWNER: 3, CAP_KILL: 5 } as const
-
-export type Capability = keyof typeof bits
 
 /** Who this process is, and what the kernel lets it do. */
 export interface Identity {
@@ -16,14 +11,12 @@ export interface Identity {
   readonly has: (capability: Capability) => boolean
 }
 
-/** Effective user, groups and capabilities (proc(5), `CapEff`). */
+/** Effective user, groups and capabilities. */
 export function ownIdentity(): Identity {
-  const status = readFileSync('/proc/self/status', 'latin1')
-  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`)
   return {
     uid: process.geteuid?.() ?? 0,
     groups: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])],
-    has: (capability) => ((effective >> BigInt(bits[capability])) & 1n) === 1n,
+    has: effectiveCapabilities(),
   }
 }
 

@@ -1,18 +1,19 @@
 import { codeOf } from '../errors.js'
 import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
+import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { type Current, TargetPublication } from './publication.js'
+import { TargetPublication } from './publication.js'
 import type { StagedInodes } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
 import { refuseMounted, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
-import { readTree, type Tree, treeOf } from './tree.js'
+import { type Current, readTree, type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
 
@@ -25,6 +26,7 @@ export class DirectoryPublication extends TargetPublication {
   /** The same, open: it stays the same directory under whatever name. */
   #oldDirectory: Descriptor | undefined
   #staged: Attributes | undefined
+  #stagedDirectory: Descriptor | undefined
   #made = false
   /** Another program has changed the old content since it was read. */
   #isForeign = false
@@ -93,6 +95,7 @@ export class DirectoryPublication extends TargetPublication {
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const metadata = new OldMetadata(this.found?.tree, await disinherit(this.fs, root))
     this.#staged = await stageTree(this.scope, root, this.plan, metadata, staged, this)
+    this.#stagedDirectory = root
     return [root]
   }
 
@@ -104,6 +107,11 @@ export class DirectoryPublication extends TargetPublication {
     const entries =
       current === undefined ? tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) : undefined
     return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(entries && { entries }) }
+  }
+
+  protected get stagedDirectory(): StagedDirectory | undefined {
+    const descriptor = this.#stagedDirectory
+    return descriptor === undefined ? undefined : { path: this.names.staging(this.random), descriptor }
   }
 
   protected get stagedIdentity(): Identity {

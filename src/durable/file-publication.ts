@@ -4,11 +4,11 @@ import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { disinheritFile } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { type Current, TargetPublication } from './publication.js'
+import { TargetPublication } from './publication.js'
 import { mountedFileError } from './refusals.js'
 import { remove } from './remove.js'
 import { OldMetadata, setMetadata } from './stage.js'
-import { readFileTree, type Tree, treeOfFile } from './tree.js'
+import { type Current, readFileTree, type Tree, treeOfFile } from './tree.js'
 import type { Owner, PublicationOptions } from './types.js'
 
 export interface FilePlan {
@@ -24,6 +24,7 @@ export interface FilePlan {
  */
 export class FilePublication extends TargetPublication {
   readonly kind = 'file'
+  protected readonly stagedDirectory = undefined
   protected readonly desired: Tree
   #old: Attributes | undefined
   #staged: Attributes | undefined

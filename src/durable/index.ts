@@ -39,6 +39,7 @@ export type { DirectoryChange } from './replace.js'
 export { openedByLists } from './kept-attributes.js'
 export { modeAt } from './posix/attributes.js'
 export { planDirectory, replaceDirectories, replaceDirectory, replaceFile } from './replace.js'
+export { showInPlace } from './posix/show-in-place.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane } from '../../native/index.js'

@@ -1,6 +1,7 @@
 import { silent, type Log } from '../log.js'
 import { type StagedEntries, probeJournal, shared, type SharedDirectory, sharedDirectory } from './barrier.js'
 import { type DurableWriteError, wrapError } from './errors.js'
+import { examineStaged, type StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
 import { lock } from './lock.js'
 import { type Identity, identityOf } from './place.js'
@@ -13,16 +14,9 @@ import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublishe
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
-import type { Tree } from './tree.js'
+import type { Current, Tree } from './tree.js'
 import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
 import { makeVisible } from './visible-rename.js'
-
-/** What is there now. */
-export interface Current {
-  readonly attributes: Attributes
-  /** What it holds; undefined where its form is broken. */
-  readonly tree: Tree | undefined
-}
 
 /**
  * One target on its way from the request to the committed publication: what is common to directories, symbolic-link
@@ -73,6 +67,9 @@ export abstract class TargetPublication {
   protected get exchanged(): StagedInodes | undefined {
     return undefined
   }
+
+  /** undefined for a file, and before it is staged. */
+  protected abstract readonly stagedDirectory: StagedDirectory | undefined
 
   /** Of the inode that holds the staged content. */
   protected abstract readonly stagedIdentity: Identity
@@ -187,8 +184,9 @@ export abstract class TargetPublication {
     return false
   }
 
-  /** Step 4. */
+  /** Step 4, first part. */
   async stage(staged: StagedEntries<TargetPublication>): Promise<void> {
+    this.options.check?.accepts(this.desired.digest)
     // Whatever a record says: directories above can have been renamed since, and a rename that nobody synced takes all away.
     const ancestors = await this.site.ancestors()
     const directories = await this.stageContent(staged)
@@ -196,6 +194,12 @@ export abstract class TargetPublication {
     for (const descriptor of [...directories, this.directory, ...ancestors]) {
       this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
     }
+  }
+
+  /** Step 4, second part. */
+  async examine(): Promise<void> {
+    const { check } = this.options
+    if (check && this.stagedDirectory) await examineStaged(this, this.stagedDirectory, this.desired.digest, check)
   }
 
   /** What barrier 1 syncs beside the staged files. */
@@ -229,10 +233,7 @@ export abstract class TargetPublication {
     await this.#record.stage(body, staged, this)
   }
 
-  /**
-   * Step 8, first half: from here on, the publication is known to be durable. Where the mark cannot be made, the next run
-   * publishes again; this one has succeeded.
-   */
+  /** Step 8, first half: known to be durable from here on. Where the mark cannot be made, the next run publishes again. */
   async commit(): Promise<void> {
     await this.#attempt('could not mark the publication as committed', () => this.#record?.markCommitted())
   }

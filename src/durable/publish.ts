@@ -59,10 +59,11 @@ export async function publish(
       if (result) outcomes.set(publication, result)
     })
 
-    // 4. Stage.
+    // 4. Stage, and have it examined.
     if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
     const staged = new StagedEntries<TargetPublication>(first.fs)
     await each(going(), 'could not stage', (publication) => publication.stage(staged))
+    await each(going(), 'could not examine', (publication) => examine(publication, signal))
 
     // 5. Barrier 1.
     for (const [publication, failure] of await firstBarrier(going(), staged)) {
@@ -121,6 +122,15 @@ async function secondBarrier(publications: readonly TargetPublication[]): Promis
     first.fs,
     merged(publications, ({ swapped }) => [swapped]),
   )
+}
+
+/** Whoever examines ends with the caller's signal, too: that says nothing about the content. */
+async function examine(publication: TargetPublication, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await publication.examine()
+  } catch (error) {
+    throw signal?.aborted ? abandoned(publication.path) : error
+  }
 }
 
 function refuseNested(publications: readonly TargetPublication[]): void {

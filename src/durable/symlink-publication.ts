@@ -1,6 +1,7 @@
 import { failureOf } from '../errors.js'
 import { type StagedEntries, type SharedDirectory, sharedDirectory } from './barrier.js'
 import { foreign, leftAsItWas, unfit } from './errors.js'
+import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import {
   currentGeneration,
@@ -14,13 +15,13 @@ import {
 } from './generation.js'
 import { disinherit, metadataOf, withMode } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { type Current, TargetPublication } from './publication.js'
+import { TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
 import type { DirectoryPlan } from './request.js'
 import { OldMetadata, setMetadata, stageTree, stagingMode } from './stage.js'
-import { type Tree, treeOf } from './tree.js'
+import { type Current, type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
 
@@ -35,6 +36,8 @@ export class SymlinkPublication extends TargetPublication {
   #staged: Attributes | undefined
   #generationIdentity: Identity | undefined
   #generation: string | undefined
+  /** The staged generation, open. */
+  #stagedDirectory: Descriptor | undefined
   /** Where the link is renamed: the target, unless it is new as a whole. */
   #targetDirectory: SharedDirectory | undefined
 
@@ -86,6 +89,13 @@ export class SymlinkPublication extends TargetPublication {
     return valid[0]?.kind === this.kind
   }
 
+  protected get stagedDirectory(): StagedDirectory | undefined {
+    const descriptor = this.#stagedDirectory
+    if (descriptor === undefined || this.#generation === undefined) return undefined
+    const holder = this.#target === undefined ? this.names.staging(this.random) : this.name
+    return { path: `${holder}/${this.#generation}`, descriptor }
+  }
+
   protected get stagedIdentity(): Identity {
     if (!this.#generationIdentity) throw new Error('stageContent() comes first')
     return this.#generationIdentity
@@ -129,6 +139,7 @@ export class SymlinkPublication extends TargetPublication {
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
+    this.#stagedDirectory = root
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {

@@ -27,6 +27,13 @@ export interface Tree {
   readonly identity?: Identity
 }
 
+/** What is at a target now. */
+export interface Current {
+  readonly attributes: Attributes
+  /** What it holds; undefined where its form is broken. */
+  readonly tree: Tree | undefined
+}
+
 /** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
 export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
   const directories = new OpenDirectories(fs, root)

@@ -68,6 +68,23 @@ export interface Hold {
 /** The two programs that publish by themselves, again and again: in one directory they would undo each other's work. */
 export type Publisher = 'agent' | 'install'
 
+/** New content that is staged, and neither durable nor visible yet. */
+export interface StagedContent {
+  /** The directory that holds it, without symbolic links; it goes by another name once it is published. */
+  readonly directory: string
+  /** Where it will be, without symbolic links. */
+  readonly target: string
+  readonly digest: string
+}
+
+/** Somebody who decides whether new content is published. Both reject with DurableWriteError for what must not be. */
+export interface ContentCheck {
+  /** Asked with the content's digest before it is staged. */
+  accepts(digest: string): void
+  /** Examines what is staged, and must leave it as it is; the target's lock is held meanwhile. */
+  examine(content: StagedContent): Promise<void>
+}
+
 /** How one publication is made; what the library's callers get are the defaults. */
 export interface PublicationOptions {
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
@@ -103,6 +120,8 @@ export interface PublicationOptions {
   lockTimeout?: number
   /** Refuse file systems on which durability is not proven; default false. */
   requireProven?: boolean
+  /** Asked before new content is published; for directories only. Default: nobody. */
+  check?: ContentCheck
   /** Abandons before the exchange, never after it. */
   signal?: AbortSignal
   log?: Log

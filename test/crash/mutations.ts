@@ -1,4 +1,5 @@
 import { attributes } from './attribute-mutations.js'
+import { examinations } from './examine-mutations.js'
 import { errors } from './error-mutations.js'
 import { model, type Mutation, mutation, compound, ownTest, ownTestOfRoot, syscalls } from './mutation.js'
 import { openings } from './opening-mutations.js'
@@ -288,6 +289,7 @@ const hostile: readonly Mutation[] = [
 export const mutations: readonly Mutation[] = [
   ...syncs,
   ...errors,
+  ...examinations,
   ...attributes,
   ...orders,
   ...places,

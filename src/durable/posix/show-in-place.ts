@@ -1,0 +1,85 @@
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, relative } from 'node:path'
+import { bindMount, enterOwnMountNamespace, mountMemory, unmount } from '../../../native/index.js'
+import { effectiveCapabilities } from '../../capabilities.js'
+import { codeOf, isSystemError } from '../../errors.js'
+import type { StagedContent } from '../types.js'
+
+/** Entries of a directory that are shown again, each by a mount of its own. */
+const most = 1000
+
+/**
+ * Shows staged content at its target's own path, to the calling thread and the processes that it starts, and to nobody else. Calls
+ * that wait for the disk: for a thread that can be given up, and that ends soon.
+ *
+ * @returns whether it does; not without CAP_SYS_ADMIN, or where a security module forbids it
+ */
+export function showInPlace({ directory, target }: StagedContent): boolean {
+  // A seccomp filter may end whoever asks in vain.
+  if (!effectiveCapabilities()('CAP_SYS_ADMIN')) return false
+  try {
+    enterOwnMountNamespace()
+    try {
+      bindMount(directory, target)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+      return showNewName(directory, target)
+    }
+    return true
+  } catch (error) {
+    if (isSystemError(error)) return false
+    throw error
+  }
+}
+
+/** The first content of a target: the parent has no such name yet, and nobody else is to see one, so that a copy of it gets the name. */
+function showNewName(directory: string, target: string): boolean {
+  const parent = dirname(target)
+  // What covers the root is seen by nobody who stands in it already.
+  if (parent === '/') return false
+  const names = readdirSync(parent)
+  if (names.length > most) return false
+  const opened = openSync(parent, constants.O_DIRECTORY | constants.O_RDONLY)
+  try {
+    // The directory itself, whatever covers its path.
+    const uncovered = `/proc/self/fd/${opened}`
+    mountMemory(parent)
+    try {
+      for (const name of names) showAgain(`${uncovered}/${name}`, `${parent}/${name}`)
+      mkdirSync(`${parent}/${basename(target)}`)
+      bindMount(`${uncovered}/${relative(parent, directory)}`, target)
+    } catch (error) {
+      unmount(parent)
+      throw error
+    }
+    return true
+  } finally {
+    closeSync(opened)
+  }
+}
+
+function showAgain(entry: string, path: string): void {
+  try {
+    const status = lstatSync(entry)
+    if (status.isSymbolicLink()) {
+      symlinkSync(readlinkSync(entry), path)
+      return
+    }
+    if (status.isDirectory()) mkdirSync(path)
+    else writeFileSync(path, '')
+    bindMount(entry, path)
+  } catch (error) {
+    // Another program has removed it meanwhile.
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}

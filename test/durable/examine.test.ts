@@ -1,0 +1,124 @@
+/** Somebody examines what is staged: before anything is durable or visible, once for one content, and without a hand in it. */
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { DurableWriteError } from '../../src/durable/errors.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import type { ContentCheck, StagedContent } from '../../src/durable/types.js'
+import { intercepted } from './intercepted.js'
+import { contents, scratch } from './scratch.js'
+
+const forms = ['exchange', 'symlink'] as const
+const files = { conf: 'new', 'below/key': 'key' }
+
+function scene(t: Test, form: (typeof forms)[number]) {
+  const parent = scratch(t)
+  const target = join(parent, 'web')
+  const calls: string[] = []
+  const run = async (
+    files: Record<string, string>,
+    examine: (content: StagedContent) => void,
+    { accepts = () => {}, signal }: { accepts?: ContentCheck['accepts']; signal?: AbortSignal } = {},
+  ) => {
+    calls.length = 0
+    const { fs } = intercepted((call) => void calls.push(call))
+    const check = {
+      accepts,
+      examine: async (content: StagedContent) => {
+        await Promise.resolve()
+        examine(content)
+      },
+    }
+    const [outcome] = await publish([directoryPublication(fs, { target, files, publish: form, check })], signal)
+    return outcome
+  }
+  return { parent, target, calls, run }
+}
+
+for (const form of forms) {
+  await t.test(`${form}: what is examined is the new content, before any of it is synced or seen`, async (t) => {
+    const { target, calls, run } = scene(t, form)
+    for (const version of ['1', '2']) {
+      let seen: StagedContent | undefined
+      const result = await run({ ...files, conf: version }, (content) => {
+        seen = content
+        t.strictSame(contents(content.directory), { conf: version, 'below/key': 'key' })
+        t.notOk(calls.includes('sync'))
+        t.equal(existsSync(target) && readFileSync(join(target, 'conf'), 'utf8'), version === '1' ? false : '1')
+      })
+      t.match(seen, { target, digest: /^sha256:/ })
+      t.match(result, { outcome: version === '1' ? 'created' : 'replaced', digest: seen?.digest })
+      t.equal(readFileSync(join(target, 'conf'), 'utf8'), version)
+    }
+    t.match(await run({ ...files, conf: '2' }, () => t.fail('it is published already')), { outcome: 'unchanged' })
+  })
+
+  await t.test(`${form}: what is rejected leaves the target as it was, and nothing beside it`, async (t) => {
+    const { parent, target, calls, run } = scene(t, form)
+    await run(files, () => {})
+    const before = [readdirSync(parent).sort(), readdirSync(target).sort()]
+    const reason = 'ContentRejected'
+    const error = new DurableWriteError('no', { code: 'EINVAL', syscall: 'none', path: target, reason })
+    const rejecting = () => {
+      throw error
+    }
+    t.strictSame(await run({ conf: 'bad' }, rejecting), { error })
+    t.strictSame([readdirSync(parent).sort(), readdirSync(target).sort()], before)
+    t.strictSame(await run({ conf: 'bad' }, () => t.fail('known to be bad'), { accepts: rejecting }), { error })
+    t.notOk(calls.includes('createDirectory'), 'it is not even staged')
+    t.equal(readFileSync(join(target, 'conf'), 'utf8'), 'new')
+    const abort = new AbortController()
+    const ending = () => {
+      abort.abort()
+      throw new Error('ended')
+    }
+    t.match(await run({ conf: '3' }, ending, { signal: abort.signal }), {
+      error: { code: 'ECANCELED', published: false },
+    })
+    t.strictSame([readdirSync(parent).sort(), readdirSync(target).sort()], before)
+  })
+}
+
+/** What a careless command does to the content that it examines, and which path then differs. */
+const changes: readonly [string, (directory: string) => void, string][] = [
+  ['other bytes, as many as before', (at) => writeFileSync(join(at, 'conf'), 'NEW'), '"conf"'],
+  ['the same bytes', (at) => writeFileSync(join(at, 'below/key'), 'key'), '"below/key"'],
+  ['a new file', (at) => writeFileSync(join(at, 'below/cache'), ''), '"below"'],
+  [
+    'a directory that comes and goes',
+    (at) => {
+      mkdirSync(join(at, 'x'))
+      rmSync(join(at, 'x'), { recursive: true })
+    },
+    'the directory itself',
+  ],
+  ['another mode', (at) => chmodSync(join(at, 'conf'), 0o644), '"conf"'],
+  ['another name for a file', (at) => linkSync(join(at, 'conf'), join(at, '../kept')), '"conf"'],
+  ['another file by its name', (at) => renameSync(join(at, 'conf'), join(at, 'below/key')), 'the directory itself'],
+]
+
+for (const [what, change, path] of changes) {
+  await t.test(`what examines the content may not change it: ${what}`, async (t) => {
+    const { target, run } = scene(t, 'exchange')
+    await run({ conf: 'old' }, () => {})
+    t.match(await run(files, ({ directory }) => change(directory)), {
+      error: {
+        reason: 'ContentRejected',
+        published: false,
+        message: `what examined the new content of ${target} has changed it: ${path}; holdfast left ${target} as it was; let it read, and write elsewhere`,
+      },
+    })
+    t.strictSame(contents(target), { conf: 'old' })
+  })
+}
