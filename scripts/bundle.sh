@@ -3,7 +3,7 @@
 #
 #   bin/, package.json             as in the package
 #   dist/src/cli/                   all of src/, native/ and what they import, one file for what is always loaded and one for
-#                                   each part that a command loads when it runs
+#                                   each part that a command or a thread loads when it runs
 #   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
 #                                   node_modules), of the one platform that is installed there, for glibc
 #   node_modules/pino               one file: it is loaded by name, when the first line is logged
@@ -32,7 +32,7 @@ cp LICENSE "$out/licenses/holdfast"
 
 # CommonJS packages in an ES module find `require` only where somebody makes it. yaml is taken from its ES modules, which its
 # package offers to browsers alone: of a CommonJS package that is loaded by import(), esbuild exports no names.
-"$esbuild" src/cli/main.ts --bundle --splitting --platform=node --format=esm --target=node20 --log-level=warning \
+"$esbuild" main=src/cli/main.ts content-check-thread=src/directories/content-check-thread.ts --bundle --splitting --platform=node --format=esm --target=node20 --log-level=warning \
   --external:koffi --external:pino --alias:yaml=./node_modules/yaml/browser/index.js --legal-comments=none \
   --outdir="$out/dist/src/cli" --metafile="$out/program.json" \
   --banner:js="import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);"

@@ -16,6 +16,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (outcome.kind === 'failed' && outcome.published) state.intact = false
   // The core has just read it: by an operator's command, not by anything that the source reported.
   if (outcome.kind === 'failed' && outcome.reason === 'Held') state.drift = await compareWithRecord(state)
+  if (outcome.kind === 'failed' && outcome.rejection) state.rejection = outcome.rejection
   if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
   const { change, digest, objects, certificates } = outcome
   const changes =
@@ -31,6 +32,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
     // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
     await compareWithRecord(state)
   }
+  state.rejection = undefined
   state.compared = true
   state.intact = true
   state.drift = undefined

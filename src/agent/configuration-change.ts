@@ -27,6 +27,7 @@ export function configurationChange(before: AgentConfiguration, after: AgentConf
 
 function withoutPlaces(directory: DirectoryConfiguration): object {
   const contents = directory.contents.map((content) => ({ ...content, place: '' }))
+  const beforePublish = directory.beforePublish.map((check) => ({ ...check, place: '' }))
   const afterPublish = directory.afterPublish.map((hook) => ({ ...hook, place: '' }))
-  return { ...directory, place: '', contents, afterPublish }
+  return { ...directory, place: '', contents, beforePublish, afterPublish }
 }

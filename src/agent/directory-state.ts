@@ -43,6 +43,12 @@ function transition(
   return { type, status, reason, message, lastTransitionTime: previous.lastTransitionTime }
 }
 
+/** Content that must not be published, and why. */
+export interface Rejection {
+  readonly digest: string
+  readonly error: Error
+}
+
 /** What an earlier run has left in its status. */
 interface EarlierStatus {
   readonly conditions: readonly Condition[]
@@ -63,6 +69,8 @@ export class DirectoryState {
   drift: string | undefined
   /** An operator holds the directory, by its record: nobody publishes. */
   hold: Hold | undefined
+  /** What `beforePublish` has rejected last; undefined once something is published. */
+  rejection: Rejection | undefined
   digest: string | undefined
   publishedAt: Date | undefined
   objects: readonly PublishedObject[] = []

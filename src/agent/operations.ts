@@ -78,11 +78,13 @@ export class Operations {
     this.#publications = new Workqueue({
       groups: () => {
         const fileSystemOf = fileSystemsNow()
-        return (operation) => fileSystemOf(states.byOperation(operation)?.path ?? '/')
+        return (operation) => publicationGroup(states.byOperation(operation), fileSystemOf)
       },
       failed,
-      run: (batch, fileSystem) =>
-        onFileSystem(fileSystem, () => this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch))),
+      run: (batch, group) =>
+        onFileSystem(fileSystemOfGroup(group), () =>
+          this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch)),
+        ),
     })
     this.#hooks = new Workqueue({
       groups: () => hookGroups(states, fileSystemsNow()),
@@ -259,4 +261,16 @@ export class Operations {
     refresh(state)
     changed()
   }
+}
+
+/** The directories of a file system are published as one batch, those with `beforePublish` each by itself: nobody waits for its commands. */
+function publicationGroup(state: DirectoryState | undefined, fileSystemOf: (path: string) => string): string {
+  const fileSystem = fileSystemOf(state?.path ?? '/')
+  return state === undefined || state.configuration.beforePublish.length === 0
+    ? fileSystem
+    : `${fileSystem} ${state.publishOperation}`
+}
+
+function fileSystemOfGroup(group: string): string {
+  return group.split(' ', 1)[0] ?? ''
 }

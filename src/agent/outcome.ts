@@ -4,7 +4,7 @@ import { dateFindings } from '../directories/validate.js'
 import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
-import { withoutPaths, type ConditionState, type PublishedObject } from './directory-state.js'
+import { withoutPaths, type ConditionState, type PublishedObject, type Rejection } from './directory-state.js'
 import { heldCondition, heldEvents } from './held.js'
 import type { QueueResult } from './workqueue.js'
 
@@ -33,6 +33,7 @@ export type Outcome =
       /** The new content is visible, its durability is unknown. */
       readonly published: boolean
       readonly error: Error
+      readonly rejection?: Rejection
     }
   /** The process is to end: the pass stopped before anything was visible. */
   | { readonly kind: 'aborted' }
@@ -97,8 +98,8 @@ export interface Meaning {
   readonly queue: QueueResult
 }
 
-/** Somebody else publishes just now, or a person wants it so: nothing is wrong. */
-const levels: Partial<Record<Reason, keyof Log>> = { Busy: 'info', Held: 'warn' }
+/** Somebody else publishes just now, or a person wants it so, or the content is at fault: nothing is wrong with the disk. */
+const levels: Partial<Record<Reason, keyof Log>> = { Busy: 'info', Held: 'warn', ContentRejected: 'warn' }
 
 /** The one place that says what an outcome means: condition, log lines, events, metric, retry. */
 const meanings: {
@@ -129,7 +130,7 @@ const meanings: {
     condition: { status: published ? 'Unknown' : 'False', reason, message },
     lines: [{ level: levels[reason] ?? 'error', reason, message, fields: { published, ...systemFields(error) } }],
     events: [{ on: 'node', reason, message }],
-    result: reason === 'Held' ? 'refused' : published ? 'unknown' : 'failed',
+    result: reason === 'Held' || reason === 'ContentRejected' ? 'refused' : published ? 'unknown' : 'failed',
     queue: terminal ? 'wait' : 'retry',
   }),
   aborted: (_, { operation }) => ({

@@ -4,6 +4,8 @@ import type { ReplaceResult } from '../durable/types.js'
 import { failureFrom, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
 import type { Log } from '../log.js'
+import { ConfiguredCheck } from './content-check.js'
+import type { Rejection } from './directory-state.js'
 import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
 import { renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
@@ -17,45 +19,73 @@ interface PublishOptions {
   /** Stops the pass before anything becomes visible, never after. */
   readonly signal: AbortSignal
   readonly log: Log
+  /** What `beforePublish` of a directory has rejected and need not look at again. */
+  rejection(path: string): Rejection | undefined
   /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
 }
 
-type Ready = Extract<Rendering, { ready: true }>
+interface Ready {
+  readonly configuration: DirectoryConfiguration
+  readonly rendering: Extract<Rendering, { ready: true }>
+  readonly request: Request
+  readonly check: ConfiguredCheck | undefined
+}
 
 /**
- * Makes the disk hold what the source says, for all of these directories in one pair of barriers. Answers for each path; never
- * rejects for what is wrong with one of them: the others go on.
+ * Makes the disk hold what the source says, for all of these directories in one pair of barriers; those with `beforePublish` each in
+ * one of their own, so that none waits for another's commands. Answers for each path; never rejects for what is wrong with one of
+ * them: the others go on.
  */
 export async function publish(
   configurations: readonly DirectoryConfiguration[],
   options: PublishOptions,
 ): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>()
-  const ready: { configuration: DirectoryConfiguration; rendering: Ready; request: Request }[] = []
+  const ready: Ready[] = []
   for (const configuration of configurations) {
     const rendering = await renderFor(configuration, options.source)
     if ('kind' in rendering) outcomes.set(configuration.path, rendering)
     else if (!rendering.ready) outcomes.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
-    else
-      ready.push({
-        configuration,
-        rendering,
-        request: withOptions(requestFor(configuration, rendering), options),
-      })
+    else ready.push(readyFor(configuration, rendering, options))
   }
-  if (ready.length === 0) return outcomes
+  const together = ready.filter(({ check }) => check === undefined)
+  const alone = ready.filter(({ check }) => check !== undefined)
+  const batches = [...(together.length > 0 ? [together] : []), ...alone.map((one) => [one])]
+  await Promise.all(batches.map((batch) => publishTogether(batch, options, outcomes)))
+  return outcomes
+}
+
+function readyFor(
+  configuration: DirectoryConfiguration,
+  rendering: Ready['rendering'],
+  options: PublishOptions,
+): Ready {
+  const { requireProven, release = false, lockTimeout, log } = options
+  const check =
+    configuration.beforePublish.length === 0
+      ? undefined
+      : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
+  const request = { ...requestFor(configuration, rendering), requireProven, release, lockTimeout, log }
+  return { configuration, rendering, check, request: check === undefined ? request : { ...request, check } }
+}
+
+async function publishTogether(
+  batch: readonly Ready[],
+  options: PublishOptions,
+  outcomes: Map<string, Outcome>,
+): Promise<void> {
   const startedAt = performance.now()
   const results = await replaceAll(
-    ready.map(({ request }) => request),
+    batch.map(({ request }) => request),
     options,
   )
-  options.barrier((performance.now() - startedAt) / 1000)
-  ready.forEach(({ configuration, rendering }, index) => {
+  const checked = batch.reduce((sum, { check }) => sum + (check?.milliseconds ?? 0), 0)
+  options.barrier((performance.now() - startedAt - checked) / 1000)
+  batch.forEach((one, index) => {
     const result = results[index]
-    if (result) outcomes.set(configuration.path, outcomeFrom(result, rendering, configuration, options.signal))
+    if (result) outcomes.set(one.configuration.path, outcomeFrom(result, one, options.signal))
   })
-  return outcomes
 }
 
 async function renderFor(
@@ -75,10 +105,6 @@ async function renderFor(
   } catch (error) {
     return failedOutcome(error)
   }
-}
-
-function withOptions(request: Request, { requireProven, release = false, lockTimeout, log }: PublishOptions): Request {
-  return { ...request, requireProven, release, lockTimeout, log }
 }
 
 type Result = ReplaceResult | { error: Error }
@@ -122,15 +148,14 @@ function notAnswered(): Error {
   return new Error('the core has not answered for this directory')
 }
 
-function outcomeFrom(
-  result: Result,
-  rendering: Ready,
-  configuration: DirectoryConfiguration,
-  signal: AbortSignal,
-): Outcome {
+function outcomeFrom(result: Result, { rendering, configuration, check }: Ready, signal: AbortSignal): Outcome {
   if ('error' in result) {
     const outcome = failedOutcome(result.error)
-    return signal.aborted && !outcome.published ? { kind: 'aborted' } : outcome
+    if (signal.aborted && !outcome.published) return { kind: 'aborted' }
+    const digest = check?.digest
+    return outcome.reason !== 'ContentRejected' || digest === undefined
+      ? outcome
+      : { ...outcome, rejection: { digest, error: outcome.error } }
   }
   return {
     kind: 'published',

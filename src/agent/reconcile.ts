@@ -54,11 +54,13 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     const work = { operation, state, causes, since, reports: state.reports }
     if (await isDue(work, options)) due.push(work)
   }
+  const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.rejection]))
   const outcomes = await publish(
     due.map(({ state }) => state.configuration),
     {
       ...options,
       requireProven: options.requireProven(),
+      rejection: (path) => rejections.get(path),
       barrier: (seconds) => options.metrics.barrier(seconds),
     },
   )
@@ -69,6 +71,11 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     results.set(work.operation, await finish(work, outcome, options))
   }
   return results
+}
+
+/** Nothing but news of objects is the cause, and content that was rejected may still be the same; otherwise it is examined again. */
+function isForObjects({ causes: why }: Work): boolean {
+  return !Object.values(causes).some((cause) => why.includes(cause))
 }
 
 /** Compares with the disk where that was asked for. What only had to be compared, and is as it should be, is done. */

@@ -14,7 +14,7 @@ import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js
 import { checkDirectory } from './directory.js'
 import type { DesiredReference } from './files-source.js'
 import { ok, warn, type Finding, type CheckResult } from './findings.js'
-import { checkHook } from './hooks.js'
+import { checkContentCheck, checkHook } from './hooks.js'
 import { seLinux } from './label.js'
 import { checkStateDirectory } from './state-directory.js'
 import { checkCoreDump, checkKernel, checkProcess } from './this-process.js'
@@ -58,7 +58,10 @@ export async function checkNode(configuration: AgentConfiguration, options: Chec
     signal.throwIfAborted()
     const report = await checkDirectory(directory, context)
     reports.push({ path: directory.path, ...report })
-    const hooks = await Promise.all(directory.afterPublish.map((hook) => checkHook(hook, identity)))
+    const hooks = await Promise.all([
+      ...directory.beforePublish.map((hook) => checkContentCheck(hook, identity)),
+      ...directory.afterPublish.map((hook) => checkHook(hook, identity)),
+    ])
     const users = options.consumers ? checkConsumers(directory, options.consumers) : []
     add(directory.path, [...report.results, ...hooks, ...users])
   }

@@ -2,6 +2,7 @@ import { constants, promises as fsp } from 'node:fs'
 import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
 import type { Hook, HookType } from '../config/hooks.js'
+import { environment } from '../directories/hook-exec.js'
 import { addCapability, type Identity } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { pidNamespaceIsOwn, readPidFile } from './processes.js'
@@ -13,6 +14,17 @@ const connectTimeout = 2_000
 export async function checkHook(hook: Hook, identity: Identity): Promise<CheckResult> {
   const { status, found, advice } = await resultOf(hook, identity)
   return { check: 'hook', status, found: `${hook.name}: ${found}`, advice }
+}
+
+/** The same of a command of `beforePublish`, and where it will find the new content. */
+export async function checkContentCheck(hook: Hook<'exec'>, identity: Identity): Promise<CheckResult> {
+  const result = await checkHook(hook, identity)
+  if (result.status !== 'OK' || identity.has('CAP_SYS_ADMIN')) return result
+  return warn(
+    'hook',
+    `${result.found}; without CAP_SYS_ADMIN it finds the new content only by {dir}: absolute paths in what it checks name the old content`,
+    'name files in the content by relative paths, or grant CAP_SYS_ADMIN',
+  )
 }
 
 const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identity) => Promise<CheckResult> } = {
@@ -73,7 +85,15 @@ function checkKill(identity: Identity, process: { readonly uid: number } | undef
   )
 }
 
-async function checkExec(program: string): Promise<CheckResult> {
+async function checkExec(name: string): Promise<CheckResult> {
+  const program = await programOf(name)
+  if (program === undefined) {
+    return fault(
+      'hook',
+      `${name}: no such program in ${environment.PATH}`,
+      'add the program to the image, or name it by its absolute path',
+    )
+  }
   const kind = await statusOf(program)
   if (kind === undefined) {
     return fault(
@@ -108,6 +128,20 @@ async function checkExec(program: string): Promise<CheckResult> {
     return warn('hook', `everybody may write to ${program}`, `chmod o-w ${program}`)
   }
   return ok('hook', `${program} is executable`)
+}
+
+/** A name without a slash is looked for as execvp(3) does. */
+async function programOf(name: string): Promise<string | undefined> {
+  if (name.includes('/')) return name
+  for (const directory of environment.PATH.split(':')) {
+    const path = `${directory}/${name}`
+    const executable = await fsp.access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (executable && (await statusOf(path)) === 'file') return path
+  }
+  return undefined
 }
 
 /** Of a script: what its first line names (execve(2)); undefined for everything else, and for what cannot be read. */

@@ -1,6 +1,6 @@
 import { reportContentConflicts } from './content-conflicts.js'
 import { readContent } from './contents.js'
-import { readHooks } from './hooks.js'
+import { readContentChecks, readHooks } from './hooks.js'
 import type { NamespaceDefault } from './object-names.js'
 import { readDirectoryMode, readFileMode, readOwner } from './ownership.js'
 import { readNodePath } from './paths.js'
@@ -19,6 +19,7 @@ const fields = [
   'contents',
   'onMissing',
   'validate',
+  'beforePublish',
   'afterPublish',
 ]
 const misplaced = {
@@ -57,8 +58,9 @@ export function readDirectory(value: Value, base: string, defaults: NamespaceDef
     ...readOwnership(directory),
     contents: contents?.map(({ content }) => content) ?? [],
     onMissing: directory.field('onMissing')?.oneOf(['keep', 'remove'] as const) ?? 'keep',
-    validate: readValidate(directory),
-    afterPublish: readAfterPublish(directory),
+    validate: listOr(directory, 'validate', readValidations),
+    beforePublish: listOr(directory, 'beforePublish', readContentChecks),
+    afterPublish: listOr(directory, 'afterPublish', readHooks),
   }
   return path === undefined || at === undefined ? undefined : { configuration: { path, ...configuration }, at }
 }
@@ -74,17 +76,15 @@ function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'm
   }
 }
 
-/** An empty list says in so many words that nothing is to be checked. */
-function readValidate(directory: MappingValue): DirectoryConfiguration['validate'] {
-  const value = directory.field('validate')
-  if (value === undefined || isEmptyList(value)) return []
+function readValidations(value: Value): DirectoryConfiguration['validate'] {
   const checks = value.list().map((check) => check.oneOf(validations))
   return [...new Set(checks.filter((check) => check !== undefined))]
 }
 
-function readAfterPublish(directory: MappingValue): DirectoryConfiguration['afterPublish'] {
-  const value = directory.field('afterPublish')
-  return value === undefined || isEmptyList(value) ? [] : readHooks(value)
+/** An empty list says in so many words that there is none. */
+function listOr<T>(directory: MappingValue, name: string, read: (value: Value) => readonly T[]): readonly T[] {
+  const value = directory.field(name)
+  return value === undefined || isEmptyList(value) ? [] : read(value)
 }
 
 function isEmptyList({ node }: Value): boolean {

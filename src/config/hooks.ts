@@ -1,4 +1,4 @@
-/** Reads `afterPublish`. A hook's URL, path, query and arguments may hold secrets: they are in no message and in no name. */
+/** Reads `afterPublish` and `beforePublish`. A hook's URL, path, query and arguments may hold secrets: they are in no message and in no name. */
 import { createHash } from 'node:crypto'
 import { constants } from 'node:os'
 import { readDuration } from './duration.js'
@@ -54,6 +54,8 @@ const readers: { readonly [Type in HookType]: HookReader<Type> } = {
 
 const types = Object.keys(readers) as HookType[]
 const methods = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
+/** Stands for the directory that is checked. */
+const directoryPlaceholder = '{dir}'
 const defaultTimeout = 10_000
 const defaultRetries = 3
 const mostRetries = 100
@@ -63,16 +65,20 @@ const mostRetries = 100
  * Their keys are unique too, and stay the same however the list around them is edited.
  */
 export function readHooks(value: Value): readonly Hook[] {
+  return numberedHooks(value.list().map(readHook))
+}
+
+/** The commands that examine content before it is published. */
+export function readContentChecks(value: Value): readonly Hook<'exec'>[] {
+  return numberedHooks(value.list().map(readContentCheck))
+}
+
+function numberedHooks<Type extends HookType>(read: readonly (Hook<Type> | undefined)[]): Hook<Type>[] {
   const names = new Map<string, number>()
   const keys = new Map<string, number>()
-  const hooks: Hook[] = []
-  for (const item of value.list()) {
-    const hook = readHook(item)
-    if (hook === undefined) continue
-    const key = numbered(keys, hook.key)
-    hooks.push({ ...hook, key, name: numbered(names, hook.name) })
-  }
-  return hooks
+  return read
+    .filter((hook) => hook !== undefined)
+    .map((hook) => ({ ...hook, key: numbered(keys, hook.key), name: numbered(names, hook.name) }))
 }
 
 function numbered(counts: Map<string, number>, text: string): string {
@@ -94,6 +100,36 @@ function readHook(value: Value): Hook | undefined {
   const patience = { timeout: timeout ?? defaultTimeout, retries: retries ?? defaultRetries, jitter: jitter ?? 0 }
   const policy = { ...patience, place: value.place }
   return readTyped(type, body, policy)
+}
+
+const longestCheck = { least: '1ms', most: '1m' } as const
+
+/** A check says what it thinks of the same content each time, so that it is tried once; and it must not hold up the directory for long. */
+function readContentCheck(value: Value): Hook<'exec'> | undefined {
+  const check = value.mapping(['exec', 'timeout'], misplacedInChecks)
+  const timeoutValue = check?.field('timeout')
+  const timeout = timeoutValue && readDuration(timeoutValue, longestCheck)
+  const body = check?.required('exec', `[nginx, -t, -c, "${directoryPlaceholder}/nginx.conf"]`)
+  if (body === undefined) return undefined
+  const hook = readTyped('exec', body, {
+    timeout: timeout ?? defaultTimeout,
+    retries: 0,
+    jitter: 0,
+    place: value.place,
+  })
+  if (hook === undefined || hook.command.slice(1).some((word) => word.includes(directoryPlaceholder))) return hook
+  return body.wrong(
+    `has no argument with ${directoryPlaceholder}, which stands for the new content`,
+    'without it, the command checks what is published already',
+  )
+}
+
+const onlyAfterwards = 'it belongs to afterPublish: a check is a command, and runs once for one content'
+const misplacedInChecks = {
+  signal: onlyAfterwards,
+  http: onlyAfterwards,
+  retries: onlyAfterwards,
+  jitter: onlyAfterwards,
 }
 
 function readTyped<Type extends HookType>(
@@ -153,10 +189,17 @@ function readExec(value: Value): (HookSettings['exec'] & { name: string }) | und
   const words = value.list()
   const [program, ...rest] = words
   if (program === undefined) return undefined
-  const path = readAbsolutePath(program)
+  const path = readProgram(program)
   const command = [path, ...rest.map(readArgument)]
   if (!command.every((word) => word !== undefined)) return undefined
   return { name: `exec ${programName(command[0] ?? '')}`, command }
+}
+
+/** An absolute path, or a name without a slash, which is looked for in the PATH that hooks have. */
+function readProgram(value: Value): string | undefined {
+  const { node } = value
+  const isName = node.kind === 'scalar' && typeof node.value === 'string' && /^[^/]+$/.test(node.value)
+  return isName ? value.text() : readAbsolutePath(value)
 }
 
 /** An argument may be empty, and is never shown. */

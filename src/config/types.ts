@@ -46,6 +46,8 @@ export interface DirectoryConfiguration {
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
   readonly validate: readonly Validation[]
+  /** What examines new content before it is published, in order. */
+  readonly beforePublish: readonly Hook<'exec'>[]
   readonly afterPublish: readonly Hook[]
 }
 

@@ -5,9 +5,10 @@ export class HookError extends Error {
   constructor(
     /** The hook's name in the configuration. */
     readonly hook: string,
-    message: string,
+    /** The message without it. */
+    readonly detail: string,
   ) {
-    super(`${hook}: ${message}`)
+    super(`${hook}: ${detail}`)
   }
 }
 

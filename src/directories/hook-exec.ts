@@ -8,11 +8,16 @@ import { failureCode, HookError } from './hook-error.js'
 /** Milliseconds between SIGTERM and SIGKILL for a command that is over its time. */
 const grace = 1000
 
-/** Nothing of holdfast's own environment is passed on: it may hold tokens. */
-const environment = {
+/** Nothing of holdfast's own environment is passed on: it may hold tokens. A program without a slash is looked for in PATH. */
+export const environment = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME: '/',
   LANG: 'C.UTF-8',
+}
+
+export interface Command extends Pick<Hook<'exec'>, 'name' | 'command' | 'timeout'> {
+  /** What it has started goes with it, too; default false: that may stay. */
+  readonly all?: boolean
 }
 
 /**
@@ -20,7 +25,8 @@ const environment = {
  * itself has ended with 0; one that leaves a process in the background must redirect that one's output. Its output is counted,
  * and never kept: it may hold secrets. On timeout and on `signal` its whole process group is ended.
  */
-export async function runExec({ name, command, timeout }: Hook<'exec'>, signal: AbortSignal, log: Log): Promise<void> {
+export async function runExec(hook: Command, signal: AbortSignal, log: Log): Promise<void> {
+  const { name, command, timeout, all = false } = hook
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')
   let child
@@ -53,6 +59,7 @@ export async function runExec({ name, command, timeout }: Hook<'exec'>, signal: 
   } finally {
     stopped.dispose()
     deadline.dispose()
+    if (all) signalGroup(child, 'SIGKILL')
     child.stdout.destroy()
     child.stderr.destroy()
   }

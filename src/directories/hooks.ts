@@ -35,7 +35,10 @@ export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOpti
       signal.throwIfAborted()
       if (!(error instanceof HookError)) throw error
       if (attempt > hook.retries) {
-        throw new HookError(hook.name, `${tail(error)}${attempt > 1 ? ` (try ${attempt} of ${hook.retries + 1})` : ''}`)
+        throw new HookError(
+          hook.name,
+          `${error.detail}${attempt > 1 ? ` (try ${attempt} of ${hook.retries + 1})` : ''}`,
+        )
       }
       log.warn({ hook: hook.name, attempt, milliseconds: since(started) }, `${error.message}; the agent retries it`)
     }
@@ -63,9 +66,4 @@ function jittered(milliseconds: number): number {
 
 function since(started: number): number {
   return Math.round(performance.now() - started)
-}
-
-/** The message without the hook's name, which the new error puts in front again. */
-function tail(error: HookError): string {
-  return error.message.slice(error.hook.length + 2)
 }

@@ -50,6 +50,12 @@ await t.test('programs, pid files and addresses', async (t) => {
     [exec('shell-less'), 'FAULT', /is a script for \/nowhere\/sh: no such file$/],
     [exec('open'), 'WARN', /everybody may write to .*\/open$/],
     [exec('good'), 'OK', /\/good is executable$/],
+    [{ exec: ['true', 'secret-argument'] }, 'OK', /^exec true: (\/usr)?\/bin\/true is executable$/],
+    [
+      { exec: ['nosuch-program'] },
+      'FAULT',
+      /^exec nosuch-program: nosuch-program: no such program in \/usr\/local\/sbin:/,
+    ],
     [exec('systemctl'), systemd ? 'OK' : 'FAULT', systemd ? /can be run$/ : /needs a running systemd/],
     [signal('nowhere/x.pid'), 'FAULT', /\/nowhere: no such directory$/],
     [signal('none.pid'), 'WARN', /\/none\.pid: no such file: the process is not running$/],

@@ -60,6 +60,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
             optional: false,
           },
         ],
+        beforePublish: [],
         afterPublish: [
           {
             type: 'signal',
@@ -94,6 +95,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
             items: undefined,
           },
         ],
+        beforePublish: [],
         afterPublish: [],
       },
     ],
@@ -167,6 +169,22 @@ await t.test('what is allowed', async (t) => {
   const files = sound.replace('kubernetes: { kubeconfig: ./kubeconfig }', 'files: { path: /o }')
   const { source } = await parseConfiguration(files, file)
   t.same(source, { type: 'files', path: '/o', namespace: 'kube-system' })
+})
+
+await t.test('checks of content have a name, a time, and one try', async (t) => {
+  const checks =
+    'beforePublish:\n      - exec: [nginx, -t, -c, "{dir}/x"]\n      - exec: [/bin/nginx, "{dir}"]\n        timeout: 3s\n'
+  const text = sound.replace('    afterPublish:', `    ${checks}    afterPublish:`)
+  const { directories } = await parseConfiguration(text, file)
+  t.match(directories[0]?.beforePublish, [
+    { name: 'exec nginx', command: ['nginx', '-t', '-c', '{dir}/x'], timeout: 10_000, retries: 0, jitter: 0 },
+    { name: 'exec nginx #2', timeout: 3_000, place: 'directories[0].beforePublish[1]' },
+  ])
+  const none = await parseConfiguration(
+    sound.replace('    afterPublish:', '    beforePublish: []\n    afterPublish:'),
+    file,
+  )
+  t.same(none.directories[0]?.beforePublish, [])
 })
 
 await t.test('hooks have names that are unique, stable and free of secrets', async (t) => {

@@ -131,6 +131,7 @@ directories:
       - secret: tls
       - combine: pair.pem
         from: [{ secret: tls, key: tls.key }, { secret: tls, key: tls.crt }]
+    beforePublish: [{ exec: [grep, -q, key, '{dir}/pair.pem'] }]
 `,
   )
   writeFileSync(

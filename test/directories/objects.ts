@@ -31,6 +31,7 @@ export function directoryOf(
     contents,
     onMissing: 'keep',
     validate: [],
+    beforePublish: [],
     afterPublish: [],
     ...more,
   }

@@ -15,10 +15,10 @@ export function typescriptFiles(directory: string): string[] {
 const program = 'src/cli/main.ts'
 const library = 'src/index.ts'
 
-/** What a file leads to directly: imports of values and of types, those that are made late, and the program that it starts. */
+/** What a file leads to directly: imports of values and of types, those that are made late, and the threads and the program that it starts. */
 function edges(path: string): string[] {
   const text = readFileSync(join(project, path), 'utf8')
-  const imported = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)\.js'/g)].map(([, target = '']) =>
+  const imported = [...text.matchAll(/(?:from|import|new URL)\s*\(?\s*'(\.[^']+)\.js'/g)].map(([, target = '']) =>
     normalize(join(dirname(path), `${target}.ts`)),
   )
   if (path !== 'test/project.ts' && /holdfast\.js|\bexecutable\b/.test(text)) imported.push(program)

@@ -1,4 +1,6 @@
 /** What happens to one object, from its creation to its end, and what the disk, status, metrics and log make of it. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Cluster } from './cluster.js'
 import { leftovers, readPublished, readTree } from './disk.js'
@@ -161,3 +163,39 @@ await t.test('an optional object appears and vanishes: removed or kept, as onMis
   await until('the required object is updated', () => readPublished(keeps, 'r') === '2')
   t.strictSame(readTree(keeps), { ...both, r: '2' }, 'what vanished is kept through later publications')
 })
+
+await t.test(
+  'beforePublish: what a check refuses is not published, and is looked at once for one content',
+  async (t) => {
+    const namespace = await cluster.namespace()
+    await namespace.putSecret('a', { v: 'good' })
+    // The content is found at the path that it will have, even the first time.
+    const script = 'echo >> "$1/../../looks"; grep -q good "$1/v"'
+    const node = await Node.start(t, namespace, {
+      allowed: { secrets: ['a'] },
+      directories: [
+        { path: 'certs', contents: [{ secret: 'a' }], beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }] },
+      ],
+    })
+    const { agent } = node
+    const target = node.path('certs')
+    await agent.ready()
+    t.strictSame(readTree(target), { v: 'good' })
+    const looks = () => readFileSync(join(target, '../../looks'), 'utf8').length
+    await namespace.patchSecret('a', { stringData: { v: 'bad' } })
+    await agent.condition(target, 'Published', 'False', 'ContentRejected')
+    await agent.condition(target, 'Fresh', 'False')
+    t.strictSame(readTree(target), { v: 'good' })
+    t.equal(looks(), 2)
+    await namespace.patchSecret('a', { metadata: { labels: { another: 'version' } } })
+    await until('it is refused again', () => agent.logged('ContentRejected').length === 2)
+    t.equal(looks(), 2, 'without another look')
+    t.match(
+      agent.logged('ContentRejected')[0]?.msg,
+      /certs: its new content is rejected \(directories\[0\]\.beforePublish/,
+    )
+    await namespace.patchSecret('a', { stringData: { v: 'good again' } })
+    await until('better content is published', () => readPublished(target, 'v') === 'good again')
+    await agent.condition(target, 'Published', 'True')
+  },
+)

@@ -45,8 +45,27 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
   broken(
     'a relative command',
     hook,
-    'exec: [systemctl, reload, x]',
-    '17:16: directories[0].afterPublish[0].exec[0]: "systemctl" is not an absolute path',
+    'exec: [bin/systemctl, reload, x]',
+    '17:16: directories[0].afterPublish[0].exec[0]: "bin/systemctl" is not an absolute path',
+  ),
+  broken(
+    'a check that does not look at the new content',
+    'afterPublish:',
+    'beforePublish: [{ exec: [nginx, -t] }]\n    afterPublish:',
+    '16:29: directories[0].beforePublish[0].exec: has no argument with {dir}, which stands for the new content: without it, the command checks what is published already',
+  ),
+  broken(
+    'a check that is no command',
+    'afterPublish:',
+    'beforePublish: [{ http: { url: "http://127.0.0.1/" } }]\n    afterPublish:',
+    '16:21: directories[0].beforePublish[0].exec: is required: write exec: [nginx, -t, -c, "{dir}/nginx.conf"]',
+    '16:23: directories[0].beforePublish[0].http: unknown field: it belongs to afterPublish: a check is a command, and runs once for one content',
+  ),
+  broken(
+    'a check that takes long',
+    'afterPublish:',
+    'beforePublish: [{ exec: [nginx, "{dir}"], timeout: 2m }]\n    afterPublish:',
+    '16:56: directories[0].beforePublish[0].timeout: "2m" is out of range: write 1ms to 1m',
   ),
   broken('an empty command', hook, 'exec: []', '17:15: directories[0].afterPublish[0].exec: is an empty list'),
   broken(

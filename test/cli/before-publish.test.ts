@@ -1,0 +1,125 @@
+/** `beforePublish` under the program, on objects in files: what is refused stays out, is looked at once, and holds up nobody. */
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { until } from '../until.js'
+import { Node } from './holdfast.js'
+
+interface Status {
+  readonly directories: {
+    readonly path: string
+    readonly conditions: { type: string; status: string; reason: string; message: string }[]
+  }[]
+}
+
+/** A node whose directory `checked` takes no content in which `v` is `bad`, and `other`, which takes all. */
+function site(t: Test, more: object = {}) {
+  const node = new Node(t, [])
+  // The first argument is the new content; each look at it is counted, and waits where `wait` says so.
+  const script = `echo >> ${node.path('looks')}; while [ -e ${node.path('wait')} ]; do sleep 0.02; done; ! grep -q bad "$1/v"`
+  const directories = [
+    {
+      path: 'disk/checked',
+      contents: [{ configMap: 'checked' }],
+      beforePublish: [{ exec: ['sh', '-c', script, 'sh', '{dir}'] }],
+    },
+    { path: 'disk/other', contents: [{ configMap: 'other' }] },
+  ]
+  node.configure(directories, more)
+  const put = (name: string, v: string) => node.put('ConfigMap', name, { v })
+  put('checked', 'good')
+  put('other', '1')
+  const looks = () => (node.read('looks') ?? '').length
+  const condition = (type: string) => {
+    const status = JSON.parse(node.read('state/status.json') ?? '{"directories":[]}') as Status
+    return status.directories.find(({ path }) => path.endsWith('checked'))?.conditions.find((one) => one.type === type)
+  }
+  return { node, put, looks, condition, wait: node.path('wait') }
+}
+
+await t.test(
+  'content that is refused is not published, and looked at once; its directory holds up no other',
+  async (t) => {
+    const { node, put, looks, condition, wait } = site(t)
+    writeFileSync(wait, '')
+    const agent = node.agent()
+    await until('it looks', () => looks() === 1)
+    await until('meanwhile another directory is published', () => node.read('disk/other/v') === '1')
+    put('other', '2')
+    await until('and again', () => node.read('disk/other/v') === '2')
+    t.notOk(existsSync(node.path('disk/checked')))
+    await agent.end('SIGKILL')
+    rmSync(wait)
+    const again = node.agent()
+    await until('it is published', () => node.read('disk/checked/v') === 'good')
+
+    put('checked', 'bad')
+    const refused = await again.logged('ContentRejected')
+    t.match(refused, {
+      level: 'warn',
+      published: false,
+      msg: /disk\/checked: its new content is rejected \(directories\[0\]\.beforePublish\[0\]\): exec sh: exit code 1; it wrote 0 bytes .*; what is published stays; run the command/,
+    })
+    await until('status tells of it', () => condition('Published')?.reason === 'ContentRejected')
+    t.equal(condition('Published')?.status, 'False')
+    await until('it is not fresh', () => condition('Fresh')?.status === 'False')
+    t.equal(node.read('disk/checked/v'), 'good')
+    const seen = looks()
+    again.signal('SIGHUP')
+    await again.logged('ContentRejected', 2)
+    t.equal(looks(), seen + 1, 'an operator has it looked at again')
+    put('checked', 'better')
+    await until('what is good is published', () => node.read('disk/checked/v') === 'better')
+    t.match(await again.get('/metrics'), { text: /holdfast_publishes_total\{[^}]*checked"[^}]*result="refused"\} 2/ })
+    t.equal(await again.end('SIGTERM'), 0)
+  },
+)
+
+await t.test(
+  'what is refused is looked at again at the drift interval, and drift is repaired through the check',
+  async (t) => {
+    const { node, put, looks } = site(t, { driftInterval: '1s' })
+    put('checked', 'bad')
+    const agent = node.agent()
+    await agent.logged('ContentRejected', 2)
+    t.ok(looks() >= 2)
+    put('checked', 'good')
+    await agent.logged('Published', 2)
+    const before = looks()
+    writeFileSync(node.path('disk/checked/v'), 'edited')
+    await agent.logged('DriftRepaired')
+    t.equal(looks(), before + 1)
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)
+
+await t.test('sync asks, too; a dry run does not', async (t) => {
+  const { node, put, looks } = site(t)
+  t.equal((await node.run('sync')).code, 0)
+  t.equal(looks(), 1)
+  t.equal((await node.run('sync')).code, 0)
+  t.equal(looks(), 1, 'what is published already is not looked at')
+  put('checked', 'bad')
+  put('other', '2')
+  t.match(await node.run('sync', '--dry-run'), { code: 0, stdout: /checked.*v/s })
+  t.equal(looks(), 1)
+  const { code, stdout } = await node.run('sync', '-o', 'json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), { directories: [{ reason: 'ContentRejected' }, { outcome: 'replaced' }] })
+  t.equal(node.read('disk/checked/v'), 'good')
+  t.equal(node.read('disk/other/v'), '2')
+})
+
+const skip = process.getuid?.() === 0 ? false : 'needs root'
+
+await t.test('without the right to a mount namespace, the new content is at {dir} alone', { skip }, async (t) => {
+  const { node } = site(t)
+  const script = `echo "$1" > ${node.path('dir')}; cat "$1/v" >> ${node.path('dir')}; [ ! -e ${node.path('disk/checked')} ]`
+  const check = { exec: ['sh', '-c', script, 'sh', '{dir}'] }
+  node.configure([{ path: 'disk/checked', contents: [{ configMap: 'checked' }], beforePublish: [check] }])
+  const agent = node.agent([], ['setpriv', '--bounding-set', '-sys_admin', '--inh-caps', '-sys_admin'])
+  await agent.logged('Published')
+  const [directory, content] = (node.read('dir') ?? '').split('\n')
+  t.match(directory, /\/disk\/\.holdfast-[^/]+$/)
+  t.equal(content, 'good')
+  t.equal(await agent.end('SIGTERM'), 0)
+})

@@ -1,0 +1,136 @@
+/** Commands that examine staged content: where they find it, what they may do to it, and what is left of them. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  existsSync,
+  readlinkSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { checkContent } from '../../src/directories/content-check.js'
+import { HookError } from '../../src/directories/hook-error.js'
+import { until } from '../until.js'
+import { canary, policy } from './hook-outcome.js'
+
+class Scene {
+  readonly root: string
+  readonly log: string[] = []
+
+  constructor(t: Test) {
+    this.root = mkdtempSync(join(tmpdir(), 'holdfast-check-'))
+    t.teardown(() => rmSync(this.root, { recursive: true, force: true }))
+    mkdirSync(join(this.root, 'etc/.staged'), { recursive: true })
+    writeFileSync(join(this.root, 'etc/.staged/conf'), 'new')
+    mkdirSync(join(this.root, 'etc/beside'))
+    writeFileSync(join(this.root, 'etc/beside/file'), 'beside')
+    writeFileSync(join(this.root, 'etc/plain'), 'plain')
+    symlinkSync('plain', join(this.root, 'etc/link'))
+  }
+
+  get content() {
+    return { directory: join(this.root, 'etc/.staged'), target: join(this.root, 'etc/web'), digest: 'sha256:0' }
+  }
+
+  /** What the check says, '' where it accepts; `script` finds {dir} in $1, and the scene in $2. */
+  async run(script: string, more: { timeout?: number; signal?: AbortSignal } = {}): Promise<string> {
+    const { timeout = policy.timeout, signal = new AbortController().signal } = more
+    const command = ['sh', '-c', script, 'sh', '{dir}', this.root, canary]
+    const note = (fields: object, message: string) => void this.log.push(`${JSON.stringify(fields)} ${message}`)
+    const log = { debug: note, info: note, warn: note, error: note }
+    try {
+      await checkContent({ ...policy, type: 'exec', name: 'exec sh', command, timeout }, this.content, { signal, log })
+      return ''
+    } catch (error) {
+      if (!(error instanceof HookError)) throw error
+      return error.message
+    } finally {
+      t.notMatch(this.log.join('\n'), canary, 'nothing secret is logged')
+    }
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.root, name), 'utf8')
+  }
+}
+
+const isRoot = process.getuid?.() === 0
+
+await t.test(
+  'a command accepts with 0 and rejects with anything else; its output is counted, never shown',
+  async (t) => {
+    const scene = new Scene(t)
+    t.equal(await scene.run('grep -q new "$1/conf"'), '')
+    t.equal(
+      await scene.run('cat "$1/conf"; echo $3 >&2; exit 2'),
+      'exec sh: exit code 2; it wrote 3 bytes to standard output and 12 to standard error (not shown)',
+    )
+    t.match(scene.log.at(-1), /"stdoutBytes":3,"stderrBytes":12/)
+  },
+)
+
+await t.test(
+  'as root, it finds the new content at the target’s own path, which nobody else does',
+  { skip: !isRoot },
+  async (t) => {
+    const scene = new Scene(t)
+    mkdirSync(join(scene.root, 'etc/web'))
+    writeFileSync(join(scene.root, 'etc/web/conf'), 'old')
+    t.equal(
+      await scene.run('cat "$2/etc/web/conf" > "$2/seen"; echo "$1" > "$2/dir"; readlink /proc/self/ns/mnt > "$2/ns"'),
+      '',
+    )
+    t.equal(scene.read('seen'), 'new')
+    t.equal(scene.read('dir').trim(), scene.content.target)
+    t.not(scene.read('ns').trim(), readlinkSync('/proc/self/ns/mnt'))
+    t.equal(scene.read('etc/web/conf'), 'old')
+  },
+)
+
+await t.test(
+  'the same, where there is no target yet: all else beside it is where it was',
+  { skip: !isRoot },
+  async (t) => {
+    const scene = new Scene(t)
+    const script = 'cd "$2/etc" && cat web/conf beside/file plain link > "$2/seen"; echo x > beside/file'
+    t.equal(await scene.run(script), '')
+    t.equal(scene.read('seen'), 'newbesideplainplain')
+    t.equal(scene.read('etc/beside/file'), 'x\n', 'it is no copy')
+    t.notOk(existsSync(scene.content.target))
+  },
+)
+
+await t.test('a command that is over its time is ended, and so is what it has started', async (t) => {
+  const scene = new Scene(t)
+  const start = '(trap "" TERM; exec sleep 60) > /dev/null 2>&1 & echo $! > "$2/pid";'
+  const gone = () => {
+    const pid = scene.read('pid').trim()
+    rmSync(join(scene.root, 'pid'))
+    return until(`process ${pid} is gone`, () => {
+      const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ') Z'
+      return stat.split(') ').at(-1)?.startsWith('Z') === true
+    })
+  }
+  t.equal(
+    await scene.run(`${start} sleep 60`, { timeout: 500 }),
+    'exec sh: still running after 500 ms: holdfast ended it',
+  )
+  await gone()
+  t.equal(await scene.run(start), '')
+  await gone()
+})
+
+await t.test('a check that is abandoned ends with the reason, and says nothing about the content', async (t) => {
+  const scene = new Scene(t)
+  const abort = new AbortController()
+  const run = scene.run('echo > "$2/started"; sleep 60', { signal: abort.signal })
+  const ended = t.rejects(run, { message: 'the end' })
+  await until('it runs', () => existsSync(join(scene.root, 'started')))
+  abort.abort(new Error('the end'))
+  await ended
+  t.equal(await scene.run('exit 1').then((said) => said.split(';')[0]), 'exec sh: exit code 1')
+})
