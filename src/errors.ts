@@ -72,6 +72,15 @@ interface ErrnoRule {
 const byErrno: Readonly<Record<string, ErrnoRule>> = {
   ENOSPC: { reason: 'NoSpace', advice: 'free up space or inodes on this file system' },
   EDQUOT: { reason: 'NoSpace', advice: 'raise the quota, or free up space' },
+  EFBIG: { reason: 'PublishFailed', advice: 'raise the limit of file sizes (ulimit -f), or publish smaller files' },
+  ENOMEM: {
+    reason: 'PublishFailed',
+    advice: 'the system is out of memory: free some, or raise the limit of the container',
+  },
+  EUCLEAN: {
+    reason: 'PublishFailed',
+    advice: 'the file system is damaged: check the kernel log, then unmount it and run fsck',
+  },
   EROFS: {
     reason: 'PublishFailed',
     advice: 'the file system is read-only: check the kernel log for a disk error, then mount it read-write',

@@ -67,6 +67,7 @@ await t.test('what to do about an errno', (t) => {
   t.match(adviceFor('EACCES', 'read'), /may read/)
   t.equal(adviceFor('ENOSPC', 'read'), adviceFor('ENOSPC'))
   t.equal(adviceFor('toString'), undefined)
+  for (const code of ['EIO', 'EROFS', 'EFBIG', 'ENOMEM', 'EUCLEAN', 'EMFILE', 'ENFILE']) t.ok(adviceFor(code), code)
   t.end()
 })
 
