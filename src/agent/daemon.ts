@@ -1,4 +1,4 @@
-import { replaceFile } from '../durable/index.js'
+import { type HeldLock, replaceFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
@@ -14,6 +14,7 @@ import { readiness, serveHealth, type HealthServer, type Readiness } from './htt
 import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './prometheus.js'
 import { noMetrics } from './report-metrics.js'
+import { lockState } from './state-lock.js'
 import { directoryStatus, readStatusFile, statusFileIn, StatusWriter, type StatusDocument } from './status-file.js'
 
 /** Milliseconds to wait for another agent that writes its status in this instant. */
@@ -40,10 +41,10 @@ export class Daemon {
   readonly #startedAt = new Date()
   #server: HealthServer | undefined
   #stoppedAt: Date | undefined
-  #otherReported = false
   #configurationError: string | undefined
   #reloadedAt: Date | undefined
   #process: ProcessIdentity | undefined
+  #lock: HeldLock | undefined
   #watch: ConfigurationWatch | undefined
   #reloading: Promise<void> = Promise.resolve()
 
@@ -79,12 +80,14 @@ export class Daemon {
     const daemon = new Daemon(options, metrics)
     try {
       daemon.#process = await ownIdentity()
+      daemon.#lock = await lockState(configuration.stateDirectory, log)
       await daemon.#restoreStatus()
       if (configuration.server) daemon.#server = await daemon.#serve(configuration.server)
       await daemon.#agent.start()
     } catch (error) {
       await daemon.#server?.close()
       daemon.#status.abandon()
+      await daemon.#lock?.release()
       throw error
     }
     daemon.#status.changed()
@@ -127,6 +130,8 @@ export class Daemon {
     const [hanging] = await Promise.all([this.#agent.stop(), this.#server?.close()])
     this.#stoppedAt = new Date()
     const written = await endsWithin(this.#status.close(), statusLockTimeout)
+    // At once: a thread that waits for a disk can keep this process, and must not keep the next agent out.
+    await this.#lock?.release()
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
   }
 
@@ -232,38 +237,21 @@ export class Daemon {
   async #writeStatus(): Promise<void> {
     const { stateDirectory } = this.#agent.configuration
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    await this.#reportOthers()
     const file = statusFileIn(stateDirectory)
     const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
     const { log } = this.#options
     await beside(file, () => replaceFile(file, text, { mode: 0o600, lockTimeout: statusLockTimeout, log }))
   }
 
-  /** Two agents do no harm, since each target has its lock; but they do everything twice, and nobody wants that. */
-  async #reportOthers(): Promise<void> {
-    const { log } = this.#options
-    const { stateDirectory } = this.#agent.configuration
-    const reading = beside(stateDirectory, () => readStatusFile(stateDirectory))
-    const other = (await reading.catch(() => undefined))?.agent ?? undefined
-    const startedAt = this.#startedAt.toISOString()
-    if (other === undefined || other.stoppedAt !== undefined || this.#otherReported) return
-    if (other.pid === process.pid && other.startedAt === startedAt) return
-    // What an agent that was killed has left was written before this one started.
-    if (!(other.writtenAt > startedAt)) return
-    this.#otherReported = true
-    log.warn(
-      { reason: 'Busy', pid: other.pid },
-      `another agent, process ${other.pid}, also keeps its state in ${stateDirectory}: stop one of them`,
-    )
-  }
-
   #document(): StatusDocument {
+    const { file, digest } = this.#agent.configuration
     return {
       agent: {
         version: this.#options.version,
         node: this.#options.node,
         pid: process.pid,
         ...(this.#process ? { process: this.#process } : {}),
+        configuration: { file, digest },
         ...(this.#reloadedAt ? { reloadedAt: this.#reloadedAt.toISOString() } : {}),
         startedAt: this.#startedAt.toISOString(),
         writtenAt: new Date().toISOString(),

@@ -23,6 +23,8 @@ export interface AgentStatus {
   readonly stoppedAt?: string
   /** Which process it is; absent where an older version has written this. */
   readonly process?: ProcessIdentity
+  /** The configuration that is in force; absent where an older version has written this. */
+  readonly configuration?: { readonly file: string; readonly digest: string }
   /** When the configuration was last read again: put in force, or refused. */
   readonly reloadedAt?: string
   /** Why the configuration file, read again, was not put in force. */

@@ -13,7 +13,7 @@ export async function statusFromDisk(
   configuration: AgentConfiguration,
   last?: StatusDocument,
 ): Promise<StatusDocument> {
-  const endedAt = last?.agent?.stoppedAt
+  const endedAt = last?.agent?.stoppedAt ?? last?.agent?.writtenAt
   const directories = []
   for (const directory of configuration.directories) {
     const state = new DirectoryState(directory)

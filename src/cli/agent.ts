@@ -54,7 +54,8 @@ Examples:
   HOLDFAST_CONFIG=/etc/holdfast.yaml NODE_NAME=node-1 holdfast agent --log-level debug
   kill -HUP PID
 
-Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 128+N ended by another signal.`,
+Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 75 another agent has the stateDirectory,
+128+N ended by another signal.`,
     )
     .action((options: AgentOptions) => runAgent(io, options))
 }

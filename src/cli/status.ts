@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import type { Condition } from '../agent/directory-state.js'
-import type { AgentStatus, DirectoryStatus, StatusDocument } from '../agent/status-file.js'
+import type { DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import type { Consumer } from '../check/consumers.js'
+import type { AgentConfiguration } from '../config/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
@@ -17,8 +18,9 @@ export function statusCommand({ stdout, env }: Io): Command {
     .summary("show each directory's state as a table")
     .description(
       `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
-recently confirmed that nothing is newer, and which processes still use old content. Where no agent runs (after sync alone, or after it ended in order), --config makes
-it compare the disk with the records of what was published in the configured directories. It asks no source.
+recently confirmed that nothing is newer, and which processes still use old content. It says when the configuration has changed
+since the agent read it. Where no agent runs, or that of another configuration, --config makes it compare the disk with the records
+of what was published in the configured directories. It asks no source.
 
 Without --config, it shows the status in /var/lib/holdfast.`,
     )
@@ -36,30 +38,61 @@ Examples:
 Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
     )
     .action(async (options: OutputOptions & { config?: string }) => {
-      const document = await documentFor(options)
-      const consumers = await consumersOf(document)
-      if (options.output === 'json') printJson(stdout, { ...document, consumers })
-      else stdout.write(statusText({ ...document, consumers }, new Date(), painter(wantsColour(stdout, env))))
+      const shown = await statusFor(options)
+      if (options.output === 'json') printJson(stdout, shown)
+      else stdout.write(statusText(shown, new Date(), painter(wantsColour(stdout, env))))
     })
 }
 
+/** What `status -o json` prints. */
 interface ShownStatus extends StatusDocument {
+  readonly stateDirectory: string
+  /** An agent that keeps its state there runs now. */
+  readonly running: boolean
+  /** Its configuration file is not what it was when that agent read it. */
+  readonly configurationChanged: boolean
+  /** The configuration file of the agent whose state is there, where that is not the one that was asked about. */
+  readonly otherConfiguration: string | null
   readonly consumers: readonly Consumer[]
 }
 
-async function documentFor(options: OutputOptions & { config?: string }): Promise<StatusDocument> {
-  const { readStatusFile, statusFileIn } = await import('../agent/status-file.js')
+async function statusFor(options: OutputOptions & { config?: string }): Promise<ShownStatus> {
+  const [{ readStatusFile, statusFileIn }, { isAgentRunning }] = await Promise.all([
+    import('../agent/status-file.js'),
+    import('../agent/state-lock.js'),
+  ])
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
   const stateDirectory = configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
-  const document = await readStatusFile(stateDirectory)
-  const ended = document === undefined || document.agent?.stoppedAt !== undefined
-  if (configuration !== undefined && ended) {
-    return (await import('../agent/status-from-disk.js')).statusFromDisk(configuration, document)
+  const found = await readStatusFile(stateDirectory)
+  const running = found?.agent ? await isAgentRunning(stateDirectory, found.agent) : false
+  const otherConfiguration = otherThan(configuration, found)
+  const own = otherConfiguration === null ? found : undefined
+  const document =
+    configuration !== undefined && (own === undefined || !running)
+      ? await (await import('../agent/status-from-disk.js')).statusFromDisk(configuration, own)
+      : own
+  if (document === undefined) {
+    throw new Error(
+      `no status in ${statusFileIn(stateDirectory)}: no agent has run with this stateDirectory; name the configuration (--config) to compare the disk without an agent`,
+    )
   }
-  if (document !== undefined) return document
-  throw new Error(
-    `no status in ${statusFileIn(stateDirectory)}: no agent has run with this stateDirectory; name the configuration (--config) to compare the disk without an agent`,
-  )
+  const configurationChanged = running && own !== undefined && (await hasChanged(own, configuration))
+  const consumers = await consumersOf(document)
+  return { ...document, stateDirectory, running, configurationChanged, otherConfiguration, consumers }
+}
+
+/** A file that was moved, or is mounted elsewhere, is still the same configuration: by its text. */
+function otherThan(asked: AgentConfiguration | undefined, found: StatusDocument | undefined): string | null {
+  const known = found?.agent?.configuration
+  if (asked === undefined || known === undefined) return null
+  return known.file === asked.file || known.digest === asked.digest ? null : known.file
+}
+
+async function hasChanged({ agent }: StatusDocument, asked: AgentConfiguration | undefined): Promise<boolean> {
+  const known = agent?.configuration
+  if (known === undefined) return false
+  const now = asked ?? (await loadForLooking({ config: known.file }).catch(() => undefined))
+  return now !== undefined && now.digest !== known.digest
 }
 
 /** Who uses the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
@@ -70,7 +103,8 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
 }
 
 /** The table and what has to be said beside it. @internal */
-export function statusText({ agent, directories, consumers }: ShownStatus, now: Date, paint: Paint): string {
+export function statusText(shown: ShownStatus, now: Date, paint: Paint): string {
+  const { directories, consumers } = shown
   const rows: (string | Cell)[][] = [['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST']]
   for (const directory of directories) {
     rows.push([
@@ -90,10 +124,15 @@ export function statusText({ agent, directories, consumers }: ShownStatus, now: 
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
   })
-  return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(agent, now, paint)].join('')
+  return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(shown, now, paint)].join('')
 }
 
-function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
+function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
+  const { agent, running, otherConfiguration, stateDirectory } = shown
+  if (otherConfiguration !== null) {
+    const whose = `the state in ${stateDirectory} is of another configuration, ${otherConfiguration}`
+    return paint('yellow', `${whose}: this comes from the disk and its records`) + '\n'
+  }
   if (agent === null) {
     return paint('yellow', 'no agent has reported: this comes from the disk and its records') + '\n'
   }
@@ -104,15 +143,25 @@ function agentLine(agent: AgentStatus | null, now: Date, paint: Paint): string {
       paint('yellow', `${name} is not running: it ended in order ${age(new Date(agent.stoppedAt), now)} ago`) + '\n'
     )
   }
+  if (!running) {
+    return paint('red', `${name} is not running: it was killed, and last reported ${age(written, now)} ago`) + '\n'
+  }
   if (now.getTime() - written.getTime() > longestSilence) {
-    return paint('red', `${name} is not running, or hangs: it last reported ${age(written, now)} ago`) + '\n'
+    return paint('red', `${name} hangs: it last reported ${age(written, now)} ago`) + '\n'
   }
   const invalid = agent.configurationInvalid
   const suffix =
     invalid === undefined
       ? ''
       : paint('red', `\nits configuration file is invalid; the previous configuration is in force:\n${invalid}`)
-  return `${name}, last reported ${age(written, now)} ago${suffix}\n`
+  const changed =
+    shown.configurationChanged && invalid === undefined
+      ? paint(
+          'yellow',
+          `\n${agent.configuration?.file} has changed since the agent read it: run "holdfast reload", or see its log`,
+        )
+      : ''
+  return `${name}, last reported ${age(written, now)} ago${suffix}${changed}\n`
 }
 
 function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {

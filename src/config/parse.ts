@@ -2,6 +2,7 @@
  * From the text of a configuration file to an AgentConfiguration: everything is checked that the file alone shows,
  * and all that is wrong is reported at once. Nothing is read from the disk.
  */
+import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { readDirectory } from './directory.js'
 import { readDuration } from './duration.js'
@@ -74,25 +75,26 @@ export async function parseConfiguration(
   }
   const { defaultNamespace } = options
   const given = typeof defaultNamespace === 'string' ? defaultNamespace : undefined
+  const digest = `sha256:${hash('sha256', text)}`
   const first = read(tree, problems, given, options.namespace)
   if (typeof defaultNamespace === 'function' && first.unqualified.length > 0 && first.source !== undefined) {
     const found = await defaultNamespace(first.source)
     if (found !== undefined) {
       const again = new Problems(file)
       await parseTree(text, again)
-      return finish(read(tree, again, found, options.namespace), again)
+      return { ...finish(read(tree, again, found, options.namespace), again), digest }
     }
   }
-  return finish(first, problems)
+  return { ...finish(first, problems), digest }
 }
 
 interface Read {
-  readonly configuration: AgentConfiguration | undefined
+  readonly configuration: Omit<AgentConfiguration, 'digest'> | undefined
   readonly source: SourceConfiguration | undefined
   readonly unqualified: NamespaceDefault['unqualified']
 }
 
-function finish({ configuration, source, unqualified }: Read, problems: Problems): AgentConfiguration {
+function finish({ configuration, source, unqualified }: Read, problems: Problems): Omit<AgentConfiguration, 'digest'> {
   // Without a source it is the source that is missing, not its namespace.
   for (const { value, name } of source === undefined ? [] : unqualified) {
     value.wrong(`${quote(name)} has no namespace`, `write NAMESPACE/${name}, or set source.namespace`)

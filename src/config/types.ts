@@ -10,6 +10,8 @@ export type { SourceConfiguration, Validation }
 export interface AgentConfiguration {
   /** The file that it was read from, absolute. */
   readonly file: string
+  /** Of that file's text: `sha256:…`. */
+  readonly digest: string
   readonly stateDirectory: string
   /** Refuse file systems on which guarantees 2 and 3 are not proven. */
   readonly requireProven: boolean

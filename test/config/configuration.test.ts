@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { ConfigurationError } from '../../src/config/problem.js'
@@ -11,6 +12,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
   const configuration = await parseConfiguration(sound, file)
   t.same(configuration, {
     file,
+    digest: `sha256:${hash('sha256', sound)}`,
     stateDirectory: '/var/lib/holdfast',
     requireProven: false,
     driftInterval: 600_000,
