@@ -45,7 +45,7 @@ function sources(more: readonly string[] = []): ReadonlyMap<string, string> {
   const paths = missing.flatMap((room) =>
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .map((path) => `${room}/${path}`)
-      .filter((path) => /(\.(ts|js)|\/package\.json)$/.test(path)),
+      .filter((path) => /(\.(ts|js|txt)|\/package\.json)$/.test(path)),
   )
   if (read.size === 0) paths.push(...sharedByTests())
   for (const room of missing) read.add(room)

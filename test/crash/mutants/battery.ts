@@ -56,6 +56,14 @@ function modelItems(): Item[] {
   }))
 }
 
+/** What a test has in a directory of its own: the calls and failures that are kept, and what makes them. */
+function besides(name: string): string[] {
+  if (!name.endsWith('calls.test.ts')) return []
+  return readdirSync(join(project, 'test/durable/calls'))
+    .sort()
+    .map((file) => read(`test/durable/calls/${file}`))
+}
+
 /** All that a mutant can be put before. */
 export function battery(): Item[] {
   const tests = [
@@ -71,7 +79,7 @@ export function battery(): Item[] {
     command: [name.replace(/\.ts$/, '.js')],
     isTest: true,
     heavy: name.endsWith('/crashes.test.ts'),
-    hash: hashOf(read(name)),
+    hash: hashOf(read(name), ...besides(name)),
   }))
   return [...tests, ...modelItems()].sort((a, b) => Number(a.heavy) - Number(b.heavy))
 }

@@ -1,0 +1,96 @@
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { publish } from '../../../src/durable/publish.js'
+import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
+import type { DirectoryRequest, PublicationOptions } from '../../../src/durable/types.js'
+import type { Log } from '../../../src/log.js'
+import { access, byDefault, encoded, listOf } from '../../crash/model/access-lists.js'
+import type { ModelDisk } from '../../crash/model/model-disk.js'
+import { ModelProcess } from '../../crash/model/model-process.js'
+import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
+
+/** What is done to a model disk, and what is on it before. */
+export interface Scene {
+  readonly name: string
+  /** Each of its calls is made to fail, too. */
+  readonly fails?: true
+  readonly before?: (disk: ModelDisk, fs: FileSystem) => unknown
+  readonly run: (fs: FileSystem, log: Log) => Promise<unknown>
+}
+
+export const target = '/etc/pki/certs'
+export const first = { 'tls.crt': 'old certificate', 'tls.key': 'old key', gone: 'old', 'sub/a': '1' }
+export const second = {
+  'tls.crt': 'new certificate',
+  'tls.key': { content: 'new key', mode: 0o640 },
+  'sub/a': '1',
+  'sub/deep/b': '2',
+}
+export const object = { kind: 'Secret', namespace: 'a', name: 'b', uid: 'c', resourceVersion: '1', paths: ['tls.crt'] }
+
+type Request = Omit<DirectoryRequest, 'target'> & Partial<DirectoryRequest> & PublicationOptions
+
+export const directory =
+  (request: Request) =>
+  (fs: FileSystem, log?: Log): Promise<unknown> =>
+    publish([directoryPublication(fs, { target, ...request, ...(log && { log }) })])
+
+export const file =
+  (content: string, options: Parameters<typeof filePublication>[3] = {}) =>
+  (fs: FileSystem, log?: Log): Promise<unknown> =>
+    publish([filePublication(fs, '/etc/pki/pod.yaml', content, { ...options, ...(log && { log }) })])
+
+export const published = (request: Request) => (_: ModelDisk, fs: FileSystem) => directory(request)(fs)
+
+export const root = { uid: 0, gid: 0, label: '', extended: '' }
+
+export function foreignDirectory(disk: ModelDisk): void {
+  const label = 'system_u:object_r:cert_t:s0'
+  const lists = encoded(
+    new Map([
+      [access, listOf(7, 5, 5, 5, 5)],
+      [byDefault, listOf(7, 5, 5, 5, 5)],
+      ['user.note', 'kept'],
+    ]),
+  )
+  makeDirectory(disk, target, 0o755, label, lists)
+  makeEntry(disk, `${target}/tls.crt`, 'file', 0o644, 'foreign', label)
+  makeDirectory(disk, `${target}/sub`, 0o500, label)
+  makeEntry(disk, `${target}/sub/x`, 'file', 0o644, 'foreign', label)
+}
+
+export function link(disk: ModelDisk, path: string, text: string): void {
+  const parent = path.slice(0, path.lastIndexOf('/'))
+  const number = numberOf(disk, parent)
+  disk.create(number, path.slice(parent.length + 1), 'symlink', { mode: 0o777, ...root }, text)
+}
+
+export function numberOf(disk: ModelDisk, path: string): number {
+  let number = 1
+  for (const part of path.split('/').filter((text) => text !== '')) number = disk.child(number, part)?.number ?? 0
+  return number
+}
+
+/** The disk as a process leaves it that is killed at the nth change of this name. */
+async function killed(
+  disk: ModelDisk,
+  change: RegExp,
+  nth: number,
+  work: (fs: FileSystem) => Promise<unknown>,
+): Promise<ModelDisk> {
+  let left = nth
+  let found: ModelDisk | undefined
+  disk.changed = (what) => {
+    if (change.test(what) && --left === 0) found = disk.fork()
+  }
+  await work(new ModelProcess(disk))
+  disk.changed = undefined
+  if (found === undefined) throw new Error(`there is no ${nth}. ${String(change)}`)
+  return found
+}
+
+export const killedIn =
+  (request: Request, change: RegExp, nth = 1, before: Request | null = { files: first }) =>
+  async (disk: ModelDisk, fs: FileSystem): Promise<ModelDisk> => {
+    if (before) await directory(before)(fs)
+    return killed(disk, change, nth, directory(request))
+  }
