@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { Log } from '../log.js'
 import type { EventDraft } from '../objects/kubernetes/event-body.js'
 import type { EventRecorder } from '../objects/kubernetes/event-recorder.js'
+import { hasObject } from '../objects/same-state.js'
 import type { ObjectReference, ObservedState, Source } from '../objects/types.js'
 import type { Meaning } from './outcome.js'
 import { draftsOf, onNode, onObject, type Reporter } from './report-events.js'
@@ -94,5 +95,5 @@ class ClusterEvents implements AgentEvents {
 }
 
 function uidOf(observation: ObservedState | undefined): string | undefined {
-  return observation?.state === 'present' ? observation.object.uid : undefined
+  return observation && hasObject(observation) ? observation.object.uid : undefined
 }

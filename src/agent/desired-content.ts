@@ -2,20 +2,23 @@ import { compareResourceVersions } from '../objects/resource-version.js'
 import { referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
-import type { KeptObject, Rendering } from '../directories/types.js'
+import type { Finding, KeptObject, Rendering } from '../directories/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
 import type { DirectoryRequest, PublicationOptions, RecordedObject } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import {
   describeReference,
+  type LoadedState,
   type ObservedState,
   type ObjectReference,
   type ObjectVersion,
+  type Source,
   type DesiredObject,
 } from '../objects/types.js'
 import type { DirectoryState } from './directory-state.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
+type Loaded = (reference: ObjectReference) => LoadedState | undefined
 
 /** What is to be written for a directory. */
 export type Request = DirectoryRequest & PublicationOptions
@@ -25,8 +28,44 @@ export function unreported(configuration: DirectoryConfiguration, latest: Latest
   return referencesOf(configuration).filter((reference) => latest(reference) === undefined)
 }
 
-/** What the directory must hold by what the source says now. Rejects where what is to be kept cannot be read from the disk. */
-export async function renderFrom(configuration: DirectoryConfiguration, latest: Latest): Promise<Rendering> {
+/** What one pass knows of its objects, their content included: each is read at most once, whatever needs it. */
+export class PassObjects {
+  readonly #loaded = new Map<string, LoadedState | undefined>()
+
+  constructor(
+    private readonly source: Pick<Source, 'latest' | 'load'>,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /**
+   * One after the other: what is read for all of them at once would take twice their memory. Answers why content that was dropped
+   * from memory could not be read again, for the first such object; undefined: all of it is here.
+   */
+  async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
+    for (const reference of referencesOf(configuration)) {
+      const name = describeReference(reference)
+      if (this.#loaded.has(name)) continue
+      const dropped = this.source.latest(reference)?.state === 'unloaded'
+      const state = await this.source.load(reference, this.signal)
+      if (dropped && state?.state === 'unknown') return { reason: state.reason, message: state.message, reference }
+      this.#loaded.set(name, state)
+    }
+    return undefined
+  }
+
+  get latest(): Loaded {
+    return (reference) => this.#loaded.get(describeReference(reference))
+  }
+}
+
+/**
+ * What the directory must hold by what the source says now. Rejects where what is to be kept cannot be read from the disk, and with
+ * the signal's reason.
+ */
+export async function renderFrom(configuration: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
+  const unread = await objects.load(configuration)
+  if (unread !== undefined) return { ready: false, findings: [unread], unread: true }
+  const { latest } = objects
   const kept = await keptObjects(configuration, latest)
   return render(configuration, latest, (reference) => kept.get(describeReference(reference)))
 }
@@ -35,7 +74,7 @@ export async function renderFrom(configuration: DirectoryConfiguration, latest: 
  * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read. Whether it
  * stays is the renderer's matter.
  */
-async function keptObjects(configuration: DirectoryConfiguration, latest: Latest): Promise<Map<string, KeptObject>> {
+async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded): Promise<Map<string, KeptObject>> {
   const kept = new Map<string, KeptObject>()
   const missing = referencesOf(configuration).filter((reference) => {
     const observation = latest(reference)
@@ -92,6 +131,7 @@ export function requestFor(
   return {
     target: configuration.path,
     files: { ...files },
+    contentStays: true,
     mode: configuration.mode,
     fileMode: configuration.fileMode,
     ...(configuration.owner ? { owner: configuration.owner } : {}),

@@ -4,7 +4,7 @@ import type { ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { ObjectReference, SourceListener } from '../objects/types.js'
-import { desiredObjects, renderFrom, requestFor, unreported } from './desired-content.js'
+import { desiredObjects, PassObjects, renderFrom, requestFor, unreported } from './desired-content.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
@@ -96,13 +96,13 @@ export async function dryPass(configuration: AgentConfiguration, options: OnePas
 async function plan(
   { configuration }: DirectoryState,
   source: ObservableSource,
-  { requireProven, release }: Pick<OnePassOptions, 'requireProven' | 'release'>,
+  { requireProven, release, signal }: Pick<OnePassOptions, 'requireProven' | 'release' | 'signal'>,
 ): Promise<Planned['plan']> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
     return { notPlanned: { kind: 'waiting', message: 'the source did not report all objects in time' } }
   }
-  const rendering = await renderFrom(configuration, latest)
+  const rendering = await renderFrom(configuration, new PassObjects(source, signal))
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
   try {
     return await planDirectory({ ...requestFor(configuration, rendering), requireProven, release })

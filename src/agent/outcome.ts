@@ -13,7 +13,7 @@ export type Outcome =
   /** The source has not reported all of its objects yet. */
   | { readonly kind: 'waiting'; readonly message: string }
   /** What it must hold is not known, or must not be published. Nothing was written. */
-  | { readonly kind: 'incomplete'; readonly findings: readonly Finding[] }
+  | { readonly kind: 'incomplete'; readonly findings: readonly Finding[]; readonly unread?: true | undefined }
   | {
       readonly kind: 'published'
       readonly change: ReplaceResult['outcome']
@@ -117,7 +117,7 @@ const meanings: {
     lines: incompleteLines(outcome, context),
     events: incompleteEvents(outcome, context),
     result: 'refused',
-    queue: 'wait',
+    queue: outcome.unread === true ? 'retry' : 'wait',
   }),
   published: (outcome, context) => ({
     condition: publishedCondition(outcome, context),

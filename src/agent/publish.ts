@@ -1,17 +1,18 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import { DurableWriteError, OverlappingTargets, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
+import { contentPassed } from '../content-garbage.js'
 import { failureFrom, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
 import type { Log } from '../log.js'
 import { ConfiguredCheck } from './content-check.js'
 import type { Rejection } from './directory-state.js'
 import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
-import { renderFrom, requestFor, unreported, type Request } from './desired-content.js'
+import { PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
 
 interface PublishOptions {
-  readonly source: Pick<Source, 'latest'>
+  readonly source: Pick<Source, 'latest' | 'load'>
   readonly requireProven: boolean
   readonly release?: boolean
   /** Milliseconds to wait for another holder of a target's lock. */
@@ -43,11 +44,15 @@ export async function publish(
 ): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>()
   const ready: Ready[] = []
+  const objects = new PassObjects(options.source, options.signal)
   for (const configuration of configurations) {
-    const rendering = await renderFor(configuration, options.source)
+    const rendering = await renderFor(configuration, objects, options)
     if ('kind' in rendering) outcomes.set(configuration.path, rendering)
-    else if (!rendering.ready) outcomes.set(configuration.path, { kind: 'incomplete', findings: rendering.findings })
-    else ready.push(readyFor(configuration, rendering, options))
+    else if (rendering.ready) ready.push(readyFor(configuration, rendering, options))
+    else {
+      const { findings, unread } = rendering
+      outcomes.set(configuration.path, { kind: 'incomplete', findings, unread })
+    }
   }
   const together = ready.filter(({ check }) => check === undefined)
   const alone = ready.filter(({ check }) => check !== undefined)
@@ -82,6 +87,11 @@ async function publishTogether(
   )
   const checked = batch.reduce((sum, { check }) => sum + (check?.milliseconds ?? 0), 0)
   options.barrier((performance.now() - startedAt - checked) / 1000)
+  // Once nothing here refers to it any more.
+  setImmediate(
+    contentPassed,
+    batch.reduce((sum, { rendering }) => sum + sizeOf(rendering), 0),
+  )
   batch.forEach((one, index) => {
     const result = results[index]
     if (result) outcomes.set(one.configuration.path, outcomeFrom(result, one, options.signal))
@@ -90,7 +100,8 @@ async function publishTogether(
 
 async function renderFor(
   configuration: DirectoryConfiguration,
-  source: PublishOptions['source'],
+  objects: PassObjects,
+  { source, signal }: Pick<PublishOptions, 'source' | 'signal'>,
 ): Promise<Rendering | Outcome> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   const missing = unreported(configuration, latest)
@@ -101,10 +112,15 @@ async function renderFor(
     }
   }
   try {
-    return await renderFrom(configuration, latest)
+    return await renderFrom(configuration, objects)
   } catch (error) {
-    return failedOutcome(error)
+    return signal.aborted ? { kind: 'aborted' } : failedOutcome(error)
   }
+}
+
+/** Bytes. */
+function sizeOf({ files }: Ready['rendering']): number {
+  return Object.values(files).reduce((sum, { content }) => sum + content.length, 0)
 }
 
 type Result = ReplaceResult | { error: Error }

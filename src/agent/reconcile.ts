@@ -21,7 +21,7 @@ interface ReconcileOptions {
   readonly log: Log
   readonly metrics: Metrics
   readonly events: Pick<AgentEvents, 'pass'>
-  readonly source: Pick<Source, 'latest' | 'published'>
+  readonly source: Pick<Source, 'latest' | 'load' | 'published'>
   readonly signal: AbortSignal
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { ServerConfiguration } from '../config/types.js'
 import { fingerprint } from '../regular-file.js'
 import { Exit, exitCodeAfter } from './exit-codes.js'
+import { returnMemoryWith } from '../content-garbage.js'
 import type { Io } from './io.js'
 import { loadWithFlags, nodeName } from './load.js'
 import { createLogger, type LogOptions } from './logger.js'
@@ -62,12 +63,13 @@ Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 
 
 /** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
 async function runAgent(io: Io, options: AgentOptions): Promise<void> {
-  const [{ Daemon }, { openSource }, { disableCoreDumps }] = await Promise.all([
+  const [{ Daemon }, { openSource }, { disableCoreDumps, returnFreedMemory }] = await Promise.all([
     import('../agent/daemon.js'),
     import('../agent/open-source.js'),
     import('../durable/index.js'),
   ])
   disableCoreDumps()
+  returnMemoryWith(returnFreedMemory)
   const node = nodeName(options, io.env)
   const log = createLogger(io, options, node === '' ? {} : { node })
   const ending = new Ending(io, log)

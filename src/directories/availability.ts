@@ -1,4 +1,4 @@
-import { describeReference, type KubernetesObject, type ObservedState, type ObjectReference } from '../objects/types.js'
+import { describeReference, type KubernetesObject, type LoadedState, type ObjectReference } from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
 /** What can be done with an object now. `kept`: what is published of it, if anything. */
@@ -14,7 +14,7 @@ export type Availability = { readonly reference: ObjectReference; readonly kept:
 
 export function availabilityOf(
   reference: ObjectReference,
-  observation: ObservedState | undefined,
+  observation: LoadedState | undefined,
   kept: KeptObject | undefined,
 ): Availability {
   const name = describeReference(reference)

@@ -3,7 +3,7 @@
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
 import type { DirectoryConfiguration } from '../config/types.js'
-import { describeReference, type KubernetesObject, type ObservedState, type ObjectReference } from '../objects/types.js'
+import { describeReference, type KubernetesObject, type LoadedState, type ObjectReference } from '../objects/types.js'
 import { availabilityOf, type Availability } from './availability.js'
 import { certificateBlocks } from './certificates.js'
 import { Draft } from './draft.js'
@@ -18,7 +18,7 @@ import { certificateDate, dateFindings, validations } from './validate.js'
  */
 export function render(
   directory: DirectoryConfiguration,
-  latest: (reference: ObjectReference) => ObservedState | undefined,
+  latest: (reference: ObjectReference) => LoadedState | undefined,
   kept: (reference: ObjectReference) => KeptObject | undefined,
   now: Date = new Date(),
 ): Rendering {

@@ -36,6 +36,8 @@ export type Rendering =
       readonly ready: false
       /** At least one. The first decides the condition's reason. */
       readonly findings: readonly Finding[]
+      /** Content that was dropped from memory could not be read again: nobody else will say when it can. */
+      readonly unread?: true
     }
 
 /**

@@ -25,7 +25,7 @@ const maximumName = 255
 /** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
 export function planFor(
   target: string,
-  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories'>,
+  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories' | 'contentStays'>,
 ): DirectoryPlan {
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
@@ -39,7 +39,7 @@ export function planFor(
     const own = isEntry ? value.mode : undefined
     files.push({
       path,
-      bytes: toBytes(path, content),
+      bytes: toBytes(path, content, options.contentStays),
       mode: own === undefined ? fileMode : checkMode(`files[${JSON.stringify(path)}].mode`, own),
     })
     addAncestors(directories, path)
@@ -142,10 +142,10 @@ function checkRelativePath(path: string): void {
   }
 }
 
-export function toBytes(path: string, content: FileContent): Uint8Array {
+export function toBytes(path: string, content: FileContent, stays = false): Uint8Array {
   if (typeof content === 'string') return Buffer.from(content, 'utf8')
   // A copy: what its owner changes meanwhile would be published under another content's digest.
-  if (content instanceof Uint8Array) return Uint8Array.from(content)
+  if (content instanceof Uint8Array) return stays ? content : Uint8Array.from(content)
   throw new TypeError(`the content of ${JSON.stringify(path)} must be a string or a Uint8Array`)
 }
 

@@ -105,6 +105,8 @@ export interface PublicationOptions {
   objects?: RecordedObject[]
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
+  /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
+  contentStays?: boolean
   /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
   emptyDirectories?: readonly string[]
   /**

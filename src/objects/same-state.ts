@@ -1,20 +1,48 @@
-import type { KubernetesObject, ObservedState } from './types.js'
+import { createHash } from 'node:crypto'
+import type { KubernetesObject, ObservedState, UnloadedObject } from './types.js'
 
 /** Whether two observed states are the same, so that there is nothing new to report. */
 export function isSameState(a: ObservedState | undefined, b: ObservedState): boolean {
   if (a === undefined) return false
-  if (a.state === 'present' && b.state === 'present') return isSameObject(a.object, b.object)
+  if (hasObject(a) && hasObject(b)) return isSameObject(a.object, b.object)
   if (a.state === 'unknown' && b.state === 'unknown') return a.reason === b.reason && a.message === b.message
   return a.state === b.state
 }
 
-function isSameObject(a: KubernetesObject, b: KubernetesObject): boolean {
+type AnyObject = KubernetesObject | UnloadedObject
+
+/** Whether the object is there, loaded or not. */
+export function hasObject(state: ObservedState): state is Extract<ObservedState, { object: AnyObject }> {
+  return state.state === 'present' || state.state === 'unloaded'
+}
+
+function isSameObject(a: AnyObject, b: AnyObject): boolean {
   return (
-    a.uid === b.uid &&
-    a.resourceVersion === b.resourceVersion &&
-    a.terminating === b.terminating &&
-    isSameData(a.data, b.data)
+    a.uid === b.uid && a.resourceVersion === b.resourceVersion && a.terminating === b.terminating && isSameContent(a, b)
   )
+}
+
+/** Whether two objects hold the same content, be it loaded or not. */
+export function isSameContent(a: AnyObject, b: AnyObject): boolean {
+  if ('data' in a && 'data' in b) return isSameData(a.data, b.data)
+  return digestOf(a) === digestOf(b)
+}
+
+/** The object without its content. */
+export function unloaded(object: KubernetesObject): UnloadedObject {
+  const { reference, uid, resourceVersion, terminating } = object
+  return { reference, uid, resourceVersion, terminating, digest: digestOf(object) }
+}
+
+/** Of the keys in their order, each with the length of its bytes. */
+function digestOf(object: AnyObject): string {
+  if (!('data' in object)) return object.digest
+  const hash = createHash('sha256')
+  for (const key of [...object.data.keys()].sort()) {
+    const bytes = object.data.get(key) ?? new Uint8Array()
+    hash.update(`${key}/${bytes.length}/`).update(bytes)
+  }
+  return hash.digest('base64')
 }
 
 /** Whether two objects hold the same keys with the same bytes. */

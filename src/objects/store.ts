@@ -1,7 +1,9 @@
 /** The objects that a source follows, and the newest known version of each. */
+import type { ContentBudget } from './content-budget.js'
 import { StoredObject } from './stored-object.js'
 import {
   describeReference,
+  type LoadedState,
   type ObjectReference,
   type ObjectVersion,
   type ObservedState,
@@ -19,7 +21,11 @@ export class ObjectStore {
   readonly #subscribers = new Set<() => void>()
   readonly #listener: Pick<SourceListener, 'observed' | 'confirmed'>
 
-  constructor(listener: SourceListener) {
+  /** Without a budget all content stays in memory. */
+  constructor(
+    listener: SourceListener,
+    private readonly budget?: ContentBudget,
+  ) {
     this.#listener = {
       observed: (reference, observation, details) => {
         listener.observed(reference, observation, details)
@@ -38,7 +44,7 @@ export class ObjectStore {
     for (const { reference, published } of desired) {
       let stored = this.#objects.get(describeReference(reference))
       if (stored === undefined) {
-        stored = new StoredObject(reference, this.#listener)
+        stored = new StoredObject(reference, this.#listener, this.budget)
         this.#objects.set(describeReference(reference), stored)
         added.push(stored)
       }
@@ -49,6 +55,16 @@ export class ObjectStore {
 
   latest(reference: ObjectReference): ObservedState | undefined {
     return this.#objects.get(describeReference(reference))?.latest
+  }
+
+  /** The same, unless its content is not in memory. */
+  loaded(reference: ObjectReference): LoadedState | undefined {
+    const latest = this.latest(reference)
+    return latest?.state === 'unloaded' ? undefined : latest
+  }
+
+  find(reference: ObjectReference): StoredObject | undefined {
+    return this.#objects.get(describeReference(reference))
   }
 
   published(reference: ObjectReference, version: ObjectVersion): void {

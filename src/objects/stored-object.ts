@@ -6,12 +6,13 @@
  * stale, and the caller comes back with `confirm` and the answer of a read that started after that.
  */
 import { compareResourceVersions, isComparable } from './resource-version.js'
-import { isSameData, isSameState } from './same-state.js'
-import type { ObjectReference, ObjectVersion, ObservedState, SourceListener } from './types.js'
+import type { ContentBudget } from './content-budget.js'
+import { hasObject, isSameContent, isSameState, unloaded } from './same-state.js'
+import type { LoadedState, ObjectReference, ObjectVersion, ObservedState, SourceListener } from './types.js'
 
 /** What was seen of an object, and as of which resource version. */
 export interface ObservedVersion {
-  readonly observation: ObservedState
+  readonly observation: LoadedState
   /** Of the object; for an absence, of the list or of the deletion. Undefined where the server gave none. */
   readonly resourceVersion: string | undefined
   /** The empty string where it is not known; undefined for an absence. */
@@ -33,6 +34,7 @@ export class StoredObject {
   constructor(
     readonly reference: ObjectReference,
     private readonly listener: Pick<SourceListener, 'observed' | 'confirmed'>,
+    private readonly budget?: ContentBudget,
   ) {}
 
   get latest(): ObservedState | undefined {
@@ -41,6 +43,9 @@ export class StoredObject {
 
   /** Raises the floor. A version that cannot be compared (it was published out of files) is none. */
   published(version: ObjectVersion): void {
+    if (this.#latest?.state === 'present' && this.#latest.object.resourceVersion === version.resourceVersion) {
+      this.budget?.published(this)
+    }
     if (!isComparable(version.resourceVersion)) return
     if (this.#undone !== undefined && !isAbove(version.resourceVersion, this.#undone)) return
     this.#raise(version)
@@ -70,6 +75,8 @@ export class StoredObject {
   say(observation: ObservedState, details = { rewound: false }): void {
     if (this.#forgotten || isSameState(this.#latest, observation)) return
     this.#latest = observation
+    if (observation.state === 'present') this.budget?.holds(this, sizeOf(observation.object.data))
+    else this.budget?.forget(this)
     this.listener.observed(this.reference, observation, details)
   }
 
@@ -82,6 +89,12 @@ export class StoredObject {
   /** Nothing more is reported: what is still under way for it comes to nothing. */
   forget(): void {
     this.#forgotten = true
+    this.budget?.forget(this)
+  }
+
+  /** Keeps of the content no more than its digest. */
+  unload(): void {
+    if (this.#latest?.state === 'present') this.#latest = { state: 'unloaded', object: unloaded(this.#latest.object) }
   }
 
   #accept(observed: ObservedVersion, rewound: boolean): void {
@@ -105,12 +118,19 @@ export class StoredObject {
     // The same version of another object, or of other content, comes from another history.
     if (uid !== this.#floor.uid && uid !== '' && this.#floor.uid !== '') return true
     return (
-      this.#latest?.state === 'present' &&
+      this.#latest !== undefined &&
+      hasObject(this.#latest) &&
       this.#latest.object.resourceVersion === resourceVersion &&
-      observation.state === 'present' &&
-      !isSameData(this.#latest.object.data, observation.object.data)
+      hasObject(observation) &&
+      !isSameContent(this.#latest.object, observation.object)
     )
   }
+}
+
+function sizeOf(data: ReadonlyMap<string, Uint8Array>): number {
+  let size = 0
+  for (const bytes of data.values()) size += bytes.length
+  return size
 }
 
 function isAbove(a: string, b: string): boolean {

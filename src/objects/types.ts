@@ -23,20 +23,33 @@ export interface ObjectVersion {
   readonly resourceVersion: string
 }
 
-/** A Secret or a ConfigMap, decoded: bytes, whatever the wire had (data, binaryData, stringData). */
-export interface KubernetesObject extends ObjectVersion {
+/** What is known of an object beside its content. */
+interface ObjectIdentity extends ObjectVersion {
   readonly reference: ObjectReference
-  readonly data: ReadonlyMap<string, Uint8Array>
   /** metadata.deletionTimestamp is set: it is kept until it is gone, and not published again. */
   readonly terminating: boolean
+}
+
+/** A Secret or a ConfigMap, decoded: bytes, whatever the wire had (data, binaryData, stringData). */
+export interface KubernetesObject extends ObjectIdentity {
+  readonly data: ReadonlyMap<string, Uint8Array>
+}
+
+/** An object whose content is not in memory: `Source.load` reads it again. */
+export interface UnloadedObject extends ObjectIdentity {
+  /** Of the content: the same version with another digest comes from another history. */
+  readonly digest: string
 }
 
 /**
  * What a source knows of one object. `absent` is certain (404, DELETED, an empty consistent list); what merely
  * could not be read is `unknown`, with the reason, and is never taken for absence.
  */
-export type ObservedState =
+export type LoadedState =
   { readonly state: 'present'; readonly object: KubernetesObject } | { readonly state: 'absent' } | UnknownState
+
+/** The same, where the content of what is present may have been dropped from memory. */
+export type ObservedState = LoadedState | { readonly state: 'unloaded'; readonly object: UnloadedObject }
 
 export interface UnknownState {
   readonly state: 'unknown'
@@ -89,6 +102,11 @@ export interface Source {
   follow(desired: readonly DesiredObject[]): void
   /** What the source says of an object now; undefined until the first answer. */
   latest(reference: ObjectReference): ObservedState | undefined
+  /**
+   * What the source says of an object now, with its content: read again where it was dropped from memory. What could not be read is
+   * `unknown`. Rejects only with the signal's reason.
+   */
+  load(reference: ObjectReference, signal: AbortSignal): Promise<LoadedState | undefined>
   /** This version is published: the floor below which only a confirmed rewind is accepted. */
   published(reference: ObjectReference, version: ObjectVersion): void
   /** Not-after date of the client certificate in use, if there is one. */

@@ -59,6 +59,7 @@ class Scene {
           this.asked(name)
           return present(secret(name), { key: name })[1]
         },
+        load: ({ name }) => Promise.resolve(present(secret(name), { key: name })[1]),
         published: ({ name }) => void this.floors.push(name),
       },
       state: (operation) => this.states.byOperation(operation),
@@ -156,7 +157,7 @@ await t.test('an error of one directory does not keep the others of the batch fr
     signal: new AbortController().signal,
     lockTimeout: 0,
     requireProven: () => false,
-    source: { latest, published() {} },
+    source: { latest, load: (reference) => Promise.resolve(latest(reference)), published() {} },
     state: (operation) => (operation === 'one' ? one : two),
     applied: ({ path }) => {
       if (path.endsWith('one')) throw new Error('EIO')
@@ -181,6 +182,7 @@ await t.test('a publication reaches the API server as events, without a cluster'
   const canary = 'CANARY-41d7'
   const source = {
     latest: ({ name }: ObjectReference) => present(secret(name), { key: canary })[1],
+    load: ({ name }: ObjectReference) => Promise.resolve(present(secret(name), { key: canary })[1]),
     api,
     follow() {},
     published() {},

@@ -4,7 +4,7 @@ import type { KeptObject } from '../../src/directories/types.js'
 import {
   describeReference,
   type KubernetesObject,
-  type ObservedState,
+  type LoadedState,
   type ObjectReference,
 } from '../../src/objects/types.js'
 
@@ -70,7 +70,7 @@ export function present(
   reference: ObjectReference,
   data: Readonly<Record<string, string | Uint8Array>>,
   more: Partial<KubernetesObject> = {},
-): readonly [ObjectReference, ObservedState] {
+): readonly [ObjectReference, LoadedState] {
   const object: KubernetesObject = {
     reference,
     uid: `uid-${reference.name}`,
@@ -82,11 +82,11 @@ export function present(
   return [reference, { state: 'present', object }]
 }
 
-export function absent(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
+export function absent(reference: ObjectReference): readonly [ObjectReference, LoadedState] {
   return [reference, { state: 'absent' }]
 }
 
-export function unknown(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
+export function unknown(reference: ObjectReference): readonly [ObjectReference, LoadedState] {
   return [reference, { state: 'unknown', reason: 'AccessDenied', message: '403 Forbidden' }]
 }
 

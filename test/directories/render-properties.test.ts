@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
-import { describeReference, type ObservedState, type ObjectReference } from '../../src/objects/types.js'
+import { describeReference, type LoadedState, type ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 import { randomFrom, replay, seed } from '../seed.js'
 
@@ -44,7 +44,7 @@ function anyContent(): Content {
 
 const text = () => `${canary}-${below(1000)}`
 
-function anyObservation(reference: ObjectReference): readonly [ObjectReference, ObservedState] {
+function anyObservation(reference: ObjectReference): readonly [ObjectReference, LoadedState] {
   const chosen = random()
   if (chosen < 0.2) return absent(reference)
   if (chosen < 0.3) return unknown(reference)
@@ -59,7 +59,7 @@ function anyKept(reference: ObjectReference): readonly [ObjectReference, KeptObj
 
 interface Case {
   readonly directory: DirectoryConfiguration
-  readonly latest: readonly (readonly [ObjectReference, ObservedState])[]
+  readonly latest: readonly (readonly [ObjectReference, LoadedState])[]
   readonly kept: readonly (readonly [ObjectReference, KeptObject])[]
 }
 

@@ -2,10 +2,10 @@ import t from 'tap'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject, Rendering } from '../../src/directories/types.js'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
-import type { ObservedState, ObjectReference } from '../../src/objects/types.js'
+import type { LoadedState, ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 
-type Latest = readonly (readonly [ObjectReference, ObservedState])[]
+type Latest = readonly (readonly [ObjectReference, LoadedState])[]
 type Kept = readonly (readonly [ObjectReference, KeptObject])[]
 
 function rendered(

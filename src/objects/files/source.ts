@@ -13,6 +13,7 @@ import { isSameData } from '../same-state.js'
 import {
   describeReference,
   type KubernetesObject,
+  type LoadedState,
   type ObjectReference,
   type ObservedState,
   type SourceListener,
@@ -89,6 +90,10 @@ export class FileSource implements ObservableSource {
 
   latest(reference: ObjectReference): ObservedState | undefined {
     return this.#store.latest(reference)
+  }
+
+  load(reference: ObjectReference): Promise<LoadedState | undefined> {
+    return Promise.resolve(this.#store.loaded(reference))
   }
 
   /** Files have no order: any content of theirs is current. */

@@ -1,3 +1,5 @@
+import type { StreamLine } from './stream-line.js'
+
 /** The few things that holdfast asks of an API server. connection.ts is the real one. */
 export interface ApiClient {
   /**
@@ -59,7 +61,7 @@ export interface ApiStream {
   /** As in ApiResponse. */
   readonly foreign?: string
   /** For status 200: each line, without its newline. Ends when the server ends the stream in order. */
-  readonly lines: AsyncIterable<string>
+  readonly lines: AsyncIterable<StreamLine>
 }
 
 /** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */

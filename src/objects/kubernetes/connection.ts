@@ -3,8 +3,10 @@ import { ConnectionError } from './client.js'
 import type { ApiClient, ApiObserver, ApiResponse, ApiStream, ApiVerb, RequestOptions } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
+import { LongLines } from './long-lines.js'
 import { notAfter } from './pem.js'
 import { foreignAnswer, parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
+import type { StreamLine } from './stream-line.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
@@ -50,6 +52,7 @@ class Connection implements ApiClient {
   readonly #userAgent: string
   readonly #checks: NodeJS.Timeout
   readonly #access: ClusterAccess
+  readonly #longLines = new LongLines(8, 128 * 1024)
   readonly #renewal = new Renewal(() => this.#differs())
   readonly #bucket: TokenBucket | undefined
   readonly #observer: ApiObserver
@@ -119,7 +122,7 @@ class Connection implements ApiClient {
         this.#observer.watches(-1)
         deadline.dispose()
       })
-      return { ...head, body: undefined, lines: readLines(answer, this.#limits.line, what, signal) }
+      return { ...head, body: undefined, lines: readLines(answer, this.#limits.line, what, signal, this.#longLines) }
     } catch (error) {
       deadline.dispose()
       throw error
@@ -273,7 +276,7 @@ function describe({ method, path }: Call): string {
   return `${method} ${path}`
 }
 
-async function* noLines(): AsyncGenerator<string> {}
+async function* noLines(): AsyncGenerator<StreamLine> {}
 
 function deadlineOf(what: string, { timeout, signal }: RequestOptions): Deadline {
   return new Deadline(timeout, signal, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))

@@ -2,6 +2,7 @@
  * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is reported with the key's
  * name and never with its value.
  */
+import { contentPassed } from '../../content-garbage.js'
 import { isDataKey, longestName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import type { KubernetesObject, ObjectKind, ObjectReference } from '../types.js'
@@ -96,6 +97,7 @@ function checkKey(key: string, field: string): void {
 function checkSize(data: Data): void {
   let size = 0
   for (const bytes of data.values()) size += bytes.length
+  contentPassed(size)
   if (size > maximumDataSize) {
     throw new InvalidObjectError(`it holds ${size} bytes; Kubernetes allows at most ${maximumDataSize}`)
   }

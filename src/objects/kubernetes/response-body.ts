@@ -1,5 +1,7 @@
 import { ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
+import type { LinePlace, LongLines } from './long-lines.js'
+import { StreamLine } from './stream-line.js'
 import type { Answer } from './transport.js'
 
 /** Reads a body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
@@ -52,11 +54,15 @@ export async function* readLines(
   limit: number,
   what: string,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+  longLines: LongLines,
+): AsyncGenerator<StreamLine> {
+  const place = longLines.place(signal)
   try {
-    yield* splitLines(answer, limit, what)
+    yield* splitLines(answer, limit, what, place)
   } catch (error) {
     throw explain(answer, what, signal, error)
+  } finally {
+    place.leave()
   }
 }
 
@@ -68,7 +74,7 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
   throw bodyError(what, 'the response is compressed, though holdfast did not ask for that')
 }
 
-async function* splitLines(answer: Answer, limit: number, what: string): AsyncGenerator<string> {
+async function* splitLines(answer: Answer, limit: number, what: string, place: LinePlace): AsyncGenerator<StreamLine> {
   const tooLong = `a line is longer than ${limit} bytes`
   let started: Buffer[] = []
   let size = 0
@@ -77,16 +83,18 @@ async function* splitLines(answer: Answer, limit: number, what: string): AsyncGe
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       if (size + end - start > limit) throw bodyError(what, tooLong)
       started.push(chunk.subarray(start, end))
-      const line = Buffer.concat(started).toString()
+      const line = new StreamLine(started)
       started = []
       size = 0
+      place.leave()
       start = end + 1
-      if (line !== '') yield line
+      if (!line.empty) yield line
     }
     if (start === chunk.length) continue
     started.push(chunk.subarray(start))
     size += chunk.length - start
     if (size > limit) throw bodyError(what, tooLong)
+    await place.grown(size)
   }
   refuseBroken(answer)
   if (size > 0) throw bodyError(what, 'the stream ended in the middle of a line')

@@ -7,19 +7,25 @@
  */
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
+import { ContentBudget } from '../content-budget.js'
+import { isSameState } from '../same-state.js'
 import { ObjectStore } from '../store.js'
 import {
   describeReference,
   type ObjectReference,
+  type LoadedState,
   type ObjectVersion,
   type ObservedState,
   type SourceListener,
   type DesiredObject,
 } from '../types.js'
 import type { ApiClient } from './client.js'
+import { brokenRequest } from './api-error.js'
+import { readFresh } from './reads.js'
 import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
 import { StreamingLists } from './streaming-lists.js'
+import { objectTarget } from './requests.js'
 import { Reflector, type WatchContext } from './reflector.js'
 
 export interface KubernetesSourceOptions {
@@ -27,7 +33,12 @@ export interface KubernetesSourceOptions {
   /** In [0, 1); default Math.random. */
   readonly random?: () => number
   readonly timing?: Partial<WatchTiming>
+  /** Bytes of content that stay in memory; default 16 MiB. */
+  readonly contentBudget?: number
 }
+
+/** Bytes of content that stay in memory between two publications. */
+const contentBudget = 16 * 1024 * 1024
 
 export class KubernetesSource implements ObservableSource {
   readonly #store: ObjectStore
@@ -39,7 +50,7 @@ export class KubernetesSource implements ObservableSource {
   constructor(client: ApiClient, listener: SourceListener, options: KubernetesSourceOptions = {}) {
     const timing = { ...defaultTiming, ...options.timing }
     const random = options.random ?? Math.random
-    this.#store = new ObjectStore(listener)
+    this.#store = new ObjectStore(listener, new ContentBudget(options.contentBudget ?? contentBudget))
     this.#context = {
       client,
       listener,
@@ -66,6 +77,26 @@ export class KubernetesSource implements ObservableSource {
 
   latest(reference: ObjectReference): ObservedState | undefined {
     return this.#store.latest(reference)
+  }
+
+  async load(reference: ObjectReference, signal: AbortSignal): Promise<LoadedState | undefined> {
+    const { client, timing } = this.#context
+    for (;;) {
+      const stored = this.#store.find(reference)
+      const before = stored?.latest
+      if (stored === undefined || before?.state !== 'unloaded') return this.#store.loaded(reference)
+      try {
+        const observed = await readFresh(client, reference, { signal, timeout: timing.requestTimeout })
+        const { latest } = stored
+        // What a watch has said meanwhile may be newer than the answer.
+        if (latest === undefined || !isSameState(before, latest)) continue
+        if (stored.offer(observed) === 'stale') stored.confirm(observed)
+        return observed.observation
+      } catch (error) {
+        signal.throwIfAborted()
+        return brokenRequest(objectTarget(reference), error).observation
+      }
+    }
   }
 
   published(reference: ObjectReference, version: ObjectVersion): void {

@@ -4,6 +4,7 @@ import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
 import { objectTarget } from './requests.js'
+import type { StreamLine } from './stream-line.js'
 import type { WatchTiming } from './timing.js'
 import { resourceVersionOf, observeAbsence, observeObject } from './observed-version.js'
 
@@ -49,7 +50,7 @@ export class WatchSession {
   }
 
   /** @throws ApiError for an ERROR event, and for what is no event */
-  async take(line: string): Promise<void> {
+  async take(line: StreamLine): Promise<void> {
     const event = parse(line, this.stored.reference)
     const [type, object] = [field(event, 'type'), field(event, 'object')]
     switch (type) {
@@ -135,7 +136,7 @@ export class InitialEventsLate extends Error {}
  * @throws InitialEventsLate, ApiError, ConnectionError, and whatever the stream was aborted with
  */
 export async function readEvents(
-  lines: AsyncIterable<string>,
+  lines: AsyncIterable<StreamLine>,
   session: WatchSession,
   { reference, seconds, timing, attempt, bookmarked }: StreamLimits,
 ): Promise<void> {
@@ -199,12 +200,13 @@ function isBelow(a: string, b: string): boolean {
   return (compareResourceVersions(a, b) ?? 0) < 0
 }
 
-function parse(line: string, reference: ObjectReference): unknown {
+function parse(line: StreamLine, reference: ObjectReference): unknown {
+  const text = line.take()
   try {
-    return JSON.parse(line)
+    return JSON.parse(text)
   } catch {
     // The parser's own message quotes the line, which holds the object.
-    const what = `a line of the watch (${line.length} characters) is not JSON`
+    const what = `a line of the watch (${text.length} characters) is not JSON`
     throw new ApiError('protocol', `${describeReference(reference)}: ${what}`)
   }
 }

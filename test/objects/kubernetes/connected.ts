@@ -47,9 +47,9 @@ export async function connectTo(
   return api
 }
 
-export async function collect(lines: AsyncIterable<string>): Promise<string[]> {
+export async function collect(lines: AsyncIterable<{ take(): string }>): Promise<string[]> {
   const all: string[] = []
-  for await (const line of lines) all.push(line)
+  for await (const line of lines) all.push(line.take())
   return all
 }
 

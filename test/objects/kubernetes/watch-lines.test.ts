@@ -5,7 +5,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ConnectionError } from '../../../src/objects/kubernetes/client.js'
 import { ApiError } from '../../../src/objects/kubernetes/api-error.js'
+import { LongLines } from '../../../src/objects/kubernetes/long-lines.js'
 import { readLines } from '../../../src/objects/kubernetes/response-body.js'
+import { StreamLine } from '../../../src/objects/kubernetes/stream-line.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { holds } from '../../property.js'
@@ -19,7 +21,8 @@ async function read(chunks: Iterable<Buffer>): Promise<{ lines: string[]; error:
   const answer = { status: 200, headers: {}, body: Readable.from(chunks), broken: () => undefined }
   const lines: string[] = []
   try {
-    for await (const line of readLines(answer, limit, 'GET /x', new AbortController().signal)) lines.push(line)
+    for await (const line of readLines(answer, limit, 'GET /x', new AbortController().signal, new LongLines(1, 10)))
+      lines.push(line.take())
     return { lines, error: undefined }
   } catch (error) {
     assert.ok(error instanceof ConnectionError, String(error))
@@ -122,7 +125,7 @@ await t.test('whatever a line says, nothing but an ApiError comes of it, and its
       const session = newSession(from)
       try {
         for (const line of lines) {
-          await session.take(line)
+          await session.take(new StreamLine([Buffer.from(line)]))
           taken++
         }
       } catch (error) {

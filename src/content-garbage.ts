@@ -1,0 +1,40 @@
+/**
+ * V8 counts bytes outside of its heap (buffers) against a limit of their own, of 64 MB, before it looks for garbage among them, and
+ * glibc keeps what it frees: a process that reads one Secret of 1 MiB after the other holds as much that nobody needs. So whoever has
+ * read or released much content says so here, and for each few MiB of it garbage is collected, which takes about 10 ms.
+ */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+/** Bytes of content between two collections: on their way from the wire, these are about five times as much. */
+const interval = 2 * 1024 * 1024
+
+/** Milliseconds: V8 frees what it has collected on another thread. */
+const sweeping = 1_000
+
+let passed = 0
+let collect: (() => void) | undefined
+let later: NodeJS.Timeout | undefined
+let returnFreed: (() => void) | undefined
+
+/** From now on what a collection has freed is returned to the system, too: for a process that stays. */
+export function returnMemoryWith(returnFreedMemory: () => void): void {
+  returnFreed = returnFreedMemory
+}
+
+/** So many bytes of content have passed through memory. */
+export function contentPassed(bytes: number): void {
+  passed += bytes
+  if (passed < interval) return
+  passed = 0
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as () => void
+  }
+  collect()
+  returnFreed?.()
+  later ??= setTimeout(() => {
+    later = undefined
+    returnFreed?.()
+  }, sweeping).unref()
+}

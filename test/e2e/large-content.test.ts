@@ -1,0 +1,69 @@
+/** Secrets as large as they may be: what the agent's memory grows by, and what becomes of drift in content that it has dropped. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Cluster } from './cluster.js'
+import { readTree } from './disk.js'
+import { Node } from './node.js'
+import { memory } from './process-figures.js'
+import { until } from './until.js'
+
+t.setTimeout(300_000)
+
+const secrets = 60
+const mebibyte = 1024 * 1024
+/** Mebibytes of anonymous memory over idle, for each MiB of content. */
+const factor = 1.3
+/** MiB of content that stay in memory between publications. */
+const budget = 16
+const content = 'a'.repeat(mebibyte)
+const patience = { within: 120_000, every: 500 }
+
+const cluster = await Cluster.start()
+t.teardown(() => cluster.stop())
+
+await t.test(`${secrets} Secrets of 1 MiB in one directory`, async (t) => {
+  const namespace = await cluster.namespace()
+  const names = Array.from({ length: secrets }, (_, index) => `secret-${index}`)
+  for (const name of names) await namespace.putSecret(name, { data: 'small' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: names },
+    directories: [{ path: 'all', contents: names.map((secret) => ({ secret, into: secret })) }],
+  })
+  const { agent } = node
+  await agent.ready()
+  const idle = memory(agent.pid, 'Anonymous') / 1024
+  await agent.stop()
+
+  for (const name of names) await namespace.putSecret(name, { data: content })
+  agent.start()
+  let peak = 0
+  const sampling = setInterval(() => (peak = Math.max(peak, anonymous(agent.pid))), 10)
+  t.teardown(() => clearInterval(sampling))
+  const published = (): boolean => {
+    const files = Object.values(readTree(node.path('all')) ?? {})
+    return files.length === secrets && files.every((text) => text === content)
+  }
+  await until('all is on the disk', published, patience)
+  t.comment(`idle ${idle.toFixed(1)} MiB, over it at most ${(peak - idle).toFixed(1)} MiB`)
+  t.ok(peak - idle <= factor * secrets, 'the largest batch')
+  await until('what is published is dropped', () => anonymous(agent.pid) - idle <= factor * budget, patience)
+
+  await cluster.api.kill()
+  for (const name of names) writeFileSync(join(node.path('all'), name, 'data'), 'drift')
+  process.kill(agent.pid, 'SIGHUP')
+  const { conditions } = await agent.condition(node.path('all'), 'Published', 'False', 'SourceUnavailable')
+  t.match(
+    conditions[0]?.message,
+    /connection refused .*; the disk differs from what was published: .* has other content/,
+  )
+  t.equal(await agent.metric('holdfast_drift_total'), 1)
+  t.notOk(published(), 'what is not in memory cannot be repaired')
+  await cluster.api.start()
+  await until('the drift is repaired', published, patience)
+})
+
+/** Mebibytes. */
+function anonymous(pid: number): number {
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
