@@ -200,7 +200,7 @@ export class Agent {
     return {
       observed: (reference, observation, details) => this.#observed(reference, observation, details.rewound),
       confirmed: (reference) => this.#confirmed(reference),
-      watchRestarted: (reason, reference, lost) => this.#restarted(reason, reference, lost),
+      watchRestarted: (reason, references, lost) => this.#restarted(reason, references, lost),
       api: this.#options.metrics.api,
     }
   }
@@ -227,10 +227,9 @@ export class Agent {
     }
   }
 
-  #restarted(reason: WatchRestartReason, reference?: ObjectReference, lost?: UnknownState): void {
+  #restarted(reason: WatchRestartReason, references: readonly ObjectReference[], lost?: UnknownState): void {
     this.#options.metrics.watchRestarted(reason)
-    if (reference === undefined) return
-    this.#freshness.restarted(reference, reason, lost)
+    for (const reference of references) this.#freshness.restarted(reference, reason, lost)
   }
 
   /** Brings the condition Fresh up to what the source last said. */

@@ -34,7 +34,7 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
     namespaceOf: ({ namespace }) => Promise.resolve(namespace ?? defaultNamespace),
   },
   kubernetes: {
-    async open({ kubeconfig, context, qps, burst }, listener, { log, version }) {
+    async open({ kubeconfig, context, watch, qps, burst }, listener, { log, version }) {
       const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
         import('../objects/kubernetes/connection.js'),
         import('../objects/kubernetes/cluster-access.js'),
@@ -45,7 +45,7 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
       return new KubernetesSource(
         connect(access, { version, rate: { qps, burst }, observer: listener.api }),
         listener,
-        { log },
+        { log, watch },
       )
     },
     async namespaceOf({ kubeconfig, context }) {

@@ -97,10 +97,14 @@ async function runRbac(io: Io, options: RbacOptions): Promise<void> {
   await printObjects(io, options.output, roles, headline(configuration))
 }
 
+const wide = `# source.kubernetes.watch: namespaces takes get, list and watch of all Secrets and ConfigMaps in these namespaces, not only of those
+# that the configuration names. With watch: objects, the names are enough.
+`
+
 function headline({ file, source }: AgentConfiguration): string {
   return source.type !== 'kubernetes'
     ? `# ${file} has source.${source.type}: holdfast asks no API server, and needs no rights.\n`
-    : `# What "holdfast agent" needs for ${file}, and nothing more.\n`
+    : `# What "holdfast agent" needs for ${file}, and nothing more.\n${source.watch === 'namespaces' ? wide : ''}`
 }
 
 /** Each namespace's Role, and after it the binding, in the order of the permissions. */

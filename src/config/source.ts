@@ -7,6 +7,8 @@ interface SourceSettings {
   readonly kubernetes: {
     readonly kubeconfig: string | undefined
     readonly context?: string
+    /** One watch for each object, or for all Secrets and for all ConfigMaps of a namespace. */
+    readonly watch: 'objects' | 'namespaces'
     /** Requests a second, on average. */
     readonly qps: number
     /** Requests at once, after a pause. */
@@ -86,7 +88,7 @@ function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind
   const filesPath = undefined
   const kubernetes = source
     .field('kubernetes', 'write kubernetes: {} for the service account')
-    ?.mapping(['kubeconfig', 'context', 'qps', 'burst'], {
+    ?.mapping(['kubeconfig', 'context', 'watch', 'qps', 'burst'], {
       namespace: 'it belongs to source, beside kubernetes',
     })
   if (kubernetes === undefined) return { source: undefined, filesPath }
@@ -97,9 +99,13 @@ function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind
   if (contextValue !== undefined && !kubernetes.has('kubeconfig')) {
     contextValue.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
   }
+  const watch = kubernetes.field('watch')?.oneOf(['objects', 'namespaces'] as const) ?? 'objects'
   const rate = {
     qps: kubernetes.field('qps')?.integer(1, highestRate) ?? defaultRate.qps,
     burst: kubernetes.field('burst')?.integer(1, highestRate) ?? defaultRate.burst,
   }
-  return { source: { type: 'kubernetes', kubeconfig, ...rate, ...(context !== undefined && { context }) }, filesPath }
+  return {
+    source: { type: 'kubernetes', kubeconfig, watch, ...rate, ...(context !== undefined && { context }) },
+    filesPath,
+  }
 }

@@ -29,7 +29,8 @@ const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
 /**
  * All that the agent asks for with this configuration, by namespace and resource in order. Empty for the source `files`. For a
  * review of a single access (SelfSubjectAccessReview), each verb with each name is one; list and watch are made with a field
- * selector for the name, which the API server authorizes as if the name stood in the path.
+ * selector for the name, which the API server authorizes as if the name stood in the path. With `watch: namespaces` no name limits them:
+ * whoever may list all Secrets of a namespace has read them.
  */
 export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' | 'directories'>): Permission[] {
   if (configuration.source.type !== 'kubernetes') return []
@@ -42,12 +43,14 @@ export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' |
   const permissions: Permission[] = []
   for (const namespace of namespaces) {
     for (const kind of ['Secret', 'ConfigMap'] as const) {
-      const own = references.filter((one) => one.namespace === namespace && one.kind === kind)
-      const names = [...new Set(own.map(({ name }) => name))].sort()
+      const needed = references.filter((one) => one.namespace === namespace && one.kind === kind)
+      const names = [...new Set(needed.map(({ name }) => name))].sort()
       // A rule without names would allow all.
       if (names.length === 0) continue
       const verbs = ['get', 'list', 'watch']
-      permissions.push({ namespace, group: '', resource: resources[kind], names, verbs, purpose: 'objects' })
+      const all = configuration.source.watch === 'namespaces'
+      const own = { namespace, group: '', resource: resources[kind], verbs, purpose: 'objects' } as const
+      permissions.push({ ...own, names: all ? undefined : names })
     }
   }
   for (const namespace of [...new Set([...namespaces, nodeEventsNamespace])].sort()) {

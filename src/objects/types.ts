@@ -71,8 +71,8 @@ export interface SourceListener {
   observed(reference: ObjectReference, observation: ObservedState, details: { rewound: boolean }): void
   /** The source has just confirmed that what it last said of the object is current (event, bookmark or list). */
   confirmed(reference: ObjectReference): void
-  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `reference`: what it watched, where that is one object. `lost`: the error. */
-  watchRestarted(reason: WatchRestartReason, reference?: ObjectReference, lost?: UnknownState): void
+  /** A watch ended and starts again; `reason` is one of watchRestartReasons. `references`: what it watched. `lost`: the error. */
+  watchRestarted(reason: WatchRestartReason, references: readonly ObjectReference[], lost?: UnknownState): void
   /** Counts what the source costs the API server; absent where nobody counts. */
   readonly api?: ApiObserver
 }

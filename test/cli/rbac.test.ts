@@ -83,6 +83,17 @@ await t.test('one Role for each namespace, with each name once, and nothing more
   )
 })
 
+await t.test('with watch: namespaces, all Secrets and ConfigMaps of the namespaces, in so many words', async (t) => {
+  const file = configuration('wide', { namespace: 'kube-system', kubernetes: { ...nowhere, watch: 'namespaces' } })
+  const roles = (await items('--config', file)).filter(({ kind }) => kind === 'Role')
+  const all = (resource: string) => ({ apiGroups: [''], resources: [resource], verbs: ['get', 'list', 'watch'] })
+  t.strictSame(
+    roles.map(({ rules }) => rules),
+    [[events], [all('secrets'), events], [all('secrets'), events], [all('configmaps'), events]],
+  )
+  t.match((await rbac('--config', file)).stdout, /takes get, list and watch of all Secrets and ConfigMaps/)
+})
+
 await t.test('each Role is bound to the service account', async (t) => {
   for (const [flags, subject] of [
     [[], { namespace: 'holdfast', name: 'holdfast' }],

@@ -18,7 +18,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
     driftInterval: 600_000,
     operationTimeout: 120_000,
     reload: 'signal',
-    source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', qps: 20, burst: 30 },
+    source: { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', watch: 'objects', qps: 20, burst: 30 },
     server: { host: '127.0.0.1', port: 10808 },
     directories: [
       {
@@ -257,7 +257,9 @@ await t.test('the default namespace', async (t) => {
     return Promise.resolve('from-context')
   }
   t.same(await namespaceOf(bare, { defaultNamespace: resolve }), Array(3).fill('from-context'))
-  t.same(asked, [{ type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', qps: 20, burst: 30 }])
+  t.same(asked, [
+    { type: 'kubernetes', kubeconfig: '/configurations/kubeconfig', watch: 'objects', qps: 20, burst: 30 },
+  ])
   await namespaceOf(sound, { defaultNamespace: resolve })
   t.equal(asked.length, 1, 'it is asked only if a name needs it')
   const none = await problemsOf(bare, { defaultNamespace: () => Promise.resolve(undefined) })

@@ -5,8 +5,9 @@ import type { ApiObject } from './api-client.js'
 import type { ApiServer } from './api-server.js'
 import { writeKubeconfig } from './kubeconfig.js'
 
-/** Which objects an account may get, list and watch: by name, and no others. */
+/** Which objects an account may get, list and watch: by name, and no others, or all. */
 export interface Allowed {
+  readonly all?: true
   readonly secrets?: readonly string[]
   readonly configMaps?: readonly string[]
 }
@@ -88,12 +89,14 @@ export class Namespace {
   }
 }
 
-function rules({ secrets = [], configMaps = [] }: Allowed): object[] {
+function rules({ all, secrets = [], configMaps = [] }: Allowed): object[] {
+  const verbs = ['get', 'list', 'watch']
+  if (all) return [{ apiGroups: [''], resources: ['secrets', 'configmaps'], verbs }]
   // A rule with no resourceNames allows all: a kind of which nothing is allowed gets no rule.
   return [
     { resources: ['secrets'], resourceNames: secrets },
     { resources: ['configmaps'], resourceNames: configMaps },
   ]
     .filter((rule) => rule.resourceNames.length > 0)
-    .map((rule) => ({ apiGroups: [''], verbs: ['get', 'list', 'watch'], ...rule }))
+    .map((rule) => ({ apiGroups: [''], verbs, ...rule }))
 }

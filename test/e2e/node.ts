@@ -24,6 +24,8 @@ export interface NodeOptions {
   readonly kubeconfig?: string
   /** How many requests it may send, if not as many as by default. */
   readonly rate?: { readonly qps: number; readonly burst: number }
+  /** What it watches, if not each object. */
+  readonly watch?: 'namespaces'
   /** Further environment variables. */
   readonly environment?: Record<string, string>
 }
@@ -48,6 +50,7 @@ export class Node {
         kubernetes: {
           kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)),
           ...options.rate,
+          ...(options.watch && { watch: options.watch }),
         },
       },
       // Each in a parent of its own, so that what is left beside it can be seen.

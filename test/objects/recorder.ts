@@ -38,7 +38,7 @@ export class Recorder implements SourceListener {
     this.#wake()
   }
 
-  watchRestarted(reason: WatchRestartReason, _?: ObjectReference, lost?: UnknownState): void {
+  watchRestarted(reason: WatchRestartReason, _: readonly ObjectReference[], lost?: UnknownState): void {
     this.restarts.push(reason)
     this.losses.push(lost)
     this.#wake()

@@ -154,5 +154,6 @@ function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
   const role = namespace === undefined ? 'a ClusterRole' : `a Role in namespace ${namespace}`
   const verbs = followed ? 'the verbs get, list and watch' : `the verb ${verb}`
   const names = name === undefined ? '' : ` with resourceNames: [${name}]`
-  return `it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user`
+  const narrower = followed && name === undefined ? '; with source.kubernetes.watch: objects, names are enough' : ''
+  return `it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user${narrower}`
 }

@@ -28,6 +28,8 @@ export interface RequestOptions {
   readonly timeout: number
   /** What a `get` is to the API server, for its observer; default `get`. */
   readonly verb?: 'list'
+  /** Media types that the answer may have; default `application/json`. */
+  readonly accept?: string | undefined
 }
 
 /** As in the API server's own metrics. */

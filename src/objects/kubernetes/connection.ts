@@ -42,6 +42,7 @@ interface Call {
   readonly path: string
   readonly query: Readonly<Record<string, string>>
   readonly body: string | undefined
+  readonly accept?: string | undefined
 }
 
 const unobserved: ApiObserver = { requested() {}, throttled() {}, watches() {} }
@@ -91,7 +92,10 @@ class Connection implements ApiClient {
   }
 
   async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
-    return this.#send({ method: 'GET', verb: options.verb ?? 'get', path, query, body: undefined }, options)
+    return this.#send(
+      { method: 'GET', verb: options.verb ?? 'get', path, query, body: undefined, accept: options.accept },
+      options,
+    )
   }
 
   async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
@@ -100,7 +104,7 @@ class Connection implements ApiClient {
   }
 
   async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
-    const call = { method: 'GET', verb: 'watch', path, query, body: undefined } as const
+    const call = { method: 'GET', verb: 'watch', path, query, body: undefined, accept: options.accept } as const
     const { answer, deadline } = await this.#call(call, options)
     const { signal } = deadline
     const what = describe(call)
@@ -210,14 +214,14 @@ class Connection implements ApiClient {
     }
   }
 
-  #request(access: AccessSnapshot, { method, path, query, body }: Call, signal: AbortSignal) {
+  #request(access: AccessSnapshot, { method, path, query, body, accept }: Call, signal: AbortSignal) {
     const search = new URLSearchParams(query).toString()
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     return {
       method,
       path: `${basePath(access.server)}${path}${search === '' ? '' : `?${search}`}`,
       headers: {
-        accept: 'application/json',
+        accept: accept ?? 'application/json',
         'user-agent': this.#userAgent,
         ...(body !== undefined && { 'content-type': type }),
         ...access.headers,

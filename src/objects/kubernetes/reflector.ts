@@ -1,22 +1,21 @@
 /**
- * Keeps one object watched until it is stopped. Nothing that the server does ends it.
+ * Keeps one object, or one collection, watched until it is stopped. Nothing that the server does ends it.
  *
  * Every start is a consistent read, and so is every restart after a failure: an API server that comes back may stand on an etcd
  * that was restored from a backup, and a watch that is resumed there from a version of the lost history is silent for ever. Only a
  * watch that ended in order, when its own time was over, and that had something to say, is resumed.
  */
 import type { Log } from '../../log.js'
-import type { ObservedVersion, StoredObject } from '../stored-object.js'
-import { describeReference, type SourceListener, type WatchRestartReason } from '../types.js'
+import type { SourceListener, WatchRestartReason } from '../types.js'
 import { Backoff } from './backoff.js'
 import type { ApiClient, RequestOptions } from './client.js'
 import { brokenRequest, refusedRequest, ApiError } from './api-error.js'
-import { readFresh, readList } from './reads.js'
 import type { Recovery } from './recovery.js'
-import { collectionPath, objectTarget, streamingListQuery, watchQuery } from './requests.js'
+import { describeTarget } from './requests.js'
 import type { StreamingLists } from './streaming-lists.js'
 import type { WatchTiming } from './timing.js'
 import { InitialEventsLate, readEvents, WatchSession } from './watch-session.js'
+import { describeObjects, isKnown, sayUnknown, type WatchSubject } from './watch-subject.js'
 
 /** What the watches of one source share. */
 export interface WatchContext {
@@ -72,7 +71,7 @@ export class Reflector {
   #deniedSince: number | undefined
 
   constructor(
-    private readonly stored: StoredObject,
+    private readonly subject: WatchSubject,
     private readonly context: WatchContext,
   ) {
     this.#backoff = new Backoff(context.timing, context.random)
@@ -88,7 +87,7 @@ export class Reflector {
         if (this.#isStopped()) return
         from = undefined
         if (error instanceof InitialEventsLate) this.#listFirst = true
-        else await this.#recover(brokenRequest(objectTarget(this.stored.reference), error))
+        else await this.#recover(brokenRequest(this.subject.target, error))
       }
     }
   }
@@ -105,41 +104,42 @@ export class Reflector {
 
   /** @returns from where to go on; undefined where it must start with a list */
   async #watchOnce(from: string | undefined): Promise<string | undefined> {
-    const { client, streamingLists } = this.context
-    const { reference } = this.stored
+    const { streamingLists } = this.context
+    const { target, path, streams } = this.subject
     if (from !== undefined) return this.#watch(from)
-    if (!this.#listFirst && streamingLists.worthTrying(collectionPath(reference))) return this.#watch(undefined)
+    if (streams && !this.#listFirst && streamingLists.worthTrying(path)) return this.#watch(undefined)
     this.#listFirst = false
-    const { observed, resourceVersion } = await readList(client, reference, this.#request())
+    const attempt = this.#newAttempt()
+    const resourceVersion = await this.subject.list(() => this.#request(attempt))
     this.#answered()
-    if (this.stored.offer(observed) === 'stale') this.stored.confirm(await this.#readFresh())
     if (resourceVersion === undefined)
-      throw new ApiError('protocol', `${describeReference(reference)}: the list has no resourceVersion`)
+      throw new ApiError('protocol', `${describeTarget(target)}: the list has no resourceVersion`)
     return this.#watch(resourceVersion)
   }
 
   /** One stream to its end, started with the initial events where `from` is undefined. */
   async #watch(from: string | undefined): Promise<string | undefined> {
     const { client, timing, recovery, random, listener, streamingLists } = this.context
-    const { reference } = this.stored
+    const { target, path, accept } = this.subject
     const [shortest, longest] = timing.watchSeconds
     const seconds = Math.round(shortest + random() * (longest - shortest))
-    const query = from === undefined ? streamingListQuery(reference, seconds) : watchQuery(reference, from, seconds)
     const attempt = this.#newAttempt()
-    const stream = await client.stream(collectionPath(reference), query, this.#request(attempt))
+    const query = this.subject.query(from, seconds)
+    const stream = await client.stream(path, query, { ...this.#request(attempt), accept })
     const refused = stream.foreign === undefined && (stream.status === 400 || stream.status === 422)
     if (from === undefined && refused) {
-      streamingLists.refused(collectionPath(reference), stream.status)
+      streamingLists.refused(path, stream.status)
       return undefined
     }
-    if (stream.status !== 200) throw refusedRequest(objectTarget(reference), 'watch', stream)
+    if (stream.status !== 200) throw refusedRequest(target, 'watch', stream)
     this.#answered()
 
-    const session = new WatchSession(this.stored, from, () => this.#readFresh(attempt))
+    const events = this.subject.events(() => this.#request(attempt))
+    const session = new WatchSession(this.subject, from, events)
     const startedAt = performance.now()
     recovery.streamOpened()
     try {
-      await readEvents(stream.lines, session, { reference, seconds, timing, attempt, bookmarked: this.#bookmarked })
+      await readEvents(stream.lines, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
     } finally {
       recovery.streamClosed()
       this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted
@@ -152,9 +152,9 @@ export class Reflector {
     // Timers and clocks differ by a little; ten seconds less than five minutes is not little.
     if (lasted < seconds * 0.95 - 1) {
       const lived = `${lasted.toFixed(1)} s of ${seconds} s`
-      throw new ApiError('connection', `${describeReference(reference)}: the server ended the watch after ${lived}`)
+      throw new ApiError('connection', `${describeTarget(target)}: the server ended the watch after ${lived}`)
     }
-    listener.watchRestarted('timeout', reference)
+    listener.watchRestarted('timeout', this.#references())
     return session.resumeFrom
   }
 
@@ -164,7 +164,7 @@ export class Reflector {
     const rule = rules[failure.reason]
     const first = this.#backoff.failures(failure.reason) === 0
     this.#report(failure, rule, first)
-    context.listener.watchRestarted(failure.reason, this.stored.reference, failure.observation)
+    context.listener.watchRestarted(failure.reason, this.#references(), failure.observation)
     const { retryAfter } = failure.details
     let delay = this.#backoff.next(failure.reason)
     if (first && rule.firstAtOnce) delay = 0
@@ -185,20 +185,19 @@ export class Reflector {
    */
   #report(failure: ApiError, rule: FailureRule, first: boolean): void {
     const { log, recovery } = this.context
-    const { latest } = this.stored
-    const fields = { object: describeReference(this.stored.reference), restart: failure.reason }
+    const { subject } = this
+    const states = subject.objects().map(({ latest }) => latest)
+    const fields = { object: describeObjects(subject), restart: failure.reason }
     const isNews = rule.until === 'server' ? recovery.failed(commonCause(failure)) : first
     const lasting = this.#isLastingDenial(failure)
-    // An object that was seen to be invalid is known, too.
-    const isKnown = latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
-    if (isKnown && !lasting) {
+    if (states.every(isKnown) && !lasting) {
       log[isNews ? rule.log : 'debug'](fields, `${failure.message}; holdfast keeps the version that it knows`)
       return
     }
     const { observation } = failure
-    const repeated = latest?.state === 'unknown' && latest.reason === observation.reason
+    const repeated = states.some((latest) => latest?.state === 'unknown' && latest.reason === observation.reason)
     log[(rule.until === 'server' ? !isNews : repeated) ? 'debug' : 'warn'](fields, failure.message)
-    this.stored.say(observation)
+    sayUnknown(subject, observation, lasting)
   }
 
   #isLastingDenial(failure: ApiError): boolean {
@@ -225,8 +224,8 @@ export class Reflector {
     this.context.recovery.succeeded()
   }
 
-  #readFresh(attempt = this.#newAttempt()): Promise<ObservedVersion> {
-    return readFresh(this.context.client, this.stored.reference, this.#request(attempt))
+  #references() {
+    return this.subject.objects().map(({ reference }) => reference)
   }
 
   #newAttempt(): AbortController {
@@ -235,7 +234,7 @@ export class Reflector {
     return this.#attempt
   }
 
-  #request(attempt = this.#newAttempt()): RequestOptions {
+  #request(attempt: AbortController): RequestOptions {
     return { signal: attempt.signal, timeout: this.context.timing.requestTimeout }
   }
 }

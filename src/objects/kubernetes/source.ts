@@ -1,10 +1,12 @@
 /**
- * Secrets and ConfigMaps of the Kubernetes API, one watch for each object that is followed, so that a Role can name them.
+ * Secrets and ConfigMaps of the Kubernetes API, one watch for each object that is followed, so that a Role can name
+ * them, or one for each namespace and kind.
  *
  * A caller may rely on this: what it reports of an object never goes backwards, but for a history that was rewound (an
  * etcd restored from a backup), which a fresh read has confirmed and which it reports as such; it reports absence only when it is
  * certain; what is known stays so while the server is away; one object that is denied or broken does not hold up others.
  */
+import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ContentBudget } from '../content-budget.js'
@@ -25,8 +27,18 @@ import { readFresh } from './reads.js'
 import { Recovery } from './recovery.js'
 import { defaultTiming, type WatchTiming } from './timing.js'
 import { StreamingLists } from './streaming-lists.js'
-import { objectTarget } from './requests.js'
+import type { StoredObject } from '../stored-object.js'
+import { CollectionSubject } from './collection-subject.js'
+import { collectionPath, objectTarget } from './requests.js'
+import { ObjectSubject, type WatchSubject } from './watch-subject.js'
 import { Reflector, type WatchContext } from './reflector.js'
+
+interface Watch {
+  readonly watch: Reflector
+  readonly ended: Promise<void>
+}
+
+type WatchScope = SourceConfiguration<'kubernetes'>['watch']
 
 export interface KubernetesSourceOptions {
   readonly log?: Log
@@ -35,6 +47,8 @@ export interface KubernetesSourceOptions {
   readonly timing?: Partial<WatchTiming>
   /** Bytes of content that stay in memory; default 16 MiB. */
   readonly contentBudget?: number
+  /** A watch for each object (default), or for all of a namespace and kind. */
+  readonly watch?: WatchScope
 }
 
 /** Bytes of content that stay in memory between two publications. */
@@ -42,7 +56,10 @@ const contentBudget = 16 * 1024 * 1024
 
 export class KubernetesSource implements ObservableSource {
   readonly #store: ObjectStore
-  readonly #watches = new Map<string, { watch: Reflector; ended: Promise<void> }>()
+  readonly #watches = new Map<string, Watch>()
+  /** In the scope `namespaces`: what is followed, by collection and name. */
+  readonly #collections = new Map<string, Map<string, StoredObject>>()
+  readonly #scope: WatchScope
   readonly #context: WatchContext
   #closed = false
 
@@ -50,6 +67,7 @@ export class KubernetesSource implements ObservableSource {
   constructor(client: ApiClient, listener: SourceListener, options: KubernetesSourceOptions = {}) {
     const timing = { ...defaultTiming, ...options.timing }
     const random = options.random ?? Math.random
+    this.#scope = options.watch ?? 'objects'
     this.#store = new ObjectStore(listener, new ContentBudget(options.contentBudget ?? contentBudget))
     this.#context = {
       client,
@@ -65,14 +83,45 @@ export class KubernetesSource implements ObservableSource {
   follow(desired: readonly DesiredObject[]): void {
     if (this.#closed) return
     const { added, dropped } = this.#store.follow(desired)
+    if (this.#scope === 'namespaces') this.#followCollections(added, dropped)
+    else {
+      for (const { reference } of dropped) this.#stop(describeReference(reference))
+      for (const stored of added) {
+        this.#start(describeReference(stored.reference), new ObjectSubject(stored, this.#context.client))
+      }
+    }
+  }
+
+  /** A collection of which more is followed is listed anew: what is known of the rest is not read again. */
+  #followCollections(added: readonly StoredObject[], dropped: readonly StoredObject[]): void {
     for (const { reference } of dropped) {
-      this.#watches.get(describeReference(reference))?.watch.stop()
-      this.#watches.delete(describeReference(reference))
+      const collection = collectionPath(reference)
+      const followed = this.#collections.get(collection)
+      followed?.delete(reference.name)
+      if (followed?.size !== 0) continue
+      this.#collections.delete(collection)
+      this.#stop(collection)
     }
-    for (const stored of added) {
-      const watch = new Reflector(stored, this.#context)
-      this.#watches.set(describeReference(stored.reference), { watch, ended: watch.run() })
+    const changed = new Map(added.map(({ reference }) => [collectionPath(reference), reference]))
+    for (const [collection, reference] of changed) {
+      const followed = this.#collections.get(collection) ?? new Map<string, StoredObject>()
+      this.#collections.set(collection, followed)
+      for (const stored of added) {
+        if (collectionPath(stored.reference) === collection) followed.set(stored.reference.name, stored)
+      }
+      this.#stop(collection)
+      this.#start(collection, new CollectionSubject(reference, followed, this.#context.client))
     }
+  }
+
+  #start(key: string, subject: WatchSubject): void {
+    const watch = new Reflector(subject, this.#context)
+    this.#watches.set(key, { watch, ended: watch.run() })
+  }
+
+  #stop(key: string): void {
+    this.#watches.get(key)?.watch.stop()
+    this.#watches.delete(key)
   }
 
   latest(reference: ObjectReference): ObservedState | undefined {

@@ -1,12 +1,10 @@
 /** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
-import { compareResourceVersions } from '../resource-version.js'
-import type { ObservedVersion, StoredObject } from '../stored-object.js'
-import { describeReference, type ObjectReference } from '../types.js'
 import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
-import { objectTarget } from './requests.js'
+import { describeTarget, type ApiTarget } from './requests.js'
 import type { StreamLine } from './stream-line.js'
 import type { WatchTiming } from './timing.js'
-import { resourceVersionOf, observeAbsence, observeObject } from './observed-version.js'
+import { resourceVersionOf } from './observed-version.js'
+import { isBelow, type WatchEvents, type WatchSubject } from './watch-subject.js'
 
 /** The annotation of the bookmark that ends the initial events (KEP-3157). */
 const initialEventsEnd = 'k8s.io/initial-events-end'
@@ -17,17 +15,12 @@ export class WatchSession {
   #heard = false
   #bookmarked = false
   #seen = false
-  /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
-  #readUpTo: string | undefined
 
-  /**
-   * @param from the version that the watch was asked to go on from; undefined where initial events come first
-   * @param readFresh settles an observed version that is older than what is known
-   */
+  /** @param from the version that the watch was asked to go on from; undefined where initial events come first */
   constructor(
-    private readonly stored: StoredObject,
+    private readonly subject: Pick<WatchSubject, 'target' | 'objects'>,
     from: string | undefined,
-    private readonly readFresh: () => Promise<ObservedVersion>,
+    private readonly events: WatchEvents,
   ) {
     this.#position = from
   }
@@ -51,26 +44,24 @@ export class WatchSession {
 
   /** @throws ApiError for an ERROR event, and for what is no event */
   async take(line: StreamLine): Promise<void> {
-    const event = parse(line, this.stored.reference)
+    const event = parse(line, this.subject.target)
     const [type, object] = [field(event, 'type'), field(event, 'object')]
     switch (type) {
       case 'ADDED':
       case 'MODIFIED':
         this.#seen = true
-        await this.#offer(observeObject(this.stored.reference, object))
+        await this.events.take(type, object)
         this.#advance(resourceVersionOf(object))
         break
       case 'DELETED':
-        // The object's resourceVersion is the deletion's. That it is the right object is checked before it is believed.
-        observeObject(this.stored.reference, object)
-        await this.#offer(observeAbsence(resourceVersionOf(object)))
+        await this.events.take(type, object)
         this.#advance(resourceVersionOf(object))
         break
       case 'BOOKMARK':
         await this.#takeBookmark(object)
         break
       case 'ERROR':
-        throw errorEvent(this.stored, object)
+        throw errorEvent(this.subject.target, object)
       default:
         // A type that a later Kubernetes may bring: nothing that we asked for.
         return
@@ -84,29 +75,17 @@ export class WatchSession {
       if (version !== undefined && isBelow(version, this.#position)) {
         throw new ApiError(
           'expired',
-          `${describeReference(this.stored.reference)}: the watch went backwards, from ${this.#position} to ${version}`,
+          `${describeTarget(this.subject.target)}: the watch went backwards, from ${this.#position} to ${version}`,
         )
       }
       this.#bookmarked = true
       this.#advance(version)
-      this.stored.current()
+      for (const stored of this.subject.objects()) stored.current()
       return
     }
     if (field(field(field(object, 'metadata'), 'annotations'), initialEventsEnd) !== 'true') return
     this.#position = version
-    if (this.#seen) this.stored.current()
-    else await this.#offer(observeAbsence(version))
-  }
-
-  async #offer(observed: ObservedVersion): Promise<void> {
-    const { resourceVersion } = observed
-    if (resourceVersion !== undefined && this.#readUpTo !== undefined) {
-      if (!isBelow(this.#readUpTo, resourceVersion)) return
-    }
-    if (this.stored.offer(observed) === 'accepted') return
-    const fresh = await this.readFresh()
-    this.stored.confirm(fresh)
-    this.#readUpTo = fresh.resourceVersion
+    await this.events.complete(this.#seen, version)
   }
 
   /** Initial events come in no order of versions: only the bookmark at their end is a position. */
@@ -117,13 +96,13 @@ export class WatchSession {
 }
 
 interface StreamLimits {
-  readonly reference: ObjectReference
+  readonly target: ApiTarget
   /** What the watch asked for. */
   readonly seconds: number
   readonly timing: Pick<WatchTiming, 'initialEventsTimeout' | 'overrun' | 'silence'>
   /** Aborts the stream. */
   readonly attempt: AbortController
-  /** An earlier watch of the object has got bookmarks. */
+  /** An earlier watch of the same has got bookmarks. */
   readonly bookmarked: boolean
 }
 
@@ -138,10 +117,10 @@ export class InitialEventsLate extends Error {}
 export async function readEvents(
   lines: AsyncIterable<StreamLine>,
   session: WatchSession,
-  { reference, seconds, timing, attempt, bookmarked }: StreamLimits,
+  { target, seconds, timing, attempt, bookmarked }: StreamLimits,
 ): Promise<void> {
   const forgotten = (problem: string) => () =>
-    attempt.abort(new ApiError('silence', `${describeReference(reference)}: ${problem}`))
+    attempt.abort(new ApiError('silence', `${describeTarget(target)}: ${problem}`))
   const overrun = setTimeout(
     forgotten(`the server did not end the watch after the agreed ${seconds} s`),
     seconds * 1000 + timing.overrun,
@@ -196,33 +175,26 @@ class Patience {
   }
 }
 
-function isBelow(a: string, b: string): boolean {
-  return (compareResourceVersions(a, b) ?? 0) < 0
-}
-
-function parse(line: StreamLine, reference: ObjectReference): unknown {
+function parse(line: StreamLine, target: ApiTarget): unknown {
   const text = line.take()
   try {
     return JSON.parse(text)
   } catch {
     // The parser's own message quotes the line, which holds the object.
     const what = `a line of the watch (${text.length} characters) is not JSON`
-    throw new ApiError('protocol', `${describeReference(reference)}: ${what}`)
+    throw new ApiError('protocol', `${describeTarget(target)}: ${what}`)
   }
 }
 
 /** An ERROR event carries a metav1.Status, with the code that an HTTP answer would have had. */
-function errorEvent({ reference }: StoredObject, status: unknown): ApiError {
+function errorEvent(target: ApiTarget, status: unknown): ApiError {
   const code = field(status, 'code')
   const seconds = field(field(status, 'details'), 'retryAfterSeconds')
   if (typeof code !== 'number') {
     const said = statusMessage(status)
-    return new ApiError(
-      'protocol',
-      `${describeReference(reference)}: the watch ended in an error${said && `: ${said}`}`,
-    )
+    return new ApiError('protocol', `${describeTarget(target)}: the watch ended in an error${said && `: ${said}`}`)
   }
-  return refusedRequest(objectTarget(reference), 'watch', {
+  return refusedRequest(target, 'watch', {
     status: code,
     retryAfter: typeof seconds === 'number' ? seconds * 1000 : undefined,
     body: status,

@@ -173,6 +173,12 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     '5:22: source.kubernetes.qps: 0 is out of range: write 1 to 10000',
   ),
   broken(
+    'a watch of nothing known',
+    source,
+    'kubernetes: { watch: namespace }',
+    '5:24: source.kubernetes.watch: "namespace" is not one of objects, namespaces: did you mean "namespaces"?',
+  ),
+  broken(
     'a burst in quotes',
     source,
     'kubernetes: { burst: "30" }',

@@ -5,6 +5,7 @@ import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
 import { Reflector } from '../../../src/objects/kubernetes/reflector.js'
 import { StreamingLists } from '../../../src/objects/kubernetes/streaming-lists.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
+import { ObjectSubject } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../recorder.js'
 import { connectTo } from './connected.js'
@@ -50,7 +51,7 @@ async function delaysOf(t: Test, healthyAfter: number, before: number): Promise<
     recovery,
     streamingLists: new StreamingLists(silent, 0),
   }
-  const watch = new Reflector(new StoredObject(cert, recorder), context)
+  const watch = new Reflector(new ObjectSubject(new StoredObject(cert, recorder), context.client), context)
   const running = watch.run()
   for (let stream = 1; stream <= 2; stream++) {
     const confirmed = recorder.heartbeats.length

@@ -9,6 +9,8 @@ import { LongLines } from '../../../src/objects/kubernetes/long-lines.js'
 import { readLines } from '../../../src/objects/kubernetes/response-body.js'
 import { StreamLine } from '../../../src/objects/kubernetes/stream-line.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
+import { objectTarget } from '../../../src/objects/kubernetes/requests.js'
+import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { holds } from '../../property.js'
 import { Recorder, reference } from '../recorder.js'
@@ -88,7 +90,12 @@ const cert = reference('a')
 function newSession(from: string | undefined): WatchSession {
   const stored = new StoredObject(cert, new Recorder())
   const fresh = { observation: { state: 'absent' }, resourceVersion: '1', uid: undefined } as const
-  return new WatchSession(stored, from, () => Promise.resolve(fresh))
+  const target = objectTarget(cert)
+  return new WatchSession(
+    { target, objects: () => [stored] },
+    from,
+    new ObjectEvents(stored, () => Promise.resolve(fresh)),
+  )
 }
 
 await t.test('whatever a line says, nothing but an ApiError comes of it, and its text quotes nothing', async (t) => {

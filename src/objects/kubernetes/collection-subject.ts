@@ -1,0 +1,121 @@
+/**
+ * The Secrets or the ConfigMaps of one namespace in one watch, which brings their metadata only: what is followed is read by name once
+ * its version has changed. Nothing is kept of the others.
+ */
+import { inParallel } from '../../durable/index.js'
+import { hasObject } from '../same-state.js'
+import type { StoredObject } from '../stored-object.js'
+import type { ObjectReference } from '../types.js'
+import { ApiError, field, refusedRequest } from './api-error.js'
+import type { ApiClient } from './client.js'
+import { observeAbsence, resourceVersionOf } from './observed-version.js'
+import { readFresh } from './reads.js'
+import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query } from './requests.js'
+import { isBelow, type Ask, type EventType, type WatchEvents, type WatchSubject } from './watch-subject.js'
+
+/** Objects on one page of a list; client-go's pager has the same. */
+const pageSize = 500
+
+/** Objects that are read by name at a time. */
+const readAtATime = 4
+
+/** What kubectl asks for where it shows names only. */
+const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
+
+export class CollectionSubject implements WatchSubject {
+  readonly target: ApiTarget
+  readonly path: string
+  readonly accept = metadata('PartialObjectMetadata')
+  /** A list has pages, and a stream has none: the initial events of 5,000 objects come at once. */
+  readonly streams = false
+
+  /** @param followed those of its objects that are followed now */
+  constructor(
+    { kind, namespace }: Pick<ObjectReference, 'kind' | 'namespace'>,
+    private readonly followed: ReadonlyMap<string, StoredObject>,
+    private readonly client: ApiClient,
+  ) {
+    this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
+    this.path = pathOf(this.target)
+  }
+
+  readonly objects = (): readonly StoredObject[] => [...this.followed.values()]
+
+  query(from: string | undefined, seconds: number): Query {
+    return { watch: '1', allowWatchBookmarks: 'true', timeoutSeconds: String(seconds), resourceVersion: from ?? '' }
+  }
+
+  async list(ask: Ask): Promise<string | undefined> {
+    const found = new Map<string, unknown>()
+    let version: string | undefined
+    for (let token: string | undefined = ''; token !== undefined;) {
+      const query: Query = { limit: String(pageSize), ...(token !== '' && { continue: token }) }
+      const accept = metadata('PartialObjectMetadataList')
+      const answer = await this.client.get(this.path, query, { ...ask(), verb: 'list', accept })
+      if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)
+      for (const item of itemsOf(answer.body, this.target)) {
+        const name = nameOf(item)
+        if (name !== undefined && this.followed.has(name)) found.set(name, item)
+      }
+      version ??= resourceVersionOf(answer.body)
+      const next: unknown = field(field(answer.body, 'metadata'), 'continue')
+      token = typeof next === 'string' && next !== '' ? next : undefined
+    }
+    await inParallel(this.objects(), readAtATime, async (stored) => {
+      const item = found.get(stored.reference.name)
+      if (item === undefined) await this.#gone(stored, version, ask)
+      else if (this.#isKnown(stored, item)) stored.current()
+      else await this.#read(stored, ask)
+    })
+    return version
+  }
+
+  events(ask: Ask): WatchEvents {
+    return {
+      take: (type, object) => this.#take(type, object, ask),
+      complete: () => Promise.resolve(),
+    }
+  }
+
+  async #take(type: EventType, object: unknown, ask: Ask): Promise<void> {
+    const stored = this.followed.get(nameOf(object) ?? '')
+    if (stored === undefined) return
+    const version = resourceVersionOf(object)
+    if (type === 'DELETED') await this.#gone(stored, version, ask)
+    else if (this.#isKnown(stored, object)) stored.current()
+    // What a read by name was ahead of comes once more.
+    else if (!this.#isOlder(stored, object, version)) await this.#read(stored, ask)
+  }
+
+  #isKnown({ latest }: StoredObject, item: unknown): boolean {
+    return latest !== undefined && hasObject(latest) && latest.object.resourceVersion === resourceVersionOf(item)
+  }
+
+  #isOlder({ latest }: StoredObject, item: unknown, version: string | undefined): boolean {
+    if (latest === undefined || !hasObject(latest) || version === undefined) return false
+    const sameObject = field(field(item, 'metadata'), 'uid') === latest.object.uid
+    return sameObject && isBelow(version, latest.object.resourceVersion)
+  }
+
+  async #gone(stored: StoredObject, version: string | undefined, ask: Ask): Promise<void> {
+    if (stored.offer(observeAbsence(version)) === 'stale') await this.#read(stored, ask)
+  }
+
+  async #read(stored: StoredObject, ask: Ask): Promise<void> {
+    const observed = await readFresh(this.client, stored.reference, ask())
+    if (stored.offer(observed) === 'stale') stored.confirm(observed)
+  }
+}
+
+function nameOf(object: unknown): string | undefined {
+  const name = field(field(object, 'metadata'), 'name')
+  return typeof name === 'string' ? name : undefined
+}
+
+function itemsOf(list: unknown, target: ApiTarget): readonly unknown[] {
+  const items = field(list, 'items')
+  // Go prints an empty list as null.
+  if (items === null) return []
+  if (Array.isArray(items)) return items
+  throw new ApiError('protocol', `${describeTarget(target)}: the API server's answer is not a list`)
+}

@@ -1,0 +1,134 @@
+/** What one watch is about, and what its answers mean: one object, or a collection of which some objects are followed. */
+import { describeReference, type ObjectReference, type ObservedState, type UnknownState } from '../types.js'
+import type { ObservedVersion, StoredObject } from '../stored-object.js'
+import { compareResourceVersions } from '../resource-version.js'
+import type { ApiClient, RequestOptions } from './client.js'
+import { observeAbsence, observeObject } from './observed-version.js'
+import { readFresh, readList } from './reads.js'
+import { collectionPath, objectTarget, streamingListQuery, watchQuery, type ApiTarget, type Query } from './requests.js'
+
+export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** Options for one more request of the same try. */
+export type Ask = () => RequestOptions
+
+export interface WatchSubject {
+  /** What is listed and watched, as errors name it and rights are asked for. */
+  readonly target: ApiTarget
+  /** Of the collection. */
+  readonly path: string
+  /** What the server is asked to answer with; undefined: whole objects. */
+  readonly accept: string | undefined
+  /** The objects of which it reports. */
+  readonly objects: () => readonly StoredObject[]
+  /** Its initial events may come in the stream. */
+  readonly streams: boolean
+  /** The query of a stream that goes on after this version, or starts with the initial events. */
+  query(from: string | undefined, seconds: number): Query
+  /** Reads all there is, and answers as of which version of the collection. */
+  list(ask: Ask): Promise<string | undefined>
+  /** What the events of one stream mean. */
+  events(ask: Ask): WatchEvents
+}
+
+export interface WatchEvents {
+  take(type: EventType, object: unknown): Promise<void>
+  /** The initial events have ended with this version; `seen`: there were some. */
+  complete(seen: boolean, version: string | undefined): Promise<void>
+}
+
+/** One object, by a field selector for its name: what a Role that names it allows. */
+export class ObjectSubject implements WatchSubject {
+  readonly target: ApiTarget
+  readonly path: string
+  readonly accept = undefined
+  readonly streams = true
+  readonly #reference: ObjectReference
+
+  constructor(
+    private readonly stored: StoredObject,
+    private readonly client: ApiClient,
+  ) {
+    this.#reference = stored.reference
+    this.target = objectTarget(stored.reference)
+    this.path = collectionPath(stored.reference)
+  }
+
+  readonly objects = (): readonly StoredObject[] => [this.stored]
+
+  query(from: string | undefined, seconds: number): Query {
+    return from === undefined
+      ? streamingListQuery(this.#reference, seconds)
+      : watchQuery(this.#reference, from, seconds)
+  }
+
+  async list(ask: Ask): Promise<string | undefined> {
+    const { observed, resourceVersion } = await readList(this.client, this.#reference, ask())
+    if (this.stored.offer(observed) === 'stale') this.stored.confirm(await this.#readFresh(ask))
+    return resourceVersion
+  }
+
+  events(ask: Ask): WatchEvents {
+    return new ObjectEvents(this.stored, () => this.#readFresh(ask))
+  }
+
+  #readFresh(ask: Ask): Promise<ObservedVersion> {
+    return readFresh(this.client, this.#reference, ask())
+  }
+}
+
+/** What a stream says of one object. */
+export class ObjectEvents implements WatchEvents {
+  /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
+  #readUpTo: string | undefined
+
+  /** @param readFresh settles an observed version that is older than what is known */
+  constructor(
+    private readonly stored: StoredObject,
+    private readonly readFresh: () => Promise<ObservedVersion>,
+  ) {}
+
+  async take(type: EventType, object: unknown): Promise<void> {
+    const observed = observeObject(this.stored.reference, object)
+    // The object's resourceVersion is the deletion's. That it is the right object is checked before it is believed.
+    await this.#offer(type === 'DELETED' ? observeAbsence(observed.resourceVersion) : observed)
+  }
+
+  async complete(seen: boolean, version: string | undefined): Promise<void> {
+    if (seen) this.stored.current()
+    else await this.#offer(observeAbsence(version))
+  }
+
+  async #offer(observed: ObservedVersion): Promise<void> {
+    const { resourceVersion } = observed
+    if (resourceVersion !== undefined && this.#readUpTo !== undefined) {
+      if (!isBelow(this.#readUpTo, resourceVersion)) return
+    }
+    if (this.stored.offer(observed) === 'accepted') return
+    const fresh = await this.readFresh()
+    this.stored.confirm(fresh)
+    this.#readUpTo = fresh.resourceVersion
+  }
+}
+
+/** Whether all of its objects are known: then a failure changes nothing of what is known. */
+export function isKnown(latest: ObservedState | undefined): boolean {
+  // An object that was seen to be invalid is known, too.
+  return latest !== undefined && (latest.state !== 'unknown' || latest.reason === 'ObjectInvalid')
+}
+
+export function describeObjects(subject: WatchSubject): string {
+  return subject
+    .objects()
+    .map(({ reference }) => describeReference(reference))
+    .join(', ')
+}
+
+/** Says of the objects that are not known, or of all of them, why they are not. */
+export function sayUnknown(subject: WatchSubject, observation: UnknownState, all: boolean): void {
+  for (const stored of subject.objects()) if (all || !isKnown(stored.latest)) stored.say(observation)
+}
+
+export function isBelow(a: string, b: string): boolean {
+  return (compareResourceVersions(a, b) ?? 0) < 0
+}
