@@ -1,15 +1,11 @@
 import { basename, dirname } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
-import type { Log } from '../log.js'
-import type { ApiClient } from '../objects/kubernetes/client.js'
+import { Command } from 'commander'
 import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
 import type { OperatorResource } from '../static-pods/operator-status.js'
-import type { Probe } from '../static-pods/readiness.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import { printJson, type Io } from './io.js'
 import { logToFile } from './log-file.js'
 import { createLogger } from './logger.js'
-import { openApi } from './open-api.js'
 import { Option } from './option.js'
 import { parseDuration, parseName, parseOperator, parseRevisionFlag } from './option-values.js'
 import {
@@ -18,19 +14,16 @@ import {
   logFormatOption,
   logLevelOption,
   nodeNameOf,
-  nodeNameOption,
   outputOption,
   requireFlags,
   verbosityOption,
   type OutputOptions,
 } from './options.js'
+import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from './readiness-options.js'
 import { interruptible } from './signals.js'
 import { pathArgument } from './target.js'
 
-interface MonitorOptions extends OutputOptions {
-  readonly kubeconfig?: string
-  readonly context?: string
-  readonly namespace?: string
+interface MonitorOptions extends OutputOptions, ReadinessFlags {
   readonly revision?: number
   readonly fallbackTimeoutDuration: number
   readonly resourceDir?: string
@@ -39,11 +32,7 @@ interface MonitorOptions extends OutputOptions {
   readonly pod?: string
   readonly manifest?: string
   readonly installerLockFile?: string
-  readonly nodeName?: string
   readonly logFilePath?: string
-  readonly readyUrl?: readonly URL[]
-  readonly readyCa?: string
-  readonly readyExec?: readonly string[]
   readonly keepOwnManifest?: true
   readonly operatorStatus?: OperatorResource
   readonly v?: number
@@ -51,7 +40,7 @@ interface MonitorOptions extends OutputOptions {
 
 /** `holdfast monitor …` */
 export function monitorCommand(io: Io): Command {
-  return addKlogOptions(new Command('monitor'))
+  const command = addKlogOptions(new Command('monitor'))
     .summary('watch a new revision; fall back to the last known good one')
     .description(
       `Watches the revision that was just installed. Ready three times in a row: the monitor records it as the last known good one. Not
@@ -59,7 +48,7 @@ ready in time: the monitor puts back the manifest of the last known good revisio
 with annotations that say why. Then it removes its own manifest, NAME-startup-monitor-pod.yaml. It may be killed
 at any instant and started again; the timeout runs on.
 
-The revision is ready when all of --ready-url, --ready-exec and, with --kubeconfig, the mirror pod say so. What cannot answer (no
+The revision is ready when all of --ready-url, --ready-exec, --kubelet-url and, with --kubeconfig, the mirror pod say so. What cannot answer (no
 right, no program) does not count; if nothing else is known in time, the revision stays, and the exit code is 1.`,
     )
     .addOption(new Option('--revision <number>', 'the revision to watch').argParser(parseRevisionFlag))
@@ -78,28 +67,7 @@ right, no program) does not count; if nothing else is known in time, the revisio
         .default(33_000, '33s'),
     )
     .option('--installer-lock-file <file>', 'lock (flock) that installers hold while manifests change')
-    .addOption(
-      new Option('--ready-url <url>', 'ready when a GET answers 200 to 299; repeat it for several').argParser(
-        collectUrls,
-      ),
-    )
-    .option('--ready-ca <file>', 'certificate authorities for --ready-url, PEM')
-    .addOption(
-      new Option(
-        '--ready-exec <command>',
-        'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment',
-      ).argParser(collectCommands),
-    )
-    .addOption(
-      new Option('--kubeconfig <file>', 'kubeconfig with which to read the mirror pod').env('HOLDFAST_KUBECONFIG'),
-    )
-    .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
-    .addOption(
-      new Option('-n, --namespace <name>', 'namespace of the pod, if its manifest names none')
-        .argParser(parseName)
-        .env('HOLDFAST_NAMESPACE'),
-    )
-    .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
+  return addReadinessOptions(command)
     .option('--log-file-path <file>', 'log to this file too: 5 MB, and two older ones, for 28 days')
     .addOption(
       new Option(
@@ -131,22 +99,6 @@ not known to be durable.`,
     .action((options: MonitorOptions) => runMonitor(io, options))
 }
 
-function collectUrls(text: string, before: readonly URL[] = []): URL[] {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.username || url.password) {
-    throw new InvalidArgumentError(
-      'It must be an http or https URL without credentials: https://localhost:6443/readyz.',
-    )
-  }
-  return [...before, url]
-}
-
-function collectCommands(text: string, before: readonly string[] = []): string[] {
-  // The shell would end with 0.
-  if (text.trim() === '') throw new InvalidArgumentError('It is empty; an empty command always succeeds.')
-  return [...before, text]
-}
-
 async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const { revision, resourceDir, installerLockFile } = options
   const places = placesOf(options)
@@ -154,7 +106,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   const log = options.logFilePath ? logToFile(pathArgument(options.logFilePath), standard) : standard
   const { operatorStatus, kubeconfig } = options
   if (operatorStatus && !kubeconfig) throw new UsageError('--operator-status needs --kubeconfig')
-  const { probes, api } = await openProbes(io, options, revision ?? 0, log)
+  const { probes, api } = await openProbes(readinessSettings(options, io.env), revision, io.env, log)
   const { OperatorStatus } = await import('../static-pods/operator-status.js')
   const request: MonitorRequest = {
     revision: revision ?? 0,
@@ -200,37 +152,6 @@ function placesOf(options: MonitorOptions): Pick<MonitorRequest, 'target' | 'pod
   if (manifest === undefined) return { target, ...named, manifestDirectory: pathArgument(manifestsDir ?? '') }
   const live = pathArgument(manifest)
   return { target, ...named, manifest: basename(live), manifestDirectory: dirname(live) }
-}
-
-async function openProbes(
-  { env }: Io,
-  options: MonitorOptions,
-  revision: number,
-  log: Log,
-): Promise<{ probes: Probe[]; api: ApiClient | undefined }> {
-  const { readyUrl = [], readyCa, readyExec = [], kubeconfig } = options
-  const [{ checkAuthority }, { openProbe }] = await Promise.all([
-    import('../static-pods/probe-url.js'),
-    import('../static-pods/probes.js'),
-  ])
-  const probes: Probe[] = [
-    ...readyUrl.map((url) => openProbe({ kind: 'url', url, authority: readyCa && pathArgument(readyCa) })),
-    ...readyExec.map((command) => openProbe({ kind: 'exec', command, revision })),
-  ]
-  if (readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
-    throw new UsageError('--ready-ca needs a --ready-url with https')
-  }
-  if (readyCa !== undefined) await checkAuthority(pathArgument(readyCa))
-  if (!kubeconfig && probes.length === 0) {
-    throw new UsageError('name at least one check of readiness: --ready-url, --ready-exec or --kubeconfig')
-  }
-  if (!kubeconfig) return { probes, api: undefined }
-  const nodeName = nodeNameOf(options, env)
-  requireFlags({ '--node-name (or NODE_NAME)': nodeName })
-  const { api } = await openApi(options, env, log)
-  const namespace = options.namespace ?? api.defaultNamespace ?? 'default'
-  const mirrorPod = openProbe({ kind: 'mirror-pod', api, nodeName: nodeName ?? '', revision, namespace })
-  return { probes: [...probes, mirrorPod], api }
 }
 
 function sentence(outcome: MonitorOutcome): string {

@@ -14,6 +14,7 @@ import { rbacCommand } from './rbac.js'
 import { releaseCommand } from './release.js'
 import { reloadCommand } from './reload.js'
 import { replaceCommand } from './replace.js'
+import { rolloutCommand } from './rollout.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
 import { verifyCommand } from './verify.js'
@@ -35,6 +36,7 @@ export const commands = {
   install: installCommand,
   prune: pruneCommand,
   monitor: monitorCommand,
+  rollout: rolloutCommand,
   rbac: rbacCommand,
   demo: demoCommand,
   completion: completionCommand,

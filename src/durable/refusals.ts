@@ -143,6 +143,7 @@ export function refuseHeld(path: string, hold: Hold | undefined): void {
 const givingUp = {
   agent: "leave it out of the agent's configuration",
   install: 'leave out --cert-dir and the flags of its objects',
+  rollout: 'leave out --resources',
 } as const satisfies Record<Publisher, string>
 
 /** Two programs that publish one target, each in its own way, would undo each other's work at each turn. */

@@ -65,8 +65,11 @@ export interface Hold {
   until: number | null
 }
 
-/** The two programs that publish by themselves, again and again: in one directory they would undo each other's work. */
-export type Publisher = 'agent' | 'install'
+/**
+ * Programs that would undo each other's work in one directory: the two that publish by themselves, again and again, and a rollout, which
+ * may take back what it finds.
+ */
+export type Publisher = 'agent' | 'install' | 'rollout'
 
 /** New content that is staged, and neither durable nor visible yet. */
 export interface StagedContent {

@@ -1,13 +1,13 @@
 /* One manifest from a local file, and what else it needs from a local directory. No API server is asked. */
-import { lstat, readdir } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { Deadline } from '../deadline.js'
-import { codeOf, messageOf } from '../errors.js'
+import { messageOf } from '../errors.js'
 import { InvalidInput, late } from './failure.js'
 import { dryRun, install } from './install.js'
 import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, withRevision } from './manifest.js'
 import { isObjectName } from '../kubernetes-names.js'
+import { readLocalTree } from './local-tree.js'
 import { revisionName } from './names.js'
 import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
 import { readSmallFile } from './read-file.js'
@@ -122,10 +122,6 @@ export async function planFromFiles({
   }
 }
 
-/** More than any pod needs; a mistaken `--resources /` ends here, not in memory. */
-const mostFiles = 10_000
-const mostBytes = 256 * 1024 * 1024
-
 /**
  * A local directory's files and directories, as a revision is to hold them, with the modes that library-go would give:
  * what is below `secrets/` counts as a Secret's, all else as a ConfigMap's.
@@ -134,42 +130,11 @@ const mostBytes = 256 * 1024 * 1024
 async function readResources(
   root: string,
   words: Substitutions,
-): Promise<{ files: Map<string, PlannedFile>; directories: string[] }> {
-  const files = new Map<string, PlannedFile>()
-  const directories: string[] = []
-  let bytes = 0
-  const top = await lstat(root).catch((error: unknown) => refuse(root, `is not readable (${codeOf(error) ?? ''})`))
-  if (!top.isDirectory()) refuse(root, 'is not a directory')
-  const walk = async (below: string): Promise<void> => {
-    const entries = await readdir(join(root, below), { withFileTypes: true, encoding: 'buffer' })
-    for (const entry of entries) {
-      const name = entry.name.toString('utf8')
-      const path = below === '' ? name : `${below}/${name}`
-      if (!Buffer.from(name).equals(entry.name)) refuse(join(root, path), 'has a name that is not UTF-8')
-      if (entry.isDirectory()) {
-        directories.push(path)
-        await walk(path)
-        continue
-      }
-      if (entry.isSymbolicLink())
-        refuse(join(root, path), 'is a symbolic link: replace it by the file that it leads to')
-      if (!entry.isFile()) refuse(join(root, path), 'is neither a file nor a directory')
-      const content = await readSmallFile(join(root, path))
-      if (content === undefined) refuse(join(root, path), 'was removed while holdfast read it')
-      bytes += content.length
-      if (files.size >= mostFiles || bytes > mostBytes) {
-        refuse(root, `holds more than ${mostFiles} files, or more than ${mostBytes / 1024 / 1024} MiB`)
-      }
-      files.set(path, {
-        content: substitute(content, words),
-        mode: fileMode(path.startsWith('secrets/'), name),
-      })
-    }
-  }
-  await walk('')
-  return { files, directories }
-}
-
-function refuse(path: string, what: string): never {
-  throw new InvalidInput(`--resources: ${path} ${what}`)
+): Promise<{ files: Map<string, PlannedFile>; directories: readonly string[] }> {
+  const { files, directories } = await readLocalTree(root)
+  const planned = [...files].map(([path, { content }]): [string, PlannedFile] => {
+    const mode = fileMode(path.startsWith('secrets/'), basename(path))
+    return [path, { content: substitute(content, words), mode }]
+  })
+  return { files: new Map(planned), directories }
 }

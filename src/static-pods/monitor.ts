@@ -20,7 +20,7 @@ import {
 } from './last-known-good.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { readNodeFile } from './node-files.js'
-import { askAll, type Probe } from './readiness.js'
+import { askAll, lookInterval, successes, type Probe } from './readiness.js'
 import type { OperatorStatus } from './operator-status.js'
 import { WatchStart } from './watch-start.js'
 
@@ -30,10 +30,7 @@ interface MonitorTiming {
   readonly interval: number
 }
 
-const monitorTiming: MonitorTiming = { interval: 1_000 }
-
-/** Successes in a row: one may come from the old pod, or from a new one about to fail. */
-const successes = 3
+const monitorTiming: MonitorTiming = { interval: lookInterval }
 
 export interface MonitorRequest extends StaticPodPlaces {
   readonly revision: number

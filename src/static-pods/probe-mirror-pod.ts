@@ -1,26 +1,32 @@
 import { messageOf } from '../errors.js'
 import { isAbsent } from '../objects/kubernetes/api-error.js'
 import { ConnectionError, type ApiClient, type ApiResponse } from '../objects/kubernetes/client.js'
-import { asList, asMap, asText } from './json.js'
 import type { Probe, ProbeResult } from './readiness.js'
+import { resultOf } from './reported-pod.js'
 
 /** Milliseconds. */
 const patience = 5_000
 
 /**
- * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision and Ready. An API server that cannot
+ * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision (default: the manifest's) and Ready. An API server that cannot
  * be reached gives no answer: the pod may be that server. One that refuses the question says nothing.
  */
-export function mirrorPodProbe(api: ApiClient, nodeName: string, revision: number, defaultNamespace: string): Probe {
+export function mirrorPodProbe(
+  api: ApiClient,
+  nodeName: string,
+  revision: number | undefined,
+  defaultNamespace: string,
+): Probe {
   return {
     name: 'mirror pod',
+    tellsPods: true,
     async ask(manifest, signal): Promise<ProbeResult> {
       const namespace = manifest.namespace ?? defaultNamespace
       const name = `${manifest.name}-${nodeName}`
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
       try {
         const answer = await api.get(path, {}, { signal, timeout: patience })
-        if (answer.status === 200) return resultOf(answer.body, revision)
+        if (answer.status === 200) return resultOf(answer.body, manifest, revision?.toString() ?? manifest.revision)
         if (isAbsent(answer)) return { state: 'not-ready', message: `${namespace}/${name} does not exist` }
         return { state: 'unknown', message: refusal(answer, namespace, name) }
       } catch (error) {
@@ -37,15 +43,4 @@ function refusal({ status }: ApiResponse, namespace: string, name: string): stri
     return `HTTP 403: it needs the verb get on the resource pods in namespace ${namespace}, with resourceNames: [${name}]`
   }
   return `HTTP ${status}`
-}
-
-function resultOf(pod: unknown, revision: number): ProbeResult {
-  const label = asText(asMap(asMap(asMap(pod)?.metadata)?.labels)?.revision)
-  if (label !== String(revision))
-    return { state: 'not-ready', message: `it is still of revision ${label ?? 'unknown'}` }
-  const ready = asList(asMap(asMap(pod)?.status)?.conditions)
-    .map(asMap)
-    .find((condition) => condition?.type === 'Ready')
-  if (ready?.status === 'True') return { state: 'ready' }
-  return { state: 'not-ready', message: `not Ready${ready ? ` (${asText(ready.reason) ?? 'no reason'})` : ''}` }
 }

@@ -46,16 +46,16 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
  * Looks at a file of authorities before the watch begins: what is wrong with a flag must not count as a pod that is not ready.
  * @throws InvalidInput
  */
-export async function checkAuthority(path: string): Promise<void> {
+export async function checkAuthority(path: string, flag = '--ready-ca'): Promise<void> {
   const pem = await readFile(path).catch((error: unknown) => {
-    throw new InvalidInput(`--ready-ca: could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
+    throw new InvalidInput(`${flag}: could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
   })
   try {
     // DER would be read here too, but not as an authority.
     if (!pem.includes('-----BEGIN ')) throw new Error('no PEM')
     new X509Certificate(pem)
   } catch {
-    throw new InvalidInput(`--ready-ca: ${path} holds no certificate in PEM`)
+    throw new InvalidInput(`${flag}: ${path} holds no certificate in PEM`)
   }
 }
 

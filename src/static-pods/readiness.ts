@@ -14,9 +14,17 @@ export type Readiness =
 export interface Probe {
   /** For people: `https://localhost:6443/readyz`. */
   readonly name: string
+  /** It tells one version of the pod from another. What merely asks an address may hear the old pod. */
+  readonly tellsPods?: true
   /** Never throws. */
   ask(manifest: Manifest, signal: AbortSignal): Promise<ProbeResult>
 }
+
+/** Successes in a row that count as ready: one may come from the old pod, or from a new one about to fail. */
+export const successes = 3
+
+/** Milliseconds between two looks; library-go's. */
+export const lookInterval = 1_000
 
 /**
  * Ready: at least one probe says so, and none denies it. Unknown: no probe could ask. A revision must not be taken back because the

@@ -71,7 +71,7 @@ export class WatchStart {
 }
 
 /** Seconds since boot, as the kernel counts them. */
-async function uptime(): Promise<number> {
+export async function uptime(): Promise<number> {
   return Number((await readFile('/proc/uptime', 'latin1')).split(' ', 1)[0])
 }
 

@@ -51,6 +51,11 @@ await t.test('every command runs in a process of its own', async (t) => {
       undefined,
       { code: 2, stdout: '', stderr: /^error: name at least one check of readiness/ },
     ],
+    rollout: [
+      ['--resume', '--pod-manifest-dir', manifests],
+      undefined,
+      { code: 0, stdout: 'no rollout was interrupted\n' },
+    ],
     prune: [
       [...places, '--static-pod-name', 'web', '--keep', '1', '--dry-run'],
       undefined,

@@ -95,7 +95,7 @@ const broken: [string, string[], RegExp][] = [
     ['prune', '--resource-dir', root, '--static-pod-name=x'],
     /--max-eligible-revision or --keep/,
   ],
-  ['monitor without a probe', monitor(), /--ready-url, --ready-exec or --kubeconfig/],
+  ['monitor without a probe', monitor(), /--ready-url, --ready-exec, --kubelet-url or --kubeconfig/],
   ['monitor with credentials in a URL', monitor('--ready-url=https://a:b@c/'), /http or https URL without credentials/],
   ['rbac install with nothing', ['rbac', 'install'], /--revision, --namespace, --pod, --configmaps are missing/],
   ['an unknown subcommand', ['rbac', 'instal'], /too many arguments for 'rbac'[\s\S]*holdfast rbac --help explains it/],

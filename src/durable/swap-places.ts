@@ -1,0 +1,112 @@
+/*
+ * Two trees that change places and may change back, so that neither goes before somebody says so. A publication removes what it takes
+ * out; who must first see whether the new content works keeps the old one under a name of its own, and ends with `removeTarget`.
+ */
+import { basename, dirname } from 'node:path'
+import { probeJournal } from './barrier.js'
+import { isSystemError } from '../errors.js'
+import { wrapError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { lock } from './lock.js'
+import { namesFor } from './names.js'
+import { type Identity, identityOf } from './place.js'
+import { openTarget } from './refusals.js'
+import { remove } from './remove.js'
+import { checkTarget } from './request.js'
+import { openAncestors, openParent, resolve } from './resolve.js'
+import { Scope } from './scope.js'
+
+/** The directory at a path, told apart from a later one of the same number; undefined where there is none. */
+export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
+  return inParent(fs, path, 'could not look at', async ({ scope, parent, device, name }) => {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    return identityOf(await fs.attributes(await scope.keep(openTarget(fs, path, parent, name, device))))
+  })
+}
+
+/**
+ * Two directories in one parent change places: in one exchange, or, where only one is there, in one rename. Durable on return. What a
+ * kill leaves of it has the name of `other`, and goes with that.
+ * @throws DurableWriteError; `published: true` where they have changed places and that is not known to be durable
+ */
+export async function swapPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
+  if (dirname(path) !== dirname(other)) throw new TypeError(`${path} and ${other} are not in one directory`)
+  await inParent(fs, path, 'could not exchange', async ({ parent, name, ancestors, visible }) => {
+    const second = basename(other)
+    const [here, there] = [await fs.look(parent, name), await fs.look(parent, second)]
+    if (here && there) await fs.rename(parent, name, parent, second, 'exchange')
+    else if (there) await fs.rename(parent, second, parent, name, 'noreplace')
+    else if (here) await fs.rename(parent, name, parent, second, 'noreplace')
+    visible()
+    await sync(fs, [parent, ...ancestors])
+    await probeJournal(fs, parent, namesFor(second))
+  })
+}
+
+/** Makes the places durable that two directories have: a predecessor may have been killed between its exchange and its sync. */
+export async function syncPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
+  await inParent(fs, path, 'could not sync', async ({ parent, ancestors, visible }) => {
+    visible()
+    await sync(fs, [parent, ...ancestors])
+    await probeJournal(fs, parent, namesFor(basename(other)))
+  })
+}
+
+/** Removes a directory that was published, its records and what was staged for it, durably. What is not there is no failure. */
+export async function removeTarget(fs: FileSystem, path: string): Promise<void> {
+  await inParent(fs, path, 'could not remove', async ({ parent, name }) => {
+    const names = namesFor(name)
+    const isOwn = (entry: string) => names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined
+    await remove(fs, parent, name)
+    for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
+    await sync(fs, [parent])
+  })
+}
+
+interface InParent {
+  readonly scope: Scope
+  readonly parent: Descriptor
+  readonly device: number
+  readonly name: string
+  readonly ancestors: readonly Descriptor[]
+  readonly visible: () => void
+}
+
+/** Works in the parent under the lock of the path's target: nobody publishes there meanwhile. */
+async function inParent<T>(
+  fs: FileSystem,
+  path: string,
+  doing: string,
+  work: (site: InParent) => Promise<T>,
+): Promise<T> {
+  const scope = new Scope(fs)
+  let published = false
+  let leave: (() => void) | undefined
+  try {
+    const place = await resolve(scope, checkTarget(path))
+    const { directory, attributes } = await openParent(scope, place)
+    const { device, inode } = attributes
+    const name = namesFor(place.name).lock
+    const identity = `${device}:${inode}:${name}`
+    leave = await lock(scope, { parent: directory, name, identity, target: path, timeout: 0, signal: undefined })
+    const ancestors = await openAncestors(scope, place, directory)
+    return await work({
+      scope,
+      parent: directory,
+      device,
+      name: place.name,
+      ancestors,
+      visible: () => (published = true),
+    })
+  } catch (error) {
+    throw isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
+  } finally {
+    await scope.closeAll()
+    leave?.()
+  }
+}
+
+async function sync(fs: FileSystem, descriptors: readonly Descriptor[]): Promise<void> {
+  const failure = (await fs.sync(descriptors)).find((outcome) => outcome !== undefined)
+  if (failure) throw failure
+}

@@ -1,0 +1,111 @@
+/*
+ * What the node's own kubelet says of its pods (GET /pods): without an API server, and of this very pod, not of whoever answers at an
+ * address. The secure port (10250) takes a client certificate or a token, the read-only one (10255) neither.
+ */
+import { readFile } from 'node:fs/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { Deadline } from '../deadline.js'
+import { codeOf, messageOf } from '../errors.js'
+import { asList, asMap, asText } from './json.js'
+import type { Manifest } from './manifest.js'
+import type { Probe, ProbeResult } from './readiness.js'
+import { resultOf } from './reported-pod.js'
+
+/** Milliseconds. */
+const patience = 5_000
+
+/** Bytes of an answer: a node has a few hundred pods of some KiB. */
+const largest = 64 * 1024 * 1024
+
+/** Files are read at each try, since they may be renewed. */
+export interface KubeletAccess {
+  /** `https://node-1:10250`. */
+  readonly url: string
+  /** PEM; null: the public authorities that Node knows. */
+  readonly authority: string | null
+  /** PEM, with its key; null: none. */
+  readonly certificate: string | null
+  readonly key: string | null
+  readonly tokenFile: string | null
+}
+
+/** Failures of a connection that say that nobody listens; every other one says that the question cannot be asked so. */
+const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/**
+ * The static pod that the kubelet runs must be of this manifest and Ready. A kubelet that does not answer is no answer; one that
+ * refuses, or whose certificate does not fit, says nothing of the pod.
+ */
+export function kubeletProbe(access: KubeletAccess, revision: number | undefined): Probe {
+  return {
+    name: 'kubelet',
+    tellsPods: true,
+    async ask(manifest, signal): Promise<ProbeResult> {
+      const deadline = new Deadline(patience, signal)
+      try {
+        const { status, body } = await get(access, deadline.signal)
+        if (status !== 200) return { state: 'unknown', message: refusal(status) }
+        const pod = asList(asMap(JSON.parse(body))?.items).find((item) => isOf(item, manifest))
+        if (pod === undefined) return { state: 'not-ready', message: 'it does not run the pod' }
+        return resultOf(pod, manifest, revision?.toString() ?? manifest.revision)
+      } catch (error) {
+        if (deadline.expired) return { state: 'no-answer', message: `no answer within ${patience / 1000} s` }
+        const code = codeOf(error)
+        return {
+          state: code !== undefined && nobody.has(code) ? 'no-answer' : 'unknown',
+          message: code ?? messageOf(error),
+        }
+      } finally {
+        deadline.dispose()
+      }
+    },
+  }
+}
+
+/** kubelet names a static pod NAME-NODE, and says that it has it from a file. */
+function isOf(item: unknown, { name, namespace = 'default' }: Manifest): boolean {
+  const metadata = asMap(asMap(item)?.metadata)
+  const node = asText(asMap(asMap(item)?.spec)?.nodeName)
+  const isStatic = asText(asMap(metadata?.annotations)?.['kubernetes.io/config.source']) === 'file'
+  return isStatic && asText(metadata?.namespace) === namespace && asText(metadata?.name) === `${name}-${node ?? ''}`
+}
+
+function refusal(status: number): string {
+  if (status === 401) return 'HTTP 401: the kubelet takes neither the client certificate nor the token'
+  if (status === 403) return 'HTTP 403: it needs the verb get on the resource nodes/proxy, or nodes/pods, of this node'
+  return `HTTP ${status}`
+}
+
+async function get(access: KubeletAccess, signal: AbortSignal): Promise<{ status: number; body: string }> {
+  const url = new URL('/pods', access.url)
+  const read = async (file: string | null) => (file === null ? undefined : await readFile(file))
+  const [ca, cert, key, token] = await Promise.all([
+    read(access.authority),
+    read(access.certificate),
+    read(access.key),
+    read(access.tokenFile),
+  ])
+  const authorization = token && { authorization: `Bearer ${token.toString('utf8').trim()}` }
+  const options = { method: 'GET', signal, agent: false, headers: { connection: 'close', ...authorization } } as const
+  const keys = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+  return new Promise((resolve, reject) => {
+    const sent = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...keys }) : httpRequest(url, options)
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      bodyOf(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+    })
+    sent.end()
+  })
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > largest) throw new Error(`an answer of more than ${largest / 1024 / 1024} MiB`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,16 @@
+import type { KubeletAccess } from './probe-kubelet.js'
+
+/** How readiness is asked for, as a file can keep it: who finishes a rollout after a crash has no flags. Paths are absolute. */
+export interface ReadinessSettings {
+  readonly urls: readonly string[]
+  /** PEM, for the URLs. */
+  readonly authority: string | null
+  readonly commands: readonly string[]
+  readonly kubelet: KubeletAccess | null
+  readonly mirrorPod: {
+    readonly kubeconfig: string
+    readonly context: string | null
+    readonly namespace: string | null
+    readonly nodeName: string
+  } | null
+}

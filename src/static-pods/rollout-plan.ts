@@ -1,0 +1,190 @@
+/* What a rollout is to change: checked as far as it can be before anything is written. */
+import { createHash } from 'node:crypto'
+import { basename, join } from 'node:path'
+import type { DirectoryPublicationRequest, Disk } from '../durable/index.js'
+import type { Log } from '../log.js'
+import { InvalidInput, StaticPodError } from './failure.js'
+import { asMap } from './json.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from './manifest.js'
+import { parseRevision, rolloutAnnotation } from './names.js'
+import { listManifests, readNodeFile } from './node-files.js'
+import type { ReadinessSettings } from './readiness-settings.js'
+import { readSmallFile } from './read-file.js'
+import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
+import { refuseKept } from './rollout-tree.js'
+import { isSamePod } from './same-pod.js'
+
+export interface RolloutRequest {
+  readonly manifestDirectory: string
+  /** In the order in which the pods change. */
+  readonly manifests: readonly NewManifest[]
+  /** Swapped with the manifests; its target is where the pods read it. */
+  readonly tree: DirectoryPublicationRequest | undefined
+  /** undefined: none is taken. */
+  readonly manifestLock: string | undefined
+  /** Milliseconds for each pod to become ready. */
+  readonly timeout: number
+  /** false: what is not ready stays. */
+  readonly fallback: boolean
+  readonly allowOlder: boolean
+  readonly requireProven: boolean
+  readonly readiness: ReadinessSettings
+}
+
+export interface NewManifest {
+  /** Where it was read. */
+  readonly place: string
+  readonly manifest: Manifest
+}
+
+/** Reads the manifests that are to be live. @throws InvalidInput, with the place */
+export async function readManifests(paths: readonly string[]): Promise<NewManifest[]> {
+  const read: NewManifest[] = []
+  for (const place of paths) {
+    const bytes = await readSmallFile(place)
+    if (bytes === undefined) throw new InvalidInput(`${place} does not exist`)
+    const manifest = await parseManifest(bytes, place)
+    refuseUnrunnable(manifest, place)
+    const twin = read.find((other) => isSameName(other.manifest, manifest))
+    if (twin) throw new InvalidInput(`${place} and ${twin.place} are manifests of one pod: name one of them`)
+    read.push({ place, manifest: withoutAnnotation(manifest) })
+  }
+  return read
+}
+
+/** Without what an earlier rollout has added: the live manifest itself may be named. */
+function withoutAnnotation(manifest: Manifest): Manifest {
+  const { [rolloutAnnotation]: mark, ...annotations } = manifest.annotations
+  if (mark === undefined) return manifest
+  const others = Object.entries(asMap(manifest.pod.metadata) ?? {}).filter(([field]) => field !== 'annotations')
+  const isEmpty = Object.keys(annotations).length === 0
+  const kept = { ...Object.fromEntries(others), ...(!isEmpty && { annotations }) }
+  return { ...manifest, pod: { ...manifest.pod, metadata: kept }, annotations }
+}
+
+/**
+ * What is to be done, as the state keeps it; undefined where all is as asked for. Writes nothing.
+ * @throws InvalidInput, StaticPodError, DurableWriteError: nothing was changed
+ */
+export async function planRollout(request: RolloutRequest, disk: Disk, log: Log): Promise<RolloutState | undefined> {
+  const { manifestDirectory, tree } = request
+  const id = await identify(request, disk)
+  const difference = tree && (await disk.difference({ ...tree, publisher: 'rollout' }))
+  const isNewTree = difference !== undefined && (!difference.exists || difference.changes.length > 0)
+  const live = await liveManifests(manifestDirectory, disk, log)
+  const manifests: RolledManifest[] = []
+  for (const { place, manifest } of request.manifests) {
+    const planned = rolled(place, manifest, live, request, id)
+    // Whatever reads a new tree has to start again.
+    if (isNewTree || !planned.isSame) manifests.push(planned.manifest)
+  }
+  if (manifests.length === 0) return undefined
+  for (const { name, next } of manifests) {
+    await disk.previewFile({
+      path: join(manifestDirectory, name),
+      content: bytesOf(next),
+      options: { mode: 0o600, requireProven: request.requireProven, log },
+    })
+  }
+  if (tree && isNewTree) await refuseKept(tree.target, disk)
+  return {
+    phase: 'staging',
+    request: id,
+    manifests,
+    reached: 0,
+    tree: tree && isNewTree ? { target: tree.target, staged: null, old: null } : null,
+    since: null,
+    timeout: request.timeout,
+    fallback: request.fallback,
+    manifestLock: request.manifestLock ?? null,
+    readiness: request.readiness,
+    message: '',
+  }
+}
+
+/** The same manifests with the same tree, in this order: so that a rerun knows its own work. */
+export async function identify({ manifests, tree }: RolloutRequest, disk: Disk): Promise<string> {
+  const hash = createHash('sha256')
+  for (const { manifest } of manifests) hash.update(encodeManifest(manifest, manifest.uid))
+  if (tree) hash.update(`${tree.target}\0${(await disk.difference(tree)).digest}`)
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** @throws InvalidInput */
+export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, disk: Disk): Promise<void> {
+  const exists = await disk.inDirectory(manifestDirectory, () => Promise.resolve(true))
+  if (exists === undefined) throw new InvalidInput(`--pod-manifest-dir: ${manifestDirectory} does not exist`)
+  if (tree === undefined) return
+  const [target, directory] = [await disk.realPath(tree.target), await disk.realPath(join(manifestDirectory, 'x'))]
+  if (directory.startsWith(`${target}/`)) {
+    throw new InvalidInput(`--resource-dir: the manifest directory ${manifestDirectory} lies in ${tree.target}`)
+  }
+  if (`${target}/`.startsWith(directory.slice(0, -1))) {
+    throw new InvalidInput(`--resource-dir: ${tree.target} lies in the manifest directory ${manifestDirectory}`)
+  }
+}
+
+interface LiveManifest {
+  readonly path: string
+  readonly bytes: Uint8Array
+  readonly mode: number
+  readonly manifest: Manifest | undefined
+}
+
+async function liveManifests(directory: string, disk: Disk, log: Log): Promise<LiveManifest[]> {
+  const live: LiveManifest[] = []
+  for (const path of await listManifests(disk.fs, directory)) {
+    const bytes = await readNodeFile(disk.fs, path, { follow: true })
+    if (bytes === undefined) continue
+    const manifest = await parseManifest(bytes, path).catch(() => undefined)
+    if (manifest === undefined) log.debug({ path }, 'not readable as a pod')
+    const found = await disk.inDirectory(directory, (parent) => disk.fs.look(parent, basename(path)))
+    live.push({ path, bytes, mode: found?.mode ?? 0o600, manifest })
+  }
+  return live
+}
+
+function rolled(
+  place: string,
+  manifest: Manifest,
+  live: readonly LiveManifest[],
+  { allowOlder }: RolloutRequest,
+  id: string,
+): { manifest: RolledManifest; isSame: boolean } {
+  const next = encodeManifest(manifest, manifest.uid, { [rolloutAnnotation]: id })
+  const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
+  const [current, twin] = same
+  if (twin) {
+    throw new StaticPodError(
+      `${current?.path ?? ''} and ${twin.path} hold the pod of ${place}; nothing was changed; kubelet runs only one of them: move one away`,
+    )
+  }
+  const name = basename(current?.path ?? place)
+  const found = current ?? live.find(({ path }) => basename(path) === name)
+  if (current === undefined && found?.manifest) {
+    throw new StaticPodError(
+      `${found.path} holds the pod ${found.manifest.name}, and ${place} the pod ${manifest.name}; nothing was changed; give the file another name`,
+    )
+  }
+  if (current === undefined && (name.startsWith('.') || name.includes('~'))) {
+    throw new InvalidInput(`${place}: kubelet does not read a file of this name: rename it, NAME.yaml`)
+  }
+  const [before, after] = [parseRevision(current?.manifest?.revision ?? ''), parseRevision(manifest.revision ?? '')]
+  if (!allowOlder && before !== undefined && after !== undefined && before > after) {
+    throw new StaticPodError(
+      `${current?.path ?? ''} is of revision ${before}, and revision ${after} is older: holdfast did not make it live; --allow-older does`,
+    )
+  }
+  const isSame = current?.manifest !== undefined && isSamePod(withoutAnnotation(current.manifest), manifest)
+  const rolledManifest = {
+    name,
+    previous: found ? Buffer.from(found.bytes).toString('base64') : null,
+    mode: found?.mode ?? 0,
+    next: Buffer.from(next).toString('base64'),
+  }
+  return { manifest: rolledManifest, isSame }
+}
+
+function isSameName(a: Manifest, b: Manifest): boolean {
+  return a.name === b.name && (a.namespace ?? 'default') === (b.namespace ?? 'default')
+}

@@ -1,0 +1,129 @@
+/*
+ * What a rollout is about to do, in a file of its own beside the manifests and their records: durable before the step it tells of. Who
+ * finds it after a kill or a power cut knows what may be on the disk, how to prove it, and what was there before.
+ */
+import { join } from 'node:path'
+import type { Disk, Identity } from '../durable/index.js'
+import type { Log } from '../log.js'
+import { StaticPodError } from './failure.js'
+import { asList, asMap, asText, type JsonMap } from './json.js'
+import { readNodeFile } from './node-files.js'
+import type { ReadinessSettings } from './readiness-settings.js'
+
+/** kubelet reads no name with a leading dot. */
+const stateName = '.holdfast-rollout'
+
+export interface RolledManifest {
+  /** File name in the manifest directory. */
+  readonly name: string
+  /** Base64; null: there was none. */
+  readonly previous: string | null
+  /** Mode of what was there. */
+  readonly mode: number
+  /** Base64. */
+  readonly next: string
+}
+
+/** The directory that changes with the manifests. */
+export interface RolledTree {
+  readonly target: string
+  /** null: not staged yet. */
+  readonly staged: Identity | null
+  /** null: there was none. */
+  readonly old: Identity | null
+}
+
+/**
+ * `staging`: nothing that anybody reads has changed. `going`: the tree and the first `reached` manifests may be new. `back`: all goes
+ * back. `proven`: every pod was ready; what is old may go.
+ */
+export interface RolloutState {
+  readonly phase: 'staging' | 'going' | 'back' | 'proven'
+  /** Of what was asked for: the same manifests and the same tree have the same. */
+  readonly request: string
+  readonly manifests: readonly RolledManifest[]
+  readonly reached: number
+  readonly tree: RolledTree | null
+  /** When the watch of the newest manifest began; null: with the next look. */
+  readonly since: { readonly boot: string; readonly uptime: number } | null
+  /** Milliseconds for each pod. */
+  readonly timeout: number
+  readonly fallback: boolean
+  readonly manifestLock: string | null
+  readonly readiness: ReadinessSettings
+  /** Why it goes back. */
+  readonly message: string
+}
+
+/** How the last one ended: nothing is to be done. */
+export interface EndedRollout {
+  readonly phase: 'ended'
+  readonly outcome: string
+  readonly request: string
+}
+
+interface Stored {
+  readonly version: 1
+}
+
+function statePath(manifestDirectory: string): string {
+  return join(manifestDirectory, stateName)
+}
+
+/** The one lock that every rollout of a manifest directory holds from its beginning to its end. */
+export function rolloutLockPath(manifestDirectory: string): string {
+  return join(manifestDirectory, `${stateName}.lock`)
+}
+
+/** Durable on return. @throws DurableWriteError */
+export async function writeState(
+  manifestDirectory: string,
+  state: RolloutState | EndedRollout,
+  disk: Disk,
+  log: Log,
+): Promise<void> {
+  const stored: (RolloutState | EndedRollout) & Stored = { version: 1, ...state }
+  const content = Buffer.from(`${JSON.stringify(stored)}\n`)
+  await disk.publishFiles([{ path: statePath(manifestDirectory), content, options: { mode: 0o600, log } }], undefined)
+}
+
+/**
+ * The rollout that has not ended; undefined where there is none.
+ * @throws StaticPodError for a file that cannot be read: nothing was changed
+ */
+export async function readState(manifestDirectory: string, { fs }: Disk): Promise<RolloutState | undefined> {
+  const path = statePath(manifestDirectory)
+  const bytes = await readNodeFile(fs, path)
+  if (bytes === undefined) return undefined
+  let value: JsonMap | undefined
+  try {
+    value = asMap(JSON.parse(Buffer.from(bytes).toString('utf8')))
+  } catch {
+    value = undefined
+  }
+  if (value?.version === 1 && value.phase === 'ended') return undefined
+  if (!isState(value)) {
+    throw new StaticPodError(
+      `${path} is not what this version of holdfast writes about a rollout; nothing was changed; ` +
+        'use the version that wrote it, or remove the file once the manifests are as they should be',
+    )
+  }
+  return value as unknown as RolloutState
+}
+
+const phases = new Set<unknown>(['staging', 'going', 'back', 'proven'] satisfies RolloutState['phase'][])
+
+function isState(value: JsonMap | undefined): boolean {
+  if (value?.version !== 1 || !phases.has(value.phase) || typeof value.reached !== 'number') return false
+  const named = asList(value.manifests).every((manifest) => asText(asMap(manifest)?.next) !== undefined)
+  return named && asMap(value.readiness) !== undefined && typeof value.timeout === 'number'
+}
+
+/** Removes what a rollout that was killed has staged of the file. */
+export async function tidyState(manifestDirectory: string, disk: Disk): Promise<void> {
+  await disk.tidy(statePath(manifestDirectory))
+}
+
+export function bytesOf(base64: string): Buffer {
+  return Buffer.from(base64, 'base64')
+}
