@@ -88,10 +88,13 @@ export async function writeState(
 }
 
 /**
- * The rollout that has not ended; undefined where there is none.
+ * The rollout that is written down; undefined where there is none.
  * @throws StaticPodError for a file that cannot be read: nothing was changed
  */
-export async function readState(manifestDirectory: string, { fs }: Disk): Promise<RolloutState | undefined> {
+export async function readState(
+  manifestDirectory: string,
+  { fs }: Disk,
+): Promise<RolloutState | EndedRollout | undefined> {
   const path = statePath(manifestDirectory)
   const bytes = await readNodeFile(fs, path)
   if (bytes === undefined) return undefined
@@ -101,7 +104,7 @@ export async function readState(manifestDirectory: string, { fs }: Disk): Promis
   } catch {
     value = undefined
   }
-  if (value?.version === 1 && value.phase === 'ended') return undefined
+  if (isEnded(value)) return value as unknown as EndedRollout
   if (!isState(value)) {
     throw new StaticPodError(
       `${path} is not what this version of holdfast writes about a rollout; nothing was changed; ` +
@@ -112,6 +115,10 @@ export async function readState(manifestDirectory: string, { fs }: Disk): Promis
 }
 
 const phases = new Set<unknown>(['staging', 'going', 'back', 'proven'] satisfies RolloutState['phase'][])
+
+function isEnded(value: JsonMap | undefined): boolean {
+  return value?.version === 1 && value.phase === 'ended' && typeof value.outcome === 'string'
+}
 
 function isState(value: JsonMap | undefined): boolean {
   if (value?.version !== 1 || !phases.has(value.phase) || typeof value.reached !== 'number') return false

@@ -55,9 +55,10 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   const { manifestDirectory } = request
   // What is wrong with the request is said before anything is made, even a lock.
   await checkPlaces(request, disk)
-  if ((await readState(manifestDirectory, disk)) === undefined) await planRollout(request, disk, log)
+  const before = await readState(manifestDirectory, disk)
+  if (before === undefined || before.phase === 'ended') await planRollout(request, disk, log)
   return underLock(manifestDirectory, disk, async () => {
-    const found = await readState(manifestDirectory, disk)
+    const found = await unfinished(manifestDirectory, means)
     if (found) {
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
       const isSame = found.request === (await identify(request, disk))
@@ -87,11 +88,19 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
 /** Finishes, or takes back, what was interrupted: for a unit at boot. */
 export async function resume(manifestDirectory: string, means: RolloutMeans): Promise<RolloutOutcome> {
   return underLock(manifestDirectory, means.disk, async () => {
-    const found = await readState(manifestDirectory, means.disk)
+    const found = await unfinished(manifestDirectory, means)
     if (found === undefined) return { outcome: 'nothing-to-resume', manifests: [] }
     const ended = await new Rollout(found, manifestDirectory, means).run()
     return ended ?? { outcome: 'taken-back', manifests: [], message: 'it was interrupted before it changed anything' }
   })
+}
+
+async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<RolloutState | undefined> {
+  const found = await readState(manifestDirectory, disk)
+  if (found?.phase !== 'ended') return found
+  // A predecessor may have been killed before its sync.
+  await writeState(manifestDirectory, { phase: found.phase, outcome: found.outcome, request: found.request }, disk, log)
+  return undefined
 }
 
 async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => Promise<T>): Promise<T> {

@@ -5,11 +5,12 @@ const prune = '/src/static-pods/prune.ts'
 const monitor = '/src/static-pods/monitor.ts'
 const fallBack = '/src/static-pods/fall-back.ts'
 const links = '/src/static-pods/last-known-good.ts'
+const rollout = '/src/static-pods/rollout.ts'
 const publishDirectories =
   'const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]'
 const story = (only: string) => model(`static pod: ${only}`)
 
-/** What install, prune and monitor do to a node. */
+/** What install, prune, monitor and rollout do to a node. */
 export const staticPods: readonly Mutation[] = [
   mutation(
     'install: the manifest before what it names',
@@ -195,5 +196,54 @@ export const staticPods: readonly Mutation[] = [
       ],
     ],
     story('fallback to the newest older revision'),
+  ),
+  mutation(
+    'rollout: a manifest before the tree that it reads',
+    rollout,
+    'if (tree) await this.#locked(() => bringTree(tree, means.disk))',
+    '',
+    story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: the old tree goes before the state says that all are ready',
+    rollout,
+    "    await this.#write({ phase: 'proven' })\n",
+    '',
+    story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: the state ends before the old tree goes',
+    rollout,
+    "    if (tree) await removeKept(tree, disk)\n    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)",
+    "    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)\n    if (tree) await removeKept(tree, disk)",
+    story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: what a kill has staged of the state stays',
+    rollout,
+    '    await tidyState(manifestDirectory, disk)\n',
+    '',
+    story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: an end that is visible is not made durable',
+    rollout,
+    '  await writeState(manifestDirectory, { phase: found.phase, outcome: found.outcome, request: found.request }, disk, log)\n',
+    '',
+    story('rollout, ready'),
+  ),
+  mutation(
+    'two trees change places: no fsync',
+    'swap-places.ts',
+    '    visible()\n    await sync(fs, [parent, ...ancestors])\n    await probeJournal(fs, parent, namesFor(second))',
+    '    visible()',
+    story('rollout, taken back'),
+  ),
+  mutation(
+    'the tree that was kept: no fsync after its removal',
+    'swap-places.ts',
+    'if (isOwn(entry)) await remove(fs, parent, entry)\n    await sync(fs, [parent])',
+    'if (isOwn(entry)) await remove(fs, parent, entry)',
+    story('rollout, ready'),
   ),
 ]

@@ -10,6 +10,7 @@ import { exploreChains } from './chains.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios.js'
 import { exploreMeetings, explorePowerCutsOf } from './static-pods/explore.js'
+import { exploreRollouts, rolloutStories } from './static-pods/rollouts.js'
 import { stories } from './static-pods/stories.js'
 
 /*
@@ -65,6 +66,12 @@ const explorations: readonly Exploration[] = [
         explore(explorer, story, { ...rest, states: Math.ceil(states / 2), fewer: Math.ceil(fewer / 2) }),
     })),
   ),
+  ...rolloutStories.map((story) => ({
+    scenario: { ...noTargets, name: story.name },
+    phase: 'power cut',
+    explore: (explorer: Explorer, { states, ...rest }: Effort) =>
+      exploreRollouts(explorer, story, { ...rest, states, fewer: 1, second: 1 }),
+  })),
 ]
 
 const { values } = parseArgs({

@@ -14,7 +14,7 @@ interface Ended {
 }
 
 /** One command by a process of its own. */
-async function run(
+export async function run(
   explorer: Explorer,
   disk: ModelDisk,
   command: Command,
@@ -106,7 +106,7 @@ async function succeeds(explorer: Explorer, story: Story, position: Position, ef
   await eachCut(explorer, ended, effort.fewer, (survivor) => done(explorer, story, survivor, true))
 }
 
-async function eachCut(
+export async function eachCut(
   explorer: Explorer,
   position: Position,
   limit: number,

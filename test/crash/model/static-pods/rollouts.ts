@@ -1,0 +1,183 @@
+/*
+ * Rollouts on the model disk: two pods and the directory that they read. Whatever instant a power cut or a kill comes at, each part is
+ * all old or all new, what is old is not lost before every pod was ready, and the same command, or a resume, ends it.
+ */
+import { Disk } from '../../../../src/durable/index.js'
+import { silent } from '../../../../src/log.js'
+import { parseManifest } from '../../../../src/static-pods/manifest.js'
+import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../../src/static-pods/rollout.js'
+import type { RolloutRequest } from '../../../../src/static-pods/rollout-plan.js'
+import { find, holds, textOf } from '../content.js'
+import type { Effort } from '../explore.js'
+import type { Explorer, Position } from '../explorer.js'
+import { ModelDisk } from '../model-disk.js'
+import { ModelProcess } from '../model-process.js'
+import { makeDirectory, makeEntry } from '../scenario.js'
+import { eachCut, run } from './explore.js'
+
+const manifests = '/node/etc/manifests'
+/** Not above the manifests: whoever publishes those syncs all that is above them. */
+const pki = '/node/lib/pki'
+const pods = ['etcd', 'api'] as const
+
+export interface RolloutStory {
+  readonly name: string
+  /** The pod that does not become ready. */
+  readonly fails?: (typeof pods)[number]
+  /** Pods that are there before; the others are new. */
+  readonly before: readonly string[]
+}
+
+export const rolloutStories: readonly RolloutStory[] = [
+  { name: 'static pod: rollout, ready', before: pods },
+  { name: 'static pod: rollout, taken back', before: pods, fails: 'api' },
+  { name: 'static pod: rollout of new pods, taken back', before: ['etcd'], fails: 'api' },
+]
+
+function podText(name: string, version: number): string {
+  const spec = { containers: [{ name, image: `${name}:${version}` }] }
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec })
+}
+
+async function request(): Promise<RolloutRequest> {
+  const read = pods.map(async (pod) => {
+    const place = `${pod}.yaml`
+    return { place, manifest: await parseManifest(Buffer.from(podText(pod, 2)), place) }
+  })
+  return {
+    manifestDirectory: manifests,
+    manifests: await Promise.all(read),
+    tree: { target: pki, files: { 'ca.crt': { content: 'new', mode: 0o644 } } },
+    manifestLock: '/node/installer.lock',
+    timeout: 0,
+    fallback: true,
+    allowOlder: false,
+    requireProven: true,
+    readiness: { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null },
+  }
+}
+
+function prepared({ before }: RolloutStory): ModelDisk {
+  const disk = new ModelDisk()
+  for (const path of ['/node', '/node/etc', manifests, '/node/lib', pki]) makeDirectory(disk, path, 0o755)
+  makeEntry(disk, `${pki}/ca.crt`, 'file', 0o644, 'old')
+  makeEntry(disk, `${pki}/ca.key`, 'file', 0o600, 'old')
+  for (const pod of before) makeEntry(disk, `${manifests}/${pod}.yaml`, 'file', 0o644, podText(pod, 1))
+  disk.syncAll()
+  return disk
+}
+
+interface View {
+  readonly manifests: readonly (string | undefined)[]
+  readonly tree: string
+  readonly left: readonly string[]
+}
+
+function look(disk: ModelDisk): View {
+  const tree = find(disk, pki)
+  const names = [
+    ...(find(disk, manifests)?.now.entries.keys() ?? []),
+    ...(find(disk, '/node/lib')?.now.entries.keys() ?? []),
+  ]
+  return {
+    manifests: pods.map((pod) => {
+      const inode = find(disk, `${manifests}/${pod}.yaml`)
+      if (inode === undefined) return 'none'
+      if (textOf(disk, inode) === `f 644 0:0 <${podText(pod, 1)}>`) return 'old'
+      return /^\{.*"annotations":\{"holdfast.dev\/rollout":"[0-9a-f]{16}"\}.*:2"\}\]\}\}\n$/.test(inode.now.data)
+        ? 'new'
+        : inode.now.data
+    }),
+    tree: tree ? treeName(textOf(disk, tree)) : 'none',
+    left: names.filter((name) => /^\.holdfast-([0-9a-f]{16}-|rollout-)/.test(name)),
+  }
+}
+
+const oldTree = 'd 755 0:0 {ca.crt=f 644 0:0 <old>,ca.key=f 600 0:0 <old>}'
+const newTree = 'd 755 0:0 {ca.crt=f 644 0:0 <new>}'
+
+function treeName(text: string): string {
+  return text === oldTree ? 'old' : text === newTree ? 'new' : text
+}
+
+function means(disk: Disk, { fails }: RolloutStory): RolloutMeans {
+  const probe = {
+    name: 'the pod',
+    tellsPods: true,
+    ask: ({ name }: { name: string }) =>
+      Promise.resolve(
+        name === fails ? ({ state: 'not-ready', message: 'no' } as const) : ({ state: 'ready' } as const),
+      ),
+  } as const
+  const { signal } = new AbortController()
+  const openProbes = () => Promise.resolve([probe])
+  return { disk, log: silent, signal, openProbes, timing: { interval: 0, settle: 0 } }
+}
+
+type Command = (disk: Disk) => Promise<RolloutOutcome>
+
+export async function exploreRollouts(explorer: Explorer, story: RolloutStory, effort: Effort): Promise<void> {
+  const asked = await request()
+  const again: Command = (disk) => rollout(asked, means(disk, story))
+  const resumed: Command = (disk) => resume(manifests, means(disk, story))
+  const unwell: Command = (disk) => resume(manifests, means(disk, { ...story, fails: 'api' }))
+  const was = (pod: string): string => (story.before.includes(pod) ? 'old' : 'none')
+  const end = story.fails ? [...pods.map(was), 'old'].join() : 'new,new,new'
+  const start = [...pods.map(was), 'old'].join()
+
+  const shown = ({ manifests, tree }: View): string => [...manifests, tree].join()
+  const whole = ({ disk, trail }: Position): void => {
+    const view = look(disk)
+    const parts = [...pods.map((pod, index) => [view.manifests[index], was(pod)] as const), [view.tree, 'old'] as const]
+    if (parts.some(([found, before]) => found !== before && found !== 'new'))
+      explorer.report(`torn: ${shown(view)}`, trail)
+    const isNew = view.manifests.every((found) => found === 'new') && view.tree === 'new'
+    if (!holds(disk, oldTree) && (!isNew || story.fails)) explorer.report(`the old tree is lost: ${shown(view)}`, trail)
+    if (!story.fails && view.tree !== 'new' && view.manifests.includes('new'))
+      explorer.report(`a manifest before the tree that it reads: ${shown(view)}`, trail)
+  }
+  const unready: RolloutStory = { ...story, fails: 'api' }
+  const done = async ({ disk, trail }: Position, ends: readonly string[], isCut = false): Promise<void> => {
+    const view = look(disk)
+    if (!ends.includes(shown(view))) explorer.report(`after success: ${shown(view)}, not ${ends.join(' or ')}`, trail)
+    const left = view.left.filter((name) => !isCut || name.startsWith('.holdfast-rollout-'))
+    if (left.length > 0) explorer.report(`after success: ${left.join()} is left`, trail)
+    // It has ended: no resume goes back behind it.
+    const outcome = await resume(manifests, means(new Disk(new ModelProcess(disk.fork())), unready))
+    if (outcome.outcome !== 'nothing-to-resume') explorer.report(`after success: a resume is ${outcome.outcome}`, trail)
+  }
+  const succeeds = async (position: Position, command: Command, ends: readonly string[]): Promise<void> => {
+    const disk = position.disk.fork()
+    const { failure } = await run(explorer, disk, command)
+    const ended = { ...position, disk, trail: [...position.trail, `then: ${failure?.stack ?? 'done'}`] }
+    if (failure !== undefined) explorer.report('does not succeed', ended.trail)
+    await done(ended, ends)
+    await eachCut(explorer, ended, effort.fewer, (survivor) => done(survivor, ends, true))
+  }
+
+  const disk = prepared(story)
+  const position: Position = { disk: disk.fork(), ledgers: [], trail: [story.name] }
+  const first = await run(explorer, position.disk, again, { record: true })
+  if (first.failure !== undefined) explorer.report('does not succeed', [story.name, first.failure.stack ?? ''])
+  await done(position, [end])
+  await eachCut(explorer, position, effort.states, (survivor) => done(survivor, [end], true))
+  const known = new Set<string>()
+  for (const { what, disk } of first.instants) {
+    const stopped: Position = { disk, ledgers: [], trail: [story.name, `stopped after: ${what}`] }
+    whole(stopped)
+    await succeeds(stopped, again, [end])
+    // What removes the old tree knows that no way leads back, whatever the pods say now.
+    if (!holds(disk, oldTree)) await succeeds(stopped, unwell, [end, start])
+    let recovered = 0
+    await eachCut(explorer, stopped, effort.states, async (survivor) => {
+      whole(survivor)
+      const key = explorer.keyOf(survivor)
+      // Each is judged; to go on from each would take minutes.
+      if (known.has(key) || ++recovered > effort.second) return
+      known.add(key)
+      await succeeds(survivor, again, [end])
+      // What had changed nothing yet may be given up.
+      await succeeds(survivor, resumed, [end, start])
+    })
+  }
+}
