@@ -87,7 +87,7 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
 })
 
 export default tseslint.config(
-  { ignores: ['dist/**', 'node_modules/**', '.tap/**', '**/*.js', '!bin/*.js'] },
+  { ignores: ['dist/**', 'node_modules/**', '.tap/**', '**/*.js', '!bin/*.js', 'test/smoke/**'] },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked],

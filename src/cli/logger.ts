@@ -4,6 +4,9 @@ import type { Log } from '../log.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
 
+/** Where the package has pino, beside its program: set as the package is made, and nowhere else. */
+declare const bundledPino: string | undefined
+
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 type LogLevel = (typeof logLevels)[number]
 
@@ -62,7 +65,8 @@ function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
 }
 
 function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
-  const create = createRequire(import.meta.url)('pino') as typeof pino
+  const name = typeof bundledPino === 'string' ? bundledPino : 'pino'
+  const create = createRequire(import.meta.url)(name) as typeof pino
   const options: pino.LoggerOptions = {
     level,
     base: fields,

@@ -1,17 +1,19 @@
 /*
- * The built program and library on the Node that runs this: what the type checker and the unit tests, which run on one
- * version, cannot see. Usage: node smoke.mjs DIRECTORY, which must not exist.
+ * The installed package, its program and its library, on the Node that runs this: what the type checker and the unit tests, which run
+ * on one version and on the sources, cannot see. A copy of this file stands in a project that holdfast is installed in.
+ * Usage: node smoke.mjs DIRECTORY, which must not exist.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from '../../dist/src/index.js'
+import { dirname, join } from 'node:path'
+import { createRequire } from 'node:module'
+import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from 'holdfast'
 
 const directory = process.argv[2]
-const program = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url))
+const manifest = createRequire(import.meta.url).resolve('holdfast/package.json')
+const program = join(dirname(manifest), 'bin/holdfast.js')
 mkdirSync(directory, { recursive: true })
 
 const target = join(directory, 'library')

@@ -1,0 +1,38 @@
+/**
+ * Makes what `npm pack` puts into the package, in `dist`: program and library bundled (program.mjs), their types, and the licences of
+ * what is in them. The next `npm run compile` finds that its own output is gone, and makes all of it anew.
+ */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { bundleProgram } from './program.mjs'
+
+const project = join(import.meta.dirname, '..')
+const dist = join(project, 'dist')
+
+for (const name of ['.compiled.json', 'types.tsbuildinfo', 'src', 'native', 'licenses'])
+  rmSync(join(dist, name), { recursive: true, force: true })
+execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc'), '--project', 'tsconfig.build.json'], {
+  cwd: project,
+  stdio: 'inherit',
+})
+dropUnusedTypes()
+await bundleProgram({ dist, licenses: join(dist, 'licenses'), library: true })
+
+/** Leaves the types that the library's own lead to. */
+function dropUnusedTypes() {
+  const used = new Set()
+  const visit = (path) => {
+    if (used.has(path)) return
+    used.add(path)
+    for (const [, name] of readFileSync(path, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]*)\.js['"]/g))
+      visit(join(dirname(path), `${name}.d.ts`))
+  }
+  visit(join(dist, 'src/index.d.ts'))
+  for (const room of ['src', 'native']) {
+    for (const name of readdirSync(join(dist, room), { recursive: true })) {
+      const path = join(dist, room, name)
+      if (name.endsWith('.d.ts') && !used.has(path)) rmSync(path)
+    }
+  }
+}
