@@ -33,7 +33,8 @@ await t.test('those for nodes say the same, but for their credentials', async (t
   for (const other of [staticPod, systemd]) {
     // `systemctl reload` is what an operator of a unit expects; a container has no such word.
     const reload = other === systemd ? { reload: 'auto' } : {}
-    t.same({ ...other, file: '', source: {}, ...reload }, { ...base, file: '', source: {} })
+    const same = { file: '', digest: '', source: {} }
+    t.same({ ...other, ...same, ...reload }, { ...base, ...same })
   }
   t.equal(systemd?.reload, 'signal')
 })
