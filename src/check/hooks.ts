@@ -2,7 +2,10 @@ import { constants, promises as fsp } from 'node:fs'
 import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
 import type { Hook, HookType } from '../config/hooks.js'
+import { Deadline } from '../deadline.js'
+import { HookError } from '../directories/hook-error.js'
 import { environment } from '../directories/hook-exec.js'
+import { findSystemd } from '../directories/hook-systemd.js'
 import { addCapability, type Identity } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
 import { pidNamespaceIsOwn, readPidFile } from './processes.js'
@@ -31,6 +34,7 @@ const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identi
   signal: checkSignal,
   exec: ({ command }) => checkExec(command[0] ?? ''),
   http: ({ url }) => checkHttp(new URL(url)),
+  systemd: checkSystemd,
 }
 
 function resultOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<CheckResult> {
@@ -179,6 +183,21 @@ async function checkHttp(url: URL): Promise<CheckResult> {
     `${meaning} (${code})`,
     "start the server; to reach the host's 127.0.0.1, a pod needs hostNetwork: true",
   )
+}
+
+/** The bus is asked whether systemd is there, and nothing else. */
+async function checkSystemd(hook: Hook<'systemd'>): Promise<CheckResult> {
+  const deadline = new Deadline(connectTimeout, undefined)
+  try {
+    await findSystemd(hook, deadline.signal)
+    return ok('hook', `systemd answers at ${hook.socket}`)
+  } catch (error) {
+    if (!(error instanceof HookError)) throw error
+    const advice = 'run on a host with systemd, as root; in a pod, mount the directory of the socket from the host'
+    return fault('hook', error.detail, advice)
+  } finally {
+    deadline.dispose()
+  }
 }
 
 async function statusOf(path: string): Promise<'file' | 'directory' | 'other' | undefined> {

@@ -4,6 +4,7 @@ import { constants } from 'node:os'
 import { readDuration } from './duration.js'
 import { readAbsolutePath } from './paths.js'
 import { quote } from '../quote.js'
+import { readSystemd, type SystemdSettings } from './service-hooks.js'
 import { nearest } from './suggestion.js'
 import type { Value } from './value.js'
 
@@ -12,6 +13,7 @@ interface HookSettings {
   readonly signal: { readonly signal: NodeJS.Signals; readonly pidFile: string }
   readonly exec: { readonly command: readonly string[] }
   readonly http: { readonly url: string; readonly method: string }
+  readonly systemd: SystemdSettings
 }
 
 export type HookType = keyof HookSettings
@@ -50,6 +52,10 @@ const readers: { readonly [Type in HookType]: HookReader<Type> } = {
   signal: { read: readSignal, identity: ({ signal, pidFile }) => [signal, pidFile] },
   exec: { read: readExec, identity: ({ command }) => command },
   http: { read: readHttp, identity: ({ method, url }) => [method, url] },
+  systemd: {
+    read: (value) => readSystemd(value, policyFields),
+    identity: ({ unit, action, socket }) => [unit, action, socket],
+  },
 }
 
 const types = Object.keys(readers) as HookType[]
@@ -128,6 +134,7 @@ const onlyAfterwards = 'it belongs to afterPublish: a check is a command, and ru
 const misplacedInChecks = {
   signal: onlyAfterwards,
   http: onlyAfterwards,
+  systemd: onlyAfterwards,
   retries: onlyAfterwards,
   jitter: onlyAfterwards,
 }

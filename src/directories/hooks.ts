@@ -9,6 +9,7 @@ import { runExec } from './hook-exec.js'
 import { HookError } from './hook-error.js'
 import { runHttp } from './hook-http.js'
 import { runSignal } from './hook-signal.js'
+import { runSystemd } from './hook-systemd.js'
 
 export interface HookOptions {
   /** Abandons the try that is running, and those to come. */
@@ -53,6 +54,7 @@ const runners: { readonly [Type in HookType]: (hook: Hook<Type>, signal: AbortSi
   signal: runSignal,
   exec: runExec,
   http: runHttp,
+  systemd: runSystemd,
 }
 
 function runOnce<Type extends HookType>(hook: Hook<Type>, signal: AbortSignal, log: Log): Promise<void> {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
+import { Bus, managerName, Peer } from '../directories/systemd-manager.js'
 import { needsRoot, Scene } from './scene.js'
 
 await t.test('programs, pid files and addresses', async (t) => {
@@ -39,6 +40,9 @@ await t.test('programs, pid files and addresses', async (t) => {
   const { port: closedPort } = closed.address() as AddressInfo
   await new Promise((resolve) => closed.close(resolve))
 
+  const bus = await Bus.start(t)
+  await Peer.connect(t, bus, managerName)
+
   const exec = (name: string) => ({ exec: [at(name), 'secret-argument'] })
   const signal = (name: string) => ({ signal: { name: 'SIGHUP', pidFile: at(name) } })
   const http = (url: string) => ({ http: { url } })
@@ -55,6 +59,16 @@ await t.test('programs, pid files and addresses', async (t) => {
       { exec: ['nosuch-program'] },
       'FAULT',
       /^exec nosuch-program: nosuch-program: no such program in \/usr\/local\/sbin:/,
+    ],
+    [
+      { systemd: { unit: 'x.service', action: 'restart', socket: at('no-bus') } },
+      'FAULT',
+      /^systemd restart x\.service: .*\/no-bus: ENOENT/,
+    ],
+    [
+      { systemd: { unit: 'x.service', action: 'restart', socket: bus.socket } },
+      'OK',
+      /: systemd answers at .*\/socket$/,
     ],
     [exec('systemctl'), systemd ? 'OK' : 'FAULT', systemd ? /can be run$/ : /needs a running systemd/],
     [signal('nowhere/x.pid'), 'FAULT', /\/nowhere: no such directory$/],

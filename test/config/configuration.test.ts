@@ -196,7 +196,8 @@ await t.test('hooks have names that are unique, stable and free of secrets', asy
       - exec: [/bin/systemctl, reload, b]
       - http: { url: "http://[::1]:9000/canary?token=canary" }
       - http: { url: "https://example.org/canary", method: PUT }
-      - signal: { name: USR1, pidFile: /run/y.pid }`
+      - signal: { name: USR1, pidFile: /run/y.pid }
+      - systemd: { unit: "nginx@a.service" }`
   const was = 'signal: { name: SIGHUP, pidFile: /run/x.pid }'
   const { directories } = await parseConfiguration(sound.replace(was, hooks), file)
   t.same(
@@ -207,6 +208,7 @@ await t.test('hooks have names that are unique, stable and free of secrets', asy
       ['http [::1]:9000', 10_000, 3],
       ['http example.org', 10_000, 3],
       ['signal SIGUSR1 /run/y.pid', 10_000, 3],
+      ['systemd reload-or-restart nginx@a.service', 10_000, 3],
     ],
   )
 })

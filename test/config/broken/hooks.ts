@@ -10,13 +10,13 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'a hook of two kinds',
     hook,
     `${hook}\n        exec: [/bin/true]`,
-    '17:9: directories[0].afterPublish[0]: has both signal and exec: give exactly one of signal, exec, http',
+    '17:9: directories[0].afterPublish[0]: has both signal and exec: give exactly one of signal, exec, http, systemd',
   ),
   broken(
     'a hook of no kind',
     hook,
     'timeout: 10s',
-    '17:9: directories[0].afterPublish[0]: is incomplete: give exactly one of signal, exec, http',
+    '17:9: directories[0].afterPublish[0]: is incomplete: give exactly one of signal, exec, http, systemd',
   ),
   broken(
     'a signal that is not one',
@@ -66,6 +66,25 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'afterPublish:',
     'beforePublish: [{ exec: [nginx, "{dir}"], timeout: 2m }]\n    afterPublish:',
     '16:56: directories[0].beforePublish[0].timeout: "2m" is out of range: write 1ms to 1m',
+  ),
+  broken(
+    'a unit without its type',
+    hook,
+    'systemd: { unit: nginx }',
+    '17:26: directories[0].afterPublish[0].systemd.unit: "nginx" is not the name of a unit: write it with its type, as in "nginx.service"',
+  ),
+  broken(
+    'an action that systemd does not know',
+    hook,
+    'systemd: { unit: nginx.service, action: relaod }',
+    '17:49: directories[0].afterPublish[0].systemd.action: "relaod" is not one of reload-or-restart, try-reload-or-restart, reload, restart, try-restart, start: did you mean "reload"?',
+  ),
+  broken(
+    'a template in the place of a unit',
+    hook,
+    'systemd: { unit: "getty@.service", socket: bus }',
+    '17:26: directories[0].afterPublish[0].systemd.unit: "getty@.service" is not the name of a unit: write it with its type, as in "nginx.service"',
+    '17:52: directories[0].afterPublish[0].systemd.socket: "bus" is not an absolute path',
   ),
   broken('an empty command', hook, 'exec: []', '17:15: directories[0].afterPublish[0].exec: is an empty list'),
   broken(
