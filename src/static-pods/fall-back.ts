@@ -1,5 +1,5 @@
 import type { Log } from '../log.js'
-import type { Disk } from '../durable/index.js'
+import type { Disk, FileRequest } from '../durable/index.js'
 import {
   lastKnownGood,
   liveManifestPath,
@@ -53,9 +53,12 @@ export async function fallBack(
     for (const revision of candidates) {
       const manifest = await intactRevision(places, revision, disk, log)
       if (manifest === undefined) continue
+      const request = liveRequest(places, manifest, from, cause, log)
+      // Where an operator holds it, or it cannot be replaced, the link stays as well.
+      await disk.previewFile(request)
       // First the link: prune keeps what it leads to, and killed in between, the next run finds the same revision.
       await recordLastKnownGood(places, revision, disk)
-      await makeLive(places, manifest, from, cause, disk, log)
+      await disk.publishFiles([request], undefined)
       return revision
     }
     return undefined
@@ -64,19 +67,19 @@ export async function fallBack(
   }
 }
 
-async function makeLive(
+/** The manifest as it is to be live. */
+function liveRequest(
   places: StaticPodPlaces,
   manifest: Manifest,
   from: number,
   { reason, message }: Cause,
-  disk: Disk,
   log: Log,
-): Promise<void> {
+): FileRequest {
   // A uid of its own: kubelets before 1.23 would take it for the pod that ran before.
   const content = encodeManifest(manifest, newUid(), {
     [fallbackForRevision]: String(from),
     [fallbackReason]: reason,
     [fallbackMessage]: message.slice(0, longestMessage),
   })
-  await disk.publishFiles([{ path: liveManifestPath(places), content, options: { mode: 0o600, log } }], undefined)
+  return { path: liveManifestPath(places), content, options: { mode: 0o600, log } }
 }

@@ -48,8 +48,7 @@ async function preview(
   try {
     return await disk.previewFile(request)
   } catch (error) {
-    const lasting = !(error instanceof DurableWriteError) || error.reason === 'TargetUnfit'
-    if (lookOnly || lasting) throw error
+    if (lookOnly || isLasting(error)) throw error
     return { outcome: 'replaced' }
   }
 }
@@ -95,9 +94,14 @@ async function checkOwners({ lasting }: InstallPlan, { disk }: InstallSettings):
     try {
       await disk.difference(request)
     } catch (error) {
-      if (!(error instanceof DurableWriteError) || error.reason === 'TargetForeign') throw error
+      if (isLasting(error)) throw error
     }
   }
+}
+
+/** It will be so under the lock, too: the target is unfit or another program's, or an operator holds it. */
+function isLasting(error: unknown): boolean {
+  return !(error instanceof DurableWriteError) || ['TargetUnfit', 'TargetForeign', 'Held'].includes(error.reason)
 }
 
 /**

@@ -191,8 +191,8 @@ export const staticPods: readonly Mutation[] = [
       [fallBack, '      await recordLastKnownGood(places, revision, disk)\n', ''],
       [
         fallBack,
-        '      await makeLive(places, manifest, from, cause, disk, log)\n',
-        '      await makeLive(places, manifest, from, cause, disk, log)\n      await recordLastKnownGood(places, revision, disk)\n',
+        '      await disk.publishFiles([request], undefined)\n',
+        '      await disk.publishFiles([request], undefined)\n      await recordLastKnownGood(places, revision, disk)\n',
       ],
     ],
     story('fallback to the newest older revision'),
