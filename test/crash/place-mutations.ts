@@ -53,6 +53,15 @@ export const places: readonly Mutation[] = [
     'if (this.found?.moved) await this.#recordPlace()',
     '',
     ownTest('durable/place'),
+    histories,
+  ),
+  mutation(
+    'a new place is recorded, and only the parent synced',
+    'publication.ts',
+    'const ancestors = [directory, ...(await this.site.ancestors())]',
+    'const ancestors = [directory]',
+    ownTest('durable/place'),
+    histories,
   ),
   mutation(
     'the path is not found again',

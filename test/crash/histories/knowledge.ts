@@ -99,15 +99,15 @@ export class Knowledge {
   }
 
   /**
-   * It is the same directory, but something was changed twice: moved and moved back, or replaced by its equal, unsynced and within one
-   * boot. That `unchanged` says nothing of that is in docs/durability.md.
+   * It is the same inode, but something was changed twice: moved and moved back; or in place: replaced by its equal, or given an access
+   * list, whose mask a power cut may leave without it. All unsynced, and within one boot. That `unchanged` says nothing of that is in docs/durability.md.
    */
   mayHaveReturned(target: string, now: Snapshot): boolean {
     const known = this.#known.get(target)
     if (this.#hasLinks || known === undefined) return true
     const { changed, identity } = known
     const isTwice = new Set(changed).size < changed.length
-    return (isTwice || changed.some((path) => path.startsWith(`${target}/`))) && identity === identityAt(now, target)
+    return (isTwice || changed.some((path) => isAtOrAbove(target, path))) && identity === identityAt(now, target)
   }
 
   /** A bystander that nothing has happened to since it was durable, and that is not what it was. */
