@@ -1,10 +1,11 @@
 import { unfit } from './errors.js'
 import type { Attributes } from './file-system.js'
+import { attributesDigest } from './kept-attributes.js'
 import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
-import { readAllRecords, readRecords, type Records } from './record-files.js'
+import { readAllRecords, readRecords, recordAttributes, type Records } from './record-files.js'
 import { holdOf, refuseNewer } from './refusals.js'
-import { remove } from './remove.js'
+import { attempt, remove } from './remove.js'
 
 /** A target, locked, and where its records and staging are. */
 export interface TargetArea extends StagingArea {
@@ -29,7 +30,23 @@ export async function recover(
   const staging = lookOnly ? records.staging : await ownStaging(area, records, state.sharedStaging)
   const found = judge({ ...state, records, staging })
   if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [] }
+  await reportAttributes(area, found)
   return { found, leftovers: [...(await clean(area, found.removeNow)), ...found.removeLater] }
+}
+
+/** ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. */
+async function reportAttributes(area: TargetArea, { current, tree }: Judgement): Promise<void> {
+  if (current?.attributes === undefined || tree === undefined) return
+  const attributes = attributesDigest(tree.entries)
+  if (attributes === current.attributes) return
+  const { fs, parent, path, names, log } = area
+  log.info(
+    { path },
+    `another program changed ACLs or user attributes of ${path} since holdfast published it; holdfast keeps them as they are`,
+  )
+  await attempt(log, path, 'could not record the attributes', () =>
+    recordAttributes(fs, parent, names.record(current.sequence), attributes),
+  )
 }
 
 /** Reads what is kept beside the target. Throws where the file system has made target and staging one directory. */

@@ -94,6 +94,7 @@ export class DirectoryPublication extends TargetPublication {
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const metadata = new OldMetadata(this.found?.tree, await disinherit(this.fs, root))
+    this.stagedAttributes = metadata.digest(this.desired)
     this.#staged = await stageTree(this.scope, root, this.plan, metadata, staged, this)
     this.#stagedDirectory = root
     return [root]

@@ -67,6 +67,7 @@ export class FilePublication extends TargetPublication {
     const file = await staged.create(this.scope, this.directory, name)
     await this.fs.write(file, this.plan.bytes)
     const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
+    this.stagedAttributes = metadata.digest(this.desired)
     await setMetadata(this.fs, file, { ...this.plan, ...metadata.of('', 'file', this.plan.mode) })
     this.#staged = await this.fs.attributes(file)
     staged.add(this.scope, file, this)

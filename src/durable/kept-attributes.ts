@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { adviceFor, isSystemError } from '../errors.js'
 import { inheritedList, listWithMode, modeByList, namedIn } from './access-list.js'
 import { DurableWriteError, leftAsItWas } from './errors.js'
@@ -67,6 +68,16 @@ export function withMode(extended: ExtendedAttributes | undefined, mode: number)
 /** The mode of an inode whose st_mode this is: with an ACL, its group bits are the ACL's mask. */
 export function modeOf(mode: number, extended: ExtendedAttributes | undefined): number {
   return modeByList(extended?.get(accessAttribute), mode)
+}
+
+/** Differs where an ACL or a user attribute of any entry does; null where none has any. */
+export function attributesDigest(
+  entries: readonly { readonly path: string; readonly extended?: ExtendedAttributes | undefined }[],
+): string | null {
+  const all = entries.flatMap(({ path, extended }) =>
+    [...(extended ?? [])].map(([name, value]) => JSON.stringify([path, name, Buffer.from(value).toString('base64')])),
+  )
+  return all.length === 0 ? null : `sha256:${hash('sha256', all.sort().join())}`
 }
 
 /** What something open has of mode, owner and attributes. */

@@ -70,7 +70,8 @@ export abstract class TargetPublication {
 
   /** undefined for a file, and before it is staged. */
   protected abstract readonly stagedDirectory: StagedDirectory | undefined
-
+  /** Digest of what the staged entries have of ACLs and user attributes; null for none. */
+  protected stagedAttributes: string | null = null
   /** Of the inode that holds the staged content. */
   protected abstract readonly stagedIdentity: Identity
 
@@ -133,9 +134,7 @@ export abstract class TargetPublication {
     const failure = (await fs.sync(ancestors)).find((outcome) => outcome !== undefined)
     if (failure) throw failure
     const name = this.names.record(this.found?.current?.sequence ?? 0)
-    await this.#attempt('could not record where the target is', () =>
-      recordPlace(scope, directory, name, this.site.within),
-    )
+    await this.#attempt('could not record its place', () => recordPlace(scope, directory, name, this.site.within))
   }
 
   /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
@@ -224,6 +223,7 @@ export abstract class TargetPublication {
       entries: this.desired.entries,
       ...(this.options.publisher && { publisher: this.options.publisher }),
       ...(this.exchanged && { staging: this.exchanged }),
+      attributes: this.stagedAttributes,
       place: {
         within: this.site.within,
         parent: identityOf(this.site.parent.attributes),

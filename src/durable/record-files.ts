@@ -163,6 +163,21 @@ export async function recordPlace(scope: Scope, parent: Descriptor, name: string
   await scope.fs.write(file, encodeAppendix({ within }))
 }
 
+/** Adds to a record which ACLs and user attributes its content has now, as another program has set them. */
+export async function recordAttributes(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  attributes: string | null,
+): Promise<void> {
+  const file = await fs.openAppend(parent, name)
+  try {
+    await fs.write(file, encodeAppendix({ attributes }))
+  } finally {
+    await fs.close(file)
+  }
+}
+
 /** Hands over a target's parent and records, without a lock; undefined where the parent does not exist. */
 export async function withRecord<T>(
   fs: FileSystem,

@@ -11,6 +11,7 @@ import type { Hold, Publisher, RecordedObject } from './types.js'
  *   {"settled":true}     the exchange is durable, too
  *   {"hook":"NAME"}      this hook has run
  *   {"objects":[…]}      newer versions of some objects, which gave the same content
+ *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
  *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
  *
  * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
@@ -53,6 +54,8 @@ export interface RecordBody {
   readonly place?: Standing
   /** Whose it is; absent where a person or a program published it by a call of its own, and in older records. */
   readonly publisher?: Publisher
+  /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records: it is not known. */
+  readonly attributes?: string | null
   /** What a reader must understand to publish after this record. */
   readonly requires?: readonly string[]
   /** Nobody publishes while it is in force. */
@@ -78,6 +81,7 @@ const knownFields = {
   staging: (value) => value === undefined || isStaged(value),
   place: isStanding,
   publisher: (value) => value === undefined || isText(value),
+  attributes: (value) => value === undefined || value === null || isText(value),
   requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
   hold: (value) => value === undefined || isHold(value),
 } as const satisfies Readonly<Record<keyof RecordBody, (value: unknown) => boolean>>
@@ -136,10 +140,15 @@ export interface StoredRecord extends RecordBody {
   readonly pendingHooks: readonly string[]
 }
 
-type Appendix = { settled: true } | { hook: string } | { objects: readonly RecordedObject[] } | { within: string }
+type Appendix =
+  | { settled: true }
+  | { hook: string }
+  | { objects: readonly RecordedObject[] }
+  | { within: string }
+  | { attributes: string | null }
 
 /** What may stand in a line that was appended. */
-type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within', unknown>>
+type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes', unknown>>
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(body)
@@ -163,7 +172,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let committed = false
-  let { objects, place } = body
+  let { objects, place, attributes } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
@@ -171,12 +180,14 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (line.settled === true) committed = true
     if (isText(line.hook)) done.add(line.hook)
     if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedObject[])
+    if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
     if (isText(line.within) && place) place = { ...place, within: line.within }
   }
   return {
     ...body,
     objects,
     ...(place && { place }),
+    ...(attributes !== undefined && { attributes }),
     sequence,
     committed,
     trusted: committed || body.boot !== boot,

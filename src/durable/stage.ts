@@ -1,6 +1,6 @@
 import type { StagedEntries } from './barrier.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
-import { KeptAttributes, setExtended } from './kept-attributes.js'
+import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
 import type { DirectoryPlan } from './request.js'
@@ -41,6 +41,16 @@ export class OldMetadata {
 
   of(path: string, type: 'file' | 'directory', mode: number): Pick<Metadata, 'path' | 'label' | 'extended'> {
     return { path, label: this.#labels.of(path), extended: this.#kept.of(path, type, mode) }
+  }
+
+  /** Of the ACLs and user attributes that the entries of new content get; null where none gets any. */
+  digest({ entries }: Tree): string | null {
+    return attributesDigest(
+      entries.map(({ path, type, mode }) => ({
+        path,
+        extended: type === 'file' || type === 'directory' ? this.#kept.of(path, type, mode) : undefined,
+      })),
+    )
   }
 }
 

@@ -139,6 +139,7 @@ export class SymlinkPublication extends TargetPublication {
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
+    this.stagedAttributes = metadata.digest(this.desired)
     this.#stagedDirectory = root
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)

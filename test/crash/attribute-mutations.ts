@@ -1,4 +1,4 @@
-import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+import { compound, histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
 const real = ownTestOfRoot('durable/kept-attributes')
 const lists = model('ACLs', 'power cut')
@@ -13,6 +13,7 @@ export const attributes: readonly Mutation[] = [
     'return undefined',
     lists,
     real,
+    histories,
   ),
   mutation(
     'what is new inherits nothing',
@@ -56,12 +57,27 @@ export const attributes: readonly Mutation[] = [
     model('ACLs', 'fault'),
   ),
   mutation(
+    'a change of attributes is not reported',
+    'clean.ts',
+    'if (attributes === current.attributes) return',
+    'return',
+    ownTest('durable/attribute-changes'),
+  ),
+  mutation(
+    'a change of attributes is reported each time',
+    'clean.ts',
+    'recordAttributes(fs, parent, names.record(current.sequence), attributes)',
+    'Promise.resolve()',
+    ownTest('durable/attribute-changes'),
+  ),
+  mutation(
     'a mask is read as the mode',
     'kept-attributes.ts',
     'return modeByList(extended?.get(accessAttribute), mode)',
     'return mode',
     lists,
     real,
+    histories,
   ),
   mutation(
     'what is inherited from above stays',
