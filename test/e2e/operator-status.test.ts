@@ -1,12 +1,21 @@
-/** holdfast monitor --operator-status, on a real API server with the operator's CustomResourceDefinition, by the rights of rbac alone. */
+/**
+ * holdfast monitor --operator-status, on a real API server with the operator's CustomResourceDefinition, by the rights of rbac alone;
+ * and all that holdfast does in library-go's place, compared with what library-go did.
+ */
 import t from 'tap'
 import { silent } from '../../src/log.js'
 import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
 import { connect } from '../../src/objects/kubernetes/connection.js'
 import { OperatorStatus } from '../../src/static-pods/operator-status.js'
+import { cases } from '../library-go/cases.js'
+import { compare, type Difference } from '../library-go/compare.js'
+import { differences } from '../library-go/differences.js'
+import { recorded, replay } from '../library-go/replay.js'
+import { Scene } from '../library-go/scene.js'
 import { run } from '../static-pods/command.js'
 import { NodeDisk, podText } from '../static-pods/pods.js'
 import { Cluster } from './cluster.js'
+import { addOperator, operator, operatorPath } from './operator-resource.js'
 
 t.setTimeout(400_000)
 
@@ -14,40 +23,11 @@ const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
 const { admin } = cluster.api
 
-const group = 'operator.openshift.io'
-const operator = { resource: 'kubeapiservers', group, name: 'cluster' }
+const { group } = operator
 const flag = `--operator-status=${operator.resource}.${group}/${operator.name}`
-const path = `/apis/${group}/v1/${operator.resource}`
+const path = operatorPath
 const merge = { 'content-type': 'application/merge-patch+json' }
-
-/** As OpenShift's, as far as a monitor sees it: a status of its own, and node statuses as one list. */
-const definition = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: `${operator.resource}.${group}` },
-  spec: {
-    group,
-    scope: 'Cluster',
-    names: {
-      plural: operator.resource,
-      singular: 'kubeapiserver',
-      kind: 'KubeAPIServer',
-      listKind: 'KubeAPIServerList',
-    },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      },
-    ],
-  },
-}
-await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(definition))
-await cluster.kubectl(['wait', '--for=condition=Established', `crd/${definition.metadata.name}`, '--timeout=60s'])
-await admin.demand('POST', path, { apiVersion: `${group}/v1`, kind: 'KubeAPIServer', metadata: { name: 'cluster' } })
+await addOperator(cluster)
 
 const other = { nodeName: 'n2', currentRevision: 5, targetRevision: 7 }
 const setStatus = (own: object) =>
@@ -131,3 +111,31 @@ await t.test('an update that comes between is a conflict, and kept; the update i
     { nodeName: 'n1', currentRevision: 7, targetRevision: 0 },
   ])
 })
+
+await t.test(
+  "library-go's commands on the same objects: all that differs is in the table, and all of the table differs",
+  async (t) => {
+    const theirs = recorded()
+    t.same(Object.keys(theirs).sort(), Object.keys(cases).sort(), 'test/library-go/record.sh has recorded each case')
+    const seen: Difference[] = []
+    const replayOne = async (scene: Scene): Promise<void> => {
+      const { said, ...ours } = await replay(scene)
+      for (const difference of await compare(scene.name, theirs[scene.name], ours)) {
+        seen.push(difference)
+        if (!differences.some(({ shown }) => shown?.(difference)))
+          t.fail('a difference without a reason', { difference, said })
+      }
+    }
+    const usual = process.umask(0o022)
+    t.teardown(() => process.umask(usual))
+    const scenes = await Scene.createAll(cluster)
+    const ofUmask = (umask?: number) => scenes.filter(({ given }) => given.umask === umask)
+    await Promise.all(ofUmask().map(replayOne))
+    // The umask is the whole process's.
+    for (const umask of new Set(scenes.flatMap(({ given }) => given.umask ?? []))) {
+      process.umask(umask)
+      await Promise.all(ofUmask(umask).map(replayOne))
+    }
+    for (const { libraryGo, shown } of differences) if (shown) t.ok(seen.some(shown), `shown: ${libraryGo}`)
+  },
+)

@@ -1,0 +1,141 @@
+/**
+ * In what holdfast differs from library-go, and why. Each difference that the cases show must be in one of these rows, and each row
+ * must be shown by a case, or by a test that it names. The table of docs/static-pods.md is made from it (table.ts).
+ */
+import { installerDifferences } from './installer-differences.js'
+import { allOf, at, isMonitor, isSyncer, type Row } from './row.js'
+
+const prune = [
+  {
+    libraryGo: 'prune ends at a name it cannot parse',
+    holdfast: 'leaves it alone',
+    why: 'one stray directory must not stop all pruning',
+    shown: allOf('prune: a name without a number'),
+  },
+  {
+    libraryGo: 'prune does not look at manifests',
+    holdfast: 'what they name stays; where they cannot be read, it removes nothing',
+    why: 'it would not know what is in use',
+    shown: at('only ours', /^resources\/web-pod-3/, 'prune: the live revision is eligible'),
+  },
+  {
+    libraryGo: 'prune removes in place, unsynced, without a lock',
+    holdfast: 'renamed away, synced, then removed; waits for installers',
+    why: 'a crash leaves a complete revision or none',
+    tested: ['test/static-pods/prune-killed.test.ts', 'an installation under way is waited for'],
+  },
+  {
+    libraryGo: 'files that prune could not remove: the run ends there',
+    holdfast: 'the others go, and it ends with 1',
+    why: 'one stray file must not stop all pruning',
+    tested: ['test/static-pods/prune.test.ts', 'a revision that is out of sight, but not off the disk, has failed'],
+  },
+  {
+    libraryGo: 'prune may delete the last known good revision',
+    holdfast: 'protected, with all that manifests name',
+    why: 'there would be nothing to fall back to',
+    shown: at('only ours', /^resources\/web-pod-1/, 'prune: the last known good one is eligible'),
+  },
+] satisfies readonly Row[]
+
+const monitor = [
+  {
+    libraryGo: 'an error of the check of readiness ends the monitor',
+    holdfast: 'a probe that cannot ask is unknown: at the timeout, exit code 1',
+    why: 'other probes may know',
+    shown: at('end', /^$/, 'monitor: the check cannot ask'),
+  },
+  {
+    libraryGo: 'ready is what that check says',
+    holdfast: 'three successes in a row, one second apart',
+    why: 'the old pod may still answer',
+    tested: ['test/static-pods/monitor.test.ts', 'ready three times in a row'],
+  },
+  {
+    libraryGo: 'the monitor always sets `currentRevision` of its operator',
+    holdfast: 'with `--operator-status`',
+    why: 'the resource is compiled in there',
+    shown: at('rollout', /^$/, 'monitor: ready, and no --operator-status'),
+  },
+  {
+    libraryGo: 'the last-known-good link is removed, then made',
+    holdfast: 'replaced by a rename, synced',
+    why: 'it is never missing',
+    tested: ['test/static-pods/monitor.test.ts', 'killed before each call and started again, it comes to the same end'],
+  },
+  {
+    libraryGo: 'the fallback is written in place, 0644, not synced',
+    holdfast: 'as every manifest: renamed, synced, 0600',
+    why: 'it is what the node boots from',
+    shown: (difference) =>
+      isMonitor(difference) &&
+      at('mode', /^manifests\/web-pod\.yaml$/)(difference) &&
+      difference.theirs === '0644' &&
+      difference.ours === '0600',
+  },
+  {
+    libraryGo: 'a revision counts as fit for fallback if it has a manifest',
+    holdfast: 'it must parse, carry its own revision, and be as it was published',
+    why: 'falling back to a torn one helps nobody',
+    shown: allOf('monitor: falls back, the newest older one is torn'),
+  },
+  {
+    libraryGo: 'nothing to fall back to: the monitor removes its own manifest',
+    holdfast: 'it ends with 1 and leaves it',
+    why: 'started again, it may find the revision ready after all',
+    shown: at('only ours', /^manifests\/web-startup-monitor-pod\.yaml$/, 'monitor: nothing to fall back to'),
+  },
+  {
+    libraryGo: 'the timeout begins with each start of the monitor',
+    holdfast: 'with the revision',
+    why: 'a monitor that is restarted would never fall back',
+    tested: ['test/static-pods/monitor.test.ts', 'the time runs on when the monitor is killed and started again'],
+  },
+  {
+    libraryGo: 'done, the monitor spins until it is killed',
+    holdfast: 'ends',
+    why: 'waiting should take no processor time',
+    shown: (difference) => isMonitor(difference) && difference.what === 'end' && difference.theirs === 'runs on',
+  },
+  {
+    libraryGo: 'old logs carry the time in their names',
+    holdfast: '`FILE.1`, `FILE.2`',
+    why: 'a restart finds them by name',
+    tested: ['test/static-pods/log-file.test.ts', 'at 5 MB the file makes room; two older ones stay'],
+  },
+] satisfies readonly Row[]
+
+const syncer = [
+  {
+    libraryGo: 'cert-syncer is a daemon only',
+    holdfast: '`agent` is one; `sync` makes one pass and ends',
+    why: 'an init container has the files before the pod starts',
+    shown: (difference) => isSyncer(difference) && difference.what === 'end',
+  },
+  {
+    libraryGo: 'cert-syncer: events `CertificateUpdated`, `CertificateRemoved`',
+    holdfast: '`agent`: `Published`, `Removed` and the other [reasons](operations.md#reasons); `sync`: none',
+    why: 'they are the same whatever the directory holds',
+    shown: (difference) => isSyncer(difference) && difference.what === 'events',
+  },
+  {
+    libraryGo:
+      'cert-syncer: a key that left the object stays on the disk while the rest is equal, and so do other modes',
+    holdfast: 'the directory becomes what the object is',
+    why: 'a withdrawn key should be gone',
+    shown: allOf('cert-syncer: only a file that is gone'),
+  },
+  {
+    libraryGo: 'cert-syncer: no directory for an optional object that is absent',
+    holdfast: 'an empty one, if it is a directory of the configuration',
+    why: 'whatever mounts it finds it',
+    shown: at(
+      'only ours',
+      /^certs\/(secrets|configmaps)(\/(absent|serving))?$/,
+      'cert-syncer: first files',
+      'cert-syncer: an optional object is deleted',
+    ),
+  },
+] satisfies readonly Row[]
+
+export const differences: readonly Row[] = [...installerDifferences, ...prune, ...monitor, ...syncer]
