@@ -45,6 +45,11 @@ export class Containerd {
     await this.ctr('tasks', 'kill', '--signal', signal, containerId.replace('containerd://', ''))
   }
 
+  /** Identifiers of the containers that have a process. */
+  async running(): Promise<string[]> {
+    return (await this.ctr('tasks', 'list', '--quiet')).split('\n').filter((id) => id !== '')
+  }
+
   private async ctr(...args: string[]): Promise<string> {
     return this.space.demand('ctr', ['--address', socket, '--namespace', 'k8s.io', ...args])
   }

@@ -103,6 +103,15 @@ export class Kubelet {
     this.client.disconnect()
   }
 
+  /** By which holdfast, on this node, asks it. */
+  probeFlags(): string[] {
+    const { authority, client } = this.options
+    return [
+      ...[`--kubelet-url=https://127.0.0.1:${this.port}`, `--kubelet-ca=${authority}`],
+      ...[`--kubelet-cert=${client.certificate}`, `--kubelet-key=${client.key}`],
+    ]
+  }
+
   /** The pods that it runs. @throws Error while it does not answer */
   async pods(): Promise<Pod[]> {
     const { status, body } = await this.client.call('GET', '/pods')

@@ -96,7 +96,7 @@ export class StaticPod {
       ...['monitor', `--revision=${revision}`, `--target-name=${this.options.name}`],
       ...[`--resource-dir=${resources}`, `--manifests-dir=${manifestDirectory}`],
       ...[`--installer-lock-file=${this.lock}`, `--fallback-timeout-duration=${timeout}`],
-      `--ready-url=http://127.0.0.1:${this.port}/readyz`,
+      ...[`--ready-url=http://127.0.0.1:${this.port}/readyz`, ...this.node.kubelet.probeFlags()],
     ])
   }
 
