@@ -29,7 +29,10 @@ export interface TargetNames {
   readonly sequenceOf: (name: string) => number | undefined
 }
 
-/** `family`: the name that gives the lock and staging names, if it is not the target's own. */
+/**
+ * `family`: the name that gives the lock and staging names, if it is not the target's own. For revisions of a static pod: nobody asks again
+ * for the name of one whose installation was killed, so only a name that all of them share leads to what it staged.
+ */
 export function namesFor(basename: string, family?: string): TargetNames {
   const names = namesOf(basename)
   if (family === undefined) return names

@@ -1,4 +1,4 @@
-import { compound, model, type Mutation, mutation } from './mutation.js'
+import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
 
 const install = '/src/static-pods/install.ts'
 const prune = '/src/static-pods/prune.ts'
@@ -12,6 +12,13 @@ const story = (only: string) => model(`static pod: ${only}`)
 
 /** What install, prune, monitor and rollout do to a node. */
 export const staticPods: readonly Mutation[] = [
+  mutation(
+    'what a killed installation staged has the name of its own revision',
+    '/src/static-pods/install-plan.ts',
+    '    family: revisionFamily(pod),\n',
+    '',
+    ownTest('static-pods/killed-install'),
+  ),
   mutation(
     'install: the manifest before what it names',
     install,
