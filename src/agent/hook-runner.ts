@@ -127,7 +127,8 @@ async function runOne(key: string, having: readonly DirectoryRun[], options: Hoo
   const startedAt = performance.now()
   const hook = mostPatient(hooks)
   try {
-    if (hook !== undefined) await runHook(hook, { signal, log })
+    const published = pending.map(({ state, fields: { digest } }) => ({ directory: state.path, digest }))
+    if (hook !== undefined) await runHook(hook, { signal, log, published })
   } catch (error) {
     if (signal.aborted) return
     for (const run of pending) {

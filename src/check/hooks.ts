@@ -3,6 +3,9 @@ import { connect } from 'node:net'
 import { basename, dirname } from 'node:path'
 import type { Hook, HookType } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
+import { Disk } from '../durable/index.js'
+import { messageOf } from '../errors.js'
+import { findManifest } from '../static-pods/renew.js'
 import { HookError } from '../directories/hook-error.js'
 import { environment } from '../directories/hook-exec.js'
 import { findSystemd } from '../directories/hook-systemd.js'
@@ -35,6 +38,7 @@ const checks: { readonly [Type in HookType]: (hook: Hook<Type>, identity: Identi
   exec: ({ command }) => checkExec(command[0] ?? ''),
   http: ({ url }) => checkHttp(new URL(url)),
   systemd: checkSystemd,
+  staticPod: checkStaticPod,
 }
 
 function resultOf<Type extends HookType>(hook: Hook<Type>, identity: Identity): Promise<CheckResult> {
@@ -197,6 +201,27 @@ async function checkSystemd(hook: Hook<'systemd'>): Promise<CheckResult> {
     return fault('hook', error.detail, advice)
   } finally {
     deadline.dispose()
+  }
+}
+
+async function checkStaticPod({ pod, manifestDirectory }: Hook<'staticPod'>): Promise<CheckResult> {
+  if ((await statusOf(manifestDirectory)) !== 'directory') {
+    return fault(
+      'hook',
+      `${manifestDirectory}: no such directory`,
+      'mount it from the host, or correct manifestDirectory',
+    )
+  }
+  try {
+    const { path } = await findManifest(new Disk(), manifestDirectory, pod)
+    await fsp.access(manifestDirectory, constants.W_OK)
+    return ok('hook', `${path} is the manifest of ${pod}`)
+  } catch (error) {
+    return fault(
+      'hook',
+      messageOf(error),
+      'name the pod as its manifest does, in a directory that holdfast may write to',
+    )
   }
 }
 

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { readDuration } from './duration.js'
 import { readAbsolutePath } from './paths.js'
 import { quote } from '../quote.js'
-import { readSystemd, type SystemdSettings } from './service-hooks.js'
+import { readStaticPod, readSystemd, type StaticPodSettings, type SystemdSettings } from './service-hooks.js'
 import { nearest } from './suggestion.js'
 import type { Value } from './value.js'
 
@@ -14,6 +14,7 @@ interface HookSettings {
   readonly exec: { readonly command: readonly string[] }
   readonly http: { readonly url: string; readonly method: string }
   readonly systemd: SystemdSettings
+  readonly staticPod: StaticPodSettings
 }
 
 export type HookType = keyof HookSettings
@@ -55,6 +56,10 @@ const readers: { readonly [Type in HookType]: HookReader<Type> } = {
   systemd: {
     read: (value) => readSystemd(value, policyFields),
     identity: ({ unit, action, socket }) => [unit, action, socket],
+  },
+  staticPod: {
+    read: (value) => readStaticPod(value, policyFields),
+    identity: ({ pod, manifestDirectory, lockFile = '' }) => [pod, manifestDirectory, lockFile],
   },
 }
 
@@ -135,6 +140,7 @@ const misplacedInChecks = {
   signal: onlyAfterwards,
   http: onlyAfterwards,
   systemd: onlyAfterwards,
+  staticPod: onlyAfterwards,
   retries: onlyAfterwards,
   jitter: onlyAfterwards,
 }

@@ -46,3 +46,22 @@ function readUnit(value: Value): string | undefined {
   if (text === undefined || unitName.test(text)) return text
   return value.wrong(`${quote(text)} is not the name of a unit`, 'write it with its type, as in "nginx.service"')
 }
+
+export interface StaticPodSettings {
+  /** The name of the pod, as its manifest has it. */
+  readonly pod: string
+  readonly manifestDirectory: string
+  /** undefined: nobody else writes the manifest. */
+  readonly lockFile: string | undefined
+}
+
+export function readStaticPod(value: Value, misplaced: Misplaced): (StaticPodSettings & { name: string }) | undefined {
+  const staticPod = value.mapping(['name', 'manifestDirectory', 'lockFile'], misplaced)
+  const pod = staticPod?.required('name', 'etcd')?.name('etcd')
+  const directoryValue = staticPod?.required('manifestDirectory', '/etc/kubernetes/manifests')
+  const manifestDirectory = directoryValue && readAbsolutePath(directoryValue)
+  const lockValue = staticPod?.field('lockFile')
+  const lockFile = lockValue && readAbsolutePath(lockValue)
+  if (pod === undefined || manifestDirectory === undefined) return undefined
+  return { name: `staticPod ${pod}`, pod, manifestDirectory, lockFile }
+}

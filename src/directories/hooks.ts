@@ -9,12 +9,17 @@ import { runExec } from './hook-exec.js'
 import { HookError } from './hook-error.js'
 import { runHttp } from './hook-http.js'
 import { runSignal } from './hook-signal.js'
+import { runStaticPod } from './hook-static-pod.js'
 import { runSystemd } from './hook-systemd.js'
+
+type Published = readonly { readonly directory: string; readonly digest: string }[]
 
 export interface HookOptions {
   /** Abandons the try that is running, and those to come. */
   readonly signal: AbortSignal
   readonly log: Log
+  /** What it is run for: directories, with the digests of their content. */
+  readonly published?: Published
   /** Milliseconds before the second try; doubles from try to try, up to a minute. Default 500. */
   readonly pause?: number
 }
@@ -24,12 +29,12 @@ const longestPause = 60_000
 /**
  * Resolves once a try succeeded. Rejects with HookError after the last one, and with the signal's reason when abandoned.
  */
-export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOptions): Promise<void> {
+export async function runHook(hook: Hook, { signal, log, published = [], pause = 500 }: HookOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const started = performance.now()
     try {
-      await runOnce(hook, signal, log)
+      await runOnce(hook, signal, log, published)
       log.debug({ hook: hook.name, attempt, milliseconds: since(started) }, 'hook done')
       return
     } catch (error) {
@@ -49,16 +54,24 @@ export async function runHook(hook: Hook, { signal, log, pause = 500 }: HookOpti
   }
 }
 
+type Runner<Type extends HookType> = (
+  hook: Hook<Type>,
+  signal: AbortSignal,
+  log: Log,
+  published: Published,
+) => Promise<void>
+
 /** How each type of hook is run: once. */
-const runners: { readonly [Type in HookType]: (hook: Hook<Type>, signal: AbortSignal, log: Log) => Promise<void> } = {
+const runners: { readonly [Type in HookType]: Runner<Type> } = {
   signal: runSignal,
   exec: runExec,
   http: runHttp,
   systemd: runSystemd,
+  staticPod: runStaticPod,
 }
 
-function runOnce<Type extends HookType>(hook: Hook<Type>, signal: AbortSignal, log: Log): Promise<void> {
-  return runners[hook.type](hook, signal, log)
+function runOnce<Type extends HookType>(hook: Hook<Type>, ...more: [AbortSignal, Log, Published]): Promise<void> {
+  return runners[hook.type](hook, ...more)
 }
 
 /** Many nodes that publish at once do not come back at once. */

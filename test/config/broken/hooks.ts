@@ -10,13 +10,13 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'a hook of two kinds',
     hook,
     `${hook}\n        exec: [/bin/true]`,
-    '17:9: directories[0].afterPublish[0]: has both signal and exec: give exactly one of signal, exec, http, systemd',
+    '17:9: directories[0].afterPublish[0]: has both signal and exec: give exactly one of signal, exec, http, systemd, staticPod',
   ),
   broken(
     'a hook of no kind',
     hook,
     'timeout: 10s',
-    '17:9: directories[0].afterPublish[0]: is incomplete: give exactly one of signal, exec, http, systemd',
+    '17:9: directories[0].afterPublish[0]: is incomplete: give exactly one of signal, exec, http, systemd, staticPod',
   ),
   broken(
     'a signal that is not one',
@@ -85,6 +85,12 @@ export const brokenHooks: readonly BrokenConfiguration[] = [
     'systemd: { unit: "getty@.service", socket: bus }',
     '17:26: directories[0].afterPublish[0].systemd.unit: "getty@.service" is not the name of a unit: write it with its type, as in "nginx.service"',
     '17:52: directories[0].afterPublish[0].systemd.socket: "bus" is not an absolute path',
+  ),
+  broken(
+    'a static pod without the place of its manifest',
+    hook,
+    'staticPod: { name: etcd }',
+    '17:20: directories[0].afterPublish[0].staticPod.manifestDirectory: is required: write manifestDirectory: /etc/kubernetes/manifests',
   ),
   broken('an empty command', hook, 'exec: []', '17:15: directories[0].afterPublish[0].exec: is an empty list'),
   broken(

@@ -1,0 +1,129 @@
+/*
+ * A static pod is restarted by a change of its manifest: an annotation says which content the pod is to run with. The rest of the
+ * manifest stays as its author wrote it, byte for byte.
+ */
+import { createHash } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Disk } from '../durable/index.js'
+import type { Log } from '../log.js'
+import { withTextAt } from '../yaml/edit.js'
+import { StaticPodError } from './failure.js'
+import { asMap } from './json.js'
+import { newUid } from './kubelet.js'
+import { parseManifest, type Manifest } from './manifest.js'
+import { operationLockName } from './names.js'
+import { listManifests, readNodeFile } from './node-files.js'
+
+export interface Renewal {
+  /** The pod's name, as its manifest has it. */
+  readonly pod: string
+  readonly manifestDirectory: string
+  /** undefined: a lock of our own beside the manifests. */
+  readonly lockFile: string | undefined
+  /** What was published: directories with the digests of their content. */
+  readonly published: readonly { readonly directory: string; readonly digest: string }[]
+  /** Milliseconds to wait for another holder of a lock. */
+  readonly lockTimeout: number
+  readonly signal: AbortSignal
+  readonly log: Log
+}
+
+interface FoundManifest {
+  readonly path: string
+  readonly text: string
+  readonly manifest: Manifest
+}
+
+/**
+ * By which the pod says what it runs with: each directory has one of its own.
+ * @internal
+ */
+export function contentAnnotation(directory: string): string {
+  return `holdfast.dev/content-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
+}
+
+/**
+ * Has kubelet restart a static pod, once for one content: durable on return, and nothing is written where the manifest names this
+ * content already, and is known to be durable.
+ * @throws DurableWriteError, StaticPodError, InvalidInput
+ */
+export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
+  const { pod, manifestDirectory, lockFile, published, lockTimeout, signal, log } = renewal
+  // Who made the manifest directory is to say what it holds: it is not made here.
+  await findManifest(disk, manifestDirectory, pod)
+  const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
+  const held = await disk.lock(lockPath, lockTimeout, signal, 'the manifest is as it was')
+  try {
+    const found = await findManifest(disk, manifestDirectory, pod)
+    const annotations = published.map(({ directory, digest }) => [contentAnnotation(directory), digest] as const)
+    const text = await withAnnotations(found, annotations)
+    const options = { ...(await ownershipOf(disk, found.path)), lockTimeout, log }
+    // The same text, too: what was made visible before may not be durable.
+    const content = Buffer.from(text)
+    const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
+    return result?.outcome === 'unchanged' || text === found.text ? 'unchanged' : 'renewed'
+  } finally {
+    await held.release()
+  }
+}
+
+/** The one manifest of a pod. @throws StaticPodError where there is none, or several */
+export async function findManifest(disk: Disk, directory: string, pod: string): Promise<FoundManifest> {
+  const found: FoundManifest[] = []
+  let unreadable = 0
+  for (const path of await listManifests(disk.fs, directory)) {
+    try {
+      const bytes = await readNodeFile(disk.fs, path)
+      if (bytes === undefined) continue
+      const manifest = await parseManifest(bytes, path)
+      if (manifest.name === pod) found.push({ path, text: Buffer.from(bytes).toString('utf8'), manifest })
+    } catch {
+      // Kubelet ignores it, too.
+      unreadable += 1
+    }
+  }
+  const [first, second] = found
+  if (first !== undefined && second === undefined) return first
+  if (first !== undefined && second !== undefined) {
+    throw new StaticPodError(`${first.path} and ${second.path} are both manifests of ${pod}: remove one of them`)
+  }
+  const others = unreadable === 0 ? '' : ` (holdfast cannot read ${unreadable} of the files there as pods)`
+  throw new StaticPodError(`${directory} holds no manifest of a pod with the name ${pod}${others}`)
+}
+
+/** What the file has stays its own. */
+async function ownershipOf(disk: Disk, path: string) {
+  const found = await disk.inDirectory(dirname(path), (parent) => disk.fs.look(parent, basename(path)))
+  return found === undefined ? {} : { mode: found.mode, owner: { uid: found.uid, gid: found.gid } }
+}
+
+async function withAnnotations(
+  { path, text, manifest }: FoundManifest,
+  annotations: readonly (readonly [string, string])[],
+): Promise<string> {
+  const missing = annotations.filter(([key, value]) => manifest.annotations[key] !== value)
+  if (missing.length === 0) return text
+  // A pod with a uid of its own is another one only with another uid.
+  const uid = manifest.uid === undefined ? undefined : newUid()
+  const values = [
+    ...missing.map(([key, value]) => [['metadata', 'annotations', key], value] as const),
+    ...(uid === undefined ? [] : [[['metadata', 'uid'], uid] as const]),
+  ]
+  let changed: string | undefined = text
+  for (const [place, value] of values) changed = changed && (await withTextAt(changed, place, value, 'manifest'))
+  const metadata = asMap(manifest.pod.metadata) ?? {}
+  const expected = {
+    ...manifest.pod,
+    metadata: {
+      ...metadata,
+      annotations: { ...manifest.annotations, ...Object.fromEntries(missing) },
+      ...(uid !== undefined && { uid }),
+    },
+  }
+  const read = changed && (await parseManifest(Buffer.from(changed), path).catch(() => undefined))
+  if (changed && read && isDeepStrictEqual(read.pod, expected)) return changed
+  throw new StaticPodError(
+    `${path} is written in a way that holdfast cannot add an annotation to; add metadata.annotations to it`,
+  )
+}

@@ -1,0 +1,65 @@
+/** Changes one value of a YAML or JSON text, and leaves everything else as its author wrote it. */
+import type * as Yaml from 'yaml'
+import type { Dialect } from './dialects.js'
+import { parseText } from './parse.js'
+
+/** A piece of text in the place of another. */
+interface Edit {
+  readonly from: number
+  readonly to: number
+  readonly text: string
+}
+
+/**
+ * The text with `value` at a path of mappings, of which the last may be missing. undefined where it is written in a way that this
+ * cannot change, such as an alias. The caller reads the result again: what a text means is for its own reader to say.
+ */
+export async function withTextAt(
+  text: string,
+  path: readonly string[],
+  value: string,
+  dialect: Dialect,
+): Promise<string | undefined> {
+  const { yaml, documents } = await parseText(text, dialect)
+  const document = documents.find(({ contents }) => yaml.isMap(contents))
+  const map = document?.getIn(path.slice(0, -2), true)
+  if (!yaml.isMap(map)) return undefined
+  const [name = '', key = ''] = path.slice(-2)
+  const edit = editIn(yaml, text, map, name, key, value)
+  return edit && text.slice(0, edit.from) + edit.text + text.slice(edit.to)
+}
+
+function editIn(yaml: typeof Yaml, text: string, map: Yaml.YAMLMap, name: string, key: string, value: string) {
+  const inner = pairOf(yaml, map, name)
+  const pair = `${JSON.stringify(key)}: ${JSON.stringify(value)}`
+  if (inner === undefined) return insertion(yaml, text, map, `${JSON.stringify(name)}: {${pair}}`)
+  if (!yaml.isMap(inner.value)) return replacement(yaml, inner, `{${pair}}`)
+  const known = pairOf(yaml, inner.value, key)
+  return known === undefined
+    ? insertion(yaml, text, inner.value, pair)
+    : replacement(yaml, known, JSON.stringify(value))
+}
+
+function pairOf(yaml: typeof Yaml, map: Yaml.YAMLMap, key: string): Yaml.Pair | undefined {
+  return map.items.find((pair) => yaml.isScalar(pair.key) && pair.key.value === key)
+}
+
+/** A value that is missing has no text at all: then a space sets the new one apart from its colon. */
+function replacement(yaml: typeof Yaml, { value }: Yaml.Pair, text: string): Edit | undefined {
+  if (!yaml.isScalar(value) || !value.range) return undefined
+  const [from, to] = value.range
+  return { from, to, text: from === to ? ` ${text}` : text }
+}
+
+/** Before the first of a mapping's pairs, so that what comments stand above them stays above them. */
+function insertion(yaml: typeof Yaml, text: string, map: Yaml.YAMLMap, pair: string): Edit | undefined {
+  const [first] = map.items
+  if (map.flow === true) {
+    const at = (map.range?.[0] ?? 0) + 1
+    return { from: at, to: at, text: first === undefined ? pair : `${pair}, ` }
+  }
+  if (!yaml.isScalar(first?.key) || !first.key.range) return undefined
+  const [at] = first.key.range
+  const column = at - (text.lastIndexOf('\n', at - 1) + 1)
+  return { from: at, to: at, text: `${pair}\n${' '.repeat(column)}` }
+}

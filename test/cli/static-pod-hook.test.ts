@@ -1,0 +1,47 @@
+/** The staticPod hook under the agent: the manifest names the content that is published, once for each. */
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { contentAnnotation } from '../../src/static-pods/renew.js'
+import { until } from '../until.js'
+import { Node } from './holdfast.js'
+
+await t.test('a manifest is renewed once for one content, whoever starts again', async (t) => {
+  const node = new Node(t, [])
+  mkdirSync(node.path('manifests'))
+  const manifest = node.path('manifests/web.yaml')
+  const pod = 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers: [{ name: c, image: i }]\n'
+  writeFileSync(manifest, pod)
+  const hook = { staticPod: { name: 'web', manifestDirectory: node.path('manifests') } }
+  // Two directories of one pod: one change of its manifest for both.
+  node.configure(
+    ['a', 'b'].map((name) => ({ path: `disk/${name}`, contents: [{ configMap: name }], afterPublish: [hook] })),
+  )
+  node.put('ConfigMap', 'a', { v: '1' })
+  node.put('ConfigMap', 'b', { v: '1' })
+  const digests = () => {
+    const { directories = [] } = JSON.parse(node.read('state/status.json') ?? '{}') as {
+      directories?: { path: string; digest: string; pendingHooks: string[] }[]
+    }
+    return directories.every(({ pendingHooks }) => pendingHooks.length === 0) ? directories : []
+  }
+  const isNamed = () =>
+    digests().length === 2 &&
+    digests().every(({ path, digest }) =>
+      readFileSync(manifest, 'utf8').includes(`"${contentAnnotation(path)}": "${digest}"`),
+    )
+  const agent = node.agent()
+  await until('the manifest names both', isNamed)
+  t.equal(await agent.end('SIGTERM'), 0)
+  const { ino } = statSync(manifest)
+  const again = node.agent()
+  await again.logged('Unchanged', 2)
+  again.signal('SIGHUP')
+  await again.logged('Unchanged', 2)
+  t.equal(statSync(manifest).ino, ino)
+  const before = digests()[0]?.digest
+  node.put('ConfigMap', 'a', { v: '2' })
+  await until('new content is named', () => digests()[0]?.digest !== before && isNamed())
+  t.not(statSync(manifest).ino, ino)
+  t.equal(await again.end('SIGTERM'), 0)
+  t.equal((await node.run('check', '-o', 'json')).stdout.includes('web.yaml is the manifest of web'), true)
+})

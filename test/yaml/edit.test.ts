@@ -1,0 +1,45 @@
+/** One value changes, and nothing else of the text does. */
+import t from 'tap'
+import { withTextAt } from '../../src/yaml/edit.js'
+
+const at = (text: string, value = 'v', path = ['metadata', 'annotations', 'k/e.y']) =>
+  withTextAt(text, path, value, 'manifest')
+
+const rows: readonly [string, string, string | undefined][] = [
+  [
+    'a new mapping, before what its author commented',
+    '# head\nmetadata:\n  # its name\n  name: "etcd" # really\nspec: {a: 0644}\n',
+    '# head\nmetadata:\n  # its name\n  "annotations": {"k/e.y": "v"}\n  name: "etcd" # really\nspec: {a: 0644}\n',
+  ],
+  [
+    'a further pair',
+    'metadata:\n    annotations:\n        a: b # c\n    name: x\n',
+    'metadata:\n    annotations:\n        "k/e.y": "v"\n        a: b # c\n    name: x\n',
+  ],
+  ['another value', "metadata:\n  annotations: { k/e.y: 'w' }\n", 'metadata:\n  annotations: { k/e.y: "v" }\n'],
+  [
+    'another value of a block',
+    'metadata:\n  annotations:\n    k/e.y: w\n  name: x',
+    'metadata:\n  annotations:\n    k/e.y: "v"\n  name: x',
+  ],
+  ['an empty mapping', 'metadata: {annotations: {}}', 'metadata: {annotations: {"k/e.y": "v"}}'],
+  [
+    'a mapping that is missing',
+    'metadata:\n  annotations:\n  name: x\n',
+    'metadata:\n  annotations: {"k/e.y": "v"}\n  name: x\n',
+  ],
+  ['null', 'metadata:\n  annotations: null\n', 'metadata:\n  annotations: {"k/e.y": "v"}\n'],
+  ['JSON', '{"metadata":{"name":"x"}}', '{"metadata":{"annotations": {"k/e.y": "v"}, "name":"x"}}'],
+  [
+    'the second of two documents',
+    '---\n---\nmetadata:\n  name: x\n',
+    '---\n---\nmetadata:\n  "annotations": {"k/e.y": "v"}\n  name: x\n',
+  ],
+  ['an alias', 'a: &a {b: c}\nmetadata:\n  annotations: *a\n', undefined],
+  ['no such mapping', 'kind: Pod\n', undefined],
+]
+
+await t.test('one value', async (t) => {
+  for (const [what, text, changed] of rows) t.equal(await at(text), changed, what)
+  t.equal(await at('metadata:\n  uid: a\n', 'b', ['metadata', 'uid']), 'metadata:\n  uid: "b"\n')
+})
