@@ -5,7 +5,14 @@ import { promisify } from 'node:util'
 import { project } from '../project.js'
 
 export type Program =
-  'etcd' | 'etcdutl' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl' | 'kubelet'
+  | 'dynamic-certificates'
+  | 'etcd'
+  | 'etcdutl'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubectl'
+  | 'kubelet'
 
 const found = new Map<Program, Promise<string>>()
 

@@ -23,20 +23,23 @@ for program in "$@"; do
     echo "$KUBEBUILDER_ASSETS/$program"
     continue
   fi
-  if ! [ -x "$cache/$program" ]; then
+  # A program of this project's own changes without the others.
+  cached=$program
+  [ ! -f "$here/$program/program.go" ] || cached=$program-$(sha256sum <"$here/$program/program.go" | cut -c1-16)
+  if ! [ -x "$cache/$cached" ]; then
     go=$(find_go "$program")
     mkdir -p "$cache"
     exec 9>"$cache/.lock"
     flock 9
-    if ! [ -x "$cache/$program" ]; then
+    if ! [ -x "$cache/$cached" ]; then
       echo "building $program into $cache (once; kube-apiserver takes about four minutes on two cores)" >&2
       staged=$cache/.$program.$$
       trap 'rm -f "$staged"' EXIT
       (cd "$here" && nice "$go" build -trimpath -o "$staged" \
         -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "./$program" 9>&-) >&2
-      mv "$staged" "$cache/$program"
+      mv "$staged" "$cache/$cached"
     fi
     exec 9>&-
   fi
-  echo "$cache/$program"
+  echo "$cache/$cached"
 done
