@@ -41,6 +41,11 @@ export class ApiServer {
     return `https://127.0.0.1:${this.port}`
   }
 
+  get pid(): number {
+    if (this.child?.pid === undefined) throw new Error('the API server was not started')
+    return this.child.pid
+  }
+
   /** Resolves when it is ready; at once, if it runs. `extraArguments` hold until a start names others. */
   async start(extraArguments = this.extraArguments): Promise<void> {
     if (this.child && this.child.exitCode === null && this.child.signalCode === null) return
