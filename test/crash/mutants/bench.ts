@@ -21,7 +21,11 @@ export class Bench {
   readonly #shop: Workshop
   readonly #rig: Rig
 
-  constructor(readonly refused: Refused) {
+  constructor(
+    readonly refused: Refused,
+    /** Whether each kill is told apart from a failure of the program as it is, at once; otherwise whoever asks does so, with `fails`. */
+    readonly isStrict = true,
+  ) {
     this.#shop = openWorkshop()
     this.#rig = new Rig(this.#shop)
   }
@@ -33,50 +37,71 @@ export class Bench {
     items: readonly Item[],
     secondsOf: (item: Item) => number,
   ): Promise<Answer> {
-    const patience = (some: readonly Item[]): number => some.reduce((sum, item) => sum + 8 * secondsOf(item), 8)
+    const patience = (item: Item): number => 5 + 8 * secondsOf(item)
     const inMutant = (work: () => Promise<Answer>): Promise<Answer> => withMutant(this.#shop, source, mutant, work)
-    const together = items.filter(({ isTest }) => isTest)
-    const first = await this.#tryTogether(together, inMutant, patience)
-    if (first.verdict === 'killed') return first
     const { inRig, alone } = this.refused
-    // A process that has ended has not said what the others find.
-    const isOpen = first.verdict !== 'survived' && first.by === ''
-    const left = items.filter((item) => isOpen || !item.isTest || inRig.has(item.name))
-    let worst = first
-    let hangs = 0
-    for (const item of left.filter(({ name }) => !alone.has(name))) {
-      const answer = await inMutant(() => tryItem(item, this.#shop, patience([item])))
-      if (answer.verdict === 'killed' && (await this.#passesAlone(item, patience([item])))) return answer
+    let worst = await this.#tryTogether(
+      items.filter(({ isTest }) => isTest),
+      inMutant,
+      patience,
+    )
+    if (worst.verdict === 'killed') return worst
+    let hangs = worst.verdict === 'hangs' ? 1 : 0
+    for (const item of items.filter(({ name, isTest }) => (!isTest || inRig.has(name)) && !alone.has(name))) {
+      if (hangs > hangsAtMost) break
+      const answer = await inMutant(() => tryItem(item, this.#shop, patience(item)))
+      if (answer.verdict === 'killed' && (await this.#passesAlone(item, patience(item)))) return answer
       if (answer.verdict === 'hangs' || answer.verdict === 'breaks') worst = answer
       hangs += answer.verdict === 'hangs' ? 1 : 0
-      if (hangs > hangsAtMost) break
     }
-    return isOpen && worst === first ? { verdict: 'survived', by: '' } : worst
+    return worst
   }
 
   async #tryTogether(
     items: readonly Item[],
     inMutant: (work: () => Promise<Answer>) => Promise<Answer>,
-    patience: (items: readonly Item[]) => number,
+    patience: (item: Item) => number,
   ): Promise<Answer> {
     const { inRig } = this.refused
-    const some = items.filter(({ name }) => !inRig.has(name))
-    if (some.length === 0) return { verdict: 'survived', by: '' }
-    const inRigs = (chosen: readonly Item[]): Promise<Answer> => this.#rig.try(chosen, patience(chosen))
-    const answer = await inMutant(() => inRigs(some))
-    const killer = some.find(({ name }) => name === answer.by)
-    if (answer.verdict !== 'killed' || killer === undefined) return answer
-    // The same process without the mutant: a test that fails by itself, or since something was left behind, is no killer.
-    if ((await inRigs([killer])).verdict === 'survived') return answer
-    this.#rig.stop()
-    const passes = (await inRigs([killer])).verdict === 'survived'
-    this.#rig.stop()
-    if (!passes) inRig.add(killer.name)
-    else if ((await inMutant(() => inRigs([killer]))).verdict === 'killed') {
-      this.#rig.stop()
-      return answer
+    let left = items.filter(({ name }) => !inRig.has(name))
+    let worst: Answer = { verdict: 'survived', by: '' }
+    let hangs = 0
+    while (left.length > 0 && hangs <= hangsAtMost) {
+      const some = left
+      const answer = await inMutant(() => this.#rig.try(some, patience))
+      const at = some.findIndex(({ name }) => name === answer.by)
+      const one = some[at]
+      if (answer.verdict === 'killed' && one && (await this.#isKill(one, inMutant, patience))) return answer
+      if (answer.verdict !== 'survived' && answer.verdict !== 'killed') worst = answer
+      // One that ends its process, or holds it up, has kept the others behind it from being asked.
+      hangs += answer.verdict === 'hangs' ? 1 : 0
+      left = answer.verdict === 'survived' ? [] : some.slice(at + 1)
     }
-    return this.#tryTogether(passes ? some.filter((item) => item !== killer) : items, inMutant, patience)
+    return worst
+  }
+
+  /** A test that fails by itself, or since something was left behind, is no killer. */
+  async #isKill(
+    item: Item,
+    inMutant: (work: () => Promise<Answer>) => Promise<Answer>,
+    patience: (item: Item) => number,
+  ): Promise<boolean> {
+    if (!this.isStrict) return true
+    const once = (): Promise<Answer> => this.#rig.try([item], patience)
+    // In the same process, without the mutant.
+    if ((await once()).verdict === 'survived') return true
+    this.#rig.stop()
+    const passes = (await once()).verdict === 'survived'
+    this.#rig.stop()
+    if (!passes) this.refused.inRig.add(item.name)
+    const kills = passes && (await inMutant(once)).verdict === 'killed'
+    this.#rig.stop()
+    return kills
+  }
+
+  /** Whether a test does not pass here without a mutant. */
+  async fails(item: Item, patience: number): Promise<boolean> {
+    return item.isTest && (await this.#rig.try([item], () => patience)).verdict !== 'survived'
   }
 
   /** Tried once: without a mutant it must pass. */

@@ -4,6 +4,9 @@ import type { Mutant, Source } from './mutants.js'
 import type { Reach } from './reach.js'
 import type { Result } from './results.js'
 
+/** The hash of an answer for which not everything was tried. */
+const inPart = '-'
+
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {
   /** Kills by file and item: what has killed there kills there again. */
@@ -14,11 +17,22 @@ export class Hunt {
     readonly reach: Reach,
     /** CPU-seconds that an item may take, at most. */
     readonly limit: number,
-  ) {}
+    /** So many tests for each mutant, at most: what lives is then tried again by the next run. */
+    readonly first: number,
+    /** What is known already. */
+    results: ReadonlyMap<string, Result>,
+  ) {
+    for (const [id, { verdict, by }] of results) if (verdict === 'killed') this.#count(id.slice(0, id.indexOf(':')), by)
+  }
 
-  itemsFor(mutant: Mutant, limit = this.limit): Item[] {
+  #count(file: string, item: string): void {
+    // As good as what has killed in the same file, though less: what kills elsewhere.
+    for (const key of [`${file} ${item}`, ` ${item}`]) this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
+  }
+
+  itemsFor(mutant: Mutant): Item[] {
     return this.items
-      .filter((item) => this.reach.isGreen(item) && this.reach.secondsOf(item) <= limit)
+      .filter((item) => this.reach.isGreen(item) && this.reach.secondsOf(item) <= this.limit)
       .filter((item) => this.reach.comesBy(item, mutant))
       .filter((item) => mutant.file.startsWith('src/static-pods/') === item.name.startsWith('test/static-pods/'))
       .sort((a, b) => this.#costOf(a, mutant) - this.#costOf(b, mutant))
@@ -26,7 +40,8 @@ export class Hunt {
 
   #costOf(item: Item, { file }: Mutant): number {
     const own = item.name === `test/${file.replace(/^src\//, '').replace(/\.ts$/, '')}.test.ts`
-    const kills = (this.#kills.get(`${file} ${item.name}`) ?? 0) + (own ? 3 : 0)
+    const there = this.#kills.get(`${file} ${item.name}`) ?? 0
+    const kills = there + (this.#kills.get(` ${item.name}`) ?? 0) / 20 + (own ? 3 : 0)
     return this.reach.secondsOf(item) / (1 + kills)
   }
 
@@ -45,13 +60,13 @@ export class Hunt {
   }
 
   /** Puts it before all that come by it until one kills it. */
-  async try(bench: Bench, source: Source, mutant: Mutant, limit = this.limit): Promise<Result> {
-    const items = this.itemsFor(mutant, limit)
+  async try(bench: Bench, source: Source, mutant: Mutant): Promise<Result> {
+    const all = this.itemsFor(mutant)
+    const items = all.slice(0, this.first)
     const answer = await bench.try(source, mutant, items, (item) => this.reach.secondsOf(item))
     const killer = answer.verdict === 'killed' ? items.find(({ name }) => name === answer.by) : undefined
-    if (!killer) return { ...answer, hash: this.#hashOfAll(mutant) }
-    const key = `${mutant.file} ${killer.name}`
-    this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
+    if (!killer) return { ...answer, hash: items.length < all.length ? inPart : this.#hashOfAll(mutant) }
+    this.#count(mutant.file, killer.name)
     return { ...answer, hash: hashOf(mutant.context, killer.hash) }
   }
 }

@@ -15,9 +15,8 @@ export interface Order {
   readonly files: readonly string[]
 }
 
-export interface Reply extends Answer {
-  readonly id: number
-}
+/** Which file begins now; the answer, at the end. */
+export type Reply = { readonly id: number } & ({ readonly begins: string } | Answer)
 
 let printed = ''
 process.stdout.write = (text: string | Uint8Array): boolean => {
@@ -39,14 +38,14 @@ async function runFile(root: Test, directory: string, file: string): Promise<Ans
   return answerOf(file, failed ? 1 : 0, printed, '')
 }
 
-async function run(root: Test, { directory, files }: Order): Promise<Answer> {
-  let worst: Answer = { verdict: 'survived', by: '' }
+/** Up to the first that has something to say. */
+async function run(root: Test, { id, directory, files }: Order): Promise<Answer> {
   for (const file of files) {
+    process.send?.({ id, begins: file } satisfies Reply)
     const answer = await runFile(root, directory, file)
-    if (answer.verdict === 'killed') return answer
-    if (answer.verdict !== 'survived') worst = answer
+    if (answer.verdict !== 'survived') return answer
   }
-  return worst
+  return { verdict: 'survived', by: '' }
 }
 
 // A test that does not end until the process does: tap ends its root as soon as nothing runs in it.

@@ -8,6 +8,9 @@ import type { Order, Reply } from './rig-process.js'
 import { inRoom } from './trial.js'
 import type { Workshop } from './workshop.js'
 
+/** Seconds, on a machine that is busy. */
+const startsWithin = 5
+
 /** Every module that a process has loaded stays in it. */
 const timesAtMost = 60
 
@@ -44,8 +47,8 @@ export class Rig {
     writeFileSync(join(module, 'index.js'), testModule)
   }
 
-  /** Runs these on the copy as it is now. `patience`: seconds for all of them. */
-  async try(items: readonly Item[], patience: number): Promise<Answer> {
+  /** Runs these on the copy as it is now. `patience`: seconds for each. What hangs, or ends the process, is named. */
+  async try(items: readonly Item[], patience: (item: Item) => number): Promise<Answer> {
     if (this.#times >= timesAtMost) this.stop()
     this.#child ??= this.#start()
     this.#times += 1
@@ -53,11 +56,14 @@ export class Rig {
     const directory = join(this.#links, `${this.#id}`)
     mkdirSync(directory)
     for (const name of linked) symlinkSync(join(this.shop.directory, name), join(directory, name))
-    const names = new Map(items.map((item) => [item.command[0] ?? '', item.name]))
-    const answer = await this.#ask({ id: this.#id, directory, files: [...names.keys()] }, patience)
+    const known = new Map(items.map((item) => [item.command[0] ?? '', item]))
+    const order = { id: this.#id, directory, files: [...known.keys()] }
+    const answer = await this.#ask(order, (file) => {
+      const item = known.get(file)
+      return item ? patience(item) : 0
+    })
     rmSync(directory, { recursive: true })
-    if (answer.verdict !== 'survived' && answer.verdict !== 'killed') this.stop()
-    return { ...answer, by: names.get(answer.by) ?? answer.by }
+    return { ...answer, by: known.get(answer.by)?.name ?? answer.by }
   }
 
   #start(): ChildProcess {
@@ -67,22 +73,34 @@ export class Rig {
     return startGroup(first, rest, { ...options, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
   }
 
-  async #ask(order: Order, patience: number): Promise<Answer> {
+  async #ask(order: Order, patience: (file: string) => number): Promise<Answer> {
     const child = this.#child
     if (child === undefined) throw new Error('it has not been started')
     return new Promise<Answer>((resolve) => {
+      let file = order.files[0] ?? ''
+      let timer: NodeJS.Timeout
       const done = (answer: Answer): void => {
         clearTimeout(timer)
         child.removeAllListeners('message').removeAllListeners('exit')
         resolve(answer)
       }
-      const timer = setTimeout(() => done({ verdict: 'hangs', by: '' }), patience * 1000)
+      const stopped = (verdict: 'hangs' | 'breaks'): void => {
+        this.stop()
+        done({ verdict, by: file })
+      }
+      const wait = (): NodeJS.Timeout => setTimeout(() => stopped('hangs'), (startsWithin + patience(file)) * 1000)
+      timer = wait()
       child.on('message', (reply: Reply) => {
-        if (reply.id === order.id) done({ verdict: reply.verdict, by: reply.by })
+        if (reply.id !== order.id) return
+        if ('begins' in reply) {
+          file = reply.begins
+          clearTimeout(timer)
+          timer = wait()
+        } else done(reply)
       })
-      child.once('exit', () => done({ verdict: 'breaks', by: '' }))
+      child.once('exit', () => stopped('breaks'))
       child.send(order, (error) => {
-        if (error) done({ verdict: 'breaks', by: '' })
+        if (error) stopped('breaks')
       })
     })
   }

@@ -5,7 +5,7 @@ import { equivalents } from './equivalents.js'
 import { Hunt } from './hunt.js'
 import { type Mutant, readSources, type Source } from './mutants.js'
 import { Reach } from './reach.js'
-import { readResults, writeResults } from './results.js'
+import { readResults, type Result, writeResults } from './results.js'
 import { countsOf, score, writeSummary } from './summary.js'
 
 /*
@@ -13,8 +13,10 @@ import { countsOf, score, writeSummary } from './summary.js'
  *
  *   --only TEXT    mutants whose name holds this
  *   --limit N      no test that takes longer than so many seconds
+ *   --first N      of the tests for each mutant, so many
  *   --heavy        the long tests, too
  *   --no-model     the tests alone
+ *   --without TEXT not the tests whose name holds this
  *   --lanes N      so many at a time
  *   --known        only those that have been tried before
  *   --again        those that lived, and those that are listed as equivalent, once more
@@ -23,8 +25,10 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     limit: { type: 'string', default: '100000' },
+    first: { type: 'string', default: '100000' },
     heavy: { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
+    without: { type: 'string' },
     lanes: { type: 'string', default: '1' },
     known: { type: 'boolean', default: false },
     again: { type: 'boolean', default: false },
@@ -33,11 +37,14 @@ const { values } = parseArgs({
 const say = (line: string): void => console.log(line)
 const sources = readSources()
 const items = battery().filter(
-  ({ heavy, name }) => (values.heavy || !heavy) && !(values['no-model'] && name.startsWith('model: ')),
+  ({ heavy, name }) =>
+    (values.heavy || !heavy) &&
+    !(values['no-model'] && name.startsWith('model: ')) &&
+    !(values.without !== undefined && name.includes(values.without)),
 )
 const reach = await Reach.of(items, sources, say)
-const hunt = new Hunt(items, reach, Number(values.limit))
 const results = readResults()
+const hunt = new Hunt(items, reach, Number(values.limit), Number(values.first), results)
 const equivalent = new Set(equivalents.flatMap(({ mutants }) => mutants))
 
 const todo = sources.flatMap((source) =>
@@ -58,21 +65,40 @@ const refused = new Refused()
 let done = 0
 const began = performance.now()
 
+/** Kills that are looked at together: a test that fails without a mutant kills none. */
+const togetherAtMost = 25
+
 async function lane(): Promise<void> {
-  const bench = new Bench(refused)
+  const bench = new Bench(refused, false)
+  const strict = new Bench(refused)
+  let open: [Source, Mutant, Result][] = []
+  const settle = async (): Promise<void> => {
+    const killers = items.filter(({ name }) => open.some(([, , { by }]) => by === name))
+    const failing = new Set<string>()
+    for (const killer of killers)
+      if (await bench.fails(killer, 10 + 8 * reach.secondsOf(killer))) failing.add(killer.name)
+    for (const [source, mutant, result] of open) {
+      results.set(mutant.id, failing.has(result.by) ? await hunt.try(strict, source, mutant) : result)
+    }
+    open = []
+    writeResults(results)
+    say(`${done} of ${todo.length}, ${Math.round((performance.now() - began) / 1000)} s`)
+  }
   try {
     for (const [source, mutant] of queue) {
       const result = await hunt.try(bench, source, mutant)
-      results.set(mutant.id, result)
-      done += 1
-      if (result.verdict !== 'killed') say(`${result.verdict}: ${mutant.file}:${mutant.line} ${mutant.id} ${result.by}`)
-      if (done % 20 === 0) {
-        writeResults(results)
-        say(`${done} of ${todo.length}, ${Math.round((performance.now() - began) / 1000)} s`)
+      if (result.verdict === 'killed') open.push([source, mutant, result])
+      else {
+        results.set(mutant.id, result)
+        say(`${result.verdict}: ${mutant.file}:${mutant.line} ${mutant.id} ${result.by}`)
       }
+      done += 1
+      if (open.length >= togetherAtMost) await settle()
     }
+    await settle()
   } finally {
     bench.remove()
+    strict.remove()
   }
 }
 
