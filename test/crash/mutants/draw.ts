@@ -5,7 +5,7 @@ import { Bench, Refused } from './bench.js'
 import { equivalents } from './equivalents.js'
 import { type Mutant, readSources, type Source } from './mutants.js'
 import { readResults } from './results.js'
-import { countsOf, score } from './summary.js'
+import { countsOf, score, survivors } from './summary.js'
 
 /*
  * Draws claims of the table, `this test kills this mutant`, and tries them, as many as fit into some seconds.
@@ -78,6 +78,7 @@ await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
 for (const line of wrong) console.error(`${line}; npm run test:mutants finds out what does`)
 for (const name of refused.alone) console.error(`${name} fails without a mutant`)
 for (const id of gone) console.error(`equivalents.ts names a mutant that is gone: ${id}`)
+for (const line of survivors(sources, results)) console.log(line)
 const counts = countsOf(sources, results)
 console.log(
   `${tried} of ${claims.length} claims tried, ${wrong.length} wrong; ${counts.mutants} mutants: ${counts.killed} killed, ` +

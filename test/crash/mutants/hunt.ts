@@ -2,10 +2,7 @@ import { hashOf, type Item } from './battery.js'
 import type { Bench } from './bench.js'
 import type { Mutant, Source } from './mutants.js'
 import type { Reach } from './reach.js'
-import type { Result } from './results.js'
-
-/** The hash of an answer for which not everything was tried. */
-const inPart = '-'
+import { inPart, type Result } from './results.js'
 
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {

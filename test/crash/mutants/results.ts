@@ -12,6 +12,9 @@ export interface Result {
   readonly hash: string
 }
 
+/** The hash of an answer for which not everything was tried. */
+export const inPart = '-'
+
 const file = join(project, 'test/crash/mutants/results.tsv')
 
 /** By the mutants' names. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { project } from '../../project.js'
 import type { Source } from './mutants.js'
 import { equivalents } from './equivalents.js'
-import type { Result } from './results.js'
+import { inPart, type Result } from './results.js'
 
 interface Counts {
   readonly mutants: number
@@ -58,12 +58,25 @@ function table(rows: readonly (readonly string[])[]): string {
   return [line(first), line(rule), ...rest.map(line)].join('\n')
 }
 
+/** Those that live, or at which the tests hang or break, each with what is known; none that is listed as equivalent. */
+export function survivors(sources: readonly Source[], results: ReadonlyMap<string, Result>): string[] {
+  const same = new Set(equivalents.flatMap(({ mutants }) => mutants))
+  return sources.flatMap(({ mutants }) =>
+    mutants.flatMap(({ id, file, line }) => {
+      const result = results.get(id)
+      if (result === undefined || result.verdict === 'killed' || same.has(id)) return []
+      return [`${result.verdict}: ${file}:${line}: ${id}`]
+    }),
+  )
+}
+
 /** Writes `docs/mutation-score.md`. */
 export function writeSummary(sources: readonly Source[], results: ReadonlyMap<string, Result>): void {
   const rows = sources
     .filter(({ mutants }) => mutants.length > 0)
     .map((source) => row(`\`${source.file}\``, countsOf([source], results)))
   const total = row('all', countsOf(sources, results))
+  const partly = [...results.values()].filter(({ verdict, hash }) => verdict === 'survived' && hash === inPart).length
   const reasons = equivalents.map(({ reason, mutants }) => `- ${reason} (${mutants.length})`)
   const text = `# Mutation score
 
@@ -72,6 +85,8 @@ A mutant is killed when an assertion fails, or the model disk reports a violatio
 an assertion, is not. The score is the share of killed mutants among those that were tried and are not equivalent.
 \`test/crash/mutants/results.tsv\` holds the answer for each mutant; \`npm run test:crash\` draws some of them and checks that the
 test that is named there still kills them.
+
+Of those that survived, ${partly} were put before the most promising tests only: the next run puts them before all that come by them.
 
 ${table([head, ...rows, total])}
 
