@@ -136,6 +136,8 @@ export function requestFor(
     fileMode: configuration.fileMode,
     ...(configuration.owner ? { owner: configuration.owner } : {}),
     publish: configuration.publish,
+    retire: configuration.retire,
+    retireTimeout: configuration.retireTimeout,
     publisher: 'agent',
     foreign: configuration.adopt ? 'always' : 'same-names',
     objects: [...objects],

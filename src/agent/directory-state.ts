@@ -69,6 +69,8 @@ export class DirectoryState {
   drift: string | undefined
   /** An operator holds the directory, by its record: nobody publishes. */
   hold: Hold | undefined
+  /** Old content is beside it, which somebody used when it was last looked at. */
+  retired = false
   /** What `beforePublish` has rejected last; undefined once something is published. */
   rejection: Rejection | undefined
   digest: string | undefined
@@ -121,6 +123,7 @@ export class DirectoryState {
     this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
     this.hold = publication?.hold
+    this.retired = publication?.retired === true
   }
 
   /** What the last run said: where it still holds, conditions keep their transition times. */

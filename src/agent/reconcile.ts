@@ -87,6 +87,8 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
     onlyCompare &&
     state.intact &&
     state.published?.status === 'True' &&
+    // A pass looks whether old content is still in use.
+    !state.retired &&
     !hasExpiryChanged(state) &&
     !hasHoldChanged(state)
   )

@@ -1,6 +1,7 @@
 import { reportContentConflicts } from './content-conflicts.js'
 import { readContent } from './contents.js'
 import { readContentChecks, readHooks } from './hooks.js'
+import { readDuration } from './duration.js'
 import type { NamespaceDefault } from './object-names.js'
 import { readDirectoryMode, readFileMode, readOwner } from './ownership.js'
 import { readNodePath } from './paths.js'
@@ -18,6 +19,8 @@ const fields = [
   'owner',
   'contents',
   'onMissing',
+  'retire',
+  'retireTimeout',
   'validate',
   'beforePublish',
   'afterPublish',
@@ -58,6 +61,7 @@ export function readDirectory(value: Value, base: string, defaults: NamespaceDef
     ...readOwnership(directory),
     contents: contents?.map(({ content }) => content) ?? [],
     onMissing: directory.field('onMissing')?.oneOf(['keep', 'remove'] as const) ?? 'keep',
+    ...readRetirement(directory, publish),
     validate: listOr(directory, 'validate', readValidations),
     beforePublish: listOr(directory, 'beforePublish', readContentChecks),
     afterPublish: listOr(directory, 'afterPublish', readHooks),
@@ -74,6 +78,26 @@ function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'm
     fileMode: (fileMode && readFileMode(fileMode)) ?? 0o600,
     owner: owner && readOwner(owner),
   }
+}
+
+/** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
+const defaultRetireTimeout = 3_600_000
+
+function readRetirement(
+  directory: MappingValue,
+  publish: PublishForm,
+): Pick<DirectoryConfiguration, 'retire' | 'retireTimeout'> {
+  const value = directory.field('retire')
+  const retire = value?.oneOf(['immediately', 'whenUnused'] as const) ?? 'immediately'
+  const timeout = directory.field('retireTimeout')
+  const retireTimeout = timeout && readDuration(timeout, { least: '1s', most: '720h' })
+  if (retire === 'whenUnused' && publish === 'symlink') {
+    value?.wrong('whenUnused is only for publish: exchange', 'leave out retire, or publish')
+  }
+  if (timeout !== undefined && retire !== 'whenUnused') {
+    timeout.wrong('retireTimeout has no effect without retire: whenUnused', 'add retire: whenUnused, or leave it out')
+  }
+  return { retire, retireTimeout: retireTimeout ?? defaultRetireTimeout }
 }
 
 function readValidations(value: Value): DirectoryConfiguration['validate'] {

@@ -47,6 +47,10 @@ export interface DirectoryConfiguration {
   readonly owner: Owner | undefined
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
+  /** When the content that a publication replaced goes. */
+  readonly retire: 'immediately' | 'whenUnused'
+  /** Milliseconds after which it goes in any case. */
+  readonly retireTimeout: number
   readonly validate: readonly Validation[]
   /** What examines new content before it is published, in order. */
   readonly beforePublish: readonly Hook<'exec'>[]

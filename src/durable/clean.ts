@@ -5,7 +5,9 @@ import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
 import { readAllRecords, readRecords, recordAttributes, type Records } from './record-files.js'
 import { holdOf, refuseNewer } from './refusals.js'
+import type { RetiredTree } from './record.js'
 import { attempt, remove } from './remove.js'
+import { findRetired, overOf, retiredClaims } from './retired.js'
 
 /** A target, locked, and where its records and staging are. */
 export interface TargetArea extends StagingArea {
@@ -16,6 +18,14 @@ export interface TargetArea extends StagingArea {
   readonly listing?: readonly string[] | undefined
 }
 
+export interface Recovered {
+  readonly found: Judgement
+  /** Names beside the target that may go only once the next publication is committed. */
+  readonly leftovers: readonly string[]
+  /** Old content that stays for those who use it. */
+  readonly retired: readonly RetiredTree[]
+}
+
 /**
  * Finds out what a predecessor left beside a target, and removes what can go at once. Answers also what may go only once the next
  * publication is committed. `lookOnly`, or where the target is held: makes and removes nothing.
@@ -24,14 +34,20 @@ export async function recover(
   area: TargetArea,
   state: Omit<Seen, 'records' | 'staging'>,
   lookOnly: boolean,
-): Promise<{ found: Judgement; leftovers: readonly string[] }> {
+): Promise<Recovered> {
   const records = await readBeside(area)
   refuseNewer(area.path, records)
-  const staging = lookOnly ? records.staging : await ownStaging(area, records, state.sharedStaging)
-  const found = judge({ ...state, records, staging })
-  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [] }
+  const own = lookOnly ? records.staging : await ownStaging(area, records, state.sharedStaging)
+  const retired = await findRetired(area, records.valid)
+  const names = new Set(retired.map(({ name }) => name))
+  const found = judge({ ...state, records, staging: own.filter((random) => !names.has(area.names.staging(random))) })
+  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired }
   await reportAttributes(area, found)
-  return { found, leftovers: [...(await clean(area, found.removeNow)), ...found.removeLater] }
+  // A power cut may still bring it back, where the target is not known to be durable.
+  const over = found.known ? await overOf(area, retired) : []
+  const left = await clean(area, [...over, ...found.removeNow])
+  const staying = retired.filter(({ name }) => !over.includes(name))
+  return { found, leftovers: [...left, ...found.removeLater], retired: staying }
 }
 
 /** ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. */
@@ -71,7 +87,7 @@ async function ownStaging(
 ): Promise<readonly string[]> {
   if (staging.length + quarantined.length === 0) return staging
   const records = sharedStaging ? await readAllRecords(area.fs, area.parent) : valid
-  return quarantineForeign(area, staging, quarantined, records)
+  return quarantineForeign(area, staging, quarantined, [...records, ...retiredClaims(records)])
 }
 
 /** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */

@@ -7,15 +7,19 @@ import { dataLink } from './generation.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
-import type { StagedInodes } from './record.js'
+import type { Exchanged } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
 import { refuseMounted, remove, removeInside } from './remove.js'
 import type { DirectoryPlan } from './request.js'
+import { isOver } from './retired.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
 import { type Current, readTree, type Tree, treeOf } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
+
+/** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
+const defaultRetireTimeout = 3_600_000
 
 /** A directory that is exchanged as a whole. */
 export class DirectoryPublication extends TargetPublication {
@@ -100,14 +104,22 @@ export class DirectoryPublication extends TargetPublication {
     return [root]
   }
 
-  protected override get exchanged(): StagedInodes | undefined {
-    if (!this.#staged || !this.#old) return undefined
+  protected override exchanged(): Exchanged {
+    if (!this.#staged || !this.#old) return {}
     const name = this.names.staging(this.random)
     const { current, tree } = this.found ?? {}
-    // The record of what is there names its entries already, and stays until they are gone.
-    const entries =
-      current === undefined ? tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) : undefined
-    return { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(entries && { entries }) }
+    const retires = this.#retires && tree !== undefined
+    const known = tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) ?? []
+    // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
+    const entries = tree && (current === undefined || retires) ? { entries: known } : {}
+    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...entries }
+    if (!retires) return { staging }
+    const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
+    return { staging, retiring: { name, inode: staging.old, until, entries: known } }
+  }
+
+  get #retires(): boolean {
+    return this.options.retire === 'whenUnused'
   }
 
   protected get stagedDirectory(): StagedDirectory | undefined {
@@ -179,7 +191,7 @@ export class DirectoryPublication extends TargetPublication {
     const tree = this.found?.tree
     const old = this.#oldDirectory
     this.#isForeign = old !== undefined && tree !== undefined && !(await isAsRead(this.fs, old, tree))
-    const first = this.#isForeign ? undefined : tree?.entries.find(({ type }) => type !== 'directory')
+    const first = this.#isForeign || this.#retires ? undefined : tree?.entries.find(({ type }) => type !== 'directory')
     if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) {
       this.#removed = first.path
       return
@@ -192,6 +204,9 @@ export class DirectoryPublication extends TargetPublication {
     if (old === undefined) return
     await refuseMounted(this.fs, old)
     if (this.#isForeign) return this.#quarantineOld()
+    const { retiring } = this.exchanged()
+    const { fs, directory: parent, path, log } = this
+    if (retiring && !(await isOver({ fs, parent, path, log }, retiring))) return
     try {
       await removeEntries(this.fs, old, this.found?.tree?.entries ?? [], this.#removed)
       await this.fs.removeDirectory(this.directory, this.names.staging(this.random))

@@ -110,6 +110,11 @@ export interface FileSystem {
   mount(descriptor: Descriptor): Promise<Mount>
   /** Relative paths of what is mounted below a directory, as far as this mount namespace knows. */
   mountsBelow(directory: Descriptor): Promise<string[]>
+  /**
+   * Who has something of this directory open, mapped or mounted, or works in it, in a few words; a process that may not be looked at
+   * counts. undefined: nobody but this process, for certain.
+   */
+  userOf(parent: Descriptor, name: string): Promise<string | undefined>
   close(descriptor: Descriptor): Promise<void>
   /** Differs after each start of the kernel. */
   bootId(): Promise<string>

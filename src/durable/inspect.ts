@@ -8,6 +8,7 @@ import { isInForce, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
+import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
 import { readFileTree, readTree, type Tree, readWhole } from './tree.js'
 import type { Hold, Publication } from './types.js'
@@ -71,6 +72,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
+      ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
       differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
     }
     return { state, sequence: record.sequence }

@@ -1,8 +1,10 @@
+import type { Mount } from './file-system.js'
 import type { TargetNames } from './names.js'
 import type { StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
 import type { Tree } from './tree.js'
+import type { Outcome, ReplaceResult } from './types.js'
 
 /** What was seen of a target and beside it, under its lock. */
 export interface Seen {
@@ -32,6 +34,8 @@ export interface Judgement {
   readonly tree: Tree | undefined
   /** The record of what the target holds now, if there is one. */
   readonly current: StoredRecord | undefined
+  /** What is there is known to be durable, be it by another record than its own, or the absence of a target. */
+  readonly known: boolean
   /** It is known to be durable, as the record says, but its ancestors may not be: the record tells of another place. */
   readonly moved: boolean
   /** Whether what is there was published by this program, or has drifted from that: not somebody else's. */
@@ -74,11 +78,20 @@ export function judge(seen: Seen): Judgement {
   if (!isKnown(valid, current, digest, exists)) {
     // Only another publication can clear up what is left: so what is there counts as not durable, whatever its record says.
     const doubted = current && { ...current, trusted: false }
-    const state = { exists, newest, tree, current: doubted, moved: false, recorded, nextSequence: nextOne }
+    const state = {
+      exists,
+      newest,
+      tree,
+      current: doubted,
+      known: false,
+      moved: false,
+      recorded,
+      nextSequence: nextOne,
+    }
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
   const moved = current?.trusted === true && current.place?.within !== seen.within
-  const state = { exists, newest, tree, current, moved, recorded, nextSequence: nextOne }
+  const state = { exists, newest, tree, current, known: true, moved, recorded, nextSequence: nextOne }
   return {
     ...state,
     removeNow: [...(sharedStaging ? [] : staged), ...inOrder(gone)],
@@ -89,6 +102,23 @@ export function judge(seen: Seen): Judgement {
 /** Whether intact content is published again, only to make it durable. */
 export function isRepeated(found: Judgement | undefined, desired: Tree): boolean {
   return found?.current !== undefined && found.tree?.digest === desired.digest
+}
+
+/** What a publication answers. */
+export function resultOf(
+  path: string,
+  outcome: Outcome,
+  desired: Tree,
+  found: Judgement | undefined,
+  { proven }: Mount,
+): ReplaceResult {
+  return {
+    outcome,
+    path,
+    digest: desired.digest,
+    ...(proven ? {} : { unproven: true as const }),
+    ...(outcome !== 'unchanged' && isRepeated(found, desired) && { pendingHooks: [...hooksOf(found, desired)] }),
+  }
 }
 
 /** The hooks that are to run: those that ran for content that is only repeated do not run again, since its consumers know it. */

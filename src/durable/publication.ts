@@ -6,13 +6,14 @@ import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-syst
 import { lock } from './lock.js'
 import { type Identity, identityOf } from './place.js'
 import { namesFor, type TargetNames } from './names.js'
-import { type RecordBody, type RecordKind, type StagedInodes } from './record.js'
+import { demanding, type Exchanged, type RecordBody, type RecordKind } from './record.js'
 import { recordPlace, RecordFile } from './record-files.js'
-import { hooksOf, isRepeated, type Judgement } from './judge.js'
-import { recover } from './clean.js'
+import { hooksOf, isRepeated, type Judgement, resultOf } from './judge.js'
+import { recover, type Recovered } from './clean.js'
 import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { Scope } from './scope.js'
+import { overOf } from './retired.js'
 import { Parents, Site } from './site.js'
 import type { Current, Tree } from './tree.js'
 import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
@@ -32,8 +33,8 @@ export abstract class TargetPublication {
   published = false
   /** What was found at the target and beside it. */
   protected found: Judgement | undefined
-  /** Names beside the target that go once this publication is committed. */
-  #leftovers: readonly string[] = []
+  /** Names beside the target that go once this publication is committed; and old content that somebody still uses. */
+  #beside: Omit<Recovered, 'found'> = { leftovers: [], retired: [] }
   protected random: string
   /** Somebody else's entry may be under the staging name: nothing may be deleted. */
   protected keep = false
@@ -63,9 +64,9 @@ export abstract class TargetPublication {
   protected abstract isComplete(): Promise<boolean>
   /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
   protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]>
-  /** What an exchange will bring under the staging name, for the record. */
-  protected get exchanged(): StagedInodes | undefined {
-    return undefined
+  /** What an exchange will bring under the staging name, for the record; and that, where it is to stay until nobody uses it. */
+  protected exchanged(): Exchanged {
+    return {}
   }
 
   /** undefined for a file, and before it is staged. */
@@ -172,9 +173,9 @@ export abstract class TargetPublication {
       lasting: this.site.mount.proven,
       sharedStaging: this.options.family !== undefined,
     }
-    const { found, leftovers } = await recover(area, state, lookOnly)
+    const { found, ...beside } = await recover(area, state, lookOnly)
     this.found = found
-    this.#leftovers = leftovers
+    this.#beside = beside
     if (current) refuseOtherPublisher(path, names, this.options.publisher, found)
     refuseOtherForm(path, this.kind, found)
     if (isRepeated(found, this.desired) && found.current?.trusted && (await this.isComplete())) return true
@@ -206,6 +207,7 @@ export abstract class TargetPublication {
 
   async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
     const { objects = [] } = this.options
+    const { staging, retiring } = this.exchanged()
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
     const body: RecordBody & Record<string, unknown> = {
@@ -222,8 +224,9 @@ export abstract class TargetPublication {
       hooks: hooksOf(this.found, this.desired, this.options.hooks),
       entries: this.desired.entries,
       ...(this.options.publisher && { publisher: this.options.publisher }),
-      ...(this.exchanged && { staging: this.exchanged }),
       attributes: this.stagedAttributes,
+      ...(staging && { staging }),
+      ...demanding({ retired: [...this.#beside.retired, ...(retiring ? [retiring] : [])] }),
       place: {
         within: this.site.within,
         parent: identityOf(this.site.parent.attributes),
@@ -241,9 +244,13 @@ export abstract class TargetPublication {
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
   async removeOld(): Promise<void> {
     await this.#attempt('could not remove the old content', () => this.removeOldContent())
-    const { current } = this.found ?? {}
+    const { fs, directory: parent, path, log, found } = this
+    const { leftovers, retired } = this.#beside
+    const { current } = found ?? {}
     const record = current ? [this.names.record(current.sequence)] : []
-    for (const entry of [...this.#leftovers, ...record]) {
+    // Those of a known target were looked at before it was published.
+    const over = found?.known === false ? await overOf({ fs, parent, path, log }, retired) : []
+    for (const entry of [...over, ...leftovers, ...record]) {
       await this.#attempt(`could not remove ${entry}`, () => remove(this.fs, this.directory, entry))
     }
   }
@@ -265,15 +272,7 @@ export abstract class TargetPublication {
   }
 
   result(outcome: Outcome): ReplaceResult {
-    const { digest } = this.desired
-    return {
-      outcome,
-      path: this.path,
-      digest,
-      ...(this.site.mount.proven ? {} : { unproven: true as const }),
-      ...(outcome !== 'unchanged' &&
-        isRepeated(this.found, this.desired) && { pendingHooks: [...hooksOf(this.found, this.desired)] }),
-    }
+    return resultOf(this.path, outcome, this.desired, this.found, this.site.mount)
   }
 
   get outcome(): Outcome {

@@ -29,6 +29,23 @@ export interface StagedInodes {
   readonly entries?: readonly KnownEntry[]
 }
 
+/** What a publication by exchange has to tell. */
+export interface Exchanged {
+  readonly staging?: StagedInodes
+  readonly retiring?: RetiredTree
+}
+
+/** Old content that stays under its staging name for those who use it: see retired.ts. */
+export interface RetiredTree {
+  readonly name: string
+  /** In decimal. */
+  readonly inode: string
+  /** Milliseconds since the epoch: it goes then in any case. */
+  readonly until: number
+  /** What it held when it was read: what else is in it afterwards is somebody else's. */
+  readonly entries: readonly KnownEntry[]
+}
+
 /** An entry, by what tells its content from another's. */
 export type KnownEntry = Pick<TreeEntry, 'path' | 'type' | 'sha256'>
 
@@ -60,10 +77,12 @@ export interface RecordBody {
   readonly requires?: readonly string[]
   /** Nobody publishes while it is in force. */
   readonly hold?: Hold
+  /** Old content that may still be there; absent where there is none. */
+  readonly retired?: readonly RetiredTree[]
 }
 
 /** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold'])
+const understood: ReadonlySet<unknown> = new Set(['hold', 'retired'])
 
 /** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
 const knownFields = {
@@ -84,6 +103,7 @@ const knownFields = {
   attributes: (value) => value === undefined || value === null || isText(value),
   requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
   hold: (value) => value === undefined || isHold(value),
+  retired: (value) => value === undefined || isListOf(value, isRetired),
 } as const satisfies Readonly<Record<keyof RecordBody, (value: unknown) => boolean>>
 
 function isText(value: unknown): value is string {
@@ -117,9 +137,17 @@ function isEntry(value: unknown): boolean {
 }
 
 function isStaged(value: unknown): boolean {
-  const isKnown = (one: unknown): boolean => has(one, isText, 'path', 'type', 'sha256')
   const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
   return has(value, isText, 'name', 'staged', 'old') && has(value, areKnown, 'entries')
+}
+
+function isRetired(value: unknown): boolean {
+  const areKnown = (entries: unknown): boolean => isListOf(entries, isKnown)
+  return has(value, isText, 'name', 'inode') && has(value, isNumber, 'until') && has(value, areKnown, 'entries')
+}
+
+function isKnown(value: unknown): boolean {
+  return has(value, isText, 'path', 'type', 'sha256')
 }
 
 function isHold(hold: unknown): boolean {
@@ -213,7 +241,18 @@ export function recordBody(record: StoredRecord, hold: Hold | undefined): Record
   const { pendingHooks, unknown } = record
   const isKept = (field: string): boolean => field in knownFields && field !== 'hold' && field !== 'requires'
   const body = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
-  return { ...unknown, ...body, hooks: pendingHooks, ...(hold && { hold, requires: ['hold'] }) }
+  const { retired, ...said } = body
+  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired }) }
+}
+
+/** Fields that an older version would ignore to somebody's harm, and the word that makes it refuse the record instead. */
+export function demanding(fields: {
+  readonly hold?: Hold | undefined
+  readonly retired?: readonly RetiredTree[] | undefined
+}): Pick<RecordBody, 'hold' | 'retired' | 'requires'> {
+  const { hold, retired = [] } = fields
+  const requires = [...(hold ? ['hold'] : []), ...(retired.length > 0 ? ['retired'] : [])]
+  return { ...(hold && { hold }), ...(retired.length > 0 && { retired }), ...(requires.length > 0 && { requires }) }
 }
 
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */

@@ -104,6 +104,13 @@ export interface PublicationOptions {
   publisher?: Publisher
   /** Publish even where the target is held, and let it go with that; default false. */
   release?: boolean
+  /**
+   * What becomes of the old content, in the form `exchange`: it goes `immediately` (default), or stays under its staging name until no
+   * process has it open, mapped or mounted, or works in it.
+   */
+  retire?: 'immediately' | 'whenUnused'
+  /** Milliseconds after which it goes in any case, with a warning; default one hour. */
+  retireTimeout?: number
   /** Kept in the record. */
   objects?: RecordedObject[]
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
@@ -151,6 +158,8 @@ export interface Publication {
   /** In force now. */
   hold?: Hold
   objects: RecordedObject[]
+  /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
+  retired?: true
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
   /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */

@@ -30,6 +30,8 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
         fileMode: 0o600,
         owner: undefined,
         onMissing: 'keep',
+        retire: 'immediately',
+        retireTimeout: 3_600_000,
         validate: [],
         contents: [
           {
@@ -86,6 +88,8 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
         fileMode: 0o600,
         owner: undefined,
         onMissing: 'keep',
+        retire: 'immediately',
+        retireTimeout: 3_600_000,
         validate: [],
         contents: [
           {

@@ -1,4 +1,4 @@
-import { histories, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
+import { histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
 /** Where names, mounts and copies around the target move. */
 export const places: readonly Mutation[] = [
@@ -19,9 +19,46 @@ export const places: readonly Mutation[] = [
   mutation(
     'a hold forgets what was added to the record',
     'record.ts',
-    'hooks: pendingHooks, ...(hold',
-    '...(hold',
+    'hooks: pendingHooks, ...demanding(',
+    '...demanding(',
     ownTest('durable/hold'),
+  ),
+  mutation(
+    'what somebody uses is removed',
+    'retired.ts',
+    'if (user === undefined) return true',
+    'return true',
+    ownTest('durable/retired'),
+    model('somebody uses', 'power cut'),
+  ),
+  mutation(
+    'old content is removed first, and its users are looked for later',
+    'directory-publication.ts',
+    'const first = this.#isForeign || this.#retires ? undefined',
+    'const first = this.#isForeign ? undefined',
+    ownTest('durable/retired'),
+    model('somebody uses', 'power cut'),
+  ),
+  mutation(
+    'what somebody uses is forgotten by the next record',
+    'publication.ts',
+    'retired: [...this.#beside.retired, ...(retiring ? [retiring] : [])]',
+    'retired: retiring ? [retiring] : []',
+    ownTest('durable/retired'),
+  ),
+  mutation(
+    'old content that a power cut may bring back is removed',
+    'clean.ts',
+    'const over = found.known ? await overOf(area, retired) : []',
+    'const over = await overOf(area, retired)',
+    ownTest('durable/retired'),
+  ),
+  mutation(
+    'what staging holds counts as old content, whatever it is',
+    'retired.ts',
+    '?.inode.toString() === tree.inode) found.push(tree)',
+    ') found.push(tree)',
+    model('somebody uses'),
   ),
   mutation(
     'ancestors are synced only the first time',

@@ -30,6 +30,8 @@ export function directoryOf(
     owner: undefined,
     contents,
     onMissing: 'keep',
+    retire: 'immediately',
+    retireTimeout: 3_600_000,
     validate: [],
     beforePublish: [],
     afterPublish: [],

@@ -28,8 +28,10 @@ import {
 } from './calls.js'
 import { mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
+import { userOfTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
 import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
+import { bound, mostOpenDirectories, mostStagedFiles } from './limits.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
 
@@ -220,6 +222,10 @@ export class NodeFileSystem implements FileSystem {
     )
   }
 
+  userOf(parent: Descriptor, name: string): Promise<string | undefined> {
+    return userOfTree(parent, name)
+  }
+
   close(descriptor: Descriptor): Promise<void> {
     this.#written.delete(descriptor)
     const named = (): string => `descriptor ${descriptor}`
@@ -276,18 +282,6 @@ export class NodeFileSystem implements FileSystem {
       outcome === undefined ? undefined : errorAt(pathOf(descriptors[index] ?? -1), outcome),
     )
   }
-}
-
-/** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
-const mostStagedFiles = 256
-/** Most directories of one tree: another one costs an openat2(2) and no flush. Several targets of a batch are on their way at a time. */
-const mostOpenDirectories = 32
-
-/** At most so many, and this share of RLIMIT_NOFILE (proc(5)): locks, hooks and all else of the process need descriptors too. */
-function bound(most: number, share: number): number {
-  const limits = fs.readFileSync('/proc/self/limits', 'latin1')
-  const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
-  return Math.max(1, Math.min(most, Math.floor(limit * share)))
 }
 
 function isNameless(descriptor: Descriptor): boolean {

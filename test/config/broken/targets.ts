@@ -122,6 +122,24 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '8:12: directories[0].adopt: must be true or false, not a string: write true, without quotes',
   ),
   broken(
+    'retire misspelt',
+    mode,
+    'retire: whenunused',
+    '8:13: directories[0].retire: "whenunused" is not one of immediately, whenUnused: did you mean "whenUnused"?',
+  ),
+  broken(
+    'retire for the form that keeps its directory',
+    mode,
+    'publish: symlink\n    retire: whenUnused',
+    '9:13: directories[0].retire: whenUnused is only for publish: exchange: leave out retire, or publish',
+  ),
+  broken(
+    'a time limit for nothing',
+    mode,
+    'retireTimeout: 10m',
+    '8:20: directories[0].retireTimeout: retireTimeout has no effect without retire: whenUnused: add retire: whenUnused, or leave it out',
+  ),
+  broken(
     'validate misspelt',
     mode,
     'validate: [certificate]',

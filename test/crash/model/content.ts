@@ -21,6 +21,8 @@ export interface Target {
   readonly family?: string
   /** May what is there and is not ours be replaced? Where not, losing the record means that our own is taken for foreign. */
   readonly adopt?: boolean
+  /** Old content stays until nobody uses it. */
+  readonly retire?: 'whenUnused'
 }
 
 /** What a reader finds: the content as one text, and for a symlink target the names that lead to it. */
@@ -120,6 +122,7 @@ export function requestFor(target: Target, content: Content): DirectoryRequest &
     publish,
     foreign,
     ...(target.family && { family: target.family }),
+    ...(target.retire && { retire: target.retire }),
   }
 }
 

@@ -76,6 +76,7 @@ export async function explorePowerCuts(explorer: Explorer, effort: Effort): Prom
     record: true,
   })
   await afterSuccess(explorer, played, scenario.step, { ...effort, fewer: effort.states }, true)
+  for (const { what, disk } of played.instants) explorer.used(disk, [...start.trail, what])
   const recovered = new Set<string>()
   for (const instant of played.instants) {
     const survivors: Position[] = []
@@ -130,6 +131,7 @@ export async function exploreKills(explorer: Explorer, effort: Effort): Promise<
         record: true,
       })
       await afterSuccess(explorer, run, successor, effort, random.below(4) === 0)
+      for (const { what, disk } of run.instants) explorer.used(disk, [...run.trail, what])
       for (const next of run.instants) {
         const second = at(found, next, successor)
         const survivors: Position[] = []

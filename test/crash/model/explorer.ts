@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { eachChoice, Random } from './choices.js'
-import { canonical, holds } from './content.js'
+import { canonical, holds, type Target } from './content.js'
 import { type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { play, type Played, type PlayOptions } from './play.js'
 import { powerCut } from './power-cut.js'
-import { catalogues, faultBeside, type Scenario, type Step } from './scenario.js'
+import { catalogues, faultBeside, lostToItsUser, type Scenario, type Step } from './scenario.js'
 
 export interface Counts {
   /** Disks that a power cut left: each was judged. */
@@ -75,7 +75,9 @@ export class Explorer {
 
   /** Nothing is left of what was staged. */
   tidy(position: Position, step: Step): void {
-    const fault = faultBeside(this.scenario, position.disk, step, this.theirs) ?? this.#loss(position.disk)
+    const known = (target: Target, text: string): boolean =>
+      target.retire !== undefined && this.catalogues.some((one) => one.target === target && one.knows(text))
+    const fault = faultBeside(this.scenario, position.disk, step, this.theirs, known) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)
   }
 
@@ -83,6 +85,12 @@ export class Explorer {
   finished(position: Position, step: Step): void {
     this.tidy(position, step)
     this.judged({ ...position, trail: [...position.trail, 'looked at'] })
+  }
+
+  /** What somebody uses is there. */
+  used(disk: ModelDisk, trail: readonly string[]): void {
+    const fault = lostToItsUser(this.scenario, disk)
+    if (fault !== undefined) this.report(fault, trail)
   }
 
   /** The disks that a power cut may leave; each is judged, and those that were not met before are handed over. */

@@ -40,6 +40,11 @@ export class Catalogue {
     this.#links.set(name, like === undefined ? links : this.links(like))
   }
 
+  /** Whether this text is that of a whole content. */
+  knows(text: string): boolean {
+    return this.#byView.has(text)
+  }
+
   content(name: string): Content {
     const content = this.#byName.get(name)
     if (!content) throw new Error(`no content is called ${name}`)

@@ -49,6 +49,8 @@ export class ModelDisk {
   /** The journal has been aborted: mutations fail, and an fsync answers 0 and does nothing. */
   aborted = false
   changed: ((what: string) => void) | undefined
+  /** A process of this boot that uses whatever was ever there, in a few words. */
+  user: string | undefined
   #inodes: Map<number, Inode>
   /** The next number on each file system. */
   readonly #next: [number, number]
@@ -74,6 +76,7 @@ export class ModelDisk {
   fork(): ModelDisk {
     const copy = new ModelDisk(this.boot, this.#inodes, this.#next, this.#random)
     copy.aborted = this.aborted
+    copy.user = this.user
     copy.#lastMount = this.#lastMount
     for (const [name, mounted] of this.#mounts) copy.#mounts.set(name, mounted)
     return copy

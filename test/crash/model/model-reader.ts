@@ -121,6 +121,11 @@ export abstract class ModelReader {
     return new Map([...decoded(extended)].map(([name, value]) => [name, Buffer.from(value, 'latin1')]))
   }
 
+  /** Who uses what: in the model, everything or nothing. */
+  userOf(): Promise<string | undefined> {
+    return Promise.resolve(this.disk.user)
+  }
+
   mountsBelow(directory: Descriptor): Promise<string[]> {
     return Promise.resolve(this.disk.mountsBelow(this.open.of(directory).inode))
   }

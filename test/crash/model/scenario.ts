@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import { type Content, find, type Target, textOf } from './content.js'
+import { type Content, expectedView, find, type Target, textOf } from './content.js'
 import { Catalogue } from './ledger.js'
 import { ModelDisk } from './model-disk.js'
 
@@ -15,6 +15,8 @@ export interface Scenario {
   readonly directories: readonly string[]
   /** Makes what is there before and was not published: it is durable, and called `foreign`. */
   readonly foreign?: (disk: ModelDisk) => void
+  /** Name of the content that a process uses, from its publication until the power is cut: it has to be there, whole. */
+  readonly used?: string
   /** Calls that came before, all successful; the crash comes in `step`. */
   readonly before: readonly Step[]
   readonly step: Step
@@ -54,6 +56,7 @@ export function initialDisk(scenario: Scenario): ModelDisk {
       disk.create(parent.number, name, 'file', { mode: 0o644, ...root }, `${name} is not ours`)
     }
   }
+  if (scenario.used !== undefined) disk.user = `process 7 has ${scenario.used}`
   scenario.foreign?.(disk)
   disk.syncAll()
   return disk
@@ -85,9 +88,15 @@ export function makeEntry(
 
 /**
  * What is lost of what belongs to others, or has become of it; and what a finished call should not have left. `theirs`: what
- * may stay under a name that says so, as one text.
+ * may stay under a name that says so, as one text. `known`: whether it is a whole content that the target has had.
  */
-export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step, theirs?: string): string | undefined {
+export function faultBeside(
+  scenario: Scenario,
+  disk: ModelDisk,
+  finished?: Step,
+  theirs?: string,
+  known: (target: Target, text: string) => boolean = () => false,
+): string | undefined {
   const parents = new Map<string, Target[]>()
   for (const target of scenario.targets) {
     const parent = dirname(target.path)
@@ -114,8 +123,15 @@ export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step
       const kept = [...parent.now.entries.keys()].filter(
         (name) => name.startsWith(prefix) && !others.has(name) && !isTheirs(name),
       )
+      const isRetired = (name: string): boolean => {
+        const inode = disk.child(parent.number, name)
+        return disk.user !== undefined && inode !== undefined && known(target, textOf(disk, inode))
+      }
       const records = kept.filter((name) => /^\.[1-9][0-9]*$/.test(name.slice(prefix.length)))
-      if (records.length > 1 || kept.some((name) => name !== `${prefix}.lock` && !records.includes(name))) {
+      if (
+        records.length > 1 ||
+        kept.some((name) => name !== `${prefix}.lock` && !records.includes(name) && !isRetired(name))
+      ) {
         return `left beside ${target.path}: ${kept.map((name) => name.slice(prefix.length)).join(', ')}`
       }
       const fault = target.form === 'symlink' ? strayInside(disk, target.path) : undefined
@@ -125,6 +141,18 @@ export function faultBeside(scenario: Scenario, disk: ModelDisk, finished?: Step
     if (strange.some((name) => !others.has(name))) return `left in ${path}: ${strange.join(', ')}`
   }
   return undefined
+}
+
+/** Whether what somebody uses is there as a whole, under the target's name or another one. */
+export function lostToItsUser(scenario: Scenario, disk: ModelDisk): string | undefined {
+  const { used, contents, targets } = scenario
+  const [target] = targets
+  const content = contents.find(({ name }) => name === used)
+  if (disk.user === undefined || content === undefined || target === undefined) return undefined
+  const parent = find(disk, dirname(target.path))
+  const whole = expectedView(content, target.form).content
+  const found = [...(parent?.now.entries.values() ?? [])].some((number) => textOf(disk, disk.inode(number)) === whole)
+  return found ? undefined : `${disk.user}, and it is not there as a whole any more`
 }
 
 function idOf({ path }: Target): string {

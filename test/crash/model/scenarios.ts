@@ -129,6 +129,13 @@ export const scenarios: readonly Scenario[] = [
   scenario('a file, replaced', manifest, ['old'], 'new', ['new', 'old', 'third']),
   scenario('symlink form, first', links, [], 'small', ['small', 'third']),
   scenario('replacement', certs, ['old'], 'new', ['new', 'old', 'third']),
+  {
+    ...scenario('replacement of what somebody uses', { ...certs, retire: 'whenUnused' }, ['small'], 'third', [
+      'third',
+      'small',
+    ]),
+    used: 'small',
+  },
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(

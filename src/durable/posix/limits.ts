@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+
+/** Most staged files that are open at a time. All of a large batch fit; every further barrier would cost flushes. */
+export const mostStagedFiles = 256
+/** Most directories of one tree: another one costs an openat2(2) and no flush. Several targets of a batch are on their way at a time. */
+export const mostOpenDirectories = 32
+
+/** At most so many, and this share of RLIMIT_NOFILE (proc(5)): locks, hooks and all else of the process need descriptors too. */
+export function bound(most: number, share: number): number {
+  const limits = readFileSync('/proc/self/limits', 'latin1')
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity)
+  return Math.max(1, Math.min(most, Math.floor(limit * share)))
+}

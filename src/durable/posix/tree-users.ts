@@ -1,0 +1,58 @@
+import { promises as fsp } from 'node:fs'
+import { join } from 'node:path'
+import type { Descriptor } from '../file-system.js'
+import { pathWithin } from '../place.js'
+import { type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
+import { mountIdOf } from './mount.js'
+import { mountDetails } from './mountinfo.js'
+import { pathOf } from './open-path.js'
+
+/**
+ * Who uses a directory, or something in it, by name and, for other names of the same files, by inode: this process apart. What cannot be
+ * looked at counts. undefined: nobody.
+ */
+export async function userOfTree(parent: Descriptor, name: string): Promise<string | undefined> {
+  const mount = mountDetails(mountIdOf(parent))
+  if (mount === undefined) return 'its mount is in no table'
+  const { device } = mount
+  const within = pathWithin(mount, pathOf(parent, name))
+  const inodes = await inodesOf(`/proc/self/fd/${parent}/${name}`)
+  const { holdings, unseen } = await holdingsOn(new Set([device]))
+  const user = holdings.find((holding) => isOf(holding, device, within, inodes))
+  return user ? `process ${user.pid} has it as ${kinds[user.what]} (${user.path})` : describeUnseen(unseen)
+}
+
+const kinds = {
+  fd: 'an open file',
+  cwd: 'its working directory',
+  root: 'its root',
+  map: 'a mapping',
+  mount: 'a mount',
+} satisfies Record<HoldingKind, string>
+
+function isOf(holding: Holding, device: string, within: string, inodes: ReadonlySet<string>): boolean {
+  const { locations, inode } = holding
+  if (locations.some((at) => at.device === device && `${at.within}/`.startsWith(`${within}/`))) return true
+  // A mount that is in no table may be of this file system.
+  return inode !== undefined && (holding.device ?? device) === device && inodes.has(inode)
+}
+
+/** The directory's, and of all that is in it. */
+async function inodesOf(root: string): Promise<Set<string>> {
+  const names = await fsp.readdir(root, { recursive: true })
+  const found = new Set<string>()
+  for (const name of ['', ...names]) {
+    const { ino } = await fsp.lstat(join(root, name), { bigint: true })
+    found.add(ino.toString())
+  }
+  return found
+}
+
+/** undefined: all was seen. */
+function describeUnseen({ denied, otherPidNamespace, hidden, silent }: Unseen): string | undefined {
+  const [first] = denied
+  if (first) return `process ${first.pid} may not be looked at (${first.code})`
+  if (otherPidNamespace) return 'only the processes of this PID namespace are seen'
+  if (hidden) return '/proc hides the processes of other users (hidepid)'
+  return silent === undefined ? undefined : `process ${silent} does not answer`
+}

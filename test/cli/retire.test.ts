@@ -1,0 +1,33 @@
+/** `retire: whenUnused` as the agent does it. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { holder } from '../check/holders.js'
+import { until } from '../until.js'
+import { Node } from './holdfast.js'
+
+await t.test(
+  'a process that works in the directory keeps its content, until retireTimeout; then the log says who',
+  async (t) => {
+    const directory = { path: 'disk/web', retire: 'whenUnused', retireTimeout: '8s', contents: [{ secret: 'web' }] }
+    const node = new Node(t, [directory], { driftInterval: '1s' })
+    node.put('Secret', 'web', { key: '1' })
+    const agent = node.agent()
+    await agent.logged('Published')
+    const pid = await holder(t, 'hold', [], node.path('disk/web'))
+    node.put('Secret', 'web', { key: '2' })
+    await agent.logged('Published', 2)
+    t.equal(readFileSync(`/proc/${pid}/cwd/key`, 'utf8'), '1')
+    const staging = () => readdirSync(node.path('disk')).filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
+    const [old = ''] = staging()
+    t.equal(readFileSync(join(node.path('disk'), old, 'key'), 'utf8'), '1')
+    t.match((await node.run('status')).stdout, `process ${pid} (sh) works in old content`)
+    const gone = await until('it is removed', () =>
+      agent.log().find(({ msg }) => msg.includes('goes after retireTimeout')),
+    )
+    t.match(gone, { level: 'warn', msg: /though it is in use: process \d+/ })
+    await until('nothing is left', () => staging().length === 0)
+    t.equal(node.read('disk/web/key'), '2')
+    t.equal(await agent.end('SIGTERM'), 0)
+  },
+)
