@@ -77,7 +77,7 @@ export class ObjectSubject implements WatchSubject {
   }
 }
 
-/** What a stream says of one object. */
+/** What a stream says of one object. @internal */
 export class ObjectEvents implements WatchEvents {
   /** A fresh read has covered all up to here: what the stream says of earlier versions is old. */
   #readUpTo: string | undefined
