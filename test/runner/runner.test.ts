@@ -138,5 +138,18 @@ await t.test(
     t.same(said(third)[0], [rejects, 'failed'], 'an error that nobody caught')
     const details = third.files[0]?.results.map(({ detail }) => detail)
     t.match(details?.join('\n'), /nobody waits/)
+    const serves = module(
+      'serves',
+      `import { createServer } from 'node:net'
+      const server = createServer().listen(0)
+      t.teardown(() => server.close())
+      await t.test('s', async (t) => t.ok(true))`,
+    )
+    const fourth = await runBatch([serves, good], limits)
+    t.same(said(fourth), [
+      [serves, 'passed'],
+      [good, 'passed'],
+    ])
+    t.ok(fourth.seconds < limits.timeout, 'what only a teardown at the top closes holds nobody up')
   },
 )

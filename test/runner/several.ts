@@ -25,3 +25,5 @@ t.teardown = teardown
 t.teardown(async () => {
   for (const last of teardowns) await last()
 })
+// A server that only a teardown closes would keep the process waiting for ever.
+if (!t.results) t.end()
