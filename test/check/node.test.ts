@@ -55,10 +55,10 @@ for (const [call, code, advice] of [
 
 await t.test('AIO turned off; few descriptors', async (t) => {
   const scene = new Scene(t)
-  const under = ['prlimit', '--nofile=64:64']
+  const under = ['prlimit', '--nofile=128:128']
   const checked = await scene.check(t, { under, env: { HOLDFAST_AIO: 'off' } })
   t.match(checked.one('AIO', thisProcess), { status: 'OK', found: /^turned off by HOLDFAST_AIO/ })
-  t.match(checked.one('open files', thisProcess), { status: 'WARN', found: /^only up to 64/ })
+  t.match(checked.one('open files', thisProcess), { status: 'WARN', found: /^only up to 128/ })
 })
 
 await t.test('core dumps, where the limit may not be raised', async (t) => {
