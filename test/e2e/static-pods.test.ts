@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
 import { connect } from '../../src/objects/kubernetes/connection.js'
+import { parseManifest } from '../../src/static-pods/manifest.js'
 import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
 import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
 import { randomFrom, replay, seed } from '../seed.js'
@@ -219,7 +220,7 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
   const probe = mirrorPodProbe(api, nodeName, 7, 'kube-system')
-  const manifest = { name: 'web', namespace: undefined } as Parameters<typeof probe.ask>[0]
+  const manifest = await parseManifest(Buffer.from(podText()), 'web-pod.yaml')
   const { signal } = new AbortController()
   await ready('True')
   t.same(await probe.ask(manifest, signal), { state: 'not-ready', message: 'it is still of revision 6' })
