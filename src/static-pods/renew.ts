@@ -2,7 +2,7 @@
  * A static pod is restarted by a change of its manifest: an annotation says which content the pod is to run with. The rest of the
  * manifest stays as its author wrote it, byte for byte.
  */
-import { createHash } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Disk } from '../durable/index.js'
@@ -13,7 +13,8 @@ import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
 import { parseManifest, type Manifest } from './manifest.js'
 import { operationLockName } from './names.js'
-import { listManifests, readNodeFile } from './node-files.js'
+import { listManifests, readNodeFile, readNodeLink } from './node-files.js'
+import { readState, rolloutLockPath } from './rollout-state.js'
 
 export interface Renewal {
   /** The pod's name, as its manifest has it. */
@@ -43,29 +44,73 @@ export function contentAnnotation(directory: string): string {
   return `holdfast.dev/content-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
 }
 
+/** kubelet reads no name with a leading dot. */
+const keyName = '.holdfast-content-key'
+
+const keyBytes = 32
+
+/**
+ * What the annotation says of a content. Whoever may read pods reads it, so that it must tell nothing of the content to those who guess:
+ * its key is on the node alone.
+ * @internal
+ */
+export function contentMark(key: Uint8Array, directory: string, digest: string): string {
+  return `hmac-sha256:${createHmac('sha256', key).update(`${directory}\0${digest}`).digest('hex')}`
+}
+
 /**
  * Has kubelet restart a static pod, once for one content: durable on return, and nothing is written where the manifest names this
- * content already, and is known to be durable.
+ * content already, and is known to be durable. It waits for a rollout that is under way in this directory, and refuses one that was
+ * interrupted: a rollout takes back only what it knows.
  * @throws DurableWriteError, StaticPodError, InvalidInput
  */
 export async function renewStaticPod(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
-  const { pod, manifestDirectory, lockFile, published, lockTimeout, signal, log } = renewal
+  const { pod, manifestDirectory, lockFile, lockTimeout, signal } = renewal
   // Who made the manifest directory is to say what it holds: it is not made here.
   await findManifest(disk, manifestDirectory, pod)
-  const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
-  const held = await disk.lock(lockPath, lockTimeout, signal, 'the manifest is as it was')
+  const untouched = 'the manifest is as it was'
+  const noRollout = await disk.lock(rolloutLockPath(manifestDirectory), lockTimeout, signal, untouched)
   try {
-    const found = await findManifest(disk, manifestDirectory, pod)
-    const annotations = published.map(({ directory, digest }) => [contentAnnotation(directory), digest] as const)
-    const text = await withAnnotations(found, annotations)
-    const options = { ...(await ownershipOf(disk, found.path)), lockTimeout, log }
-    // The same text, too: what was made visible before may not be durable.
-    const content = Buffer.from(text)
-    const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
-    return result?.outcome === 'unchanged' || text === found.text ? 'unchanged' : 'renewed'
+    const rollout = await readState(manifestDirectory, disk)
+    if (rollout !== undefined && rollout.phase !== 'ended') {
+      throw new StaticPodError(
+        `a rollout in ${manifestDirectory} was interrupted; ${untouched}; holdfast rollout --resume finishes it or takes it back`,
+      )
+    }
+    const lockPath = lockFile ?? join(manifestDirectory, operationLockName(pod))
+    const held = await disk.lock(lockPath, lockTimeout, signal, untouched)
+    try {
+      return await renew(disk, renewal)
+    } finally {
+      await held.release()
+    }
   } finally {
-    await held.release()
+    await noRollout.release()
   }
+}
+
+async function renew(disk: Disk, renewal: Renewal): Promise<'renewed' | 'unchanged'> {
+  const { pod, manifestDirectory, published, lockTimeout, signal, log } = renewal
+  const found = await findManifest(disk, manifestDirectory, pod)
+  const key = await contentKey(disk, renewal)
+  const annotations = published.map(
+    ({ directory, digest }) => [contentAnnotation(directory), contentMark(key, directory, digest)] as const,
+  )
+  const text = await withAnnotations(found, annotations)
+  const options = { ...(await ownershipOf(disk, found.path)), lockTimeout, log }
+  // The same text, too: what was made visible before may not be durable.
+  const content = Buffer.from(text)
+  const [result] = await disk.publishFiles([{ path: found.path, content, options }], signal)
+  return result?.outcome === 'unchanged' || text === found.text ? 'unchanged' : 'renewed'
+}
+
+/** Of this manifest directory; made once, and durable before the first manifest that depends on it. Without it, a pod restarts once more. */
+async function contentKey(disk: Disk, { manifestDirectory, lockTimeout, signal, log }: Renewal): Promise<Uint8Array> {
+  const path = join(manifestDirectory, keyName)
+  const known = await readNodeFile(disk.fs, path)
+  const content = known?.byteLength === keyBytes ? known : randomBytes(keyBytes)
+  await disk.publishFiles([{ path, content, options: { mode: 0o600, lockTimeout, log } }], signal)
+  return content
 }
 
 /** The one manifest of a pod. @throws StaticPodError where there is none, or several */
@@ -74,7 +119,8 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
   let unreadable = 0
   for (const path of await listManifests(disk.fs, directory)) {
     try {
-      const bytes = await readNodeFile(disk.fs, path)
+      // Kubelet follows links to files.
+      const bytes = await readNodeFile(disk.fs, path, { follow: true })
       if (bytes === undefined) continue
       const manifest = await parseManifest(bytes, path)
       if (manifest.name === pod) found.push({ path, text: Buffer.from(bytes).toString('utf8'), manifest })
@@ -84,7 +130,11 @@ export async function findManifest(disk: Disk, directory: string, pod: string): 
     }
   }
   const [first, second] = found
-  if (first !== undefined && second === undefined) return first
+  if (first !== undefined && second === undefined) {
+    const link = await readNodeLink(disk.fs, first.path)
+    if (link === undefined) return first
+    throw new StaticPodError(`${first.path}, the manifest of ${pod}, is a symbolic link: put the file itself there`)
+  }
   if (first !== undefined && second !== undefined) {
     throw new StaticPodError(`${first.path} and ${second.path} are both manifests of ${pod}: remove one of them`)
   }

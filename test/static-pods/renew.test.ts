@@ -14,7 +14,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Disk } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
-import { contentAnnotation, renewStaticPod } from '../../src/static-pods/renew.js'
+import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static-pods/renew.js'
+import { rolloutLockPath, writeState } from '../../src/static-pods/rollout-state.js'
+import { until } from '../until.js'
 
 /** As kubeadm writes it, with a comment that is somebody's. */
 const etcd = `apiVersion: v1
@@ -56,18 +58,23 @@ function site(t: Test, manifests: Record<string, string> = { 'etcd.yaml': etcd }
       log: silent,
       ...more,
     })
-  return { root, directory, path, disk, renew, text: () => readFileSync(path, 'utf8') }
+  const line = (digest: string, of = '/etc/certs') => {
+    const key = readFileSync(join(directory, '.holdfast-content-key'))
+    return `    "${contentAnnotation(of)}": "${contentMark(key, of, digest)}"\n`
+  }
+  return { root, directory, path, disk, renew, line, text: () => readFileSync(path, 'utf8') }
 }
 
-const line = (digest: string, directory = '/etc/certs') => `    "${contentAnnotation(directory)}": "${digest}"\n`
 const withLine = (...lines: string[]) => etcd.replace('    kubeadm', `${lines.join('')}    kubeadm`)
 
 await t.test('one line comes, and changes; the same content changes nothing', async (t) => {
-  const { path, renew, text } = site(t)
+  const { directory, path, renew, line, text } = site(t)
   t.match(contentAnnotation('/etc/certs'), /^holdfast\.dev\/content-[0-9a-f]{16}$/)
   t.equal(await renew('sha256:1'), 'renewed')
   t.equal(text(), withLine(line('sha256:1')))
   t.equal(statSync(path).mode & 0o777, 0o640)
+  const key = statSync(join(directory, '.holdfast-content-key'))
+  t.strictSame([key.size, key.mode & 0o7777], [32, 0o600])
   const { ino } = statSync(path)
   t.equal(await renew('sha256:1'), 'unchanged')
   t.equal(statSync(path).ino, ino)
@@ -76,6 +83,14 @@ await t.test('one line comes, and changes; the same content changes nothing', as
   const both = { published: ['/etc/certs', '/b'].map((directory) => ({ directory, digest: 'sha256:3' })) }
   t.equal(await renew('', both), 'renewed')
   t.equal(text(), withLine(line('sha256:3', '/b'), line('sha256:3')), 'each directory has a line of its own')
+})
+
+await t.test("the line tells nothing of the content to those who guess it: the key is the node's own", async (t) => {
+  const [one, other] = [site(t), site(t)]
+  await one.renew('sha256:1')
+  await other.renew('sha256:1')
+  t.notOk(one.text().includes('sha256:1'))
+  t.not(one.text(), other.text())
 })
 
 await t.test('a pod with a uid of its own gets another, for kubelet knows it by that', async (t) => {
@@ -105,7 +120,9 @@ await t.test('what cannot be told, or not changed, is refused, and left as it is
   rmSync(join(link.directory, 'other.txt'))
   writeFileSync(join(link.root, 'other.txt'), etcd)
   symlinkSync('../other.txt', link.path)
-  await t.rejects(link.renew('sha256:1'), { message: /holds no manifest/ })
+  await t.rejects(link.renew('sha256:1'), { message: /etcd\.yaml, the manifest of etcd, is a symbolic link/ })
+  writeFileSync(join(link.directory, 'own.yaml'), etcd)
+  await t.rejects(link.renew('sha256:1'), { message: /etcd\.yaml and .*own\.yaml are both manifests of etcd/ })
 })
 
 await t.test('the manifest lock is held meanwhile: another holder is waited for, and then refuses', async (t) => {
@@ -117,4 +134,40 @@ await t.test('the manifest lock is held meanwhile: another holder is waited for,
   const waiting = renew('sha256:1', { lockFile, lockTimeout: 60_000 })
   await held.release()
   t.equal(await waiting, 'renewed')
+})
+
+await t.test('a rollout of the directory is waited for, and one that was interrupted is not disturbed', async (t) => {
+  const { directory, disk, renew, text } = site(t)
+  const held = await disk.lock(rolloutLockPath(directory), 0, undefined)
+  await t.rejects(renew('sha256:1'), { reason: 'Busy', message: /the manifest is as it was/ })
+  const waiting = renew('sha256:1', { lockTimeout: 60_000 })
+  t.equal(text(), etcd)
+  await held.release()
+  t.equal(await waiting, 'renewed')
+  const renewed = text()
+  const state = { request: '', manifests: [], reached: 0, tree: null, since: null, timeout: 1, fallback: true }
+  const readiness = { urls: [], authority: null, commands: [], kubelet: null, mirrorPod: null }
+  await writeState(directory, { ...state, phase: 'going', manifestLock: null, readiness, message: '' }, disk, silent)
+  await t.rejects(renew('sha256:2'), { message: /was interrupted.*holdfast rollout --resume/ })
+  t.equal(text(), renewed)
+  await writeState(directory, { phase: 'ended', outcome: 'ready', request: '' }, disk, silent)
+  t.equal(await renew('sha256:2'), 'renewed')
+})
+
+await t.test('while the manifest changes, no rollout begins', async (t) => {
+  const { root, directory, disk, renew } = site(t)
+  const lockFile = join(root, 'manifests.lock')
+  const held = await disk.lock(lockFile, 0, undefined)
+  const waiting = renew('sha256:1', { lockFile, lockTimeout: 60_000 })
+  const rolloutLock = () => disk.lock(rolloutLockPath(directory), 0, undefined)
+  await until('a rollout is kept out', async () => {
+    const reason = await rolloutLock().then(
+      (lock) => lock.release(),
+      (error: unknown) => (error as { reason: string }).reason,
+    )
+    return reason === 'Busy'
+  })
+  await held.release()
+  t.equal(await waiting, 'renewed')
+  await (await rolloutLock()).release()
 })
