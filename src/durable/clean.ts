@@ -7,7 +7,7 @@ import { readAllRecords, readRecords, recordAttributes, type Records } from './r
 import { holdOf, refuseNewer } from './refusals.js'
 import type { RetiredTree } from './record.js'
 import { attempt, remove } from './remove.js'
-import { findRetired, overOf, retiredClaims } from './retired.js'
+import { findRetired, removeUnused, retiredClaims } from './retired.js'
 
 /** A target, locked, and where its records and staging are. */
 export interface TargetArea extends StagingArea {
@@ -44,9 +44,8 @@ export async function recover(
   if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired }
   await reportAttributes(area, found)
   // A power cut may still bring it back, where the target is not known to be durable.
-  const over = found.known ? await overOf(area, retired) : []
-  const left = await clean(area, [...over, ...found.removeNow])
-  const staying = retired.filter(({ name }) => !over.includes(name))
+  const staying = found.known ? await removeUnused(area, retired) : retired
+  const left = await clean(area, found.removeNow)
   return { found, leftovers: [...left, ...found.removeLater], retired: staying }
 }
 
@@ -91,7 +90,7 @@ async function ownStaging(
 }
 
 /** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */
-async function clean({ fs, parent, path, log }: TargetArea, names: readonly string[]): Promise<string[]> {
+export async function clean({ fs, parent, path, log }: StagingArea, names: readonly string[]): Promise<string[]> {
   const left: string[] = []
   for (const entry of names) {
     try {

@@ -7,6 +7,7 @@ import { dataLink } from './generation.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
+import { quarantineOld } from './quarantine.js'
 import type { Exchanged } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
@@ -203,31 +204,17 @@ export class DirectoryPublication extends TargetPublication {
     const old = this.#oldDirectory
     if (old === undefined) return
     await refuseMounted(this.fs, old)
-    if (this.#isForeign) return this.#quarantineOld()
+    if (this.#isForeign) return quarantineOld(this.area, this.random)
     const { retiring } = this.exchanged()
-    const { fs, directory: parent, path, log } = this
-    if (retiring && !(await isOver({ fs, parent, path, log }, retiring))) return
+    if (retiring && !(await isOver(this.area, retiring))) return
     try {
       await removeEntries(this.fs, old, this.found?.tree?.entries ?? [], this.#removed)
       await this.fs.removeDirectory(this.directory, this.names.staging(this.random))
     } catch (error) {
       // Somebody has put more there since it was looked at.
       if (codeOf(error) !== 'ENOTEMPTY') throw error
-      await this.#quarantineOld()
+      await quarantineOld(this.area, this.random)
     }
-  }
-
-  /** What another program has put into the old content is not this program's to remove. */
-  async #quarantineOld(): Promise<void> {
-    const { fs, directory, names, random } = this
-    await fs.rename(directory, names.staging(random), directory, names.quarantine(random), 'noreplace')
-    const [failure] = await fs.sync([directory])
-    if (failure) throw failure
-    this.log.warn(
-      { path: this.path, quarantined: names.quarantine(random) },
-      `another program changed ${this.path} while holdfast replaced it; holdfast keeps the old content with these changes as ` +
-        `${names.quarantine(random)} beside it: move out what belongs elsewhere, then remove it`,
-    )
   }
 
   protected async discardContent(): Promise<void> {

@@ -14,6 +14,9 @@ const quarantineSuffix = '.foreign'
 /** A record of any target. */
 export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 
+/** What any target stages, and the old content that is left there. */
+export const stagingPattern = /^\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}$/
+
 export interface TargetNames {
   /** flock, 0600, never unlinked, the same for every caller. */
   readonly lock: string

@@ -9,11 +9,12 @@ import { namesFor, type TargetNames } from './names.js'
 import { demanding, type Exchanged, type RecordBody, type RecordKind } from './record.js'
 import { recordPlace, RecordFile } from './record-files.js'
 import { hooksOf, isRepeated, type Judgement, resultOf } from './judge.js'
-import { recover, type Recovered } from './clean.js'
+import { clean, recover, type Recovered } from './clean.js'
 import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
-import { attempt, remove } from './remove.js'
+import type { StagingArea } from './quarantine.js'
+import { attempt } from './remove.js'
 import { Scope } from './scope.js'
-import { overOf } from './retired.js'
+import { removeUnused } from './retired.js'
 import { Parents, Site } from './site.js'
 import type { Current, Tree } from './tree.js'
 import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
@@ -103,6 +104,12 @@ export abstract class TargetPublication {
     return shared(this.directory, this.site.parent.attributes)
   }
 
+  /** Where its staging is. */
+  protected get area(): StagingArea {
+    const { fs, directory: parent, path, names, log } = this
+    return { fs, parent, path, names, log }
+  }
+
   /** Step 1, second part: opens the parent. */
   async openParent(): Promise<void> {
     await this.site.open(this.options.requireProven ?? false)
@@ -161,9 +168,8 @@ export abstract class TargetPublication {
   /** Whether the target is as desired already, and known to be durable. */
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
-    const { fs, directory: parent, path, name, names, log } = this
-    const listing = await parents.names(parent)
-    const area = { fs, parent, path, name, names, log, target: current?.attributes, listing }
+    const { fs, path, name, names } = this
+    const area = { ...this.area, name, target: current?.attributes, listing: await parents.names(this.directory) }
     const state = {
       names,
       exists: current !== undefined,
@@ -206,7 +212,6 @@ export abstract class TargetPublication {
   readonly pendingDirectories: SharedDirectory[] = []
 
   async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
-    const { objects = [] } = this.options
     const { staging, retiring } = this.exchanged()
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
@@ -220,7 +225,7 @@ export abstract class TargetPublication {
       after: this.desired.digest,
       owned: this.found?.recorded ?? false,
       publishedAt: this.fs.now(),
-      objects,
+      objects: this.options.objects ?? [],
       hooks: hooksOf(this.found, this.desired, this.options.hooks),
       entries: this.desired.entries,
       ...(this.options.publisher && { publisher: this.options.publisher }),
@@ -244,15 +249,11 @@ export abstract class TargetPublication {
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
   async removeOld(): Promise<void> {
     await this.#attempt('could not remove the old content', () => this.removeOldContent())
-    const { fs, directory: parent, path, log, found } = this
-    const { leftovers, retired } = this.#beside
-    const { current } = found ?? {}
+    const [{ leftovers, retired }, { current, known }] = [this.#beside, this.found ?? {}]
     const record = current ? [this.names.record(current.sequence)] : []
     // Those of a known target were looked at before it was published.
-    const over = found?.known === false ? await overOf({ fs, parent, path, log }, retired) : []
-    for (const entry of [...over, ...leftovers, ...record]) {
-      await this.#attempt(`could not remove ${entry}`, () => remove(this.fs, this.directory, entry))
-    }
+    if (known === false) await removeUnused(this.area, retired)
+    await clean(this.area, [...leftovers, ...record])
   }
 
   /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */

@@ -69,6 +69,19 @@ export async function quarantineForeign(
   return own
 }
 
+/** What another program has put into old content is not this program's to remove: it gets such a name as a whole, durably. */
+export async function quarantineOld({ fs, parent, path, names, log }: StagingArea, random: string): Promise<void> {
+  const quarantine = names.quarantine(random)
+  await fs.rename(parent, names.staging(random), parent, quarantine, 'noreplace')
+  const [failure] = await fs.sync([parent])
+  if (failure) throw failure
+  log.warn(
+    { path, quarantined: quarantine },
+    `another program changed ${path} while holdfast replaced it; holdfast keeps the old content with these changes as ` +
+      `${quarantine} beside it: move out what belongs elsewhere, then remove it`,
+  )
+}
+
 /** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
 async function holdsMore({ fs, parent }: StagingArea, name: string, records: StagingClaims): Promise<boolean> {
   const claim = records.find(({ staging }) => staging?.name === name)

@@ -10,8 +10,8 @@ import {
   parseRecord,
   type RecordBody,
   type StoredRecord,
-  wholeLines,
 } from './record.js'
+import { wholeLines } from './record-lines.js'
 import { remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto'
+import { stagingPattern } from './names.js'
 import { isStanding, type Standing } from './place.js'
+import { encodeLine, wholeLines } from './record-lines.js'
 import type { TreeEntry } from './tree.js'
 import type { Hold, Publisher, RecordedObject } from './types.js'
 
@@ -81,6 +82,9 @@ export interface RecordBody {
   readonly retired?: readonly RetiredTree[]
 }
 
+/** Milliseconds since the epoch: the last that a Date can hold. */
+const latestTime = 8.64e15
+
 /** What a record can require of its reader, and this version understands. */
 const understood: ReadonlySet<unknown> = new Set(['hold', 'retired'])
 
@@ -93,7 +97,7 @@ const knownFields = {
   before: (value) => value === null || isText(value),
   after: isText,
   owned: (value) => typeof value === 'boolean',
-  publishedAt: isNumber,
+  publishedAt: isTime,
   objects: (value) => isListOf(value, isObject),
   hooks: (value) => isListOf(value, isText),
   entries: (value) => isListOf(value, isEntry),
@@ -112,6 +116,16 @@ function isText(value: unknown): value is string {
 
 function isNumber(value: unknown): value is number {
   return Number.isSafeInteger(value)
+}
+
+/** One that a Date can hold, too. */
+function isTime(value: unknown): value is number {
+  return isNumber(value) && Math.abs(value) <= latestTime
+}
+
+/** Nothing else is looked at, moved or removed by what a record says. */
+function isStagingName(value: unknown): boolean {
+  return isText(value) && stagingPattern.test(value)
 }
 
 function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
@@ -138,12 +152,13 @@ function isEntry(value: unknown): boolean {
 
 function isStaged(value: unknown): boolean {
   const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
-  return has(value, isText, 'name', 'staged', 'old') && has(value, areKnown, 'entries')
+  return has(value, isStagingName, 'name') && has(value, isText, 'staged', 'old') && has(value, areKnown, 'entries')
 }
 
 function isRetired(value: unknown): boolean {
   const areKnown = (entries: unknown): boolean => isListOf(entries, isKnown)
-  return has(value, isText, 'name', 'inode') && has(value, isNumber, 'until') && has(value, areKnown, 'entries')
+  const isNamed = has(value, isStagingName, 'name') && has(value, isText, 'inode')
+  return isNamed && has(value, isTime, 'until') && has(value, areKnown, 'entries')
 }
 
 function isKnown(value: unknown): boolean {
@@ -151,8 +166,8 @@ function isKnown(value: unknown): boolean {
 }
 
 function isHold(hold: unknown): boolean {
-  const isEnd = (until: unknown): boolean => until === null || isNumber(until)
-  return has(hold, isText, 'reason') && has(hold, isNumber, 'since') && has(hold, isEnd, 'until')
+  const isEnd = (until: unknown): boolean => until === null || isTime(until)
+  return has(hold, isText, 'reason') && has(hold, isTime, 'since') && has(hold, isEnd, 'until')
 }
 
 export interface StoredRecord extends RecordBody {
@@ -184,15 +199,6 @@ export function encodeRecord(body: RecordBody): Uint8Array {
 
 export function encodeAppendix(appendix: Appendix): Uint8Array {
   return encodeLine(appendix)
-}
-
-function encodeLine(value: object): Uint8Array {
-  const json = JSON.stringify(value)
-  return Buffer.from(`${checksum(json)} ${json}\n`)
-}
-
-function checksum(text: string): string {
-  return hash('sha256', text)
 }
 
 /** undefined for a record that is torn, or not of this target. */
@@ -267,26 +273,4 @@ function newer(objects: readonly RecordedObject[], updates: readonly RecordedObj
   const key = ({ kind, namespace, name }: RecordedObject): string => `${kind} ${namespace}/${name}`
   const merged = new Map([...objects, ...updates].map((object) => [key(object), object]))
   return [...merged.values()]
-}
-
-export function wholeLines(text: string): object[] {
-  const values: object[] = []
-  for (const line of text.split('\n').slice(0, -1)) {
-    const json = line.slice(65)
-    if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break
-    const value = parseLine(json)
-    if (value === undefined) break
-    values.push(value)
-  }
-  return values
-}
-
-/** undefined for what is no JSON object: no line of ours, whatever its checksum. */
-function parseLine(json: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,8 @@
-import type { Log } from '../log.js'
-import type { Descriptor, FileSystem } from './file-system.js'
-import type { StagingClaims } from './quarantine.js'
+import { codeOf, failureOf, messageOf } from '../errors.js'
+import { removeEntries } from './old-content.js'
+import { quarantineOld, type StagingArea, type StagingClaims } from './quarantine.js'
 import type { RecordBody, RetiredTree } from './record.js'
+import { refuseMounted } from './remove.js'
 
 /*
  * Old content that stays until nobody uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by a
@@ -10,15 +11,6 @@ import type { RecordBody, RetiredTree } from './record.js'
  * case; so recovery keeps it, and goes on with it after a crash. It goes only where the target is known to be durable, and after a
  * look that began when it was out of reach already: until then somebody may still have come to use it.
  */
-
-/** Where retired content is. */
-interface RetiredArea {
-  readonly fs: FileSystem
-  readonly parent: Descriptor
-  /** Of the target, for people. */
-  readonly path: string
-  readonly log: Log
-}
 
 /** Records that name retired content say which inode that is, and what it held: for quarantine.ts. */
 export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
@@ -35,7 +27,7 @@ export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
 
 /** The retired content that is there; under the name of what an aborted exchange would have retired is what was staged. */
 export async function findRetired(
-  { fs, parent }: Pick<RetiredArea, 'fs' | 'parent'>,
+  { fs, parent }: Pick<StagingArea, 'fs' | 'parent'>,
   records: readonly RecordBody[],
 ): Promise<RetiredTree[]> {
   const found: RetiredTree[] = []
@@ -48,10 +40,10 @@ export async function findRetired(
 
 /** Whether it may go: nobody uses it, or its time is over. */
 export async function isOver(
-  { fs, parent, path, log }: RetiredArea,
+  { fs, parent, path, log }: StagingArea,
   { name, until }: Pick<RetiredTree, 'name' | 'until'>,
 ): Promise<boolean> {
-  const user = await fs.userOf(parent, name)
+  const user = await fs.userOf(parent, name).catch((error: unknown) => `it cannot be looked at: ${messageOf(error)}`)
   if (user === undefined) return true
   if (fs.now() < until) {
     const end = new Date(until).toISOString()
@@ -62,9 +54,37 @@ export async function isOver(
   return true
 }
 
-/** The names of those that may go. */
-export async function overOf(area: RetiredArea, trees: readonly RetiredTree[]): Promise<string[]> {
-  const over: string[] = []
-  for (const tree of trees) if (await isOver(area, tree)) over.push(tree.name)
-  return over
+/** Removes those that may go. Answers those that are still there: the next record names them, too. */
+export async function removeUnused(area: StagingArea, trees: readonly RetiredTree[]): Promise<RetiredTree[]> {
+  const staying: RetiredTree[] = []
+  for (const tree of trees) {
+    if (!(await isOver(area, tree)) || !(await isRemoved(area, tree))) staying.push(tree)
+  }
+  return staying
+}
+
+async function isRemoved(area: StagingArea, tree: RetiredTree): Promise<boolean> {
+  const failure = await failureOf(removeTree(area, tree))
+  if (failure === undefined) return true
+  const { path, log } = area
+  log.warn({ path, leftover: tree.name, error: String(failure) }, 'could not remove old content; the next run retries')
+  return false
+}
+
+/** Whoever worked in it may have put more there since it was looked at. */
+async function removeTree(area: StagingArea, { name, inode, entries }: RetiredTree): Promise<void> {
+  const { fs, parent, names } = area
+  const opened = await fs.openDirectory(parent, name)
+  try {
+    if ((await fs.attributes(opened)).inode.toString() !== inode) return
+    await refuseMounted(fs, opened)
+    await removeEntries(fs, opened, entries)
+    await fs.removeDirectory(parent, name)
+  } catch (error) {
+    const random = names.stagingOf(name)
+    if (codeOf(error) !== 'ENOTEMPTY' || random === undefined) throw error
+    await quarantineOld(area, random)
+  } finally {
+    await fs.close(opened)
+  }
 }

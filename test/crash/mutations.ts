@@ -96,7 +96,7 @@ const memory: readonly Mutation[] = [
   ),
   mutation(
     "a record's checksum is not looked at",
-    'record.ts',
+    'record-lines.ts',
     ' || line.slice(0, 64) !== checksum(json)',
     '',
     ownTest('crash/file-system/trust'),

@@ -49,9 +49,37 @@ export const places: readonly Mutation[] = [
   mutation(
     'old content that a power cut may bring back is removed',
     'clean.ts',
-    'const over = found.known ? await overOf(area, retired) : []',
-    'const over = await overOf(area, retired)',
+    'const staying = found.known ? await removeUnused(area, retired) : retired',
+    'const staying = await removeUnused(area, retired)',
     ownTest('durable/retired'),
+  ),
+  mutation(
+    'old content is asked for by its path alone',
+    'posix/tree-users.ts',
+    ' && inodes.has(inode)',
+    ' && false',
+    ownTest('durable/retired'),
+  ),
+  mutation(
+    'all that is in old content goes with it',
+    'retired.ts',
+    'await removeEntries(fs, opened, entries)',
+    "await (await import('./remove.js')).remove(fs, parent, name)",
+    ownTest('durable/retired'),
+  ),
+  mutation(
+    'old content that could not be removed is forgotten',
+    'retired.ts',
+    '|| !(await isRemoved(area, tree))',
+    '|| (await isRemoved(area, tree)) === undefined',
+    ownTest('durable/retired'),
+  ),
+  mutation(
+    'a record may name anything as old content',
+    'record.ts',
+    'isText(value) && stagingPattern.test(value)',
+    'isText(value)',
+    ownTest('durable/record'),
   ),
   mutation(
     'what staging holds counts as old content, whatever it is',
@@ -146,7 +174,7 @@ export const places: readonly Mutation[] = [
   mutation(
     'the old content is removed, whoever changed it',
     'directory-publication.ts',
-    '    if (this.#isForeign) return this.#quarantineOld()\n',
+    '    if (this.#isForeign) return quarantineOld(this.area, this.random)\n',
     '',
     ownTest('durable/added-meanwhile'),
   ),

@@ -46,7 +46,19 @@ function withBody(text: string, change: (body: Record<string, unknown>) => Recor
 
 /** Fields that decide whether content is believed to be durable here. */
 const deciding = ['version', 'name', 'after', 'boot', 'place', 'requires', 'hold', 'kind']
-const fields = [...deciding, 'before', 'owned', 'publishedAt', 'objects', 'hooks', 'entries', 'staging', 'publisher']
+const fields = [
+  ...deciding,
+  'before',
+  'owned',
+  'publishedAt',
+  'objects',
+  'hooks',
+  'entries',
+  'staging',
+  'publisher',
+  'retired',
+  'attributes',
+]
 
 const forged = fc.record({ field: fc.constantFrom(...fields), value: fc.option(fc.jsonValue(), { nil: undefined }) })
 const drawn = fc.oneof(

@@ -79,6 +79,26 @@ await t.test('under another boot it came from the disk', (t) => {
   t.end()
 })
 
+await t.test('what it names is staging, and its times can be told', (t) => {
+  const other = (change: object): unknown => parse(text(encodeRecord({ ...body, ...change })))
+  const name = '.holdfast-0123456789abcdef-0123456789abcdef'
+  const retired = { name, inode: '1', until: 8, entries: [] }
+  const staging = { name, staged: '1', old: '2' }
+  const hold = { reason: '', since: 7, until: 8 }
+  t.ok(other({ retired: [retired], staging, hold }))
+  for (const wrong of ['../certs', 'certs', '', `${name}/..`, `${name}.foreign`, '.holdfast-0123456789abcdef.lock']) {
+    t.equal(other({ retired: [{ ...retired, name: wrong }] }), undefined, wrong)
+    t.equal(other({ staging: { ...staging, name: wrong } }), undefined, wrong)
+  }
+  for (const time of [8.64e15 + 1, -8.64e15 - 1]) {
+    t.equal(other({ retired: [{ ...retired, until: time }] }), undefined)
+    t.equal(other({ hold: { ...hold, since: time } }), undefined)
+    t.equal(other({ hold: { ...hold, until: time } }), undefined)
+    t.equal(other({ publishedAt: time }), undefined)
+  }
+  t.end()
+})
+
 await t.test('only what this version understands, of this target, is its record', (t) => {
   const other = (change: object): string => text(encodeRecord({ ...body, ...change }))
   t.equal(parse(text(record), 'other'), undefined)

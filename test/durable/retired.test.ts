@@ -1,11 +1,11 @@
 /** `retire: whenUnused`: old content stays for those who use it, and goes once nobody does. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Descriptor } from '../../src/durable/file-system.js'
+import type { Descriptor, FileSystem } from '../../src/durable/file-system.js'
 import { setHold } from '../../src/durable/hold.js'
 import { readPublication } from '../../src/durable/index.js'
 import { publish } from '../../src/durable/publish.js'
@@ -41,14 +41,19 @@ function scene(t: Test) {
     warn: (_: object, message: string) => void lines.push(`WARN ${message}`),
     error: add,
   }
-  const replace = async (text: string, options: PublicationOptions = {}): Promise<unknown> => {
+  const replaceBy = async (by: FileSystem, text: string, options: PublicationOptions = {}): Promise<unknown> => {
     const files = { 'tls.crt': text, 'sub/tls.key': text }
     const request = { target, files, retire: 'whenUnused' as const, log, ...options }
-    const [outcome] = await publish([directoryPublication(fs, request)])
+    const [outcome] = await publish([directoryPublication(by, request)])
     if (outcome && 'error' in outcome) throw outcome.error
     return outcome
   }
-  return { root, target, fs, lines, replace }
+  const replace = (text: string, options?: PublicationOptions): Promise<unknown> => replaceBy(fs, text, options)
+  const record = (): string => {
+    const name = readdirSync(root).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
+    return readFileSync(join(root, name), 'utf8')
+  }
+  return { root, target, fs, lines, replace, replaceBy, record }
 }
 
 /** A shell that works in a directory, and runs what it is told. */
@@ -99,7 +104,8 @@ await t.test('a descriptor of a file, by its inode: another name of it may be op
   const { root, target, replace } = scene(t)
   await replace('1')
   const reader = worker(t, '/')
-  await reader.ask(`exec 3< ${target}/tls.crt`)
+  linkSync(join(target, 'tls.crt'), join(root, 'linked'))
+  await reader.ask(`exec 3< ${root}/linked`)
   await replace('2')
   t.strictSame(kept(root), ['lock', 'record', 'staging'])
   await reader.ask('exec 3<&-')
@@ -125,7 +131,7 @@ await t.test('after retireTimeout it goes all the same, with a warning that says
 })
 
 await t.test('a hold keeps it, and carries it on; a version that does not know it refuses the record', async (t) => {
-  const { root, target, fs, replace } = scene(t)
+  const { root, target, fs, replace, record } = scene(t)
   await replace('1')
   const reader = worker(t, target)
   await replace('2')
@@ -133,10 +139,6 @@ await t.test('a hold keeps it, and carries it on; a version that does not know i
   await reader.end()
   await replace('2')
   t.strictSame(kept(root), ['lock', 'record', 'staging'], 'nothing is removed beside a held path')
-  const record = (): string => {
-    const name = readdirSync(root).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? ''
-    return readFileSync(join(root, name), 'utf8')
-  }
   t.match(record(), '"requires":["hold","retired"]')
   await setHold(fs, target, undefined, {})
   t.match(record(), '"requires":["retired"]')
@@ -181,6 +183,86 @@ await t.test('where the commit was cut short, it stays until a later publication
   await publish([directoryPublication(watching.fs, request)])
   t.ok(before.length === 1 && atExchange.includes(before[0] ?? ''), 'it was there when the next exchange came')
   t.strictSame(kept(root), ['lock', 'record'], 'and went when that was durable')
+})
+
+await t.test('links in it are not followed, and names may be any bytes', async (t) => {
+  const { root, target, replace } = scene(t)
+  const elsewhere = join(root, 'elsewhere')
+  mkdirSync(elsewhere)
+  writeFileSync(join(elsewhere, 'file'), '')
+  const other = worker(t, '/')
+  await other.ask(`exec 3< ${elsewhere}/file`)
+  mkdirSync(target)
+  symlinkSync(elsewhere, join(target, 'link'))
+  symlinkSync('.', join(target, 'loop'))
+  await replace('1')
+  t.strictSame(kept(root), ['lock', 'record'], 'what a link leads to is not in it')
+  writeFileSync(Buffer.concat([Buffer.from(`${target}/`), Buffer.of(0xff)]), '')
+  await replace('2')
+  t.strictSame(kept(root), ['lock', 'record'])
+  await other.end()
+})
+
+await t.test(
+  'where the look for users fails, it counts as in use, and the publication is as durable as without',
+  async (t) => {
+    const { root, target, fs, lines, replace, replaceBy } = scene(t)
+    let swapped = false
+    const blind = intercepted((call) => {
+      if (call === 'userOf') throw failure('EIO', 'scandir')
+    }, fs).fs
+    await replace('1')
+    t.match(await replaceBy(blind, '2'), { outcome: 'replaced' })
+    t.match(lines.at(-1), /stays until nobody uses it, or until .*: it cannot be looked at: /)
+    t.match(await replaceBy(blind, '2'), { outcome: 'unchanged' })
+    t.strictSame(kept(root), ['lock', 'record', 'staging'])
+    const failing = intercepted((call, _, index) => {
+      if (call === 'sync' && swapped) throw failure('EIO', 'fsync')
+      if (call === 'rename') swapped = index > 0
+    }, fs).fs
+    await t.rejects(replaceBy(failing, '3'), { message: /fsync/, published: true })
+    t.match(await replaceBy(blind, '3'), { outcome: 'replaced' }, 'the one that clears the doubt')
+    t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), '3')
+    fs.clock += 7_200_000
+    t.match(await replaceBy(blind, '3'), { outcome: 'unchanged' })
+    t.strictSame(kept(root), ['lock', 'record'], 'after its time it goes')
+  },
+)
+
+await t.test('what somebody puts into it while it is being removed stays', async (t) => {
+  const { root, target, fs, replace, replaceBy } = scene(t)
+  await replace('1')
+  const reader = worker(t, target)
+  await replace('2')
+  await reader.end()
+  const [name = ''] = readdirSync(root).filter(
+    (entry) => /-[0-9a-f]{16}$/.test(entry) && entry.startsWith('.holdfast-'),
+  )
+  const late = intercepted((call) => {
+    if (call === 'userOf') writeFileSync(join(root, name, 'added'), 'precious')
+  }, fs).fs
+  t.match(await replaceBy(late, '2'), { outcome: 'unchanged' })
+  t.equal(readFileSync(join(root, `${name}.foreign`, 'added'), 'utf8'), 'precious')
+  t.strictSame(readdirSync(join(root, `${name}.foreign`)), ['added'], 'and only that')
+})
+
+await t.test('what could not be removed is named by the next record, too', async (t) => {
+  const { root, target, fs, replace, replaceBy, record } = scene(t)
+  await replace('1')
+  const reader = worker(t, target)
+  await replace('2')
+  await reader.end()
+  const [name = ''] = readdirSync(root).filter(
+    (entry) => /-[0-9a-f]{16}$/.test(entry) && entry.startsWith('.holdfast-'),
+  )
+  const busy = intercepted((call, [, entry]) => {
+    if (call === 'removeDirectory' && entry === name) throw failure('EBUSY', 'rmdir')
+  }, fs).fs
+  await replaceBy(busy, '3')
+  t.match(record(), `"retired":[{"name":"${name}"`)
+  writeFileSync(join(root, name, 'added'), 'precious')
+  await replace('3')
+  t.equal(readFileSync(join(root, `${name}.foreign`, 'added'), 'utf8'), 'precious')
 })
 
 await t.test('nobody uses it: it goes at once, as without; the library default is as before', async (t) => {

@@ -223,7 +223,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   userOf(parent: Descriptor, name: string): Promise<string | undefined> {
-    return userOfTree(parent, name)
+    return userOfTree(this, parent, name)
   }
 
   close(descriptor: Descriptor): Promise<void> {

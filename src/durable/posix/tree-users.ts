@@ -1,6 +1,5 @@
-import { promises as fsp } from 'node:fs'
-import { join } from 'node:path'
-import type { Descriptor } from '../file-system.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../open-directories.js'
 import { pathWithin } from '../place.js'
 import { type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
@@ -11,12 +10,12 @@ import { pathOf } from './open-path.js'
  * Who uses a directory, or something in it, by name and, for other names of the same files, by inode: this process apart. What cannot be
  * looked at counts. undefined: nobody.
  */
-export async function userOfTree(parent: Descriptor, name: string): Promise<string | undefined> {
+export async function userOfTree(fs: FileSystem, parent: Descriptor, name: string): Promise<string | undefined> {
   const mount = mountDetails(mountIdOf(parent))
   if (mount === undefined) return 'its mount is in no table'
   const { device } = mount
   const within = pathWithin(mount, pathOf(parent, name))
-  const inodes = await inodesOf(`/proc/self/fd/${parent}/${name}`)
+  const inodes = await inodesOf(fs, parent, name)
   const { holdings, unseen } = await holdingsOn(new Set([device]))
   const user = holdings.find((holding) => isOf(holding, device, within, inodes))
   return user ? `process ${user.pid} has it as ${kinds[user.what]} (${user.path})` : describeUnseen(unseen)
@@ -37,15 +36,21 @@ function isOf(holding: Holding, device: string, within: string, inodes: Readonly
   return inode !== undefined && (holding.device ?? device) === device && inodes.has(inode)
 }
 
-/** The directory's, and of all that is in it. */
-async function inodesOf(root: string): Promise<Set<string>> {
-  const names = await fsp.readdir(root, { recursive: true })
-  const found = new Set<string>()
-  for (const name of ['', ...names]) {
-    const { ino } = await fsp.lstat(join(root, name), { bigint: true })
-    found.add(ino.toString())
+/** The directory's, and of all that is in it; links are not followed. */
+async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promise<Set<string>> {
+  const root = await fs.openDirectory(parent, name)
+  const directories = new OpenDirectories(fs, root)
+  try {
+    const found = new Set([(await fs.attributes(root)).inode.toString()])
+    for await (const { path } of entriesBelow(directories)) {
+      const attributes = await directories.use(parentOf(path), (directory) => fs.look(directory, nameOf(path)))
+      if (attributes !== undefined) found.add(attributes.inode.toString())
+    }
+    return found
+  } finally {
+    await directories.closeAll()
+    await fs.close(root)
   }
-  return found
 }
 
 /** undefined: all was seen. */
