@@ -2,22 +2,28 @@
  * The Secrets or the ConfigMaps of one namespace in one watch, which brings their metadata only: what is followed is read by name once
  * its version has changed. Nothing is kept of the others.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../durable/index.js'
 import { hasObject } from '../same-state.js'
 import type { StoredObject } from '../stored-object.js'
-import type { ObjectReference } from '../types.js'
+import { describeReference, type ObjectReference } from '../types.js'
 import { ApiError, field, refusedRequest } from './api-error.js'
-import type { ApiClient } from './client.js'
 import { observeAbsence, resourceVersionOf } from './observed-version.js'
 import { readFresh } from './reads.js'
 import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query } from './requests.js'
-import { isBelow, type Ask, type EventType, type WatchEvents, type WatchSubject } from './watch-subject.js'
+import type { WatchContext } from './reflector.js'
+import type { WatchTiming } from './timing.js'
+import { isBelow, isKnown, takeFresh, type Ask, type EventType } from './watch-subject.js'
+import type { WatchEvents, WatchSubject } from './watch-subject.js'
 
 /** Objects on one page of a list; client-go's pager has the same. */
 const pageSize = 500
 
 /** Objects that are read by name at a time. */
 const readAtATime = 4
+
+/** Milliseconds after which an object that could not be read is read again. */
+const readAgainAfter = 30_000
 
 /** What kubectl asks for where it shows names only. */
 const metadata = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`
@@ -28,12 +34,17 @@ export class CollectionSubject implements WatchSubject {
   readonly accept = metadata('PartialObjectMetadata')
   /** A list has pages, and a stream has none: the initial events of 5,000 objects come at once. */
   readonly streams = false
+  /** Objects whose read is refused, each for itself, and since when, by performance.now(). */
+  readonly #refused = new Map<StoredObject, number>()
 
   /** @param followed those of its objects that are followed now */
   constructor(
     { kind, namespace }: Pick<ObjectReference, 'kind' | 'namespace'>,
     private readonly followed: ReadonlyMap<string, StoredObject>,
-    private readonly client: ApiClient,
+    private readonly context: Pick<WatchContext, 'client' | 'log'> & {
+      readonly timing: Pick<WatchTiming, 'denialGrace'>
+    },
+    private readonly again = readAgainAfter,
   ) {
     this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
     this.path = pathOf(this.target)
@@ -51,7 +62,7 @@ export class CollectionSubject implements WatchSubject {
     for (let token: string | undefined = ''; token !== undefined;) {
       const query: Query = { limit: String(pageSize), ...(token !== '' && { continue: token }) }
       const accept = metadata('PartialObjectMetadataList')
-      const answer = await this.client.get(this.path, query, { ...ask(), verb: 'list', accept })
+      const answer = await this.context.client.get(this.path, query, { ...ask(), verb: 'list', accept })
       if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)
       for (const item of itemsOf(answer.body, this.target)) {
         const name = nameOf(item)
@@ -71,6 +82,7 @@ export class CollectionSubject implements WatchSubject {
   }
 
   events(ask: Ask): WatchEvents {
+    void this.#readAgain(ask)
     return {
       take: (type, object) => this.#take(type, object, ask),
       complete: () => Promise.resolve(),
@@ -88,7 +100,10 @@ export class CollectionSubject implements WatchSubject {
   }
 
   #isKnown({ latest }: StoredObject, item: unknown): boolean {
-    return latest !== undefined && hasObject(latest) && latest.object.resourceVersion === resourceVersionOf(item)
+    if (latest === undefined || !hasObject(latest)) return false
+    // Another history may have reached the same version with another object.
+    const sameObject = field(field(item, 'metadata'), 'uid') === latest.object.uid
+    return sameObject && latest.object.resourceVersion === resourceVersionOf(item)
   }
 
   #isOlder({ latest }: StoredObject, item: unknown, version: string | undefined): boolean {
@@ -101,9 +116,40 @@ export class CollectionSubject implements WatchSubject {
     if (stored.offer(observeAbsence(version)) === 'stale') await this.#read(stored, ask)
   }
 
+  /** One object that cannot be read holds up none of the others. */
   async #read(stored: StoredObject, ask: Ask): Promise<void> {
-    const observed = await readFresh(this.client, stored.reference, ask())
-    if (stored.offer(observed) === 'stale') stored.confirm(observed)
+    try {
+      await takeFresh(stored, () => readFresh(this.context.client, stored.reference, ask()))
+      this.#refused.delete(stored)
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.reason !== 'denied' && error.reason !== 'protocol')) throw error
+      this.#refuse(stored, error)
+    }
+  }
+
+  #refuse(stored: StoredObject, { message, observation, reason }: ApiError): void {
+    const { log, timing } = this.context
+    const isNews = !this.#refused.has(stored)
+    const since = this.#refused.get(stored) ?? performance.now()
+    this.#refused.set(stored, since)
+    const lasting = reason === 'denied' && performance.now() - since >= timing.denialGrace
+    const kept = isKnown(stored.latest) && !lasting ? '; holdfast keeps the version that it knows' : ''
+    log[isNews ? 'warn' : 'debug']({ object: describeReference(stored.reference) }, `${message}${kept}`)
+    if (kept === '') stored.say(observation)
+  }
+
+  /** Until the stream of these options ends. */
+  async #readAgain(ask: Ask): Promise<void> {
+    const { signal } = ask()
+    while (signal !== undefined) {
+      await sleep(this.again, undefined, { signal }).catch(() => undefined)
+      if (signal.aborted) return
+      for (const stored of [...this.#refused.keys()]) {
+        // A server that is away ends the stream, too.
+        if (this.objects().includes(stored)) await this.#read(stored, ask).catch(() => undefined)
+        else this.#refused.delete(stored)
+      }
+    }
   }
 }
 

@@ -110,7 +110,7 @@ export class KubernetesSource implements ObservableSource {
         if (collectionPath(stored.reference) === collection) followed.set(stored.reference.name, stored)
       }
       this.#stop(collection)
-      this.#start(collection, new CollectionSubject(reference, followed, this.#context.client))
+      this.#start(collection, new CollectionSubject(reference, followed, this.#context))
     }
   }
 

@@ -1,6 +1,7 @@
 /** What one watch is about, and what its answers mean: one object, or a collection of which some objects are followed. */
 import { describeReference, type ObjectReference, type ObservedState, type UnknownState } from '../types.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
+import { isSameState } from '../same-state.js'
 import { compareResourceVersions } from '../resource-version.js'
 import type { ApiClient, RequestOptions } from './client.js'
 import { observeAbsence, observeObject } from './observed-version.js'
@@ -64,7 +65,7 @@ export class ObjectSubject implements WatchSubject {
 
   async list(ask: Ask): Promise<string | undefined> {
     const { observed, resourceVersion } = await readList(this.client, this.#reference, ask())
-    if (this.stored.offer(observed) === 'stale') this.stored.confirm(await this.#readFresh(ask))
+    if (this.stored.offer(observed) === 'stale') await takeFresh(this.stored, () => this.#readFresh(ask))
     return resourceVersion
   }
 
@@ -105,9 +106,26 @@ export class ObjectEvents implements WatchEvents {
       if (!isBelow(this.#readUpTo, resourceVersion)) return
     }
     if (this.stored.offer(observed) === 'accepted') return
-    const fresh = await this.readFresh()
-    this.stored.confirm(fresh)
+    const fresh = await takeFresh(this.stored, this.readFresh)
     this.#readUpTo = fresh.resourceVersion
+  }
+}
+
+/**
+ * Takes the answer of a fresh read. What else was said of the object meanwhile may be newer than the answer, which must not pass for
+ * a rewound history then: it is read again.
+ */
+export async function takeFresh(
+  stored: StoredObject,
+  readFresh: () => Promise<ObservedVersion>,
+): Promise<ObservedVersion> {
+  for (;;) {
+    const before = stored.latest
+    const fresh = await readFresh()
+    const { latest } = stored
+    if (latest !== before && !(latest !== undefined && isSameState(before, latest))) continue
+    if (stored.offer(fresh) === 'stale') stored.confirm(fresh)
+    return fresh
   }
 }
 
