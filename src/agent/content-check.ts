@@ -46,7 +46,17 @@ export class ConfiguredCheck implements ContentCheck {
   }
 }
 
-function rejected(path: string, place: string, { message }: HookError): DurableWriteError {
+function rejected(path: string, place: string, { message, inconclusive }: HookError): DurableWriteError {
+  if (inconclusive) {
+    return new DurableWriteError(`${path}: its new content could not be examined (${place}): ${message}`, {
+      code: 'EAGAIN',
+      syscall: 'none',
+      path,
+      reason: 'PublishFailed',
+      state: 'what is published stays',
+      advice: 'see that the command can run here: its program, the memory, the limit of processes',
+    })
+  }
   return new DurableWriteError(`${path}: its new content is rejected (${place}): ${message}`, {
     code: 'EINVAL',
     syscall: 'none',

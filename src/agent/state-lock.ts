@@ -59,10 +59,13 @@ async function busy(stateDirectory: string, cause: DurableWriteError): Promise<D
 /** Whether an agent runs that keeps its state there: by its lock, or by its process where the lock does not tell. */
 export async function isAgentRunning(stateDirectory: string, agent: AgentStatus): Promise<boolean> {
   const locked = await isLocked(stateDirectory)
-  if (locked !== undefined) return locked
+  if (locked === true) return true
   if (agent.stoppedAt !== undefined) return false
+  const process = agent.process && (await isRunning(agent.process))
+  // An agent that could not take the lock runs without it.
+  if (locked === false) return process === true
   // Of another PID namespace, or of a version that did not say which process it is: it wrote last, and did not end.
-  return agent.process === undefined || (await isRunning(agent.process)) !== false
+  return process !== false
 }
 
 /** undefined: there is no lock, or this user may not open it. */

@@ -32,7 +32,7 @@ try {
   say({ accepted: true })
 } catch (error) {
   if (!(error instanceof HookError)) throw error
-  say({ rejected: error.detail })
+  say({ rejected: error.detail, inconclusive: error.inconclusive })
 } finally {
   port.close()
 }

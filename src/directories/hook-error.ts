@@ -7,6 +7,8 @@ export class HookError extends Error {
     readonly hook: string,
     /** The message without it. */
     readonly detail: string,
+    /** It could not even be tried as it should be: that says nothing of what it was run for. */
+    readonly inconclusive = false,
   ) {
     super(`${hook}: ${detail}`)
   }

@@ -38,7 +38,7 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   } catch (error) {
-    throw new HookError(name, `could not be started: ${failureCode(error)}`)
+    throw notStarted(name, failureCode(error))
   }
   const output = { stdout: count(child.stdout), stderr: count(child.stderr) }
   const ended = ending(child)
@@ -50,8 +50,9 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
     log.debug({ hook: name, ...bytes, exitCode: result.code, signal: result.signal }, 'hook command ended')
     if (deadline.expired && !signal.aborted)
       throw new HookError(name, `still running after ${timeout} ms: holdfast ended it`)
-    if (result.error !== undefined) throw new HookError(name, `could not be started: ${result.error}`)
-    if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`)
+    if (result.error !== undefined) throw notStarted(name, result.error)
+    // Nobody but the kernel, out of memory, or a person sends SIGKILL.
+    if (result.signal !== null) throw new HookError(name, `ended by ${result.signal}`, result.signal === 'SIGKILL')
     if (result.code !== 0) {
       const wrote = `it wrote ${bytes.stdoutBytes} bytes to standard output and ${bytes.stderrBytes} to standard error (not shown)`
       throw new HookError(name, `exit code ${result.code ?? 'unknown'}; ${wrote}`)
@@ -63,6 +64,10 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
     child.stdout.destroy()
     child.stderr.destroy()
   }
+}
+
+function notStarted(name: string, code: string): HookError {
+  return new HookError(name, `could not be started: ${code}`, true)
 }
 
 interface Ending {

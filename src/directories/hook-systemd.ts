@@ -34,11 +34,14 @@ export async function runSystemd(hook: Hook<'systemd'>, signal: AbortSignal): Pr
   const { name, unit, action, socket, timeout } = hook
   const deadline = new Deadline(timeout, signal)
   let connection: DBusConnection | undefined
+  const progress = { asked: false }
   try {
     connection = await DBusConnection.open(socket, deadline.signal)
-    const result = await jobOf(connection, unit, methods[action], deadline.signal)
+    const result = await jobOf(connection, unit, methods[action], deadline.signal, progress)
     if (!successes.includes(result)) throw new HookError(name, `the job of ${unit} ended with "${result}"`)
   } catch (error) {
+    if (deadline.expired && !progress.asked)
+      throw new HookError(name, `${socket}: the bus, or systemd on it, has not answered within ${timeout} ms`)
     if (deadline.expired)
       throw new HookError(name, `the job has not ended after ${timeout} ms; it goes on without holdfast`)
     throw error instanceof HookError ? error : new HookError(name, problemOf(error, socket, unit))
@@ -64,8 +67,14 @@ export async function findSystemd({ name, unit, socket }: Hook<'systemd'>, signa
   }
 }
 
-/** Starts a job, and waits for its result. Its end may be announced before the answer that names it. */
-async function jobOf(connection: DBusConnection, unit: string, member: string, signal: AbortSignal): Promise<string> {
+/** Starts a job, and waits for its result; `asked`: systemd may have started it. Its end may be announced before the answer that names it. */
+async function jobOf(
+  connection: DBusConnection,
+  unit: string,
+  member: string,
+  signal: AbortSignal,
+  progress: { asked: boolean },
+): Promise<string> {
   const results = new Map<string, string>()
   /** By its unique name, which the bus gives to nobody else. */
   const manager: { sender?: string | undefined } = {}
@@ -80,6 +89,7 @@ async function jobOf(connection: DBusConnection, unit: string, member: string, s
   })
   // Without a subscriber, systemd announces nothing.
   manager.sender = (await connection.call({ ...systemd, member: 'Subscribe' })).sender
+  progress.asked = true
   const [job] = (await connection.call({ ...systemd, member, texts: [unit, 'replace'] })).body
   for (;;) {
     const result = results.get(String(job))
@@ -111,6 +121,7 @@ const ended: ReadonlySet<string> = new Set(['unknown', 'ECONNRESET', 'EPIPE'])
 
 function problemOf(error: unknown, socket: string, unit: string): string {
   if (error instanceof DBusError) return `${unit}: ${errors[error.error] ?? error.error}`
+  if (error instanceof RangeError) return `${socket}: the bus sent what is no message of D-Bus`
   const code = failureCode(error)
   if (ended.has(code)) return `${socket}: the bus ended the connection`
   return `${socket}: ${code}${code === 'ENOENT' ? ': in a pod, mount the directory of the socket from the host' : ''}`

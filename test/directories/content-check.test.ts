@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { checkContent } from '../../src/directories/content-check.js'
 import { HookError } from '../../src/directories/hook-error.js'
+import { silent } from '../../src/log.js'
 import { until } from '../until.js'
 import { canary, policy } from './hook-outcome.js'
 
@@ -133,4 +134,39 @@ await t.test('a check that is abandoned ends with the reason, and says nothing a
   abort.abort(new Error('the end'))
   await ended
   t.equal(await scene.run('exit 1').then((said) => said.split(';')[0]), 'exec sh: exit code 1')
+})
+
+await t.test('two run at a time; one that waits for its turn is abandoned like any other', async (t) => {
+  const scene = new Scene(t)
+  mkdirSync(join(scene.root, 'running'))
+  const script = 'echo > "$2/running/$$"; ls "$2/running" | wc -l >> "$2/counts"; sleep 0.2; rm "$2/running/$$"'
+  const said = await Promise.all(Array.from({ length: 5 }, () => scene.run(script)))
+  t.strictSame(said, ['', '', '', '', ''])
+  const counts = scene.read('counts').trim().split('\n').map(Number)
+  t.ok(Math.max(...counts) <= 2, counts.join())
+  const abort = new AbortController()
+  const untilGo = 'while [ ! -e "$2/go" ]; do sleep 0.05; done'
+  const busy = [scene.run(untilGo), scene.run(untilGo)]
+  const late = t.rejects(scene.run('echo > "$2/late"', { signal: abort.signal }), { message: 'the end' })
+  abort.abort(new Error('the end'))
+  await late
+  writeFileSync(join(scene.root, 'go'), '')
+  t.strictSame(await Promise.all(busy), ['', ''])
+  t.notOk(existsSync(join(scene.root, 'late')))
+})
+
+await t.test('what says nothing of the content is no verdict on it', async (t) => {
+  const scene = new Scene(t)
+  const verdict = async (command: string[]) => {
+    const { signal } = new AbortController()
+    const hook = { ...policy, type: 'exec', name: 'x', command } as const
+    return checkContent(hook, scene.content, { signal, log: silent }).then(
+      () => 'accepted',
+      (error: unknown) => error instanceof HookError && error.inconclusive,
+    )
+  }
+  t.equal(await verdict(['/no/such/program']), true)
+  t.equal(await verdict(['sh', '-c', 'kill -KILL $$']), true)
+  t.equal(await verdict(['sh', '-c', 'exit 1']), false)
+  t.equal(await verdict(['sh', '-c', 'kill -SEGV $$']), false)
 })

@@ -121,7 +121,7 @@ await t.test('a bus that takes nobody, that is none, or that ends in the middle'
     ['REJECTED EXTERNAL\r\n', /the bus does not take this user/],
     ['HTTP/1.1 400 Bad Request\r\n', /the bus does not take this user/],
     ['x'.repeat(20_000), /the bus ended the connection/],
-    [`OK 0\r\nl\x02\x01\x01${'\xff'.repeat(12)}`, /the bus ended the connection/],
+    [`OK 0\r\nl\x02\x01\x01${'\xff'.repeat(12)}`, /the bus sent what is no message of D-Bus/],
   ] as const) {
     const socket = join(closed.directory, `s${said.length}`)
     const server = createServer((peer) => void peer.on('error', () => {}).end(said, 'latin1'))
@@ -129,6 +129,14 @@ await t.test('a bus that takes nobody, that is none, or that ends in the middle'
     await new Promise<void>((resolve) => server.listen(socket, resolve))
     t.match(await messageOf(hook(socket)), message)
   }
+  const silent = join(closed.directory, 'silent')
+  const server = createServer((peer) => void peer.on('error', () => {}).resume())
+  t.teardown(() => server.close())
+  await new Promise<void>((resolve) => server.listen(silent, resolve))
+  t.equal(
+    await messageOf(hook(silent, { timeout: 200 })),
+    `systemd x: ${silent}: the bus, or systemd on it, has not answered within 200 ms`,
+  )
   const { bus } = await site(t, (_, call) => void (call.serial > 0 && bus.stop()))
   t.match(await messageOf(hook(bus.socket)), /the bus ended the connection$/)
 })
