@@ -4,17 +4,20 @@
  */
 import { basename, dirname } from 'node:path'
 import { probeJournal } from './barrier.js'
-import { isSystemError } from '../errors.js'
+import { codeOf, isSystemError } from '../errors.js'
 import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { lock } from './lock.js'
-import { namesFor } from './names.js'
+import { namesFor, type TargetNames } from './names.js'
+import { isPartOf, removeEntries } from './old-content.js'
 import { type Identity, identityOf } from './place.js'
+import type { KnownEntry } from './record.js'
 import { openTarget } from './refusals.js'
-import { remove } from './remove.js'
+import { refuseMounted, remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { openAncestors, openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
+import { readTree } from './tree.js'
 
 /** The directory at a path, told apart from a later one of the same number; undefined where there is none. */
 export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
@@ -52,15 +55,65 @@ export async function syncPlaces(fs: FileSystem, path: string, other: string): P
   })
 }
 
-/** Removes a directory that was published, its records and what was staged for it, durably. What is not there is no failure. */
-export async function removeTarget(fs: FileSystem, path: string): Promise<void> {
-  await inParent(fs, path, 'could not remove', async ({ parent, name }) => {
+/** What an open directory holds, as `removeTarget` is to be told. */
+export async function knownContent(fs: FileSystem, directory: Descriptor): Promise<KnownEntry[]> {
+  const { entries } = await readTree(fs, directory, false)
+  return entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+}
+
+/**
+ * Removes a directory that was published, its records and what was staged for it, durably. What is not there is no failure.
+ * `known`: what it held by this program's knowledge; undefined: all of it is this program's. Where it holds anything else, it gets
+ * another name, which no cleanup touches, and that name is returned.
+ */
+export async function removeTarget(
+  fs: FileSystem,
+  path: string,
+  known?: readonly KnownEntry[],
+): Promise<string | undefined> {
+  return inParent(fs, path, 'could not remove', async ({ scope, parent, name }) => {
     const names = namesFor(name)
     const isOwn = (entry: string) => names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined
-    await remove(fs, parent, name)
+    const quarantined = known && (await removeKnown(scope, { fs, parent, name, names }, known))
+    if (known === undefined) await remove(fs, parent, name)
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
     await sync(fs, [parent])
+    return quarantined
   })
+}
+
+interface Kept {
+  readonly fs: FileSystem
+  readonly parent: Descriptor
+  readonly name: string
+  readonly names: TargetNames
+}
+
+/** The name that it gets where it holds more than is known. */
+async function removeKnown(
+  scope: Scope,
+  { fs, parent, name, names }: Kept,
+  known: readonly KnownEntry[],
+): Promise<string | undefined> {
+  const found = await fs.look(parent, name)
+  if (found === undefined) return undefined
+  if (found.type === 'directory') {
+    const opened = await scope.keep(fs.openDirectory(parent, name))
+    await refuseMounted(fs, opened)
+    try {
+      if (await isPartOf(fs, parent, name, known)) {
+        await removeEntries(fs, opened, known)
+        await fs.removeDirectory(parent, name)
+        return undefined
+      }
+    } catch (error) {
+      // Somebody has put more there since it was looked at.
+      if (codeOf(error) !== 'ENOTEMPTY') throw error
+    }
+  }
+  const quarantined = names.quarantine(fs.random())
+  await fs.rename(parent, name, parent, quarantined, 'noreplace')
+  return quarantined
 }
 
 interface InParent {

@@ -46,7 +46,7 @@ export function kubeletProbe(access: KubeletAccess, revision: number | undefined
       try {
         const { status, body } = await get(access, deadline.signal)
         if (status !== 200) return { state: 'unknown', message: refusal(status) }
-        const pod = asList(asMap(JSON.parse(body))?.items).find((item) => isOf(item, manifest))
+        const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
         if (pod === undefined) return { state: 'not-ready', message: 'it does not run the pod' }
         return resultOf(pod, manifest, revision?.toString() ?? manifest.revision)
       } catch (error) {
@@ -60,6 +60,15 @@ export function kubeletProbe(access: KubeletAccess, revision: number | undefined
         deadline.dispose()
       }
     },
+  }
+}
+
+/** Nothing of the text is quoted: pods hold what is nobody else's. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new Error('the answer is no JSON')
   }
 }
 
@@ -79,7 +88,13 @@ function refusal(status: number): string {
 
 async function get(access: KubeletAccess, signal: AbortSignal): Promise<{ status: number; body: string }> {
   const url = new URL('/pods', access.url)
-  const read = async (file: string | null) => (file === null ? undefined : await readFile(file))
+  const read = async (file: string | null): Promise<Buffer | undefined> => {
+    if (file === null) return undefined
+    return readFile(file).catch((error: unknown) => {
+      // No code of its own: it is none of the connection.
+      throw new Error(`could not read ${file}: ${codeOf(error) ?? messageOf(error)}`)
+    })
+  }
   const [ca, cert, key, token] = await Promise.all([
     read(access.authority),
     read(access.certificate),

@@ -34,7 +34,12 @@ export function urlProbe(url: URL, authority: string | undefined): Probe {
         return { state: refusals.has(status) ? 'unknown' : 'not-ready', message: `HTTP ${status}` }
       } catch (error) {
         if (deadline.expired) return { state: 'not-ready', message: `no answer within ${patience / 1000} s` }
-        return { state: 'not-ready', message: codeOf(error) ?? messageOf(error) }
+        const code = codeOf(error)
+        // The pod's failure all the same: a rollout may have brought this very certificate.
+        if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+          return { state: 'not-ready', message: `${code}: the server's certificate is not for ${url.hostname}` }
+        }
+        return { state: 'not-ready', message: code ?? messageOf(error) }
       } finally {
         deadline.dispose()
       }

@@ -9,7 +9,9 @@ export type ProbeResult =
 
 /** What all probes answer together. */
 export type Readiness =
-  { readonly state: 'ready' } | { readonly state: 'not-ready' | 'unknown'; readonly message: string }
+  /** `told`: by a probe that tells one version of the pod from another. */
+  | { readonly state: 'ready'; readonly told: boolean }
+  | { readonly state: 'not-ready' | 'unknown'; readonly message: string }
 
 export interface Probe {
   /** For people: `https://localhost:6443/readyz`. */
@@ -31,13 +33,13 @@ export const lookInterval = 1_000
  * monitor itself lacks a right.
  */
 export async function askAll(probes: readonly Probe[], manifest: Manifest, signal: AbortSignal): Promise<Readiness> {
-  const results = await Promise.all(
-    probes.map(async (probe) => ({ name: probe.name, result: await probe.ask(manifest, signal) })),
-  )
+  const results = await Promise.all(probes.map(async (probe) => ({ probe, result: await probe.ask(manifest, signal) })))
   const states = new Set(results.map(({ result }) => result.state))
-  if (states.has('ready') && !states.has('not-ready')) return { state: 'ready' }
+  if (states.has('ready') && !states.has('not-ready')) {
+    return { state: 'ready', told: results.some(({ probe, result }) => probe.tellsPods && result.state === 'ready') }
+  }
   const message = results
-    .flatMap(({ name, result }) => (result.state === 'ready' ? [] : [`${name}: ${result.message}`]))
+    .flatMap(({ probe, result }) => (result.state === 'ready' ? [] : [`${probe.name}: ${result.message}`]))
     .join('; ')
   return { state: states.has('not-ready') || states.has('no-answer') ? 'not-ready' : 'unknown', message }
 }

@@ -4,14 +4,17 @@ import { basename, join } from 'node:path'
 import type { DirectoryPublicationRequest, Disk } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { InvalidInput, StaticPodError } from './failure.js'
+import { hostPathUsers } from './host-path-users.js'
 import { asMap } from './json.js'
+import { newUid } from './kubelet.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from './manifest.js'
 import { parseRevision, rolloutAnnotation } from './names.js'
 import { listManifests, readNodeFile } from './node-files.js'
 import type { ReadinessSettings } from './readiness-settings.js'
 import { readSmallFile } from './read-file.js'
 import { bytesOf, type RolledManifest, type RolloutState } from './rollout-state.js'
-import { refuseKept } from './rollout-tree.js'
+import { ownerAt } from './rollout-manifest.js'
+import { contentOf, refuseKept } from './rollout-tree.js'
 import { isSamePod } from './same-pod.js'
 
 export interface RolloutRequest {
@@ -69,16 +72,24 @@ function withoutAnnotation(manifest: Manifest): Manifest {
 export async function planRollout(request: RolloutRequest, disk: Disk, log: Log): Promise<RolloutState | undefined> {
   const { manifestDirectory, tree } = request
   const id = await identify(request, disk)
+  // Read before it is compared: whatever comes later is no part of it.
+  const oldContent = tree ? await contentOf(tree.target, disk) : []
   const difference = tree && (await disk.difference({ ...tree, publisher: 'rollout' }))
   const isNewTree = difference !== undefined && (!difference.exists || difference.changes.length > 0)
   const live = await liveManifests(manifestDirectory, disk, log)
+  const named = new Set<string>()
+  let isNewPod = false
   const manifests: RolledManifest[] = []
   for (const { place, manifest } of request.manifests) {
     const planned = rolled(place, manifest, live, request, id)
+    named.add(planned.manifest.name)
+    isNewPod ||= planned.isNew
     // Whatever reads a new tree has to start again.
     if (isNewTree || !planned.isSame) manifests.push(planned.manifest)
   }
   if (manifests.length === 0) return undefined
+  if (isNewPod || isNewTree) refuseUnreadable(live, named)
+  if (tree && isNewTree) await refuseOtherReaders(request, tree.target, named, disk)
   for (const { name, next } of manifests) {
     await disk.previewFile({
       path: join(manifestDirectory, name),
@@ -92,7 +103,7 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
     request: id,
     manifests,
     reached: 0,
-    tree: tree && isNewTree ? { target: tree.target, staged: null, old: null } : null,
+    tree: tree && isNewTree ? { target: tree.target, staged: null, stagedContent: [], old: null, oldContent } : null,
     since: null,
     timeout: request.timeout,
     fallback: request.fallback,
@@ -102,18 +113,51 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
   }
 }
 
+/** @throws StaticPodError: it may hold the pod that is new, or mount the directory that goes */
+function refuseUnreadable(live: readonly LiveManifest[], named: ReadonlySet<string>): void {
+  const unreadable = live.find(({ path, manifest }) => manifest === undefined && !named.has(basename(path)))
+  if (unreadable === undefined) return
+  throw new StaticPodError(
+    `${unreadable.path} is not readable as a pod, so holdfast cannot know which pod it holds, and what it mounts; nothing was changed; ` +
+      'mend it, or move it away',
+  )
+}
+
+/** @throws StaticPodError for pods that would go on with a directory that is emptied at the end */
+async function refuseOtherReaders(
+  { manifestDirectory }: RolloutRequest,
+  target: string,
+  named: ReadonlySet<string>,
+  disk: Disk,
+): Promise<void> {
+  const names = [...new Set([target, await disk.realPath(target)])]
+  const { users } = await hostPathUsers(disk.fs, manifestDirectory, [names])
+  const others = new Set(users.flat().flatMap(({ manifest }) => (named.has(basename(manifest)) ? [] : [manifest])))
+  if (others.size === 0) return
+  throw new StaticPodError(
+    `${[...others].join(', ')} mount ${target}, which is to be exchanged; nothing was changed; name these manifests, too, so that ` +
+      'their pods restart',
+  )
+}
+
 /** The same manifests with the same tree, in this order: so that a rerun knows its own work. */
 export async function identify({ manifests, tree }: RolloutRequest, disk: Disk): Promise<string> {
   const hash = createHash('sha256')
-  for (const { manifest } of manifests) hash.update(encodeManifest(manifest, manifest.uid))
+  // Without the uid, which is another one with each rollout.
+  for (const { manifest } of manifests) hash.update(encodeManifest(manifest, undefined))
   if (tree) hash.update(`${tree.target}\0${(await disk.difference(tree)).digest}`)
   return hash.digest('hex').slice(0, 16)
 }
 
 /** @throws InvalidInput */
-export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, disk: Disk): Promise<void> {
+export async function checkManifestDirectory(manifestDirectory: string, disk: Disk): Promise<void> {
   const exists = await disk.inDirectory(manifestDirectory, () => Promise.resolve(true))
   if (exists === undefined) throw new InvalidInput(`--pod-manifest-dir: ${manifestDirectory} does not exist`)
+}
+
+/** @throws InvalidInput */
+export async function checkPlaces({ manifestDirectory, tree }: RolloutRequest, disk: Disk): Promise<void> {
+  await checkManifestDirectory(manifestDirectory, disk)
   if (tree === undefined) return
   const [target, directory] = [await disk.realPath(tree.target), await disk.realPath(join(manifestDirectory, 'x'))]
   if (directory.startsWith(`${target}/`)) {
@@ -128,6 +172,7 @@ interface LiveManifest {
   readonly path: string
   readonly bytes: Uint8Array
   readonly mode: number
+  readonly owner: { readonly uid: number; readonly gid: number } | null
   readonly manifest: Manifest | undefined
 }
 
@@ -138,8 +183,8 @@ async function liveManifests(directory: string, disk: Disk, log: Log): Promise<L
     if (bytes === undefined) continue
     const manifest = await parseManifest(bytes, path).catch(() => undefined)
     if (manifest === undefined) log.debug({ path }, 'not readable as a pod')
-    const found = await disk.inDirectory(directory, (parent) => disk.fs.look(parent, basename(path)))
-    live.push({ path, bytes, mode: found?.mode ?? 0o600, manifest })
+    const { mode = 0o600, owner = null } = (await ownerAt(path, disk)) ?? {}
+    live.push({ path, bytes, mode, owner, manifest })
   }
   return live
 }
@@ -150,8 +195,7 @@ function rolled(
   live: readonly LiveManifest[],
   { allowOlder }: RolloutRequest,
   id: string,
-): { manifest: RolledManifest; isSame: boolean } {
-  const next = encodeManifest(manifest, manifest.uid, { [rolloutAnnotation]: id })
+): { manifest: RolledManifest; isSame: boolean; isNew: boolean } {
   const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
   const [current, twin] = same
   if (twin) {
@@ -175,14 +219,21 @@ function rolled(
       `${current?.path ?? ''} is of revision ${before}, and revision ${after} is older: holdfast did not make it live; --allow-older does`,
     )
   }
+  // Other than what is live, also where the same was rolled out before: else kubelet would restart nothing.
+  const mark = createHash('sha256').update(id)
+  if (found) mark.update(found.bytes)
+  // A pod with a uid of its own is another one only with another uid.
+  const uid = manifest.uid === undefined ? undefined : newUid()
+  const next = encodeManifest(manifest, uid, { [rolloutAnnotation]: mark.digest('hex').slice(0, 16) })
   const isSame = current?.manifest !== undefined && isSamePod(withoutAnnotation(current.manifest), manifest)
   const rolledManifest = {
     name,
     previous: found ? Buffer.from(found.bytes).toString('base64') : null,
     mode: found?.mode ?? 0,
+    owner: found?.owner ?? null,
     next: Buffer.from(next).toString('base64'),
   }
-  return { manifest: rolledManifest, isSame }
+  return { manifest: rolledManifest, isSame, isNew: current === undefined }
 }
 
 function isSameName(a: Manifest, b: Manifest): boolean {

@@ -3,7 +3,7 @@
  * finds it after a kill or a power cut knows what may be on the disk, how to prove it, and what was there before.
  */
 import { join } from 'node:path'
-import type { Disk, Identity } from '../durable/index.js'
+import type { Disk, Identity, KnownEntry } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { StaticPodError } from './failure.js'
 import { asList, asMap, asText, type JsonMap } from './json.js'
@@ -18,8 +18,9 @@ export interface RolledManifest {
   readonly name: string
   /** Base64; null: there was none. */
   readonly previous: string | null
-  /** Mode of what was there. */
+  /** Of what was there. */
   readonly mode: number
+  readonly owner: { readonly uid: number; readonly gid: number } | null
   /** Base64. */
   readonly next: string
 }
@@ -29,8 +30,11 @@ export interface RolledTree {
   readonly target: string
   /** null: not staged yet. */
   readonly staged: Identity | null
+  readonly stagedContent: readonly KnownEntry[]
   /** null: there was none. */
   readonly old: Identity | null
+  /** What it held before it was compared with the new one: what comes later is another program's. */
+  readonly oldContent: readonly KnownEntry[]
 }
 
 /**
@@ -60,6 +64,17 @@ export interface EndedRollout {
   readonly phase: 'ended'
   readonly outcome: string
   readonly request: string
+}
+
+export interface RolloutOutcome {
+  /**
+   * `unchanged`: all was as asked for. `taken-back`: all is as it was before. `not-ready`, `unknown`: what is new stays, and `--resume`
+   * watches it again. `nothing-to-resume`: no rollout had been interrupted.
+   */
+  readonly outcome: 'ready' | 'unchanged' | 'taken-back' | 'not-ready' | 'unknown' | 'nothing-to-resume'
+  /** File names of the manifests, as far as they were made live. */
+  readonly manifests: readonly string[]
+  readonly message?: string
 }
 
 interface Stored {

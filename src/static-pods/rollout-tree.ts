@@ -6,6 +6,7 @@ import { lstat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import {
   identityAt,
+  knownContent,
   removeTarget,
   swapPlaces,
   syncPlaces,
@@ -46,10 +47,16 @@ function besidePath(target: string): string {
   return join(dirname(target), `.holdfast-rollout-${basename(target)}`)
 }
 
-/** @throws StaticPodError where something lies there that no rollout knows of */
-export async function refuseKept(target: string, { fs }: Disk): Promise<void> {
+/** What a directory holds: no more than that may go with it. Empty where there is none. */
+export async function contentOf(path: string, disk: Disk): Promise<RolledTree['oldContent']> {
+  return (await disk.inDirectory(path, (directory) => knownContent(disk.fs, directory))) ?? []
+}
+
+/** Writes nothing. @throws StaticPodError where something lies there that no rollout knows of */
+export async function refuseKept(target: string, disk: Disk): Promise<void> {
   const beside = besidePath(target)
-  if ((await identityAt(fs, beside)) === undefined) return
+  const found = await disk.inDirectory(dirname(beside), (parent) => disk.fs.look(parent, basename(beside)))
+  if (found === undefined) return
   throw new StaticPodError(
     `${beside} is what an earlier rollout took out, or could not take back; nothing was changed; move it away first`,
   )
@@ -58,7 +65,7 @@ export async function refuseKept(target: string, { fs }: Disk): Promise<void> {
 /** Durable, under its own name; the tree as it then stands in the state. */
 export async function stageTree(
   request: DirectoryPublicationRequest,
-  { target }: RolledTree,
+  { target, oldContent }: RolledTree,
   disk: Disk,
   signal: AbortSignal,
 ): Promise<RolledTree> {
@@ -66,7 +73,7 @@ export async function stageTree(
   await disk.publishDirectories([{ ...request, target: beside, foreign: 'always' }], signal)
   const [staged, old] = [await identityAt(disk.fs, beside), await identityAt(disk.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
-  return { target, staged, old: old ?? null }
+  return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
 }
 
 /** Makes the new tree the one that is read; durable on return, also where a predecessor was killed before its sync. */
@@ -74,28 +81,50 @@ export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
   const { target } = tree
   const here = await whose(tree, fs)
   if (here === 'new') return syncPlaces(fs, target, besidePath(target))
-  if (here === 'old') return swapPlaces(fs, target, besidePath(target))
-  throw new StaticPodError(`another program replaced ${target} meanwhile: holdfast leaves it alone`)
+  if (here !== 'old') throw new StaticPodError(`another program replaced ${target} meanwhile: holdfast leaves it alone`)
+  const beside = besidePath(target)
+  if (isSame(tree.staged, await identityAt(fs, beside))) return swapPlaces(fs, target, beside)
+  throw new StaticPodError(
+    `another program removed or replaced ${beside}, which was to become ${target}: holdfast leaves both as they are`,
+  )
 }
 
-/** The old tree again. False where another program has replaced the new one: that stays, and so does what was kept. */
-export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Promise<boolean> {
-  const { target } = tree
+/** The old tree again. Otherwise why not: another program has replaced one of the two; then both stay as they are. */
+export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Promise<string | undefined> {
+  const { target, old } = tree
+  const beside = besidePath(target)
   const here = await whose(tree, fs)
-  if (here === 'old') await syncPlaces(fs, target, besidePath(target))
-  else if (here === 'new') await swapPlaces(fs, target, besidePath(target))
-  else {
-    log.error(
-      { path: target, kept: besidePath(target) },
-      `another program replaced ${target} during the rollout: holdfast leaves it alone, and keeps the old content as ${besidePath(target)}`,
-    )
-    return false
+  if (here === 'old') {
+    await syncPlaces(fs, target, beside)
+    return undefined
   }
-  return true
+  const kept = await identityAt(fs, beside)
+  if (here === 'new' && (old === null ? kept === undefined : isSame(old, kept))) {
+    await swapPlaces(fs, target, beside)
+    return undefined
+  }
+  const problem =
+    here === 'other'
+      ? `another program replaced ${target} during the rollout: holdfast leaves it alone, and ${beside} as it is`
+      : `another program removed or replaced ${beside}, where the old content was: ${target} stays new`
+  log.error({ path: target, kept: beside }, problem)
+  return problem
 }
 
-export async function removeKept({ target }: RolledTree, { fs }: Disk): Promise<void> {
-  await removeTarget(fs, besidePath(target))
+/** What holds more than holdfast knows of is kept under another name. */
+export async function removeKept(tree: RolledTree, { fs }: Disk, log: Log): Promise<void> {
+  const { target, staged, stagedContent, old, oldContent } = tree
+  const beside = besidePath(target)
+  // While it is staged, only this rollout knows of the name.
+  const found = staged === null ? undefined : await identityAt(fs, beside)
+  const known = isSame(staged, found) ? stagedContent : isSame(old, found) ? oldContent : []
+  const quarantined = await removeTarget(fs, beside, staged === null ? undefined : known)
+  if (quarantined === undefined) return
+  log.warn(
+    { path: target, quarantined },
+    `another program changed what the rollout took out of ${target}; holdfast keeps it as ${quarantined} beside it: move out ` +
+      'what belongs elsewhere, then remove it',
+  )
 }
 
 async function whose({ target, staged, old }: RolledTree, fs: Disk['fs']): Promise<'old' | 'new' | 'other'> {

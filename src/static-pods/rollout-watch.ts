@@ -10,7 +10,7 @@ import { uptime } from './watch-start.js'
 export interface RolloutTiming {
   /** Between two looks. */
   readonly interval: number
-  /** How long the old pod may go on answering where no probe tells it from the new one, and none has failed since. */
+  /** How long the old pod may go on answering while no probe tells it from the new one, and none has failed since. */
   readonly settle: number
 }
 
@@ -42,7 +42,9 @@ interface Means {
 export async function watchPod(watched: Watched, { disk, log, signal, timing }: Means): Promise<Verdict> {
   const { path, bytes, since, timeout, probes } = watched
   const manifest = await parseManifest(bytes, path)
-  const settle = probes.some(({ tellsPods }) => tellsPods) ? 0 : Math.min(timing.settle, timeout / 2)
+  const settle = Math.min(timing.settle, timeout / 2)
+  // What only asks an address has heard the new pod once it has failed; one that tells pods may have failed for the old one.
+  const mayFail = !probes.some(({ tellsPods }) => tellsPods)
   let inARow = 0
   let hasFailed = false
   let reported = ''
@@ -61,10 +63,10 @@ export async function watchPod(watched: Watched, { disk, log, signal, timing }: 
     reported = message
     if (readiness.state === 'ready') {
       inARow += 1
-      if (inARow >= successes && (hasFailed || elapsed >= settle)) return { state: 'ready' }
+      if (inARow >= successes && (readiness.told || hasFailed || elapsed >= settle)) return { state: 'ready' }
     } else {
       inARow = 0
-      hasFailed ||= readiness.state === 'not-ready'
+      hasFailed ||= mayFail && readiness.state === 'not-ready'
       if (elapsed >= timeout) return { state: readiness.state, message }
     }
     const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - began))

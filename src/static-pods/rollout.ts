@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import type { Disk } from '../durable/index.js'
 import { isPublicationError, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { withState } from './failure.js'
-import { readNodeFile } from './node-files.js'
+import { InvalidInput, StaticPodError, withState } from './failure.js'
 import type { ReadinessSettings } from './readiness-settings.js'
 import type { Probe } from './readiness.js'
-import { checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
+import { publishManifest, restoreManifest } from './rollout-manifest.js'
+import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
 import {
   bytesOf,
   readState,
@@ -19,22 +19,14 @@ import {
   tidyState,
   writeState,
   type RolledManifest,
+  type RolloutOutcome,
   type RolloutState,
 } from './rollout-state.js'
 import { bringTree, removeKept, returnTree, stageTree } from './rollout-tree.js'
 import { rolloutTiming, watchPod, type RolloutTiming } from './rollout-watch.js'
 import { uptime } from './watch-start.js'
 
-export interface RolloutOutcome {
-  /**
-   * `unchanged`: all was as asked for. `taken-back`: all is as it was before. `not-ready`, `unknown`: what is new stays, and `--resume`
-   * watches it again. `nothing-to-resume`: no rollout had been interrupted.
-   */
-  readonly outcome: 'ready' | 'unchanged' | 'taken-back' | 'not-ready' | 'unknown' | 'nothing-to-resume'
-  /** File names of the manifests, as far as they were made live. */
-  readonly manifests: readonly string[]
-  readonly message?: string
-}
+export type { RolloutOutcome }
 
 export interface RolloutMeans {
   readonly disk: Disk
@@ -63,14 +55,13 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
       log.warn({ path: manifestDirectory, phase: found.phase }, 'a rollout was interrupted: holdfast ends it first')
       const isSame = found.request === (await identify(request, disk))
       const { readiness, timeout, fallback } = request
-      const ended = await new Rollout(
-        isSame ? { ...found, readiness, timeout, fallback } : found,
-        manifestDirectory,
-        means,
-      ).run()
+      const state = isSame ? { ...found, readiness, timeout, fallback } : found
+      const interrupted = new Rollout(state, manifestDirectory, means)
+      const ended = await interrupted.run()
       if (isSame && ended) return ended
       if (ended?.outcome === 'not-ready' || ended?.outcome === 'unknown') {
-        await new Rollout(found, manifestDirectory, means).end(ended.outcome)
+        interrupted.refuseAnother(ended.message ?? '')
+        await interrupted.end(ended.outcome)
       }
     }
     const plan = await planRollout(request, disk, log)
@@ -80,17 +71,23 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
     const state: RolloutState = { ...plan, phase: 'going', tree }
     await writeState(manifestDirectory, state, disk, log)
     const outcome = await new Rollout(state, manifestDirectory, means).run()
-    if (outcome === undefined) throw new Error('unreachable')
-    return outcome
+    return outcome ?? { outcome: 'unchanged', manifests: [] }
   })
 }
 
-/** Finishes, or takes back, what was interrupted: for a unit at boot. */
-export async function resume(manifestDirectory: string, means: RolloutMeans): Promise<RolloutOutcome> {
+/** Finishes, or takes back, what was interrupted: for a unit at boot. `takeBack`: only that, without a look at the pods. */
+export async function resume(
+  manifestDirectory: string,
+  means: RolloutMeans,
+  { takeBack = false } = {},
+): Promise<RolloutOutcome> {
+  await checkManifestDirectory(manifestDirectory, means.disk)
   return underLock(manifestDirectory, means.disk, async () => {
     const found = await unfinished(manifestDirectory, means)
     if (found === undefined) return { outcome: 'nothing-to-resume', manifests: [] }
-    const ended = await new Rollout(found, manifestDirectory, means).run()
+    const isBack = takeBack && found.phase === 'going'
+    const state: RolloutState = isBack ? { ...found, phase: 'back', message: '--take-back' } : found
+    const ended = await new Rollout(state, manifestDirectory, means).run(!isBack)
     return ended ?? { outcome: 'taken-back', manifests: [], message: 'it was interrupted before it changed anything' }
   })
 }
@@ -114,7 +111,8 @@ async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => P
 }
 
 /** What an error says of the disk. */
-const interrupted = 'the rollout is interrupted: holdfast rollout --resume finishes it or takes it back'
+const interrupted =
+  'the rollout is interrupted: holdfast rollout --resume finishes it or takes it back, and with --take-back only takes it back'
 
 /** One rollout, from what its state says. */
 class Rollout {
@@ -125,13 +123,13 @@ class Rollout {
   ) {}
 
   /** undefined: nothing that anybody reads had been changed, and what was staged is gone. */
-  async run(): Promise<RolloutOutcome | undefined> {
+  async run(isWritten = true): Promise<RolloutOutcome | undefined> {
     switch (this.state.phase) {
       case 'staging':
         await this.end('abandoned')
         return undefined
       case 'back':
-        return this.#takeBack()
+        return isWritten ? this.#goBack() : this.#back(this.state.message)
       case 'proven':
         return this.#finish()
       case 'going':
@@ -143,8 +141,19 @@ class Rollout {
   async end(outcome: string): Promise<void> {
     const { disk, log } = this.means
     const { tree, request } = this.state
-    if (tree) await removeKept(tree, disk)
+    if (tree) await removeKept(tree, disk, log)
     await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)
+  }
+
+  /** @throws StaticPodError where pods may still mount the directory that would go with the end of this rollout */
+  refuseAnother(message: string): void {
+    const { tree, reached, manifests } = this.state
+    const waiting = manifests.slice(reached).map(({ name }) => name)
+    if (tree === null || waiting.length === 0) return
+    throw new StaticPodError(
+      `${message}; that rollout has made ${tree.target} new, and ${waiting.join(', ')} may still read the old one: holdfast begins ` +
+        'no other; --resume watches again, and --resume --take-back takes it back',
+    )
   }
 
   async #go(): Promise<RolloutOutcome> {
@@ -152,12 +161,34 @@ class Rollout {
       return await this.#forward()
     } catch (error) {
       const { signal, log } = this.means
-      const isOver = signal.aborted || !isPublicationError(error) || error.published || error.reason === 'Busy'
+      // Once all are proven ready no way leads back: the old directory may be half gone.
+      const isProven = this.state.phase === 'proven'
+      const isForLater = isPublicationError(error)
+        ? error.published || error.reason === 'Busy'
+        : !(error instanceof StaticPodError) || error instanceof InvalidInput
+      const isOver = signal.aborted || isProven || isForLater
       if (signal.aborted) log.warn({ path: this.directory }, interrupted)
       if (isOver || !this.state.fallback) throw withState(error, [interrupted])
       log.error({ error: messageOf(error) }, 'the rollout cannot go on')
-      await this.#write({ phase: 'back', message: messageOf(error) })
-      return this.#takeBack()
+      return this.#back(messageOf(error))
+    }
+  }
+
+  /** Also where that cannot be written down (a full disk): whoever finds that it was going may go either way. */
+  async #back(message: string): Promise<RolloutOutcome> {
+    let isKnown = true
+    await this.#write({ phase: 'back', message }).catch((error: unknown) => {
+      isKnown = false
+      this.means.log.error({ error: messageOf(error) }, 'could not write down that the rollout goes back')
+    })
+    return this.#goBack(isKnown)
+  }
+
+  async #goBack(isKnown = true): Promise<RolloutOutcome> {
+    try {
+      return await this.#takeBack(isKnown)
+    } catch (error) {
+      throw withState(error, [interrupted])
     }
   }
 
@@ -170,18 +201,16 @@ class Rollout {
       // Those before the newest were proven ready.
       if (index < this.state.reached - 1) continue
       await this.#begin(index)
-      const replaced = await this.#locked(() => this.#publish(manifest))
+      const replaced = await this.#publish(manifest)
       const verdict = replaced ?? (await this.#watch(manifest, probes))
       if (verdict.state === 'ready') continue
       const { state, message } = verdict
       const names = manifests.slice(0, index + 1).map(({ name }) => name)
-      if (state === 'replaced' || (state === 'not-ready' && this.state.fallback)) {
-        await this.#write({ phase: 'back', message: `${manifest.name}: ${message}` })
-        return this.#takeBack()
-      }
+      if (state !== 'unknown' && this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
       await this.#write({ since: null })
       means.log.error({ manifest: manifest.name, message }, 'the pod is not known to be ready in time: it stays')
-      return { outcome: state, manifests: names, message: `${manifest.name}: ${message}` }
+      const outcome = state === 'unknown' ? 'unknown' : 'not-ready'
+      return { outcome, manifests: names, message: `${manifest.name}: ${message}` }
     }
     await this.#write({ phase: 'proven' })
     return this.#finish()
@@ -195,20 +224,28 @@ class Rollout {
   }
 
   /** The tree first: whatever starts again reads the old one. */
-  async #takeBack(): Promise<RolloutOutcome> {
+  async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
     const { disk, log } = this.means
     const { tree, manifests, reached, message, request } = this.state
     log.warn({ message }, 'holdfast takes the rollout back')
-    const reachedOnes = manifests.slice(0, reached)
-    const isBack = await this.#locked(async () => {
-      const isBack = tree === null || (await returnTree(tree, disk, log))
-      for (const manifest of reachedOnes.toReversed()) await this.#restore(manifest)
-      return isBack
+    const stays: string[] = []
+    const restored: string[] = []
+    const unreturned = await this.#locked(async () => {
+      const problem = tree === null ? undefined : await returnTree(tree, disk, log)
+      for (const manifest of manifests.slice(0, reached).toReversed()) {
+        const problem = await restoreManifest(this.#path(manifest), manifest, this.means)
+        if (problem === undefined) restored.unshift(manifest.name)
+        else stays.push(problem)
+      }
+      return problem
     })
-    // Where another program has replaced the new tree, the old one is kept for people.
-    if (isBack) await this.end('taken-back')
+    // Before the new tree goes: whoever found that it was going would exchange in what is left of it.
+    if (!isKnown) await this.#write({ phase: 'back' })
+    // Where another program has replaced one of the trees, both are left for people.
+    if (unreturned === undefined) await this.end('taken-back')
     else await writeState(this.directory, { phase: 'ended', outcome: 'taken-back', request }, disk, log)
-    return { outcome: 'taken-back', manifests: reachedOnes.map(({ name }) => name), message }
+    const all = [message, ...(unreturned === undefined ? [] : [unreturned]), ...stays].join('; ')
+    return { outcome: 'taken-back', manifests: restored, message: all }
   }
 
   /** Writes down that this manifest may be live from now on, and since when. */
@@ -216,7 +253,11 @@ class Rollout {
     const { since, reached } = this.state
     const boot = await this.means.disk.fs.bootId()
     if (reached === index + 1 && since?.boot === boot) return
-    await this.#write({ reached: index + 1, since: { boot, uptime: await uptime() } })
+    await this.#write({ reached: index + 1, since: await this.#now() })
+  }
+
+  async #now(): Promise<RolloutState['since']> {
+    return { boot: await this.means.disk.fs.bootId(), uptime: await uptime() }
   }
 
   async #watch(manifest: RolledManifest, probes: readonly Probe[]): ReturnType<typeof watchPod> {
@@ -228,33 +269,12 @@ class Rollout {
 
   /** Makes a manifest live, unless another program has put one of its own there. */
   async #publish(manifest: RolledManifest): Promise<{ state: 'replaced'; message: string } | undefined> {
-    const { disk, log, signal } = this.means
-    signal.throwIfAborted()
     const path = this.#path(manifest)
-    if ((await this.#whose(manifest)) === 'other') {
-      return { state: 'replaced', message: `another program has changed ${path}` }
-    }
-    await disk.publishFiles([{ path, content: bytesOf(manifest.next), options: { mode: 0o600, log } }], signal)
+    const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
+    if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
+    // The wait for the lock is no time that the pod had.
+    if (outcome === 'published') await this.#write({ since: await this.#now() })
     return undefined
-  }
-
-  /** Also where it is back already: a predecessor may have been killed before its sync. */
-  async #restore(manifest: RolledManifest): Promise<void> {
-    const { disk, log } = this.means
-    const path = this.#path(manifest)
-    if ((await this.#whose(manifest)) === 'other') {
-      log.error({ path }, `another program has changed ${path} during the rollout: holdfast leaves it alone`)
-    } else if (manifest.previous === null) await disk.removeFile(path)
-    else {
-      const content = bytesOf(manifest.previous)
-      await disk.publishFiles([{ path, content, options: { mode: manifest.mode, log } }], undefined)
-    }
-  }
-
-  async #whose({ name, previous, next }: RolledManifest): Promise<'ours' | 'other'> {
-    const live = await readNodeFile(this.means.disk.fs, join(this.directory, name))
-    const text = live === undefined ? null : Buffer.from(live).toString('base64')
-    return text === next || text === previous ? 'ours' : 'other'
   }
 
   #path({ name }: RolledManifest): string {

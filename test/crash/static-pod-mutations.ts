@@ -221,8 +221,8 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'rollout: the state ends before the old tree goes',
     rollout,
-    "    if (tree) await removeKept(tree, disk)\n    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)",
-    "    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)\n    if (tree) await removeKept(tree, disk)",
+    "    if (tree) await removeKept(tree, disk, log)\n    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)",
+    "    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)\n    if (tree) await removeKept(tree, disk, log)",
     story('rollout, ready'),
   ),
   mutation(

@@ -72,3 +72,23 @@ await t.test('a state that nobody can read is left for people', async (t) => {
   await t.rejects(node.resume(ready), /\.holdfast-rollout is not what this version/)
   t.same(node.versions(), { web: '1' })
 })
+
+await t.test('a pod that would go on with a directory that goes is named first', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const volumes = [{ name: 'pki', hostPath: { path: join(node.pki, 'etcd') } }]
+  writeFileSync(join(node.manifests, 'other.yaml'), podText({ name: 'other' }, { volumes }))
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready),
+    /other\.yaml mount .*name these manifests, too/,
+  )
+  t.equal(node.tree(), 'old')
+  writeFileSync(join(node.manifests, 'other.yaml'), '{')
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready), /other\.yaml is not readable as a pod/)
+  const manifests = await readManifests([node.source('new', 2, 'new.yaml')])
+  await t.rejects(node.rollout(await node.request({ manifests }), ready), /other\.yaml is not readable as a pod/)
+  t.same(
+    readdirSync(node.root).filter((name) => name.startsWith('.')),
+    [],
+    'not even a lock',
+  )
+})

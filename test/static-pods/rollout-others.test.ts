@@ -1,0 +1,120 @@
+/** What other programs do to what a rollout works with: nothing of theirs goes, and the live directory never. */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readManifests } from '../../src/static-pods/rollout-plan.js'
+import { contents, podText } from './pods.js'
+import { RolledNode, type Answer } from './rolled-node.js'
+
+t.setTimeout(40_000)
+
+const ready: Answer = () => 'ready'
+const never: Answer = () => 'not-ready'
+
+const besideOf = (node: RolledNode) => join(node.root, '.holdfast-rollout-pki')
+
+/** What `.foreign` names hold. */
+function foreign(node: RolledNode): unknown[] {
+  const names = readdirSync(node.root).filter((name) => name.endsWith('.foreign'))
+  return names.map((name) => contents(join(node.root, name)))
+}
+
+/** A rollout that was stopped once its tree was staged, or live, as it is found by the next run. */
+async function stopped(node: RolledNode): Promise<void> {
+  const stop = new AbortController()
+  const answer: Answer = () => {
+    stop.abort(new Error('SIGTERM'))
+    return 'not-ready'
+  }
+  await node.rollout(await node.request({ tree: true }), answer, { signal: stop.signal }).catch(() => undefined)
+}
+
+await t.test('the old directory was tidied away: the new one stays live on the way back', async (t) => {
+  const node = new RolledNode(t)
+  await stopped(node)
+  rmSync(besideOf(node), { recursive: true })
+  t.match(await node.resume(never), { outcome: 'taken-back', message: /removed or replaced .*pki stays new/ })
+  t.equal(node.tree(), 'new')
+  t.same(node.versions(), { web: '1' })
+  t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
+})
+
+await t.test('something else lies where the old directory was: it is neither exchanged in, nor removed', async (t) => {
+  const node = new RolledNode(t)
+  await stopped(node)
+  renameSync(besideOf(node), join(node.root, 'moved'))
+  mkdirSync(besideOf(node))
+  writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
+  t.match(await node.resume(never), { outcome: 'taken-back', message: /pki stays new/ })
+  t.equal(node.tree(), 'new')
+  t.equal(readFileSync(join(besideOf(node), 'theirs'), 'utf8'), 'theirs')
+})
+
+await t.test('the staged directory was tidied away: the live one stays where it is', async (t) => {
+  const node = new RolledNode(t)
+  const openProbes = () => {
+    rmSync(besideOf(node), { recursive: true })
+    return Promise.reject(new Error('stopped'))
+  }
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { openProbes }), /stopped/)
+  t.match(await node.resume(ready), { outcome: 'taken-back', message: /removed or replaced .*was to become/ })
+  t.equal(node.tree(), 'old')
+  t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+})
+
+await t.test('what comes into a directory that goes is kept under another name', async (t) => {
+  const node = new RolledNode(t)
+  const writes: Answer = () => {
+    writeFileSync(join(besideOf(node), 'late'), 'by a pod')
+    return 'ready'
+  }
+  t.match(await node.rollout(await node.request({ tree: true }), writes), { outcome: 'ready' })
+  t.same(foreign(node), [{ 'ca.crt': 'old', 'etcd/ca.crt': 'old', late: 'by a pod' }])
+  const second = new RolledNode(t)
+  const changes: Answer = () => {
+    writeFileSync(join(second.pki, 'late'), 'by a person')
+    return 'not-ready'
+  }
+  t.match(await second.rollout(await second.request({ tree: true }), changes), { outcome: 'taken-back' })
+  t.same(foreign(second), [{ 'ca.crt': 'new', 'sa.key': 'new', late: 'by a person' }])
+  t.equal(second.tree(), 'old')
+})
+
+await t.test('the same request again, once the directory has drifted, restarts the pods', async (t) => {
+  const node = new RolledNode(t)
+  t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+  const before = readFileSync(node.live(), 'utf8')
+  writeFileSync(join(node.pki, 'ca.crt'), 'edited')
+  t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+  t.not(readFileSync(node.live(), 'utf8'), before)
+})
+
+await t.test('a pod with a uid of its own gets another one, and names its rollout all the same', async (t) => {
+  const node = new RolledNode(t)
+  const uidOf = () => (JSON.parse(readFileSync(node.live(), 'utf8')) as { metadata: { uid?: string } }).metadata.uid
+  writeFileSync(node.live(), podText({ name: 'web', uid: 'one' }))
+  const request = async () =>
+    node.request({ manifests: await readManifests([node.live()]), tree: true, fallback: false })
+  t.match(await node.rollout(await request(), never), { outcome: 'not-ready' })
+  t.match(uidOf(), /^[0-9a-f-]{36}$/)
+  t.match(await node.rollout(await request(), ready), { outcome: 'ready' }, 'it is the same rollout')
+})
+
+await t.test('a probe that tells pods does not count while it cannot tell', async (t) => {
+  const node = new RolledNode(t)
+  let asked = 0
+  const url = { name: 'url', ask: () => Promise.resolve({ state: 'ready' } as const) }
+  const kubelet = {
+    name: 'kubelet',
+    tellsPods: true,
+    ask: () => {
+      asked += 1
+      return Promise.resolve(
+        asked > 5 ? ({ state: 'ready' } as const) : ({ state: 'unknown', message: 'HTTP 401' } as const),
+      )
+    },
+  } as const
+  const means = { openProbes: () => Promise.resolve([url, kubelet]), timing: { interval: 1, settle: 60_000 } }
+  t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
+  t.equal(asked, 6)
+})
