@@ -91,7 +91,7 @@ Examples:
   holdfast monitor --revision 3 --target-name web --resource-dir /var/lib/web --manifests-dir /etc/kubernetes/manifests \\
     --ready-exec '/usr/local/bin/web-check'
   holdfast monitor --revision 2 --pod kube-apiserver --manifest /etc/kubernetes/manifests/kube-apiserver.yaml \\
-    --resource-dir /var/lib/holdfast/pods --ready-url https://localhost:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
+    --resource-dir /var/lib/holdfast/pods --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
 
 Exit codes: 0 ready and recorded, 1 fell back, nothing to fall back to, or readiness unknown, 2 wrong usage, 3 written but
 not known to be durable.`,

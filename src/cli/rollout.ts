@@ -27,6 +27,7 @@ interface RolloutOptions extends OutputOptions, ReadinessFlags {
   readonly timeout: number
   readonly fallback: boolean
   readonly resume?: true
+  readonly takeBack?: true
   readonly allowOlder?: true
   readonly requireProven?: true
 }
@@ -58,6 +59,7 @@ pod from the old one. The others cannot: with these alone, an answer counts afte
     )
     .option('--no-fallback', 'leave a pod that is not ready as it is, for what cannot go back (a schema of etcd)')
     .option('--resume', 'finish or take back a rollout that was interrupted, as its own flags said')
+    .option('--take-back', 'with --resume: take it back at once, without a look at the pods')
     .option('--allow-older', 'make an older revision live in place of a newer one')
   return addReadinessOptions(command)
     .addOption(requireProvenOption())
@@ -69,14 +71,15 @@ pod from the old one. The others cannot: with these alone, an answer counts afte
       `
 Examples:
   holdfast rollout kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests --timeout 5m \\
-    --ready-url https://localhost:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
+    --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
   holdfast rollout etcd.yaml kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests \\
     --resources ./pki.new --resource-dir /etc/kubernetes/pki --kubelet-url https://node-1:10250 \\
     --kubelet-ca /var/lib/kubelet/pki/kubelet.crt --kubelet-cert /root/admin.crt --kubelet-key /root/admin.key
   holdfast rollout --resume --pod-manifest-dir /etc/kubernetes/manifests
 
 Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, 2 wrong usage, 3 written but not
-known to be durable, 75 another rollout is under way.`,
+known to be durable, 75 another rollout is under way,
+or another program holds a lock (then --resume goes on).`,
     )
     .action((manifests: string[], options: RolloutOptions) => runRollout(io, manifests, options))
 }
@@ -86,6 +89,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   const manifestDirectory = pathArgument(options.podManifestDir ?? '')
   if (options.resume && paths.length > 0)
     throw new UsageError('--resume takes no MANIFEST: it ends what was interrupted')
+  if (options.takeBack && !options.resume) throw new UsageError('--take-back goes with --resume')
   const log = createLogger(io, options)
   const request = options.resume ? undefined : await requestOf(io, paths, manifestDirectory, options)
   const [{ Disk }, { rollout, resume }] = await Promise.all([
@@ -104,7 +108,9 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
     if (request) await open(request.readiness)
     outcome = await interruptible(io, (signal) => {
       const means: RolloutMeans = { disk: new Disk(), log, signal, openProbes: open }
-      return request ? rollout(request, means) : resume(manifestDirectory, means)
+      return request
+        ? rollout(request, means)
+        : resume(manifestDirectory, means, { takeBack: options.takeBack === true })
     })
   } finally {
     for (const close of closing) await close()
