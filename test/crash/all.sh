@@ -58,15 +58,22 @@ fresh=$((RANDOM * 32768 + RANDOM))
 part "generated histories, seed $HOLDFAST_SEED" "${histories[@]}" --where "$places" --seed "$HOLDFAST_SEED" --seconds 3
 part "generated histories, seed $fresh" "${histories[@]}" --seed "$fresh" --seconds 3
 part "kill and recover under load" node dist/test/crash/load/main.js --seed "$HOLDFAST_SEED" --rounds "$rounds"
+# Power cuts wait for their disks about as long as they compute.
+if [ "$(id -u)" -eq 0 ]; then
+  part "power cuts" "${power[@]}" >"$logs/power" 2>&1 &
+  cuts=$!
+fi
 part "mutations" "${crash[@]}" --no-model
 if [ "$(id -u)" -eq 0 ]; then
   mutants=dist/test/crash/mutants
   if [ "$long" = yes ]; then part "generated mutants" node "$mutants/run.js" --heavy
   else
-    part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 20
+    part "generated mutants, drawn as always" node "$mutants/draw.js" --seed "$HOLDFAST_SEED" --seconds 12
     part "generated mutants, drawn anew" node "$mutants/draw.js" --seed "$RANDOM" --seconds 10
   fi
-  part "power cuts" "${power[@]}"
+  wait "$cuts"
+  cat "$logs/power"
+  if grep -q '^## power cuts: FAILED' "$logs/power"; then failed=1; fi
 else
   echo "left out: generated mutants, power cuts (they need root)"
 fi
