@@ -1,7 +1,10 @@
 /** What other programs do to what a rollout works with: nothing of theirs goes, and the live directory never. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Disk } from '../../src/durable/index.js'
+import { silent } from '../../src/log.js'
+import { resume } from '../../src/static-pods/rollout.js'
 import { readManifests } from '../../src/static-pods/rollout-plan.js'
 import { contents, podText } from './pods.js'
 import { RolledNode, type Answer } from './rolled-node.js'
@@ -117,4 +120,31 @@ await t.test('a probe that tells pods does not count while it cannot tell', asyn
   const means = { openProbes: () => Promise.resolve([url, kubelet]), timing: { interval: 1, settle: 60_000 } }
   t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
   t.equal(asked, 6)
+})
+
+await t.test('no other rollout begins while pods may read the old directory; --take-back is a way out', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const first = await node.request({ tree: true, fallback: false })
+  t.match(await node.rollout(first, never), { outcome: 'not-ready', manifests: ['etcd.yaml'] })
+  const other = await node.request({ pods: ['api'] })
+  await t.rejects(node.rollout(other, never), /api\.yaml may still read the old one.*--resume --take-back/)
+  t.equal(contents(besideOf(node))['ca.crt'], 'old', 'what they mount stays')
+  const openProbes = () => Promise.reject(new Error('its authority is gone'))
+  const means = { disk: new Disk(), log: silent, signal: new AbortController().signal, openProbes }
+  const back = await resume(node.manifests, means, { takeBack: true })
+  t.match(back, { outcome: 'taken-back', manifests: ['etcd.yaml'], message: '--take-back' })
+  t.same([node.versions(), node.tree(), node.left()], [{ etcd: '1', api: '1' }, 'old', []])
+  await t.rejects(resume(join(node.root, 'typo'), means), /--pod-manifest-dir: .*typo does not exist/)
+  t.notOk(existsSync(join(node.root, 'typo')))
+})
+
+await t.test('--no-fallback also holds where another program replaces a manifest', async (t) => {
+  const node = new RolledNode(t)
+  const answer: Answer = () => {
+    writeFileSync(node.live(), podText({ name: 'web' }))
+    return 'not-ready'
+  }
+  const request = await node.request({ tree: true, fallback: false, timeout: 60_000 })
+  t.match(await node.rollout(request, answer), { outcome: 'not-ready', message: /another program has replaced/ })
+  t.equal(node.tree(), 'new')
 })
