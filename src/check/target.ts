@@ -79,7 +79,7 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
 }
 
 /** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */
-export function checkLeftovers({ staging, torn, quarantined }: Records, names: TargetNames): CheckResult {
+export function checkLeftovers({ staging, torn, quarantined, valid }: Records, names: TargetNames): CheckResult {
   if (quarantined.length > 0) {
     return warn(
       'leftovers',
@@ -87,8 +87,13 @@ export function checkLeftovers({ staging, torn, quarantined }: Records, names: T
       'look at it, then move it to where it belongs, or remove it: holdfast never removes it',
     )
   }
-  const left = [...staging.map(names.staging), ...torn.map(names.record)]
-  if (left.length === 0) return ok('leftovers', 'none')
+  const retired = new Set(valid.flatMap((record) => (record.retired ?? []).map(({ name }) => name)))
+  const staged = staging.map(names.staging)
+  const left = [...staged.filter((name) => !retired.has(name)), ...torn.map(names.record)]
+  if (left.length === 0) {
+    const kept = staged.length === 0 ? 'none' : `none but old content that stays until nobody uses it: ${some(staged)}`
+    return ok('leftovers', kept)
+  }
   return warn(
     'leftovers',
     `${left.length} beside the target, from an interrupted publication: ${some(left)}`,

@@ -54,6 +54,13 @@ export const places: readonly Mutation[] = [
     ownTest('durable/retired'),
   ),
   mutation(
+    'who begins while users are looked for is not seen',
+    'posix/holdings.ts',
+    'round <= mostRounds',
+    'round <= 1',
+    ownTest('durable/in-use'),
+  ),
+  mutation(
     'old content is asked for by its path alone',
     'posix/tree-users.ts',
     ' && inodes.has(inode)',

@@ -1,6 +1,6 @@
 /** Who uses a target: real processes, on this machine's own procfs. */
 import { mkdirSync, readFileSync } from 'node:fs'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -133,4 +133,20 @@ await t.test('names with spaces, newlines and what the kernel appends to removed
   await replaceDirectory(target, { files: { x: '1' } })
   const reader = await holder(t, 'exec 3< x; hold', [], target)
   t.strictSame(seen(await usesNow(target), reader), ['cwd live 1', 'fd live 1'])
+})
+
+await t.test('a process that begins while the others are looked at, by one that ends before its turn', async (t) => {
+  const { root, target } = await scene(t)
+  const script = `use POSIX; $| = 1; chdir $ARGV[0];
+    $SIG{USR1} = sub { my $p = $$; fork and POSIX::_exit(0); 1 while getppid == $p;
+      open F, ">", "$ARGV[1].new"; print F $$; close F; rename "$ARGV[1].new", $ARGV[1]; POSIX::pause() };
+    print "held\\n"; <STDIN>`
+  const first = join(root, 'child')
+  const pid = await holder(t, `exec perl -e '${script}' ${target} ${first}`)
+  // Up to the first answer of a process all is done at once: the list of processes is made, and the holder not looked at.
+  const looking = usesOf([target])
+  spawnSync('sh', ['-c', `kill -USR1 ${pid}; until [ -e ${first} ]; do :; done`])
+  const child = Number(readFileSync(first, 'utf8'))
+  t.teardown(() => process.kill(child, 'SIGKILL'))
+  t.strictSame(seen((await looking).uses[0] ?? [], child), ['cwd live 1'])
 })

@@ -8,7 +8,8 @@ import { type MountDetails, mountsOf, unescaped } from './mountinfo.js'
  * What the processes of this machine have open, mapped or mounted, as procfs tells it (proc(5)). Nothing is ever opened or stat'ed
  * through /proc/PID/fd: that would wait for whatever disk it leads to. The links' texts, fdinfo and mountinfo are in memory.
  *
- * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo.
+ * Of a process with several threads, the first one counts. A mount namespace that no process is in has no mountinfo. A descriptor that is
+ * handed to a process which has been looked at, by one that has not, is not seen.
  */
 
 export type HoldingKind = 'fd' | 'cwd' | 'root' | 'map' | 'mount'
@@ -50,6 +51,12 @@ export interface Unseen {
 /** Milliseconds for one process's mappings: their lock can be held by a thread that waits for a disk. */
 const patience = 2_000
 
+/** Looks at those that began during the one before, after which they count as not looked at: a fork bomb has no last one. */
+const mostRounds = 100
+
+/** Processes whose mappings are still waited for, each by a thread of libuv: none is asked again meanwhile. */
+const silentPids = new Set<number>()
+
 /** PROC_PID_INIT_INO (include/linux/proc_ns.h): of the namespace that all others are in. */
 const firstPidNamespace = 'pid:[4026531836]'
 
@@ -64,20 +71,33 @@ export async function holdingsOn(
   devices: ReadonlySet<string>,
 ): Promise<{ readonly holdings: Holding[]; readonly unseen: Unseen }> {
   const scan = new Scan(devices)
-  const pids = readdirSync('/proc').filter((name) => /^[1-9][0-9]*$/.test(name))
-  const others = pids.map(Number).filter((pid) => pid !== process.pid)
-  // A process with a root of its own sees only what is mounted below that: all who share its namespace tell of the rest.
-  const seen = others.flatMap((pid) => scan.mountsOf(pid) ?? [])
-  for (const one of seen) await scan.lookAt(one)
+  const pids = new Set([process.pid])
+  // A user can fork and end before its turn: whoever has begun meanwhile is looked at, too, until nobody has.
+  let others = begun(pids)
+  const hidden = !pids.has(1)
+  for (let round = 1; others.length > 0 && round <= mostRounds; round++) {
+    // A process with a root of its own sees only what is mounted below that: all who share its namespace tell of the rest.
+    const seen = others.flatMap((pid) => scan.mountsOf(pid) ?? [])
+    for (const one of seen) await scan.lookAt(one)
+    others = begun(pids)
+  }
   return {
     holdings: scan.holdings,
     unseen: {
-      denied: scan.denied,
+      denied: [...scan.denied, ...others.map((pid) => ({ pid, code: 'EAGAIN' }))],
       otherPidNamespace: readlinkSync('/proc/self/ns/pid') !== firstPidNamespace,
-      hidden: !pids.includes('1'),
+      hidden,
       ...(scan.silent !== undefined && { silent: scan.silent }),
     },
   }
+}
+
+/** The processes that are not among these yet; they are added. */
+function begun(known: Set<number>): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^[1-9][0-9]*$/.test(name))
+  const unseen = pids.map(Number).filter((pid) => !known.has(pid))
+  for (const pid of unseen) known.add(pid)
+  return unseen
 }
 
 /** The mounts of one mount namespace, by ID; their mount points as seen from its top. */
@@ -173,9 +193,11 @@ class Scan {
 
   async #mappings(pid: number, mounts: readonly MountDetails[]): Promise<void> {
     if (this.silent !== undefined) return
-    const reading = fsp.readFile(`/proc/${pid}/maps`, 'utf8')
-    if (!(await endsWithin(reading, patience))) {
+    const reading = silentPids.has(pid) ? undefined : fsp.readFile(`/proc/${pid}/maps`, 'utf8')
+    if (reading === undefined || !(await endsWithin(reading, patience))) {
       this.silent = pid
+      silentPids.add(pid)
+      void reading?.finally(() => silentPids.delete(pid)).catch(() => undefined)
       return
     }
     let last = ''

@@ -1,0 +1,16 @@
+/** What is beside a target on purpose. */
+import t from 'tap'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import { holder } from './holders.js'
+import { Scene } from './scene.js'
+
+await t.test('old content that stays for its users is no leftover', async (t) => {
+  const scene = new Scene(t)
+  t.equal((await scene.run('sync')).code, 0)
+  await holder(t, 'hold', [], scene.target)
+  const request = { target: scene.target, files: { 'tls.crt': '2' }, retire: 'whenUnused' as const }
+  await publish([directoryPublication(new NodeFileSystem(), request)])
+  t.match((await scene.check(t)).one('leftovers'), { status: 'OK', found: /^none but old content that stays until/ })
+})
