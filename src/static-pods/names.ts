@@ -7,6 +7,9 @@ import { createHash } from 'node:crypto'
 /** By which a pod tells of which rollout it is. Its value depends on all that the rollout brings. */
 export const rolloutAnnotation = 'holdfast.dev/rollout'
 
+/** Of the annotations by which a pod tells with which published content it runs. */
+export const contentAnnotationPrefix = 'holdfast.dev/content-'
+
 /** int32, as the operator's counter is. */
 const largestRevision = 2_147_483_647
 

@@ -12,7 +12,7 @@ import { StaticPodError } from './failure.js'
 import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
 import { parseManifest, type Manifest } from './manifest.js'
-import { operationLockName } from './names.js'
+import { contentAnnotationPrefix, operationLockName } from './names.js'
 import { listManifests, readNodeFile, readNodeLink } from './node-files.js'
 import { readState, rolloutLockPath } from './rollout-state.js'
 
@@ -41,7 +41,7 @@ interface FoundManifest {
  * @internal
  */
 export function contentAnnotation(directory: string): string {
-  return `holdfast.dev/content-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
+  return `${contentAnnotationPrefix}${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
 }
 
 /** kubelet reads no name with a leading dot. */

@@ -8,7 +8,7 @@ import { hostPathUsers } from './host-path-users.js'
 import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
 import { encodeManifest, parseManifest, refuseUnrunnable, type Manifest } from './manifest.js'
-import { parseRevision, rolloutAnnotation } from './names.js'
+import { contentAnnotationPrefix, parseRevision, rolloutAnnotation } from './names.js'
 import { listManifests, readNodeFile } from './node-files.js'
 import type { ReadinessSettings } from './readiness-settings.js'
 import { readSmallFile } from './read-file.js'
@@ -55,10 +55,12 @@ export async function readManifests(paths: readonly string[]): Promise<NewManife
   return read
 }
 
-/** Without what an earlier rollout has added: the live manifest itself may be named. */
+/** Without what an earlier rollout, or a staticPod hook, has added: the live manifest itself may be named. */
 function withoutAnnotation(manifest: Manifest): Manifest {
-  const { [rolloutAnnotation]: mark, ...annotations } = manifest.annotations
-  if (mark === undefined) return manifest
+  const all = Object.entries(manifest.annotations)
+  const own = all.filter(([key]) => key !== rolloutAnnotation && !key.startsWith(contentAnnotationPrefix))
+  if (own.length === all.length) return manifest
+  const annotations = Object.fromEntries(own)
   const others = Object.entries(asMap(manifest.pod.metadata) ?? {}).filter(([field]) => field !== 'annotations')
   const isEmpty = Object.keys(annotations).length === 0
   const kept = { ...Object.fromEntries(others), ...(!isEmpty && { annotations }) }

@@ -17,6 +17,7 @@ import { silent } from '../../src/log.js'
 import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static-pods/renew.js'
 import { rolloutLockPath, writeState } from '../../src/static-pods/rollout-state.js'
 import { until } from '../until.js'
+import { RolledNode } from './rolled-node.js'
 
 /** As kubeadm writes it, with a comment that is somebody's. */
 const etcd = `apiVersion: v1
@@ -170,4 +171,15 @@ await t.test('while the manifest changes, no rollout begins', async (t) => {
   await held.release()
   t.equal(await waiting, 'renewed')
   await (await rolloutLock()).release()
+})
+
+await t.test('a rollout of manifests that are live already changes nothing after a hook', async (t) => {
+  const node = new RolledNode(t)
+  const ready = () => 'ready' as const
+  t.match(await node.rollout(await node.request(), ready), { outcome: 'ready' })
+  const { renew } = site(t)
+  const hooked = { pod: 'web', manifestDirectory: node.manifests }
+  t.equal(await renew('sha256:1', hooked), 'renewed')
+  t.match(await node.rollout(await node.request(), ready), { outcome: 'unchanged' })
+  t.equal(await renew('sha256:1', hooked), 'unchanged')
 })
