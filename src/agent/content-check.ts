@@ -11,7 +11,11 @@ interface ConfiguredCheckOptions {
   readonly signal: AbortSignal
   /** What was rejected last: the same content is rejected without another look. */
   readonly rejection: Rejection | undefined
+  /** Runs what examines the content of a directory: its time is not the disk's. */
+  readonly examining?: Examining | undefined
 }
+
+export type Examining = (directory: string, work: () => Promise<void>) => Promise<void>
 
 /** `beforePublish` of one directory, for one publication. */
 export class ConfiguredCheck implements ContentCheck {
@@ -31,7 +35,13 @@ export class ConfiguredCheck implements ContentCheck {
     if (rejection?.digest === digest) throw rejection.error
   }
 
-  async examine(content: StagedContent): Promise<void> {
+  examine(content: StagedContent): Promise<void> {
+    const { examining } = this.options
+    const work = () => this.#examine(content)
+    return examining === undefined ? work() : examining(this.configuration.path, work)
+  }
+
+  async #examine(content: StagedContent): Promise<void> {
     const { beforePublish, path } = this.configuration
     const startedAt = performance.now()
     try {

@@ -41,8 +41,11 @@ const startGrace = 2_000
 /** Directories of one file system that are compared at a time at the start: each takes memory. */
 const comparedAtATime = 4
 
-/** Milliseconds after which a pass that has not ended at the end of the agent is said to hang. */
-const endGrace = 1_000
+/** Milliseconds after which a pass that has not ended at the end of the agent is said to hang; a command has one to end in. */
+const endGrace = 2_000
+
+/** Milliseconds for the last words to the disks. */
+const lastGrace = 1_000
 
 /** Milliseconds that the agent waits for it in all. */
 const endLimit = 5_000
@@ -171,7 +174,7 @@ export class Operations {
     const last = Promise.all(
       states.map((state) => this.#onDisk(state, () => recordHeldBack(state, this.#options.log, { urgent: true }))),
     ).then(() => this.#removals.sync())
-    await endsWithin(last, endGrace)
+    await endsWithin(last, lastGrace)
     return this.#running.directories().map(({ path }) => path)
   }
 
@@ -217,6 +220,10 @@ export class Operations {
         signal: this.#abort.signal,
         lockTimeout: 0,
         requireProven: () => configuration().requireProven,
+        examining: (path, work) => {
+          const state = states.byPath(path)
+          return state === undefined ? work() : this.#running.pause(state, work)
+        },
         source,
         state: (operation) => states.byOperation(operation),
         applied: (state, outcome) => this.#applied(state, outcome),

@@ -5,7 +5,7 @@ import { contentPassed } from '../content-garbage.js'
 import { failureFrom, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
 import type { Log } from '../log.js'
-import { ConfiguredCheck } from './content-check.js'
+import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
 import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
 import { PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
@@ -24,6 +24,7 @@ interface PublishOptions {
   rejection(path: string): Rejection | undefined
   /** Called with the seconds that the barriers and what lies between them took. */
   barrier(seconds: number): void
+  readonly examining?: Examining | undefined
 }
 
 interface Ready {

@@ -4,6 +4,7 @@ import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { describeReference, type Source } from '../objects/types.js'
 import { applyOutcome } from './apply-outcome.js'
+import type { Examining } from './content-check.js'
 import { detectDrift } from './detect-drift.js'
 import type { DirectoryState } from './directory-state.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
@@ -26,6 +27,7 @@ interface ReconcileOptions {
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   requireProven(): boolean
+  readonly examining?: Examining
   /** Publish even what an operator holds, and let it go: no agent does. */
   readonly release?: boolean
   /** By operation name; undefined for what was dropped meanwhile. */

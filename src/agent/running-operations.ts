@@ -2,9 +2,13 @@ import type { DirectoryState } from './directory-state.js'
 
 interface Running {
   readonly states: readonly DirectoryState[]
+  /** By performance.now(); later by what was paused. */
+  since: number
+  timer: NodeJS.Timeout | undefined
+  /** Of its directories. */
+  paused: number
   /** By performance.now(). */
-  readonly since: number
-  readonly timer: NodeJS.Timeout
+  pausedAt: number
 }
 
 interface RunningOperationsOptions {
@@ -17,29 +21,56 @@ interface RunningOperationsOptions {
 /** Which operations work on the disk now, and since when. */
 export class RunningOperations {
   readonly #running = new Set<Running>()
+  #closed = false
 
   constructor(private readonly options: RunningOperationsOptions) {}
 
   /** Runs `work` as one operation of these directories. */
   async run<T>(states: readonly DirectoryState[], work: () => Promise<T>): Promise<T> {
-    const timeout = this.options.timeout()
-    const timer = setTimeout(() => {
-      for (const state of states) this.options.stalled(state, timeout)
-    }, timeout)
-    const running = { states, since: performance.now(), timer }
+    const running: Running = { states, since: performance.now(), timer: undefined, paused: 0, pausedAt: 0 }
     this.#running.add(running)
+    this.#watch(running)
     try {
       return await work()
     } finally {
-      clearTimeout(timer)
+      clearTimeout(running.timer)
       this.#running.delete(running)
     }
   }
 
+  /** Runs what an operation of this directory waits for and what has a time limit of its own: its time is not the disk's. */
+  async pause<T>(state: DirectoryState, work: () => Promise<T>): Promise<T> {
+    const waiting = [...this.#running].filter(({ states }) => states.includes(state))
+    for (const running of waiting) {
+      clearTimeout(running.timer)
+      if (running.paused === 0) running.pausedAt = performance.now()
+      running.paused += 1
+    }
+    try {
+      return await work()
+    } finally {
+      for (const running of waiting) {
+        running.paused -= 1
+        if (running.paused > 0) continue
+        running.since += performance.now() - running.pausedAt
+        if (this.#running.has(running)) this.#watch(running)
+      }
+    }
+  }
+
+  #watch(running: Running): void {
+    if (this.#closed) return
+    const timeout = this.options.timeout()
+    running.timer = setTimeout(() => {
+      for (const state of running.states) this.options.stalled(state, timeout)
+    }, timeout)
+  }
+
   /** How long the longest operation of a directory has been running; 0: none is. */
   seconds(state: DirectoryState): number {
-    const starts = [...this.#running].filter(({ states }) => states.includes(state)).map(({ since }) => since)
-    return starts.length === 0 ? 0 : (performance.now() - Math.min(...starts)) / 1000
+    const now = performance.now()
+    const own = [...this.#running].filter(({ states }) => states.includes(state))
+    return Math.max(0, ...own.map(({ since, paused, pausedAt }) => (paused > 0 ? pausedAt : now) - since)) / 1000
   }
 
   /** The directories whose operations have not ended. */
@@ -49,6 +80,7 @@ export class RunningOperations {
 
   /** Reports nothing any more. */
   close(): void {
+    this.#closed = true
     for (const { timer } of this.#running) clearTimeout(timer)
   }
 }

@@ -1,0 +1,39 @@
+/** Operations that take too long are reported; what examines content has a limit of its own, and its time is not theirs. */
+import t from 'tap'
+import { DirectoryState } from '../../src/agent/directory-state.js'
+import { RunningOperations } from '../../src/agent/running-operations.js'
+import { directoryOf } from '../directories/objects.js'
+
+const state = new DirectoryState(directoryOf([], { path: '/a' }))
+const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds))
+
+await t.test('an operation that has not ended in time is reported once, and not while it is paused', async (t) => {
+  const stalled: string[] = []
+  const running = new RunningOperations({ timeout: () => 200, stalled: ({ path }) => void stalled.push(path) })
+  const phases: [number, string[]][] = []
+  await running.run([state], async () => {
+    await running.pause(state, async () => {
+      await Promise.all([wait(500), running.pause(state, () => wait(300))])
+      phases.push([running.seconds(state), [...stalled]])
+    })
+    await wait(500)
+    phases.push([running.seconds(state), [...stalled]])
+  })
+  const [[paused, before], [after, reported]] = phases as [[number, string[]], [number, string[]]]
+  t.strictSame([before, reported], [[], ['/a']])
+  t.ok(paused < 0.2, `${paused} s`)
+  t.ok(after >= 0.49, `${after} s`)
+  t.strictSame([running.seconds(state), running.directories()], [0, []])
+})
+
+await t.test('one that goes on after the end of all is not reported any more', async (t) => {
+  const running = new RunningOperations({ timeout: () => 20, stalled: () => t.fail('reported') })
+  await running.run([state], async () => {
+    await running.pause(state, () => {
+      running.close()
+      return Promise.resolve()
+    })
+    t.strictSame(running.directories(), [state])
+    await wait(100)
+  })
+})
