@@ -6,6 +6,7 @@ import { Disk } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { resume } from '../../src/static-pods/rollout.js'
 import { readManifests } from '../../src/static-pods/rollout-plan.js'
+import { intercepted } from '../durable/intercepted.js'
 import { contents, podText } from './pods.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
@@ -148,3 +149,20 @@ await t.test('--no-fallback also holds where another program replaces a manifest
   t.match(await node.rollout(request, answer), { outcome: 'not-ready', message: /another program has replaced/ })
   t.equal(node.tree(), 'new')
 })
+
+await t.test(
+  'a full disk, on which not even the way back can be written down: it goes back all the same',
+  async (t) => {
+    const node = new RolledNode(t)
+    let failed = 0
+    const { fs } = intercepted((call) => {
+      if (call !== 'write' || readFileSync(join(node.pki, 'ca.crt'), 'utf8') !== 'new') return
+      failed += 1
+      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
+    })
+    const request = await node.request({ tree: true })
+    t.match(await node.rollout(request, ready, { fs }), { outcome: 'taken-back', message: /ENOSPC|full/ })
+    t.ok(failed >= 2, 'the step and the way back')
+    t.same([node.versions(), node.tree(), node.left()], [{ web: '1' }, 'old', []])
+  },
+)
