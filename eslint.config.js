@@ -117,5 +117,18 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "CallExpression[callee.object.name='t'][callee.property.name='match'] > ObjectExpression:nth-child(2) ArrayExpression[elements.length=0]",
+          message: 'An empty list as a pattern matches any list: compare it with t.same.',
+        },
+      ],
+    },
+  },
   ...importRules,
 )

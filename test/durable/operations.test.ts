@@ -130,7 +130,8 @@ await t.test('difference and realPath look, and make nothing', async (t) => {
   t.match(await disk.difference(request), { exists: false })
   t.same(readdirSync(parent), [])
   await disk.publishDirectories([request], never)
-  t.match(await disk.difference(request), { exists: true, changes: [] })
+  const same = await disk.difference(request)
+  t.same({ exists: same.exists, changes: same.changes }, { exists: true, changes: [] })
   const { changes } = await disk.difference({ target, files: { a: '1', b: 'other', d: '4' } })
   t.same(changes, [
     { path: 'b', change: 'change' },
