@@ -47,6 +47,32 @@ function lastRun() {
 const isThere = (path) => statSync(path, { throwIfNoEntry: false }) !== undefined
 const outputOf = (path) => join(output, path.replace(/\.ts$/, '.js'))
 
+/** Where the compiled tests find tap before they look among the project's own modules. */
+const tap = join(output, 'node_modules/tap')
+
+/**
+ * tap as one file instead of six hundred: each process of tests spends 0.2 s of CPU until its first test instead of 0.4 s, and there are
+ * some seventy of them.
+ */
+async function bundleTap() {
+  await build({
+    entryPoints: ['node_modules/tap/dist/esm/index.js'],
+    absWorkingDir: project,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    outfile: join(tap, 'index.js'),
+    // Loaded where a test compares React's elements.
+    external: ['react-element-to-jsx-string'],
+    banner: {
+      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    },
+    logLevel: 'warning',
+  })
+  writeFileSync(join(tap, 'package.json'), '{ "name": "tap", "type": "module", "exports": "./index.js" }\n')
+}
+
 /** Compiles what has changed since the last time. Throws where a file is no TypeScript; esbuild prints why. */
 export async function compile() {
   const files = sources()
@@ -60,6 +86,7 @@ export async function compile() {
       for (const ending of ['.js', '.js.map', '.d.ts']) rmSync(outputOf(path).replace(/\.js$/, ending), { force: true })
     }
   }
+  if (last === undefined || !isThere(join(tap, 'index.js'))) await bundleTap()
   const stale = Object.keys(files).filter((path) => last?.[path] !== files[path] || !isThere(outputOf(path)))
   if (stale.length === 0 && last !== undefined) return
   // Whoever interrupts it finds the sources stale once more.
