@@ -26,7 +26,17 @@ const texts = new Map<string, string>()
 const compiled = new Map<string, string>()
 
 /** The program, and the suites that are put before it: a copy stands on its own, whatever is built meanwhile. */
-const rooms = ['src', 'native', 'bin', 'test/crash', 'test/disk', 'test/durable', 'test/native', 'test/static-pods']
+const rooms = [
+  'src',
+  'native',
+  'bin',
+  'test/crash',
+  'test/disk',
+  'test/durable',
+  'test/native',
+  'test/static-pods',
+  'test/check',
+]
 
 /** As the project compiles: an import that only a type needs is written as such, and all others stay. */
 const tsconfigRaw = { compilerOptions: { verbatimModuleSyntax: true } }
