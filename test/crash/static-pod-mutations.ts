@@ -244,7 +244,7 @@ export const staticPods: readonly Mutation[] = [
     'swap-places.ts',
     '    visible()\n    await sync(fs, [parent, ...ancestors])\n    await probeJournal(fs, parent, namesFor(second))',
     '    visible()',
-    story('rollout, taken back'),
+    story('rollout, ready'),
   ),
   mutation(
     'the tree that was kept: no fsync after its removal',
