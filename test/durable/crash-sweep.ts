@@ -107,7 +107,7 @@ const scenarios: Scenario[] = [
 ]
 
 /** Which calls are failed with which errno: any can meet a bad disk, the others only what the kernel answers them with. */
-export const errors = {
+const errors = {
   EIO: /./,
   ENOSPC: /^(create|write|set|startWriteOut|sync|rename)/,
   EMFILE: /^(open|createFile|list|entries)/,
