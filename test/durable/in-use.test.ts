@@ -128,6 +128,25 @@ await t.test('a holder that is in a chroot, and reads the target by a mount in t
   t.strictSame(seen(await usesNow(target), pid), ['fd retired 1', 'mount retired 1'])
 })
 
+await t.test('a chroot in a mount namespace where nobody else is but who asks', { skip: notRoot }, async (t) => {
+  const { target } = await scene(t)
+  const script = `
+    const { spawn } = await import('node:child_process')
+    const { usesOf } = await import(${JSON.stringify(new URL('../../src/durable/index.js', import.meta.url).href)})
+    const jailed = spawn('perl', ['-e', '$| = 1; chdir $ARGV[0]; chroot "."; print "held"; <STDIN>', '${target}'])
+    await new Promise((resolve) => jailed.stdout.once('data', resolve))
+    const { uses: [uses] } = await usesOf(['${target}'])
+    console.log(JSON.stringify(uses.map(({ pid, what }) => [pid === jailed.pid, what])))
+    jailed.kill('SIGKILL')`
+  const node = [process.execPath, '--input-type=module', '--eval', script]
+  const { stdout, stderr } = spawnSync('unshare', ['--mount', ...node], { encoding: 'utf8' })
+  t.equal(stderr, '')
+  t.strictSame(JSON.parse(stdout), [
+    [true, 'cwd'],
+    [true, 'root'],
+  ])
+})
+
 await t.test('names with spaces, newlines and what the kernel appends to removed names', async (t) => {
   const target = join(scratch(t), 'a b\nc (deleted)')
   await replaceDirectory(target, { files: { x: '1' } })

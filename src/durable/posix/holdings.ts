@@ -71,6 +71,8 @@ export async function holdingsOn(
   devices: ReadonlySet<string>,
 ): Promise<{ readonly holdings: Holding[]; readonly unseen: Unseen }> {
   const scan = new Scan(devices)
+  // This process holds nothing that counts, but where all others in its namespace have roots of their own, it tells what is mounted.
+  scan.mountsOf(process.pid, false)
   const pids = new Set([process.pid])
   // A user can fork and end before its turn: whoever has begun meanwhile is looked at, too, until nobody has.
   let others = begun(pids)
@@ -116,11 +118,13 @@ class Scan {
   readonly #tables = new Map<string, Table>()
   /** Namespaces and roots whose mountinfo has been read. */
   readonly #read = new Set<string>()
+  /** IDs of mounts that are among the holdings, or on other file systems. */
+  readonly #counted = new Set<number>()
 
   constructor(private readonly devices: ReadonlySet<string>) {}
 
   /** What it has mounted, and where; undefined where it has gone, or may not be looked at. */
-  mountsOf(pid: number): Seen | undefined {
+  mountsOf(pid: number, counts = true): Seen | undefined {
     return this.#unlessGone(pid, () => {
       const root = readlinkSync(`/proc/${pid}/root`)
       const namespace = readlinkSync(`/proc/${pid}/ns/mnt`)
@@ -129,13 +133,14 @@ class Scan {
       if (!this.#read.has(`${namespace} ${root}`)) {
         const above = root === '/' ? '' : root
         for (const mount of mountsOf(pid)) {
-          if (table.has(mount.id)) continue
-          const mountPoint = `${above}${mount.mountPoint}`.replace(/(?<=.)\/$/, '')
+          const mountPoint = table.get(mount.id)?.mountPoint ?? `${above}${mount.mountPoint}`.replace(/(?<=.)\/$/, '')
           table.set(mount.id, { ...mount, mountPoint })
+          if (!counts || this.#counted.has(mount.id)) continue
+          this.#counted.add(mount.id)
           if (!this.devices.has(mount.device)) continue
           this.#add({ pid, what: 'mount', path: mountPoint, locations: [location(mount.device, mount.root)] })
         }
-        this.#read.add(`${namespace} ${root}`)
+        if (counts) this.#read.add(`${namespace} ${root}`)
       }
       return { pid, root, table }
     })
