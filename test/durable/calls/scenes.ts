@@ -1,6 +1,9 @@
+import { batches } from './batches.js'
 import { forms } from './forms.js'
 import { operations } from './operations.js'
+import { places } from './places.js'
 import { publications } from './publications.js'
+import { retiring } from './retiring.js'
 import type { Scene } from './scene.js'
 
-export const scenes: readonly Scene[] = [...publications, ...forms, ...operations]
+export const scenes: readonly Scene[] = [...publications, ...forms, ...operations, ...batches, ...retiring, ...places]
