@@ -136,6 +136,20 @@ export function adviceFor(code: string, access: 'read' | 'write' = 'write'): str
   return access === 'read' ? (rule?.adviceToRead ?? rule?.advice) : rule?.advice
 }
 
+/** What any call may meet, whatever it is for: the process, or the system, has nothing left to make it with. */
+const shortages: readonly string[] = ['EMFILE', 'ENFILE', 'ENOMEM']
+
+/** What to do where something has run short; undefined for all other codes, whose advice depends on what the call was for. */
+export function adviceOnShortage(code: string | undefined): string | undefined {
+  return code !== undefined && shortages.includes(code) ? adviceFor(code) : undefined
+}
+
+/** A code for a message that says in its own words what failed. */
+export function describeCode(code: string): string {
+  const advice = adviceOnShortage(code)
+  return advice === undefined ? code : `${code}; ${advice}`
+}
+
 /** The reason of a publication that failed with this errno, before anything was visible. */
 export function reasonForErrno(code: string | undefined): FailureReason {
   return ruleOf(code)?.reason ?? 'PublishFailed'

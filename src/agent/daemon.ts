@@ -3,7 +3,7 @@ import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
-import { codeOf, failureFrom, messageOf } from '../errors.js'
+import { adviceOnShortage, codeOf, failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { fingerprint } from '../regular-file.js'
 import { Agent, type OpenSource } from './agent.js'
@@ -42,6 +42,8 @@ export class Daemon {
   #server: HealthServer | undefined
   #stoppedAt: Date | undefined
   #configurationError: string | undefined
+  /** Why the status could not be written. */
+  #statusProblem: string | undefined
   #reloadedAt: Date | undefined
   #process: ProcessIdentity | undefined
   #lock: HeldLock | undefined
@@ -54,11 +56,12 @@ export class Daemon {
     this.#metrics = metrics
     this.#status = new StatusWriter({
       write: () => this.#writeStatus(),
-      failed: (error) =>
-        log.warn(
-          { reason: failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed' },
-          `could not write the status file: ${messageOf(error)}`,
-        ),
+      failed: (error) => {
+        const message = `could not write the status file: ${messageOf(error)}`
+        const reason = failureFrom(error).reason === 'NoSpace' ? 'NoSpace' : 'PublishFailed'
+        log[message === this.#statusProblem ? 'debug' : 'warn']({ reason }, message)
+        this.#statusProblem = message
+      },
     })
     this.#agent = new Agent(configuration, {
       log,
@@ -241,6 +244,7 @@ export class Daemon {
     const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
     const { log } = this.#options
     await beside(file, () => replaceFile(file, text, { mode: 0o600, lockTimeout: statusLockTimeout, log }))
+    this.#statusProblem = undefined
   }
 
   #document(): StatusDocument {
@@ -269,5 +273,5 @@ function adviceFor(error: unknown): string {
     return 'another program, perhaps another agent, uses this address: stop it, or choose another port'
   if (code === 'EACCES') return 'ports below 1024 need CAP_NET_BIND_SERVICE: choose another port'
   if (code === 'EADDRNOTAVAIL') return 'no interface of this machine has this address'
-  return 'choose another address'
+  return adviceOnShortage(code) ?? 'choose another address'
 }

@@ -1,24 +1,40 @@
 import { Lane, mountAbove, mounts, type MountDetails } from '../durable/index.js'
 
+/** The mounts as they were read last. */
+let known: readonly MountDetails[] | undefined
+
+/**
+ * The mounts of this process. Where mountinfo cannot be read, since no file descriptor or no memory is left, as they were before:
+ * they only say who waits for whom, and must not fail what needs nothing else. Throws only where they were never read.
+ */
+function currentMounts(): readonly MountDetails[] {
+  try {
+    known = mounts()
+  } catch (error) {
+    if (known === undefined) throw error
+  }
+  return known
+}
+
 /**
  * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
  * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
  * that of the link.
  * @internal
  */
-export function fileSystemOf(path: string, table?: readonly MountDetails[]): string {
+export function fileSystemOf(path: string, table: readonly MountDetails[] = currentMounts()): string {
   return mountAbove(path, table)?.device ?? ''
 }
 
 /** The same as a person looks for it: `/mnt/usb (ext4 on /dev/sdb1)`. */
 export function describeFileSystem(path: string): string {
-  const mount = mountAbove(path)
+  const mount = mountAbove(path, currentMounts())
   return mount === undefined ? 'its file system' : `${mount.mountPoint} (${mount.type} on ${mount.source})`
 }
 
 /** A function for many paths at one time: mountinfo is read once. */
 export function fileSystemsNow(): (path: string) => string {
-  const table = mounts()
+  const table = currentMounts()
   return (path) => fileSystemOf(path, table)
 }
 
@@ -33,6 +49,6 @@ export function onFileSystem<T>(fileSystem: string, work: () => Promise<T>): Pro
 }
 
 /** The same for the file system that a path is on. */
-export function beside<T>(path: string, work: () => Promise<T>): Promise<T> {
+export async function beside<T>(path: string, work: () => Promise<T>): Promise<T> {
   return onFileSystem(fileSystemOf(path), work)
 }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
 import { inParallel, readHold } from '../durable/index.js'
+import { adviceFor, isSystemError } from '../errors.js'
 import type { Log } from '../log.js'
 import type { Source } from '../objects/types.js'
 import type { AgentEvents } from './agent-events.js'
@@ -75,8 +76,10 @@ export class Operations {
       stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
     })
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
-      const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, `an internal error of holdfast: ${message}`)
+      const message = isSystemError(error)
+        ? `${error.message}; the agent retries it; ${adviceFor(error.code, 'read') ?? 'check the kernel log'}`
+        : `an internal error of holdfast: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+      log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, message)
     }
     this.#publications = new Workqueue({
       groups: () => {

@@ -1,6 +1,7 @@
 import { syncParents } from '../durable/index.js'
-import { messageOf } from '../errors.js'
+import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
+import { retryDelay } from './backoff.js'
 import { fileSystemsNow, onFileSystem } from './file-systems.js'
 
 /** Milliseconds without a publication after which the removal of what was replaced is made durable, too. */
@@ -13,6 +14,8 @@ const idleTime = 1000
 export class PendingRemovals {
   readonly #targets = new Set<string>()
   #timer: NodeJS.Timeout | undefined
+  /** Tries in a row that ran short of something. */
+  #failures = 0
 
   constructor(private readonly log: Log) {}
 
@@ -27,6 +30,7 @@ export class PendingRemovals {
 
   /** The publications have ended for now. */
   idle(): void {
+    clearTimeout(this.#timer)
     if (this.#targets.size > 0) this.#timer = setTimeout(() => void this.sync(), idleTime)
   }
 
@@ -41,13 +45,23 @@ export class PendingRemovals {
       groups.set(fileSystem, [...(groups.get(fileSystem) ?? []), target])
     }
     this.#targets.clear()
-    await Promise.all([...groups].map(([fileSystem, targets]) => this.#syncOn(fileSystem, targets)))
+    const left = await Promise.all([...groups].map(([fileSystem, targets]) => this.#syncOn(fileSystem, targets)))
+    for (const target of left.flat()) this.#targets.add(target)
+    this.#failures = left.flat().length > 0 ? this.#failures + 1 : 0
+    if (this.#failures === 0) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.sync(), retryDelay(this.#failures)).unref()
   }
 
-  async #syncOn(fileSystem: string, targets: readonly string[]): Promise<void> {
-    await onFileSystem(fileSystem, () => syncParents(targets)).catch((error: unknown) => {
+  /** Answers what is to be tried again: where something ran short, nothing was synced. A sync that has failed is never repeated. */
+  async #syncOn(fileSystem: string, targets: readonly string[]): Promise<readonly string[]> {
+    try {
+      await onFileSystem(fileSystem, () => syncParents(targets))
+      return []
+    } catch (error) {
       const message = `the removal of old content may not survive a power cut: ${messageOf(error)}`
-      this.log.warn({ targets }, message)
-    })
+      this.log[this.#failures === 0 ? 'warn' : 'debug']({ targets }, message)
+      return adviceOnShortage(codeOf(error)) === undefined ? [] : targets
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../errors.js'
+import { retryDelay } from './backoff.js'
 import type { ProcessIdentity } from './process-identity.js'
 import type { Condition, DirectoryState, PublishedObject } from './directory-state.js'
 
@@ -125,7 +126,7 @@ const heartbeat = 5 * 60_000
 interface StatusWriterOptions {
   /** Writes the status as it is now, durably. */
   write(): Promise<void>
-  /** Called with a write's error; the next change, or the heartbeat, tries again. */
+  /** Called with a write's error; the write is tried again, after a delay or at the next change. */
   failed(error: unknown): void
 }
 
@@ -133,6 +134,9 @@ interface StatusWriterOptions {
 export class StatusWriter {
   readonly #options: StatusWriterOptions
   #soon: NodeJS.Timeout | undefined
+  /** What has failed so often in a row, and its next try. */
+  #failures = 0
+  #again: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #changed = false
   #closed = false
@@ -159,6 +163,7 @@ export class StatusWriter {
     this.#closed = true
     clearInterval(this.#beat)
     clearTimeout(this.#soon)
+    clearTimeout(this.#again)
   }
 
   /** Writes a last time; resolves when it is done. */
@@ -171,9 +176,19 @@ export class StatusWriter {
   async #write(): Promise<void> {
     this.#changed = false
     this.#beat.refresh()
-    this.#writing = this.#options.write().catch((error: unknown) => this.#options.failed(error))
+    clearTimeout(this.#again)
+    this.#writing = this.#options.write().then(
+      () => void (this.#failures = 0),
+      (error: unknown) => {
+        this.#failures += 1
+        this.#options.failed(error)
+      },
+    )
     await this.#writing
     this.#writing = undefined
+    if (this.#failures > 0 && !this.#closed) {
+      this.#again = setTimeout(() => this.changed(), retryDelay(this.#failures))
+    }
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- changed() may have been called while it was awaited.
     if (this.#changed) this.changed()
   }

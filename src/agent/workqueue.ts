@@ -21,12 +21,13 @@ export type Batch = ReadonlyMap<string, Due>
 export interface WorkqueueOptions {
   /**
    * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of
-   * the group starts before it has ended; groups do not wait for one another.
+   * the group starts before it has ended; groups do not wait for one another. What is due stays due where it throws, and is asked
+   * for again after a delay.
    */
   groups(): (key: string) => string
   /** A key that the answer leaves out counts as done. A rejection counts as `retry` for all of the batch. */
   run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult>>
-  /** Called with what `run` rejected with, which is an error of the program. */
+  /** Called with what `groups` threw or `run` rejected with. */
   failed(error: unknown, batch: Batch): void
   /** Milliseconds until the next try after so many failures in a row. */
   readonly delay?: (failures: number) => number
@@ -47,6 +48,9 @@ export class Workqueue {
   /** What runs, by group. */
   readonly #runs = new Map<string, Promise<void>>()
   #turn: NodeJS.Immediate | undefined
+  /** How often in a row the groups could not be named, and the next try. */
+  #failures = 0
+  #later: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(options: WorkqueueOptions) {
@@ -91,6 +95,7 @@ export class Workqueue {
   async close(): Promise<void> {
     this.#closed = true
     clearImmediate(this.#turn)
+    clearTimeout(this.#later)
     for (const entry of this.#entries.values()) clearTimeout(entry.timer)
     await Promise.all(this.#runs.values())
   }
@@ -124,12 +129,17 @@ export class Workqueue {
     if (this.#closed) return
     const due = this.#due()
     if (due.length === 0) return
-    const groupOf = this.#options.groups()
-    const groups = new Map<string, [string, Entry][]>()
-    for (const [key, entry] of due) {
-      const group = groupOf(key)
-      if (!this.#runs.has(group)) groups.set(group, [...(groups.get(group) ?? []), [key, entry]])
+    let groups: Map<string, [string, Entry][]>
+    try {
+      groups = this.#grouped(due)
+    } catch (error) {
+      this.#failures += 1
+      this.#options.failed(error, batchOf(due))
+      clearTimeout(this.#later)
+      this.#later = setTimeout(() => this.#schedule(), this.#delay(this.#failures))
+      return
     }
+    this.#failures = 0
     for (const [group, entries] of groups) {
       const run = this.#execute(group, entries).finally(() => {
         this.#runs.delete(group)
@@ -139,10 +149,20 @@ export class Workqueue {
     }
   }
 
+  /** Those of each group that has no run. */
+  #grouped(due: [string, Entry][]): Map<string, [string, Entry][]> {
+    const groupOf = this.#options.groups()
+    const groups = new Map<string, [string, Entry][]>()
+    for (const [key, entry] of due) {
+      const group = groupOf(key)
+      if (!this.#runs.has(group)) groups.set(group, [...(groups.get(group) ?? []), [key, entry]])
+    }
+    return groups
+  }
+
   async #execute(group: string, entries: [string, Entry][]): Promise<void> {
-    const batch = new Map<string, Due>()
-    for (const [key, entry] of entries) {
-      batch.set(key, { causes: [...entry.causes], since: entry.since })
+    const batch = batchOf(entries)
+    for (const [, entry] of entries) {
       entry.causes = new Set()
       entry.running = true
     }
@@ -162,7 +182,14 @@ export class Workqueue {
     if (entry.forgotten) this.#entries.delete(key)
     // What was added meanwhile makes it due at once.
     if (result !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
-    const delay = (this.#options.delay ?? retryDelay)(entry.failures)
-    entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
+    entry.timer = setTimeout(() => this.add(key, 'retry'), this.#delay(entry.failures))
   }
+
+  #delay(failures: number): number {
+    return (this.#options.delay ?? retryDelay)(failures)
+  }
+}
+
+function batchOf(entries: readonly [string, Entry][]): Batch {
+  return new Map(entries.map(([key, { causes, since }]) => [key, { causes: [...causes], since }]))
 }

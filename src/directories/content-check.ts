@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Hook } from '../config/hooks.js'
 import { endsWithin, unlessAborted } from '../deadline.js'
 import type { StagedContent } from '../durable/types.js'
+import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { HookError } from './hook-error.js'
 
@@ -82,17 +83,19 @@ async function runCheck(
   const said: { rejection: Rejected | undefined } = {
     rejection: { rejected: 'its thread has ended before it', inconclusive: true },
   }
-  const ended = new Promise<void>((resolve, reject) => {
+  const ended = new Promise<void>((resolve) => {
     worker.on('message', (message: ContentCheckMessage) => {
       if ('line' in message) log.debug(message.fields, message.line)
       else said.rejection = 'rejected' in message ? message : undefined
     })
-    worker.once('error', reject)
+    // A thread that could not be started, for instance without a file descriptor, says nothing of the content.
+    worker.once('error', (error) => {
+      said.rejection = { rejected: `its thread has failed: ${messageOf(error)}`, inconclusive: true }
+    })
     worker.once('exit', () => resolve())
   })
   try {
-    if (await endsWithin(ended, timeout + margin)) await ended
-    else {
+    if (!(await endsWithin(ended, timeout + margin))) {
       const rejected = `has not ended ${margin} ms after its time: the file system of the content does not answer`
       said.rejection = { rejected, inconclusive: true }
     }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
+import { describeCode } from '../errors.js'
 import type { Log } from '../log.js'
 import { failureCode, HookError } from './hook-error.js'
 
@@ -29,7 +30,8 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
   const { name, command, timeout, all = false } = hook
   const [program, ...words] = command
   if (program === undefined) throw new HookError(name, 'names no command')
-  let child
+  // Node answers one without streams where no file descriptor is left, and says so in an event.
+  let child: ChildProcess
   try {
     child = spawn(program, words, {
       env: environment,
@@ -61,13 +63,13 @@ export async function runExec(hook: Command, signal: AbortSignal, log: Log): Pro
     stopped.dispose()
     deadline.dispose()
     if (all) signalGroup(child, 'SIGKILL')
-    child.stdout.destroy()
-    child.stderr.destroy()
+    child.stdout?.destroy()
+    child.stderr?.destroy()
   }
 }
 
 function notStarted(name: string, code: string): HookError {
-  return new HookError(name, `could not be started: ${code}`, true)
+  return new HookError(name, `could not be started: ${describeCode(code)}`, true)
 }
 
 interface Ending {
@@ -85,10 +87,10 @@ function ending(child: ChildProcess): Promise<Ending> {
   })
 }
 
-function count(stream: Readable): { bytes: number } {
+function count(stream: Readable | null): { bytes: number } {
   const counted = { bytes: 0 }
-  stream.on('data', (chunk: Buffer) => (counted.bytes += chunk.byteLength))
-  stream.on('error', () => undefined)
+  stream?.on('data', (chunk: Buffer) => (counted.bytes += chunk.byteLength))
+  stream?.on('error', () => undefined)
   return counted
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { Hook } from '../config/hooks.js'
 import { Deadline } from '../deadline.js'
+import { describeCode } from '../errors.js'
 import { failureCode, HookError } from './hook-error.js'
 
 /** Bytes of an answer's body that are read away before the connection is cut. */
@@ -19,7 +20,7 @@ export async function runHttp({ name, url, method, timeout }: Hook<'http'>, sign
   } catch (error) {
     if (deadline.expired) throw new HookError(name, `no answer within ${timeout} ms`)
     // The rest of Node's error names the address and, for TLS, the certificate: its code says enough.
-    throw new HookError(name, `no answer: ${failureCode(error)}`)
+    throw new HookError(name, `no answer: ${describeCode(failureCode(error))}`)
   } finally {
     deadline.dispose()
   }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { Hook } from '../config/hooks.js'
+import { describeCode } from '../errors.js'
 import { failureCode, HookError } from './hook-error.js'
 
 /** Bytes of a pid file that are looked at; some daemons write more lines than the first. */
@@ -27,7 +28,9 @@ async function readPid({ name, pidFile }: Hook<'signal'>): Promise<{ pid: number
     handle = await open(pidFile, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch (error) {
     const code = failureCode(error)
-    throw problem(code === 'ENOENT' ? 'no such file: is the process running?' : `could not be opened: ${code}`)
+    throw problem(
+      code === 'ENOENT' ? 'no such file: is the process running?' : `could not be opened: ${describeCode(code)}`,
+    )
   }
   try {
     const status = await handle.stat()

@@ -55,3 +55,21 @@ await t.test('a write that fails is reported, and the next change is written', a
   await writer.close()
   t.equal(writes, 2)
 })
+
+await t.test('a write that fails is tried again by itself, without a change', async (t) => {
+  const again = gate()
+  let writes = 0
+  const writer = new StatusWriter({
+    write: () => {
+      writes += 1
+      if (writes <= 2) return Promise.reject(new Error('EMFILE'))
+      again.open()
+      return Promise.resolve()
+    },
+    failed: () => {},
+  })
+  writer.changed()
+  await again.opened
+  await writer.close()
+  t.equal(writes, 4, 'and the end is written')
+})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { until } from '../until.js'
 import { Workqueue, type Batch, type QueueResult } from '../../src/agent/workqueue.js'
 
 interface Run {
@@ -14,8 +15,13 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
   const waiting: ((run: Run) => void)[] = []
   const faults: unknown[] = []
   const failures: number[] = []
+  const lacking: { error: Error | undefined } = { error: undefined }
+  const lack = (error: Error | undefined) => void (lacking.error = error)
   const queue = new Workqueue({
-    groups: () => (key) => (runs === 'batch' ? 'all' : key),
+    groups: () => {
+      if (lacking.error) throw lacking.error
+      return (key) => (runs === 'batch' ? 'all' : key)
+    },
     delay: (count) => {
       failures.push(count)
       return delay
@@ -38,7 +44,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     const run = begun.shift()
     return run ? Promise.resolve(run) : new Promise((resolve) => waiting.push(resolve))
   }
-  return { queue, next, begun, faults, failures }
+  return { queue, next, begun, faults, failures, lack }
 }
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -134,6 +140,34 @@ await t.test('a run that rejects is an error of the program, reported and run ag
   ;(await next()).fail(fault)
   t.strictSame((await next()).batch.get('a')?.causes, ['retry'])
   t.strictSame(faults, [fault])
+})
+
+await t.test('groups that cannot be named now are named later, for all that is due, with its causes', async (t) => {
+  const out = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', syscall: 'open' })
+  const { queue, next, faults, failures, lack } = queueOf('batch', 50)
+  lack(out)
+  queue.add('a', 'x')
+  await until('the first failure', () => faults.length === 1)
+  t.ok(queue.pending('a'))
+  queue.add('b', 'y')
+  await until('what is added asks at once', () => faults.length === 2)
+  lack(undefined)
+  const run = await next()
+  t.strictSame(
+    [...run.batch].map(([key, { causes }]) => [key, ...causes]),
+    [
+      ['a', 'x'],
+      ['b', 'y'],
+    ],
+  )
+  t.strictSame(faults, [out, out])
+  run.end({ a: 'done', b: 'done' })
+  lack(out)
+  await turn()
+  queue.add('a', 'z')
+  await until('it counts failures in a row', () => failures.length === 3)
+  t.strictSame(failures, [1, 2, 1])
+  await queue.close()
 })
 
 await t.test('a key that was forgotten does not run again, and never runs twice at once', async (t) => {

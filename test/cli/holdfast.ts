@@ -104,6 +104,10 @@ export class Agent {
     return this.#child.pid ?? -1
   }
 
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name)
   }

@@ -1,3 +1,4 @@
+import { describeCode } from '../../errors.js'
 import type { Reason } from '../../reasons.js'
 
 /** A file, or the directory, cannot be used as it is now. The message starts with the place and holds no value. */
@@ -19,7 +20,7 @@ export function fileError(place: string, error: unknown): FileError {
   const code = errnoOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'
   return new FileError(
-    `${place}: could not be read: ${code ?? 'unknown error'}`,
+    `${place}: could not be read: ${code === undefined ? 'unknown error' : describeCode(code)}`,
     denied ? 'AccessDenied' : 'SourceUnavailable',
     { cause: error },
     denied || code === 'ENOENT' || code === 'ENOTDIR',

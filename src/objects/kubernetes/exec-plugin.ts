@@ -1,5 +1,6 @@
 /** Credential plugins: one is run, and what it prints is read. */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { describeCode } from '../../errors.js'
 import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
 import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
 import type { Environment } from './proxy.js'
@@ -29,7 +30,8 @@ export async function runExecPlugin(settings: ExecSettings, options: ExecOptions
 function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
   return new Promise((resolve, reject) => {
     const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
-    const child = spawn(settings.command, settings.args, {
+    // Node answers one without streams where no file descriptor is left, and says so in an event.
+    const child: ChildProcess = spawn(settings.command, settings.args, {
       env: { ...options.environment, ...settings.env, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
       stdio: ['ignore', 'pipe', 'ignore'],
       // A group of its own, so that a plugin which hangs is killed with its children.
@@ -42,7 +44,7 @@ function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
     }, options.timeout)
     const chunks: Buffer[] = []
     let size = 0
-    child.stdout.on('data', (chunk: Buffer) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= MAX_OUTPUT) chunks.push(chunk)
       else kill()
@@ -78,7 +80,7 @@ function describe(settings: ExecSettings, problem: string): string {
 }
 
 function startProblem(settings: ExecSettings, error: NodeJS.ErrnoException): string {
-  if (error.code !== 'ENOENT') return `could not be started (${error.code ?? 'unknown'})`
+  if (error.code !== 'ENOENT') return `could not be started (${describeCode(error.code ?? 'unknown')})`
   const hint = settings.installHint
   return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
 }
