@@ -19,6 +19,7 @@ import { countsOf, score, writeSummary } from './summary.js'
  *   --without TEXT not the tests whose name holds this
  *   --lanes N      so many at a time
  *   --known        only those that have been tried before
+ *   --untried      only those that have not
  *   --again        those that lived, and those that are listed as equivalent, once more
  */
 const { values } = parseArgs({
@@ -31,6 +32,7 @@ const { values } = parseArgs({
     without: { type: 'string' },
     lanes: { type: 'string', default: '1' },
     known: { type: 'boolean', default: false },
+    untried: { type: 'boolean', default: false },
     again: { type: 'boolean', default: false },
   },
 })
@@ -49,7 +51,7 @@ const equivalent = new Set(equivalents.flatMap(({ mutants }) => mutants))
 
 const todo = sources.flatMap((source) =>
   source.mutants
-    .filter(({ id }) => id.includes(values.only) && (!values.known || results.has(id)))
+    .filter(({ id }) => id.includes(values.only) && !(results.has(id) ? values.untried : values.known))
     .filter((mutant) => {
       const known = results.get(mutant.id)
       if (equivalent.has(mutant.id)) return values.again
