@@ -224,7 +224,7 @@ function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined 
 async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
   const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
   if (unproven === undefined) return
-  const { warnUnproven } = await import('../agent/report-log.js')
+  const { warnUnproven } = await import('../unproven.js')
   warnUnproven(log, unproven.path)
 }
 

@@ -29,7 +29,7 @@ export function pathArgument(text: string): string {
 
 export async function printPublished(io: Io, result: ReplaceResult, options: OutputOptions): Promise<void> {
   if (result.unproven) {
-    const { warnUnproven } = await import('../agent/report-log.js')
+    const { warnUnproven } = await import('../unproven.js')
     warnUnproven(createLogger(io, options), result.path)
   }
   if (options.output === 'json') printJson(io.stdout, result)

@@ -63,19 +63,18 @@ export async function knownContent(fs: FileSystem, directory: Descriptor): Promi
 
 /**
  * Removes a directory that was published, its records and what was staged for it, durably. What is not there is no failure.
- * `known`: what it held by this program's knowledge; undefined: all of it is this program's. Where it holds anything else, it gets
- * another name, which no cleanup touches, and that name is returned.
+ * `known`: what it held by this program's knowledge. Where it holds anything else, it gets another name, which no cleanup touches, and
+ * that name is returned.
  */
 export async function removeTarget(
   fs: FileSystem,
   path: string,
-  known?: readonly KnownEntry[],
+  known: readonly KnownEntry[],
 ): Promise<string | undefined> {
   return inParent(fs, path, 'could not remove', async ({ scope, parent, name }) => {
     const names = namesFor(name)
     const isOwn = (entry: string) => names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined
-    const quarantined = known && (await removeKnown(scope, { fs, parent, name, names }, known))
-    if (known === undefined) await remove(fs, parent, name)
+    const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
     await sync(fs, [parent])
     return quarantined

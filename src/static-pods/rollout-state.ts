@@ -75,6 +75,8 @@ export interface RolloutOutcome {
   /** File names of the manifests, as far as they were made live. */
   readonly manifests: readonly string[]
   readonly message?: string
+  /** Present and true where the manifests or the directory lie on a file system on which durability is not proven. */
+  readonly unproven?: true
 }
 
 interface Stored {

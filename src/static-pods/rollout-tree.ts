@@ -70,10 +70,19 @@ export async function stageTree(
   signal: AbortSignal,
 ): Promise<RolledTree> {
   const beside = besidePath(target)
-  await disk.publishDirectories([{ ...request, target: beside, foreign: 'always' }], signal)
+  await disk.publishDirectories([{ ...request, target: beside, foreign: 'same-names' }], signal)
   const [staged, old] = [await identityAt(disk.fs, beside), await identityAt(disk.fs, target)]
   if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
   return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
+}
+
+/** What was staged before it could be written down: by its record, since another program may have put something else there. */
+export async function findStaged(tree: RolledTree, disk: Disk): Promise<RolledTree> {
+  const beside = besidePath(tree.target)
+  const stagedContent = await contentOf(beside, disk)
+  // Looked at after it was read: what comes in between is no part of it.
+  if (tree.staged !== null || (await disk.isDrifted(beside)) !== false) return tree
+  return { ...tree, staged: (await identityAt(disk.fs, beside)) ?? null, stagedContent }
 }
 
 /** Makes the new tree the one that is read; durable on return, also where a predecessor was killed before its sync. */
@@ -115,10 +124,9 @@ export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Prom
 export async function removeKept(tree: RolledTree, { fs }: Disk, log: Log): Promise<void> {
   const { target, staged, stagedContent, old, oldContent } = tree
   const beside = besidePath(target)
-  // While it is staged, only this rollout knows of the name.
-  const found = staged === null ? undefined : await identityAt(fs, beside)
+  const found = await identityAt(fs, beside)
   const known = isSame(staged, found) ? stagedContent : isSame(old, found) ? oldContent : []
-  const quarantined = await removeTarget(fs, beside, staged === null ? undefined : known)
+  const quarantined = await removeTarget(fs, beside, known)
   if (quarantined === undefined) return
   log.warn(
     { path: target, quarantined },

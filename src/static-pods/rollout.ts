@@ -3,39 +3,22 @@
  * does not become ready. Each step is written down before it is made; so a rollout that was killed, or whose power was cut, is finished
  * or taken back by whoever comes next.
  */
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Disk } from '../durable/index.js'
-import { isPublicationError, messageOf } from '../errors.js'
-import type { Log } from '../log.js'
-import { InvalidInput, StaticPodError, withState } from './failure.js'
-import type { ReadinessSettings } from './readiness-settings.js'
-import type { Probe } from './readiness.js'
-import { publishManifest, restoreManifest } from './rollout-manifest.js'
+import { warnUnproven } from '../unproven.js'
 import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
 import {
-  bytesOf,
   readState,
   rolloutLockPath,
   tidyState,
   writeState,
-  type RolledManifest,
   type RolloutOutcome,
   type RolloutState,
 } from './rollout-state.js'
-import { bringTree, removeKept, returnTree, stageTree } from './rollout-tree.js'
-import { rolloutTiming, watchPod, type RolloutTiming } from './rollout-watch.js'
-import { uptime } from './watch-start.js'
+import { Rollout, type RolloutMeans } from './rollout-steps.js'
+import { stageTree } from './rollout-tree.js'
 
-export type { RolloutOutcome }
-
-export interface RolloutMeans {
-  readonly disk: Disk
-  readonly log: Log
-  readonly signal: AbortSignal
-  /** Opens what the settings name; they may be those of a rollout that was interrupted. */
-  readonly openProbes: (settings: ReadinessSettings) => Promise<readonly Probe[]>
-  readonly timing?: RolloutTiming
-}
+export type { RolloutMeans, RolloutOutcome }
 
 /**
  * One that was interrupted is finished, or taken back, first; if it was the same, that is all.
@@ -49,6 +32,7 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
   await checkPlaces(request, disk)
   const before = await readState(manifestDirectory, disk)
   if (before === undefined || before.phase === 'ended') await planRollout(request, disk, log)
+  const unproven = await lookForUnproven(manifestDirectory, request.tree?.target, means)
   return underLock(manifestDirectory, disk, async () => {
     const found = await unfinished(manifestDirectory, means)
     if (found) {
@@ -58,20 +42,20 @@ export async function rollout(request: RolloutRequest, means: RolloutMeans): Pro
       const state = isSame ? { ...found, readiness, timeout, fallback } : found
       const interrupted = new Rollout(state, manifestDirectory, means)
       const ended = await interrupted.run()
-      if (isSame && ended) return ended
+      if (isSame && ended) return { ...ended, ...unproven }
       if (ended?.outcome === 'not-ready' || ended?.outcome === 'unknown') {
         interrupted.refuseAnother(ended.message ?? '')
         await interrupted.end(ended.outcome)
       }
     }
     const plan = await planRollout(request, disk, log)
-    if (plan === undefined) return { outcome: 'unchanged', manifests: [] }
+    if (plan === undefined) return { outcome: 'unchanged', manifests: [], ...unproven }
     await writeState(manifestDirectory, plan, disk, log)
     const tree = plan.tree && request.tree ? await stageTree(request.tree, plan.tree, disk, means.signal) : null
     const state: RolloutState = { ...plan, phase: 'going', tree }
     await writeState(manifestDirectory, state, disk, log)
     const outcome = await new Rollout(state, manifestDirectory, means).run()
-    return outcome ?? { outcome: 'unchanged', manifests: [] }
+    return { outcome: 'unchanged', manifests: [], ...outcome, ...unproven }
   })
 }
 
@@ -87,9 +71,35 @@ export async function resume(
     if (found === undefined) return { outcome: 'nothing-to-resume', manifests: [] }
     const isBack = takeBack && found.phase === 'going'
     const state: RolloutState = isBack ? { ...found, phase: 'back', message: '--take-back' } : found
+    const unproven = await lookForUnproven(manifestDirectory, found.tree?.target, means)
     const ended = await new Rollout(state, manifestDirectory, means).run(!isBack)
-    return ended ?? { outcome: 'taken-back', manifests: [], message: 'it was interrupted before it changed anything' }
+    const abandoned = {
+      outcome: 'taken-back' as const,
+      manifests: [],
+      message: 'it was interrupted before it changed anything',
+    }
+    return { ...(ended ?? abandoned), ...unproven }
   })
+}
+
+/** Warns of the places of a rollout where durability is not proven. */
+async function lookForUnproven(
+  manifestDirectory: string,
+  tree: string | undefined,
+  { disk, log }: RolloutMeans,
+): Promise<Pick<RolloutOutcome, 'unproven'>> {
+  const places = [
+    [manifestDirectory, manifestDirectory],
+    ...(tree === undefined ? [] : [[tree, dirname(tree)]]),
+  ] as const
+  let isProven = true
+  for (const [path = '', directory = ''] of places) {
+    const mount = await disk.inDirectory(directory, (opened) => disk.fs.mount(opened))
+    if (mount === undefined || mount.proven) continue
+    isProven = false
+    warnUnproven(log, path)
+  }
+  return isProven ? {} : { unproven: true }
 }
 
 async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<RolloutState | undefined> {
@@ -107,194 +117,5 @@ async function underLock<T>(manifestDirectory: string, disk: Disk, work: () => P
     return await work()
   } finally {
     await held.release()
-  }
-}
-
-/** What an error says of the disk. */
-const interrupted =
-  'the rollout is interrupted: holdfast rollout --resume finishes it or takes it back, and with --take-back only takes it back'
-
-/** One rollout, from what its state says. */
-class Rollout {
-  constructor(
-    private state: RolloutState,
-    private readonly directory: string,
-    private readonly means: RolloutMeans,
-  ) {}
-
-  /** undefined: nothing that anybody reads had been changed, and what was staged is gone. */
-  async run(isWritten = true): Promise<RolloutOutcome | undefined> {
-    switch (this.state.phase) {
-      case 'staging':
-        await this.end('abandoned')
-        return undefined
-      case 'back':
-        return isWritten ? this.#goBack() : this.#back(this.state.message)
-      case 'proven':
-        return this.#finish()
-      case 'going':
-        return this.#go()
-    }
-  }
-
-  /** Removes what was kept, and closes the file. What is live stays. */
-  async end(outcome: string): Promise<void> {
-    const { disk, log } = this.means
-    const { tree, request } = this.state
-    if (tree) await removeKept(tree, disk, log)
-    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)
-  }
-
-  /** @throws StaticPodError where pods may still mount the directory that would go with the end of this rollout */
-  refuseAnother(message: string): void {
-    const { tree, reached, manifests } = this.state
-    const waiting = manifests.slice(reached).map(({ name }) => name)
-    if (tree === null || waiting.length === 0) return
-    throw new StaticPodError(
-      `${message}; that rollout has made ${tree.target} new, and ${waiting.join(', ')} may still read the old one: holdfast begins ` +
-        'no other; --resume watches again, and --resume --take-back takes it back',
-    )
-  }
-
-  async #go(): Promise<RolloutOutcome> {
-    try {
-      return await this.#forward()
-    } catch (error) {
-      const { signal, log } = this.means
-      // Once all are proven ready no way leads back: the old directory may be half gone.
-      const isProven = this.state.phase === 'proven'
-      const isForLater = isPublicationError(error)
-        ? error.published || error.reason === 'Busy'
-        : !(error instanceof StaticPodError) || error instanceof InvalidInput
-      const isOver = signal.aborted || isProven || isForLater
-      if (signal.aborted) log.warn({ path: this.directory }, interrupted)
-      if (isOver || !this.state.fallback) throw withState(error, [interrupted])
-      log.error({ error: messageOf(error) }, 'the rollout cannot go on')
-      return this.#back(messageOf(error))
-    }
-  }
-
-  /** Also where that cannot be written down (a full disk): whoever finds that it was going may go either way. */
-  async #back(message: string): Promise<RolloutOutcome> {
-    let isKnown = true
-    await this.#write({ phase: 'back', message }).catch((error: unknown) => {
-      isKnown = false
-      this.means.log.error({ error: messageOf(error) }, 'could not write down that the rollout goes back')
-    })
-    return this.#goBack(isKnown)
-  }
-
-  async #goBack(isKnown = true): Promise<RolloutOutcome> {
-    try {
-      return await this.#takeBack(isKnown)
-    } catch (error) {
-      throw withState(error, [interrupted])
-    }
-  }
-
-  async #forward(): Promise<RolloutOutcome> {
-    const { means } = this
-    const { tree, manifests } = this.state
-    const probes = await means.openProbes(this.state.readiness)
-    if (tree) await this.#locked(() => bringTree(tree, means.disk))
-    for (const [index, manifest] of manifests.entries()) {
-      // Those before the newest were proven ready.
-      if (index < this.state.reached - 1) continue
-      await this.#begin(index)
-      const replaced = await this.#publish(manifest)
-      const verdict = replaced ?? (await this.#watch(manifest, probes))
-      if (verdict.state === 'ready') continue
-      const { state, message } = verdict
-      const names = manifests.slice(0, index + 1).map(({ name }) => name)
-      if (state !== 'unknown' && this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
-      await this.#write({ since: null })
-      means.log.error({ manifest: manifest.name, message }, 'the pod is not known to be ready in time: it stays')
-      const outcome = state === 'unknown' ? 'unknown' : 'not-ready'
-      return { outcome, manifests: names, message: `${manifest.name}: ${message}` }
-    }
-    await this.#write({ phase: 'proven' })
-    return this.#finish()
-  }
-
-  async #finish(): Promise<RolloutOutcome> {
-    const manifests = this.state.manifests.map(({ name }) => name)
-    await this.end('ready')
-    this.means.log.info({ manifests }, 'every pod is ready: the rollout is done')
-    return { outcome: 'ready', manifests }
-  }
-
-  /** The tree first: whatever starts again reads the old one. */
-  async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
-    const { disk, log } = this.means
-    const { tree, manifests, reached, message, request } = this.state
-    log.warn({ message }, 'holdfast takes the rollout back')
-    const stays: string[] = []
-    const restored: string[] = []
-    const unreturned = await this.#locked(async () => {
-      const problem = tree === null ? undefined : await returnTree(tree, disk, log)
-      for (const manifest of manifests.slice(0, reached).toReversed()) {
-        const problem = await restoreManifest(this.#path(manifest), manifest, this.means)
-        if (problem === undefined) restored.unshift(manifest.name)
-        else stays.push(problem)
-      }
-      return problem
-    })
-    // Before the new tree goes: whoever found that it was going would exchange in what is left of it.
-    if (!isKnown) await this.#write({ phase: 'back' })
-    // Where another program has replaced one of the trees, both are left for people.
-    if (unreturned === undefined) await this.end('taken-back')
-    else await writeState(this.directory, { phase: 'ended', outcome: 'taken-back', request }, disk, log)
-    const all = [message, ...(unreturned === undefined ? [] : [unreturned]), ...stays].join('; ')
-    return { outcome: 'taken-back', manifests: restored, message: all }
-  }
-
-  /** Writes down that this manifest may be live from now on, and since when. */
-  async #begin(index: number): Promise<void> {
-    const { since, reached } = this.state
-    const boot = await this.means.disk.fs.bootId()
-    if (reached === index + 1 && since?.boot === boot) return
-    await this.#write({ reached: index + 1, since: await this.#now() })
-  }
-
-  async #now(): Promise<RolloutState['since']> {
-    return { boot: await this.means.disk.fs.bootId(), uptime: await uptime() }
-  }
-
-  async #watch(manifest: RolledManifest, probes: readonly Probe[]): ReturnType<typeof watchPod> {
-    const { disk, log, signal, timing = rolloutTiming } = this.means
-    const { timeout, since } = this.state
-    const watched = { path: this.#path(manifest), bytes: bytesOf(manifest.next), timeout, probes }
-    return watchPod({ ...watched, since: since?.uptime ?? 0 }, { disk, log, signal, timing })
-  }
-
-  /** Makes a manifest live, unless another program has put one of its own there. */
-  async #publish(manifest: RolledManifest): Promise<{ state: 'replaced'; message: string } | undefined> {
-    const path = this.#path(manifest)
-    const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
-    if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
-    // The wait for the lock is no time that the pod had.
-    if (outcome === 'published') await this.#write({ since: await this.#now() })
-    return undefined
-  }
-
-  #path({ name }: RolledManifest): string {
-    return join(this.directory, name)
-  }
-
-  async #write(change: Partial<RolloutState>): Promise<void> {
-    this.state = { ...this.state, ...change }
-    await writeState(this.directory, this.state, this.means.disk, this.means.log)
-  }
-
-  /** Under the lock that installers hold while manifests change. */
-  async #locked<T>(work: () => Promise<T>): Promise<T> {
-    const { manifestLock, timeout } = this.state
-    if (manifestLock === null) return work()
-    const held = await this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted)
-    try {
-      return await work()
-    } finally {
-      await held.release()
-    }
   }
 }

@@ -9,8 +9,8 @@ import { begin, ended, holdfast } from './holdfast.js'
 t.setTimeout(120_000)
 
 /** A rollout of version 2 that is ready once a file is there. */
-function scene(t: Test) {
-  const node = new RolledNode(t)
+function scene(t: Test, parent?: string) {
+  const node = new RolledNode(t, ['web'], parent)
   const sign = join(node.root, 'sign')
   const places = ['--pod-manifest-dir', node.manifests]
   const tree = ['--resources', node.staged(), '--resource-dir', node.pki]
@@ -28,6 +28,27 @@ await t.test('not ready in time: taken back, exit code 1, in words and as JSON',
   t.match(JSON.parse((await holdfast(['rollout', '--resume', ...places, '-o', 'json'])).stdout), {
     outcome: 'nothing-to-resume',
   })
+})
+
+await t.test('on a file system on which durability is not proven: said, and refused on request', async (t) => {
+  const { node, sign, args, places } = scene(t, '/dev/shm')
+  const warning = (path: string) => new RegExp(`${path} is on a file system on which durability is not proven`)
+  t.match(await holdfast([...args, '--require-proven']), {
+    code: 1,
+    stderr: /is on tmpfs, where durability is not proven/,
+  })
+  t.same([node.versions(), node.tree(), node.left()], [{ web: '1' }, 'old', []])
+  const killed = await holdfast([...args, '--no-fallback', '--timeout', '1ms', '-o', 'json'])
+  t.match(killed, { code: 1, stderr: warning(node.pki) })
+  t.match(killed, { stderr: warning(node.manifests) })
+  t.match(JSON.parse(killed.stdout), { outcome: 'not-ready', unproven: true })
+  writeFileSync(sign, '')
+  const resumed = await holdfast(['rollout', '--resume', ...places, '-o', 'json'])
+  t.match(resumed, { code: 0, stderr: warning(node.pki) })
+  t.match(JSON.parse(resumed.stdout), { outcome: 'ready', unproven: true })
+  const again = await holdfast([...args, '-o', 'json'])
+  t.match(again, { code: 0, stderr: warning(node.manifests) })
+  t.match(JSON.parse(again.stdout), { outcome: 'unchanged', unproven: true })
 })
 
 await t.test(

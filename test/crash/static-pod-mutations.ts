@@ -6,6 +6,7 @@ const monitor = '/src/static-pods/monitor.ts'
 const fallBack = '/src/static-pods/fall-back.ts'
 const links = '/src/static-pods/last-known-good.ts'
 const rollout = '/src/static-pods/rollout.ts'
+const steps = '/src/static-pods/rollout-steps.ts'
 const publishDirectories =
   'const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]'
 const story = (only: string) => model(`static pod: ${only}`)
@@ -206,21 +207,21 @@ export const staticPods: readonly Mutation[] = [
   ),
   mutation(
     'rollout: a manifest before the tree that it reads',
-    rollout,
+    steps,
     'if (tree) await this.#locked(() => bringTree(tree, means.disk))',
     '',
     story('rollout, ready'),
   ),
   mutation(
     'rollout: the old tree goes before the state says that all are ready',
-    rollout,
+    steps,
     "    await this.#write({ phase: 'proven' })\n",
     '',
     story('rollout, ready'),
   ),
   mutation(
     'rollout: the state ends before the old tree goes',
-    rollout,
+    steps,
     "    if (tree) await removeKept(tree, disk, log)\n    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)",
     "    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)\n    if (tree) await removeKept(tree, disk, log)",
     story('rollout, ready'),

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 
 /** A directory of the test's own, removed at its end. */
-export function scratch(t: Test): string {
-  const directory = mkdtempSync(join(realpathSync(tmpdir()), 'holdfast-test-'))
+export function scratch(t: Test, parent = tmpdir()): string {
+  const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
 }

@@ -21,8 +21,9 @@ export class RolledNode {
   constructor(
     t: Test,
     private readonly pods: readonly string[] = ['web'],
+    parent?: string,
   ) {
-    this.root = scratch(t)
+    this.root = scratch(t, parent)
     this.manifests = join(this.root, 'manifests')
     this.pki = join(this.root, 'pki')
     mkdirSync(this.manifests)

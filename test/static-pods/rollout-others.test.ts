@@ -1,4 +1,5 @@
 /** What other programs do to what a rollout works with: nothing of theirs goes, and the live directory never. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -164,5 +165,89 @@ await t.test(
     t.match(await node.rollout(request, ready, { fs }), { outcome: 'taken-back', message: /ENOSPC|full/ })
     t.ok(failed >= 2, 'the step and the way back')
     t.same([node.versions(), node.tree(), node.left()], [{ web: '1' }, 'old', []])
+  },
+)
+
+/** Stops, as a kill does, once the new directory is staged, and before that is written down. */
+class KilledOnceStaged extends Disk {
+  override async publishDirectories(...args: Parameters<Disk['publishDirectories']>): Promise<never> {
+    await super.publishDirectories(...args)
+    throw new Error('killed')
+  }
+}
+
+await t.test('killed before it was written down what is staged: it goes', async (t) => {
+  const node = new RolledNode(t)
+  const request = await node.request({ tree: true })
+  await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  t.same(contents(besideOf(node)), { 'ca.crt': 'new', 'sa.key': 'new' })
+  t.match(await node.resume(never), { outcome: 'taken-back', message: /before it changed anything/ })
+  t.same([foreign(node), node.left()], [[], []])
+})
+
+await t.test('the same, and the removal is killed, too: the rest goes', async (t) => {
+  const node = new RolledNode(t)
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  let removed = 0
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'removeFile' && /^(ca\.crt|sa\.key)$/.test(String(name)) && removed++ > 0)
+      throw new Error('killed again')
+  })
+  await t.rejects(node.resume(never, { disk: new Disk(fs) }), /killed again/)
+  t.equal(Object.keys(contents(besideOf(node))).length, 1)
+  t.match(await node.resume(never), { outcome: 'taken-back' })
+  t.same([foreign(node), node.left()], [[], []])
+})
+
+await t.test('the same, and another program has put more there: all of it stays under another name', async (t) => {
+  const node = new RolledNode(t)
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new KilledOnceStaged() }), /^killed$/)
+  writeFileSync(join(besideOf(node), 'late'), 'theirs')
+  await node.resume(never)
+  t.same(foreign(node), [{ 'ca.crt': 'new', late: 'theirs', 'sa.key': 'new' }])
+})
+
+await t.test('killed before anything was staged: what lies there is nothing of its own', async (t) => {
+  const node = new RolledNode(t)
+  class Killed extends Disk {
+    override publishDirectories(): Promise<never> {
+      return Promise.reject(new Error('killed'))
+    }
+  }
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready, { disk: new Killed() }), /^killed$/)
+  mkdirSync(besideOf(node))
+  writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
+  await node.resume(never)
+  t.same(foreign(node), [{ theirs: 'theirs' }])
+})
+
+await t.test('what comes to its place while it is staged is not replaced', async (t) => {
+  const node = new RolledNode(t)
+  class Raced extends Disk {
+    override publishDirectories(...args: Parameters<Disk['publishDirectories']>) {
+      mkdirSync(besideOf(node))
+      writeFileSync(join(besideOf(node), 'theirs'), 'theirs')
+      return super.publishDirectories(...args)
+    }
+  }
+  const raced = node.rollout(await node.request({ tree: true }), ready, { disk: new Raced() })
+  await t.rejects(raced, /was not published by holdfast/)
+  t.same(contents(besideOf(node)), { theirs: 'theirs' })
+  t.same([node.versions(), node.tree()], [{ web: '1' }, 'old'])
+})
+
+await t.test(
+  'something is mounted in what was staged: it stays, and so does the state',
+  { skip: process.getuid?.() !== 0 && 'it needs root' },
+  async (t) => {
+    const node = new RolledNode(t)
+    const request = await node.request({ tree: true })
+    await t.rejects(node.rollout(request, ready, { disk: new KilledOnceStaged() }), /^killed$/)
+    const mounted = join(besideOf(node), 'ca.crt')
+    execFileSync('mount', ['--bind', join(node.pki, 'ca.crt'), mounted])
+    t.teardown(() => execFileSync('umount', [mounted]))
+    await t.rejects(node.resume(never), /ca\.crt: EXDEV/)
+    t.same(contents(besideOf(node)), { 'ca.crt': 'old', 'sa.key': 'new' })
+    t.same([foreign(node), node.tree()], [[], 'old'])
   },
 )

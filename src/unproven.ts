@@ -1,0 +1,14 @@
+import type { Log } from './log.js'
+
+const warned = new WeakMap<Log, Set<string>>()
+
+/** Warns of a target whose file system proves nothing, once for each target in one log. */
+export function warnUnproven(log: Log, path: string): void {
+  const paths = warned.get(log) ?? new Set()
+  if (paths.has(path)) return
+  warned.set(log, paths.add(path))
+  log.warn(
+    { path },
+    `${path} is on a file system on which durability is not proven (proven: ext4 with its journal, xfs, btrfs): readers see it intact, but a power cut may undo or tear it`,
+  )
+}
