@@ -13,8 +13,8 @@ async function both(_: ModelDisk, fs: FileSystem): Promise<void> {
 }
 
 /** What the target holds now. */
-async function contentOf(fs: FileSystem): Promise<KnownEntry[]> {
-  const opened = await fs.openPath(target)
+async function contentOf(fs: FileSystem, path = target): Promise<KnownEntry[]> {
+  const opened = await fs.openPath(path)
   return knownContent(fs, opened).finally(() => fs.close(opened))
 }
 
@@ -65,7 +65,7 @@ export const places: readonly Scene[] = [
     name: 'removal of a target with what a kill left of it',
     fails: true,
     before: killedIn({ files: second }, /^exchange/),
-    run: (fs) => removeTarget(fs, target),
+    run: async (fs) => removeTarget(fs, target, await contentOf(fs)),
   },
   {
     name: 'removal of a target that holds what is known',
@@ -113,10 +113,7 @@ export const places: readonly Scene[] = [
       const mounted = disk.mountSecond('data', { mode: 0o755, ...root })
       disk.mountOver(numberOf(disk, target), 'sub', mounted.number, '/')
     },
-    run: async (fs) => [
-      await removeTarget(fs, target, []).catch((error: unknown) => error),
-      await removeTarget(fs, target).catch((error: unknown) => error),
-    ],
+    run: (fs) => removeTarget(fs, target, []),
   },
   {
     name: 'removal of a file in the place of a target',
@@ -129,6 +126,9 @@ export const places: readonly Scene[] = [
       await both(disk, fs)
       makeDirectory(disk, '/etc/pki/.holdfast-0123456789abcdef-0000000000000001', 0o700)
     },
-    run: async (fs) => [await removeTarget(fs, other), await removeTarget(fs, '/etc/pki/none', [])],
+    run: async (fs) => [
+      await removeTarget(fs, other, await contentOf(fs, other)),
+      await removeTarget(fs, '/etc/pki/none', []),
+    ],
   },
 ]
