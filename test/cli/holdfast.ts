@@ -1,20 +1,11 @@
 /** The program: in this process, or as its users run it, in a process of its own, built by `npm run build`. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { limitDescriptors } from '../descriptors.js'
 import { until } from '../until.js'
 import { executable } from '../project.js'
 import { runInProcess, type Given, type Result } from './in-process.js'
@@ -121,13 +112,7 @@ export class Agent {
 
   /** Lets it open so many more files than it has open, or as many as before. */
   limitDescriptors(spare: number | 'as before'): void {
-    const pid = String(this.#child.pid)
-    const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number))
-    let lowest = 0
-    while (open.has(lowest)) lowest++
-    const limit = spare === 'as before' ? 1024 : lowest + spare
-    // The soft limit alone, so that it can be raised again by whoever runs this.
-    execFileSync('prlimit', ['--pid', pid, `--nofile=${limit}:`])
+    limitDescriptors(this.pid, spare)
   }
 
   /** The exit code, or the signal that ended it. */

@@ -141,6 +141,7 @@ export class Agent {
     type: 'Published' | 'Fresh',
     status: 'True' | 'False' | 'Unknown',
     reason?: string,
+    { within = 60_000 } = {},
   ): Promise<DirectoryStatus> {
     return until(
       `${directory} is ${type}=${status} ${reason ?? ''}`,
@@ -150,7 +151,7 @@ export class Agent {
         if (condition?.status === status && (reason === undefined || condition.reason === reason)) return found
         throw new Error(JSON.stringify(found))
       },
-      { every: 200 },
+      { within, every: 200 },
     )
   }
 }

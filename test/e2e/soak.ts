@@ -1,12 +1,13 @@
 /**
- * `npm run soak`: three agents on one namespace for ten minutes (HOLDFAST_SOAK_SECONDS), with all faults mixed. In the end every directory
- * must equal what the API has, and the memory of the agents that were not killed must be flat. The faults are drawn from a seed.
+ * `npm run soak`: three agents on one namespace for ten minutes (HOLDFAST_SOAK_SECONDS), with all faults mixed. Now and then the faults
+ * pause: then every directory must equal what the API has, and all agents hold the same. Between those points, of the second half of the
+ * run, the memory and the descriptors of the agents that were not killed must not grow. The faults are drawn from a seed.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { median } from '../../bench/measure.js'
+import { limitDescriptors, openDescriptors } from '../descriptors.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { Cluster } from './cluster.js'
 import { leftovers, readTree } from './disk.js'
@@ -17,10 +18,15 @@ import { until } from './until.js'
 const seconds = Number(process.env['HOLDFAST_SOAK_SECONDS'] ?? 600)
 /** Milliseconds between two faults. */
 const pace = 3_000
-/** MiB that an agent's anonymous memory may grow by, from the second fifth of the run to its last. */
-const growth = 8
+/** Pauses in the run; the first half is for memory to come to its plateau. */
+const pauses = Math.min(Math.max(4, 2 * Math.floor(seconds / 60)), 12)
+/** MiB of anonymous memory, and descriptors, that an agent may have more of in the last pauses than in those after the first half. */
+const growth = { memory: 4, descriptors: 8 }
+/** Milliseconds for what must come true, however little processor time this run gets. */
+const patience = { within: 600_000, every: 500 }
 
-t.setTimeout((seconds + 900) * 1000)
+// Each wait has a limit of its own.
+t.setTimeout(0)
 
 const random = randomFrom(seed)
 const below = (limit: number): number => Math.floor(random() * limit)
@@ -103,6 +109,14 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
       process.kill(node.agent.pid, 'SIGHUP')
       await sleep(0)
     },
+    'descriptors used up': async () => {
+      const [, { agent }] = one(steady)
+      limitDescriptors(agent.pid, below(40))
+      await update()
+      process.kill(agent.pid, 'SIGHUP')
+      await sleep(below(6_000))
+      limitDescriptors(agent.pid, 'as before')
+    },
     'agent killed': async () => {
       await killed?.agent.kill()
       await sleep(below(2_000))
@@ -110,50 +124,93 @@ await t.test(`${seconds} s of faults (${replay})`, async (t) => {
     },
   }
 
-  const memory = new Map(steady.map(([account]) => [account, [] as number[]]))
-  const sample = (): void => {
-    for (const [account, { agent }] of steady) memory.get(account)?.push(anonymous(agent.pid))
-  }
-  const sampling = setInterval(sample, 1_000)
+  const figures = new Map(steady.map(([account]) => [account, [] as Figures[]]))
+  const most = new Map<string, number>()
+  const sampling = setInterval(() => {
+    for (const [account, { agent }] of steady) {
+      most.set(account, Math.max(most.get(account) ?? 0, anonymous(agent.pid)))
+    }
+  }, 1_000)
   t.teardown(() => clearInterval(sampling))
-  const end = performance.now() + seconds * 1000
-  while (performance.now() < end) {
-    const [name, fault] = one(Object.entries(faults))
-    counts[name] = (counts[name] ?? 0) + 1
-    await fault()
-    await sleep(below(2 * pace))
+
+  /** Every directory equals the API, with every object there. */
+  const pause = async (): Promise<void> => {
+    const had = await current(cluster, namespace.name)
+    for (const name of names) if (!had.has(name)) await put(name)
+    // As much content as makes each agent collect its garbage, after whatever came before.
+    for (const name of large.slice(0, 4)) await put(name)
+    for (const node of nodes.values()) process.kill(node.agent.pid, 'SIGHUP')
+    const wanted = await current(cluster, namespace.name)
+    t.equal(wanted.size, names.length)
+    for (const [account, node] of nodes) {
+      for (const [index, secrets] of groups.entries()) {
+        const target = node.path(directories[index]?.path ?? '')
+        const expected = secrets.map((name) => [`${name}/data`, wanted.get(name)] as const)
+        const isEqual = (): boolean => {
+          const found = readTree(target) ?? {}
+          return Object.keys(found).length === expected.length && expected.every(([path, text]) => found[path] === text)
+        }
+        await until(`${account}: ${target} equals the API`, isEqual, patience)
+      }
+    }
+    await settle(steady, figures)
+  }
+
+  const started = performance.now()
+  for (let index = 1; index <= pauses; index++) {
+    while (performance.now() - started < (seconds * 1000 * index) / pauses) {
+      const [name, fault] = one(Object.entries(faults))
+      counts[name] = (counts[name] ?? 0) + 1
+      await fault()
+      await sleep(below(2 * pace))
+    }
+    await pause()
+    t.pass(`pause ${index}: every directory equals the API`)
   }
   clearInterval(sampling)
   t.comment(`faults: ${JSON.stringify(counts)}`)
-
-  for (const node of nodes.values()) process.kill(node.agent.pid, 'SIGHUP')
-  const wanted = await current(cluster, namespace.name)
   for (const [account, node] of nodes) {
-    for (const [index, secrets] of groups.entries()) {
-      const target = node.path(directories[index]?.path ?? '')
-      const expected = Object.fromEntries(
-        secrets.flatMap((name) => (wanted.has(name) ? [[`${name}/data`, wanted.get(name)]] : [])),
-      )
-      const isEqual = (): boolean => {
-        const found = readTree(target) ?? {}
-        const paths = Object.keys(expected)
-        return Object.keys(found).length === paths.length && paths.every((path) => found[path] === expected[path])
-      }
-      await until(`${account}: ${target} equals the API`, isEqual, { within: 150_000, every: 500 })
-      await until(`${account}: nothing is left over`, () => leftovers(target).length === 0, { within: 60_000 })
-      await node.agent.condition(target, 'Fresh', 'True')
+    for (const { path } of directories) {
+      const target = node.path(path)
+      await until(`${account}: nothing is left over`, () => leftovers(target).length === 0, patience)
+      await node.agent.condition(target, 'Fresh', 'True', undefined, patience)
     }
-    t.pass(`${account}: every directory equals the API`)
+    t.pass(`${account}: every directory is fresh, and nothing is left over`)
   }
-  for (const [account, samples] of memory) {
-    const fifth = Math.floor(samples.length / 5)
-    const [early, late] = [median(samples.slice(fifth, 2 * fifth)), median(samples.slice(-fifth))]
-    t.comment(`${account}: ${early.toFixed(1)} MiB in the second fifth, ${late.toFixed(1)} in the last`)
-    t.comment(`${account}: at most ${Math.max(...samples).toFixed(1)} MiB`)
-    t.ok(late - early <= growth, `${account}: memory is flat`)
-    t.ok(samples.length > seconds / 2)
+  for (const [account, found] of figures) {
+    const quarter = Math.ceil(pauses / 4)
+    const half = found.slice(pauses / 2 - 1, pauses / 2 - 1 + quarter)
+    for (const figure of ['memory', 'descriptors'] as const) {
+      const all = found.map((each) => each[figure].toFixed(figure === 'memory' ? 1 : 0)).join(', ')
+      t.comment(`${account}: ${figure} in the pauses: ${all}`)
+      const [early, late] = [half, found.slice(-quarter)].map((part) => Math.min(...part.map((each) => each[figure])))
+      t.ok((late ?? NaN) - (early ?? NaN) <= growth[figure], `${account}: ${figure} is flat: ${early} and ${late}`)
+    }
+    t.comment(`${account}: at most ${most.get(account)?.toFixed(1)} MiB`)
   }
 })
+
+interface Figures {
+  /** Mebibytes. */
+  readonly memory: number
+  readonly descriptors: number
+}
+
+/** Adds the least that each agent has while nothing happens. */
+async function settle(steady: readonly (readonly [string, Node])[], figures: Map<string, Figures[]>): Promise<void> {
+  const least = new Map<string, Figures>()
+  for (let second = 0; second < 5; second++) {
+    await sleep(1_000)
+    for (const [account, { agent }] of steady) {
+      const { memory = Infinity, descriptors = Infinity } = least.get(account) ?? {}
+      least.set(account, {
+        memory: Math.min(memory, anonymous(agent.pid)),
+        descriptors: Math.min(descriptors, openDescriptors(agent.pid)),
+      })
+    }
+  }
+  for (const [account, one] of least) figures.get(account)?.push(one)
+}
 
 /** What the API has, by name. */
 async function current(cluster: Cluster, namespace: string): Promise<Map<string, string>> {
