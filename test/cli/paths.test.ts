@@ -1,11 +1,9 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { project } from '../project.js'
+import { executable as program } from '../project.js'
 import t from 'tap'
 import { scratch } from './holdfast.js'
-
-const program = join(project, 'bin/holdfast.js')
 
 /** Runs the program with arguments that need not be UTF-8: bash's printf makes the bytes. */
 function run(command: string) {

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { project } from '../project.js'
+import { executable as program } from '../project.js'
 import t, { type Test } from 'tap'
 import { scratch } from './scratch.js'
 
-const program = join(project, 'bin/holdfast.js')
 const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
 
 /** Runs the program in a mount namespace of its own, where `mounts` (source, place) are bound first. */
