@@ -55,7 +55,7 @@ export async function runBatch(
   const alone = files.length === 1
   const tally = new Tally(alone ? only : undefined, ended)
   const program = alone ? [compiled(only)] : ['dist/test/runner/several.js', ...files]
-  const preload = ['--import', pathToFileURL(join(project, 'dist/test/runner/no-domains.js')).href]
+  const preload = ['--import', pathToFileURL(join(project, 'dist/test/runner/preload.js')).href]
   const start = performance.now()
   const child = spawn(process.execPath, [...preload, ...program], {
     cwd: project,
