@@ -19,20 +19,27 @@ const publicationGrace = 1_000
 export class FreshnessTracker {
   readonly #heartbeats = new Heartbeats()
   #lossTimer: NodeJS.Timeout | undefined
+  #lookAgain = false
   #newsTimer: NodeJS.Timeout | undefined
 
   constructor(private readonly options: FreshnessTrackerOptions) {}
 
   confirmed(reference: ObjectReference): void {
-    this.#heartbeats.confirmed(reference, now())
+    if (!this.#heartbeats.confirmed(reference, now())) this.#lookLater()
   }
 
   restarted(reference: ObjectReference, reason: WatchRestartReason, lost?: UnknownState): void {
     this.#heartbeats.restarted(reference, reason, now(), lost)
-    // One look for all that were lost together, after the time that they have to come back.
+    this.#lookLater()
+  }
+
+  /** One look for all that were lost together, after the time that they have to come back; one more for what came meanwhile. */
+  #lookLater(): void {
+    this.#lookAgain = this.#lossTimer !== undefined
     this.#lossTimer ??= setTimeout(() => {
       this.#lossTimer = undefined
       this.#refreshAll()
+      if (this.#lookAgain) this.#lookLater()
     }, lossGrace + 100)
   }
 

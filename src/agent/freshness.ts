@@ -44,7 +44,7 @@ export function freshness(
     const observation = latest(reference)
     if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)
     const confirmation = heartbeats.lastConfirmed(reference)
-    const loss = heartbeats.lossOf(reference)
+    const loss = heartbeats.lossOf(reference, moment)
     if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
       const since = loss.since.wall.toISOString()
       const last = loss.message === undefined ? '' : `: ${loss.message}`
@@ -91,6 +91,10 @@ interface Loss {
   /** The last error, where there was one. */
   readonly message: string | undefined
   readonly since: Moment
+  /** The API server refused the watch itself. */
+  readonly denied: boolean
+  /** When a list has answered since then. */
+  readonly listed?: Moment
 }
 
 /** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
@@ -101,22 +105,31 @@ export class Heartbeats {
   readonly #confirmed = new Map<string, Moment>()
   readonly #lost = new Map<string, Loss>()
 
-  confirmed(reference: ObjectReference, moment: Moment): void {
+  /**
+   * Answers whether that ends what was lost. Who may list but not watch is confirmed at each try, and denied a moment later: a denial
+   * that was reported is over when none has followed for a while.
+   */
+  confirmed(reference: ObjectReference, moment: Moment): boolean {
     const name = describeReference(reference)
     this.#confirmed.set(name, moment)
-    this.#lost.delete(name)
+    const loss = this.lossOf(reference, moment)
+    const stays = loss?.denied === true && moment.monotonic - loss.since.monotonic >= lossGrace
+    if (stays) this.#lost.set(name, { listed: moment, ...loss })
+    else this.#lost.delete(name)
+    return !stays
   }
 
   /** `lost`: the error that ended the watch. A loss is as old as its first error, and has the reason of its last. */
   restarted(reference: ObjectReference, reason: WatchRestartReason, moment: Moment, lost?: UnknownState): void {
     const name = describeReference(reference)
-    const earlier = this.#lost.get(name)
+    const earlier = this.lossOf(reference, moment)
     if (ordinary.has(reason) || (earlier !== undefined && lost === undefined)) return
     const denied = reason === 'unauthorized' || reason === 'denied'
     this.#lost.set(name, {
       reason: lost?.reason ?? (denied ? 'AccessDenied' : 'SourceUnavailable'),
       message: lost?.message,
       since: earlier?.since ?? moment,
+      denied: reason === 'denied',
     })
   }
 
@@ -124,8 +137,10 @@ export class Heartbeats {
     return this.#confirmed.get(describeReference(reference))
   }
 
-  lossOf(reference: ObjectReference): Loss | undefined {
-    return this.#lost.get(describeReference(reference))
+  lossOf(reference: ObjectReference, moment: Moment): Loss | undefined {
+    const loss = this.#lost.get(describeReference(reference))
+    const over = loss?.listed !== undefined && moment.monotonic - loss.listed.monotonic >= lossGrace
+    return over ? undefined : loss
   }
 
   /** Another source knows nothing of what this one said. */

@@ -75,6 +75,32 @@ await t.test('a lost watch is reported after a while, unless it comes back', asy
   t.match(conditionAt(99_000), { status: 'False', reason: 'AccessDenied' })
 })
 
+await t.test('who may list but not watch is not fresh between two denials, and is once they have ended', async (t) => {
+  const state = await stateOf('True')
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) heartbeats.confirmed(reference, at(0))
+  const conditionAt = (monotonic: number) => freshness(state, () => absent, at(monotonic), heartbeats).condition
+  const lost = { state: 'unknown', reason: 'AccessDenied', message: 'it lacks the verb watch' } as const
+  heartbeats.restarted(secret, 'denied', at(1000), lost)
+  t.ok(heartbeats.confirmed(secret, at(1500)), 'a denial of a moment ends with the next answer')
+  t.match(conditionAt(9000), { status: 'True' })
+
+  heartbeats.restarted(secret, 'denied', at(10_000), lost)
+  for (const listed of [20_000, 50_000]) {
+    t.notOk(heartbeats.confirmed(secret, at(listed)), 'the list is allowed')
+    t.match(conditionAt(listed), { status: 'False', reason: 'AccessDenied' })
+    heartbeats.restarted(secret, 'denied', at(listed + 10), lost)
+    t.match(conditionAt(listed + lossGrace), { status: 'False', reason: 'AccessDenied' })
+    t.ok(conditionAt(listed + lossGrace).message.includes(at(10_000).wall.toISOString()), 'since the first of them')
+  }
+  heartbeats.confirmed(secret, at(80_000))
+  heartbeats.confirmed(secret, at(81_000))
+  t.match(conditionAt(80_000 + lossGrace), { status: 'True' }, 'the watch is open again')
+  t.ok(heartbeats.confirmed(secret, at(80_000 + lossGrace)))
+  heartbeats.restarted(secret, 'denied', at(90_000), lost)
+  t.match(conditionAt(90_000 + lossGrace - 1), { status: 'True' }, 'another denial is another loss')
+})
+
 await t.test('a lost watch is reported with its last error', async (t) => {
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()

@@ -155,5 +155,5 @@ function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
   const verbs = followed ? 'the verbs get, list and watch' : `the verb ${verb}`
   const names = name === undefined ? '' : ` with resourceNames: [${name}]`
   const narrower = followed && name === undefined ? '; with source.kubernetes.watch: objects, names are enough' : ''
-  return `it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user${narrower}`
+  return `this user lacks the verb ${verb}: it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user${narrower}`
 }

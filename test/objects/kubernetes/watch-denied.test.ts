@@ -53,6 +53,24 @@ void t.test(
   },
 )
 
+void t.test('a right to watch that is missing alone is named, and what the list says is published', async (t) => {
+  const { cluster, recorder, source } = await startWatching(t, {}, (c) => {
+    c.put('serving-cert', 'one')
+    c.streaming = 'refused'
+    c.intercept = ({ verb, query }, reply) =>
+      verb === 'watch' && !query.has('sendInitialEvents') && refuse(reply, 403, 'forbidden')
+  })
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'present', 'one')
+  await recorder.until('denied', () => recorder.restarts.includes('denied'))
+  t.match(recorder.losses.at(-1), {
+    reason: 'AccessDenied',
+    message: /watch failed with HTTP 403 .*: this user lacks the verb watch: .* allows the verbs get, list and watch/,
+  })
+  cluster.put('serving-cert', 'two')
+  await recorder.untilState(cert, 'present', 'two')
+})
+
 void t.test('401 is a denial, too, and never absence', async (t) => {
   const { recorder, source } = await startWatching(t, {}, (c) => {
     c.intercept = (_, reply) => refuse(reply, 401, 'Unauthorized')
