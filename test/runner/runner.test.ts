@@ -5,7 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
+import { testFiles } from './files.js'
 import { runBatch } from './run-batch.js'
+import { batches, longest } from './schedule.js'
 import type { TestResult } from './tally.js'
 
 mkdirSync(join(project, 'dist/test'), { recursive: true })
@@ -153,3 +155,19 @@ await t.test(
     t.ok(fourth.seconds < limits.timeout, 'what only a teardown at the top closes holds nobody up')
   },
 )
+
+await t.test('each file runs once, in a clone where none ran yet the longest first', (t) => {
+  const files = testFiles()
+  t.same(
+    Object.keys(longest).filter((file) => !files.includes(file)),
+    [],
+    'all of the longest exist',
+  )
+  const queue = batches(files, false, {})
+  t.same(queue.flat().sort(), files)
+  const first = queue.findIndex((batch) => !batch.some((file) => file in longest))
+  const [slowest = ''] = Object.keys(longest)
+  t.same(queue[0], [slowest])
+  t.ok(first > 10, `${first} batches of the longest come first`)
+  t.end()
+})
