@@ -4,7 +4,7 @@ import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { Finding, KeptObject, Rendering } from '../directories/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
-import type { DirectoryRequest, PublicationOptions, RecordedObject } from '../durable/types.js'
+import type { DirectoryRequest, HistoryLimits, PublicationOptions, RecordedObject } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import {
   describeReference,
@@ -127,6 +127,7 @@ function isOf(object: RecordedObject, { kind, namespace, name }: ObjectReference
 export function requestFor(
   configuration: DirectoryConfiguration,
   { files, objects }: Extract<Rendering, { ready: true }>,
+  latest: Latest,
 ): Request {
   return {
     target: configuration.path,
@@ -138,11 +139,18 @@ export function requestFor(
     publish: configuration.publish,
     retire: configuration.retire,
     retireTimeout: configuration.retireTimeout,
+    history: historyFor(configuration, latest),
     publisher: 'agent',
     foreign: configuration.adopt ? 'always' : 'same-names',
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),
   }
+}
+
+/** Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it. */
+export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
+  const without = referencesOf(configuration).filter((reference) => latest(reference)?.state === 'absent')
+  return { ...configuration.history, without }
 }
 
 /** All objects that these directories need, each once, with the newest version of it that any of them has published. */

@@ -71,6 +71,8 @@ export class DirectoryState {
   hold: Hold | undefined
   /** Old content is beside it, which somebody used when it was last looked at. */
   retired = false
+  /** When the oldest of its earlier contents was replaced; undefined: there are none. */
+  pastSince: Date | undefined
   /** What `beforePublish` has rejected last; undefined once something is published. */
   rejection: Rejection | undefined
   digest: string | undefined
@@ -124,6 +126,13 @@ export class DirectoryState {
     this.pendingHooks = publication?.pendingHooks ?? []
     this.hold = publication?.hold
     this.retired = publication?.retired === true
+    this.pastSince = publication?.pastSince
+  }
+
+  /** The time of an earlier content is over. */
+  get isPastOver(): boolean {
+    const { maxAge } = this.configuration.history
+    return maxAge !== null && this.pastSince !== undefined && Date.now() - this.pastSince.getTime() >= maxAge
   }
 
   /** What the last run said: where it still holds, conditions keep their transition times. */

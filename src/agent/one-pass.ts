@@ -105,7 +105,7 @@ async function plan(
   const rendering = await renderFrom(configuration, new PassObjects(source, signal))
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
   try {
-    return await planDirectory({ ...requestFor(configuration, rendering), requireProven, release })
+    return await planDirectory({ ...requestFor(configuration, rendering, latest), requireProven, release })
   } catch (error) {
     return { notPlanned: failedOutcome(error) }
   }

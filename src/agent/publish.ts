@@ -1,14 +1,14 @@
 import type { DirectoryConfiguration } from '../config/types.js'
-import { DurableWriteError, OverlappingTargets, replaceDirectories } from '../durable/index.js'
+import { DurableWriteError, OverlappingTargets, pruneHistory, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
 import { contentPassed } from '../content-garbage.js'
-import { failureFrom, toError } from '../errors.js'
+import { failureFrom, messageOf, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
 import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
 import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
-import { PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
+import { historyFor, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
 
 interface PublishOptions {
@@ -52,6 +52,7 @@ export async function publish(
     else if (rendering.ready) ready.push(readyFor(configuration, rendering, options))
     else {
       const { findings, unread } = rendering
+      await forget(configuration, options)
       outcomes.set(configuration.path, { kind: 'incomplete', findings, unread })
     }
   }
@@ -62,17 +63,35 @@ export async function publish(
   return outcomes
 }
 
+/** An object that is gone keeps a directory from being published, and its earlier contents from being kept. */
+async function forget(configuration: DirectoryConfiguration, options: PublishOptions): Promise<void> {
+  const { source, lockTimeout, signal, log } = options
+  const { path } = configuration
+  const limits = historyFor(configuration, (reference) => source.latest(reference))
+  try {
+    const removed = await pruneHistory(path, limits, { lockTimeout, signal, log })
+    if (removed > 0)
+      log.info(
+        { directory: path, removed },
+        `earlier contents of ${path} went: an object of theirs is gone, or their time is over`,
+      )
+  } catch (error) {
+    log.warn({ directory: path }, messageOf(error))
+  }
+}
+
 function readyFor(
   configuration: DirectoryConfiguration,
   rendering: Ready['rendering'],
   options: PublishOptions,
 ): Ready {
-  const { requireProven, release = false, lockTimeout, log } = options
+  const { requireProven, release = false, lockTimeout, log, source } = options
+  const latest = (reference: ObjectReference) => source.latest(reference)
   const check =
     configuration.beforePublish.length === 0
       ? undefined
       : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
-  const request = { ...requestFor(configuration, rendering), requireProven, release, lockTimeout, log }
+  const request = { ...requestFor(configuration, rendering, latest), requireProven, release, lockTimeout, log }
   return { configuration, rendering, check, request: check === undefined ? request : { ...request, check } }
 }
 

@@ -92,6 +92,7 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
     state.published?.status === 'True' &&
     // A pass looks whether old content is still in use.
     !state.retired &&
+    !state.isPastOver &&
     !hasExpiryChanged(state) &&
     !hasHoldChanged(state)
   )

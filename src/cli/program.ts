@@ -4,6 +4,7 @@ import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
 import { completionCommand } from './completion.js'
 import { demoCommand } from './demo.js'
+import { historyCommand } from './history.js'
 import { holdCommand } from './hold.js'
 import { installCommand } from './install.js'
 import type { Io } from './io.js'
@@ -29,6 +30,7 @@ export const commands = {
   write: writeCommand,
   verify: verifyCommand,
   status: statusCommand,
+  history: historyCommand,
   reload: reloadCommand,
   hold: holdCommand,
   release: releaseCommand,

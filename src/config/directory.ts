@@ -21,6 +21,8 @@ const fields = [
   'onMissing',
   'retire',
   'retireTimeout',
+  'history',
+  'historyMaxAge',
   'validate',
   'beforePublish',
   'afterPublish',
@@ -62,6 +64,7 @@ export function readDirectory(value: Value, base: string, defaults: NamespaceDef
     contents: contents?.map(({ content }) => content) ?? [],
     onMissing: directory.field('onMissing')?.oneOf(['keep', 'remove'] as const) ?? 'keep',
     ...readRetirement(directory, publish),
+    history: readHistory(directory, publish),
     validate: listOr(directory, 'validate', readValidations),
     beforePublish: listOr(directory, 'beforePublish', readContentChecks),
     afterPublish: listOr(directory, 'afterPublish', readHooks),
@@ -98,6 +101,22 @@ function readRetirement(
     timeout.wrong('retireTimeout has no effect without retire: whenUnused', 'add retire: whenUnused, or leave it out')
   }
   return { retire, retireTimeout: retireTimeout ?? defaultRetireTimeout }
+}
+
+/** Each of them is a copy of private keys. */
+const longestHistory = 100
+
+function readHistory(directory: MappingValue, publish: PublishForm): DirectoryConfiguration['history'] {
+  const value = directory.field('history')
+  const keep = value?.integer(0, longestHistory) ?? 0
+  const age = directory.field('historyMaxAge')
+  const maxAge = age && readDuration(age, { least: '1s', most: '87600h' })
+  if (keep > 0 && publish === 'symlink') {
+    value?.wrong('history is only for publish: exchange', 'leave out history, or publish')
+  }
+  if (age !== undefined && keep === 0)
+    age.wrong('historyMaxAge has no effect without history', 'add history: 3, or leave it out')
+  return { keep, maxAge: maxAge ?? null }
 }
 
 function readValidations(value: Value): DirectoryConfiguration['validate'] {

@@ -51,6 +51,8 @@ export interface DirectoryConfiguration {
   readonly retire: 'immediately' | 'whenUnused'
   /** Milliseconds after which it goes in any case. */
   readonly retireTimeout: number
+  /** Which earlier contents stay beside it; `maxAge` in milliseconds, null: without a limit. */
+  readonly history: { readonly keep: number; readonly maxAge: number | null }
   readonly validate: readonly Validation[]
   /** What examines new content before it is published, in order. */
   readonly beforePublish: readonly Hook<'exec'>[]

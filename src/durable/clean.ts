@@ -5,9 +5,11 @@ import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
 import { readAllRecords, readRecords, recordAttributes, type Records } from './record-files.js'
 import { holdOf, refuseNewer } from './refusals.js'
+import { sift } from './history.js'
 import type { RetiredTree } from './record.js'
 import { attempt, remove } from './remove.js'
 import { findRetired, removeUnused, retiredClaims } from './retired.js'
+import type { Generation, HistoryLimits } from './types.js'
 
 /** A target, locked, and where its records and staging are. */
 export interface TargetArea extends StagingArea {
@@ -16,6 +18,8 @@ export interface TargetArea extends StagingArea {
   readonly target: Attributes | undefined
   /** The names in the parent, listed under the lock, where they are known. */
   readonly listing?: readonly string[] | undefined
+  /** As a publication asks for it. */
+  readonly history?: HistoryLimits | undefined
 }
 
 export interface Recovered {
@@ -24,6 +28,8 @@ export interface Recovered {
   readonly leftovers: readonly string[]
   /** Old content that stays for those who use it. */
   readonly retired: readonly RetiredTree[]
+  /** Earlier contents that stay, newest first. */
+  readonly generations: readonly Generation[]
 }
 
 /**
@@ -41,12 +47,22 @@ export async function recover(
   const retired = await findRetired(area, records.valid)
   const names = new Set(retired.map(({ name }) => name))
   const found = judge({ ...state, records, staging: own.filter((random) => !names.has(area.names.staging(random))) })
-  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired }
+  const { stays: generations, over, leftovers } = sift(records.generations, found, area.history, area.fs.now())
+  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired, generations }
   await reportAttributes(area, found)
   // A power cut may still bring it back, where the target is not known to be durable.
   const staying = found.known ? await removeUnused(area, retired) : retired
-  const left = await clean(area, found.removeNow)
-  return { found, leftovers: [...left, ...found.removeLater], retired: staying }
+  const left = await clean(area, [...found.removeNow, ...over, ...(found.known ? leftovers : [])])
+  if (over.length > 0)
+    await attempt(area.log, area.path, 'could not sync the removal of history', () => syncParent(area))
+  const later = [...left, ...found.removeLater, ...(found.known ? [] : leftovers)]
+  return { found, leftovers: later, retired: staying, generations }
+}
+
+/** What is removed of the past is a key that nobody is to have any more: no power cut may bring it back. */
+async function syncParent({ fs, parent }: StagingArea): Promise<void> {
+  const [failure] = await fs.sync([parent])
+  if (failure) throw failure
 }
 
 /** ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. */

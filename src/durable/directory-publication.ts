@@ -4,6 +4,8 @@ import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
+import { generationOf, stageGeneration, within } from './history.js'
+import { isRepeated } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
@@ -16,7 +18,7 @@ import type { DirectoryPlan } from './request.js'
 import { isOver } from './retired.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
 import { type Current, readTree, type Tree, treeOf } from './tree.js'
-import type { PublicationOptions } from './types.js'
+import type { Generation, PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
 
 /** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
@@ -33,6 +35,8 @@ export class DirectoryPublication extends TargetPublication {
   #staged: Attributes | undefined
   #stagedDirectory: Descriptor | undefined
   #made = false
+  /** The copy of the old content that is staged for the history. */
+  #generation: Generation | undefined
   /** Another program has changed the old content since it was read. */
   #isForeign = false
   /** What went already, as the mutation after barrier 2. */
@@ -102,10 +106,28 @@ export class DirectoryPublication extends TargetPublication {
     this.stagedAttributes = metadata.digest(this.desired)
     this.#staged = await stageTree(this.scope, root, this.plan, metadata, staged, this)
     this.#stagedDirectory = root
-    return [root]
+    return [root, ...(await this.#stageGeneration(staged))]
+  }
+
+  /** Copies what is there, where it is to stay. Content that is only published again is no past. */
+  async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+    const { fs, scope, names, found, limits } = this
+    const { current, tree } = found ?? {}
+    const root = this.#oldDirectory
+    if (limits.keep === 0 || !current || !tree || root === undefined || isRepeated(found, this.desired)) return []
+    const name = names.generation(current.sequence, this.random)
+    const generation = generationOf(current, name, fs.now())
+    if (within(limits, [generation], fs.now()).length === 0) return []
+    this.#generation = generation
+    return stageGeneration(scope, this.directory, name, { root, tree, name: this.name }, staged, this)
   }
 
   protected override exchanged(): Exchanged {
+    const generation = this.#generation
+    return { ...this.#takenOut(), ...(generation && { generation }) }
+  }
+
+  #takenOut(): Exchanged {
     if (!this.#staged || !this.#old) return {}
     const name = this.names.staging(this.random)
     const { current, tree } = this.found ?? {}
@@ -219,5 +241,6 @@ export class DirectoryPublication extends TargetPublication {
 
   protected async discardContent(): Promise<void> {
     if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))
+    if (this.#generation) await remove(this.fs, this.directory, this.#generation.name)
   }
 }

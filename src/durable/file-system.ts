@@ -85,6 +85,8 @@ export interface FileSystem {
   attributes(descriptor: Descriptor): Promise<Attributes>
   /** Appends all of the bytes. */
   write(file: Descriptor, bytes: Uint8Array): Promise<void>
+  /** Copies a file's content to one that is new and empty: shares its blocks where the file system can. */
+  copy(from: Descriptor, to: Descriptor): Promise<void>
   /** The file from its beginning, in pieces; each is valid until the next. `size`: its bytes, where attributes() has been asked. */
   read(file: Descriptor, size?: number): AsyncIterable<Uint8Array>
   setMode(descriptor: Descriptor, mode: number): Promise<void>

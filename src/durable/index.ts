@@ -5,7 +5,8 @@ import { type HoldOptions, setHold as writeHold } from './hold.js'
 import { readHold as holdIn, readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
-import type { Hold, Publication, RecordedObject } from './types.js'
+import { pruneHistory as prune, readHistory as historyOf } from './past.js'
+import type { Hold, HistoryLimits, PastContent, Publication, RecordedObject } from './types.js'
 
 /*
  * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
@@ -94,6 +95,16 @@ export async function setHold(
 /** Whether an operator holds a target now, as its newest record says. The target itself is not read. */
 export async function readHold(target: string): Promise<Hold | undefined> {
   return readable(target, holdIn(system, target))
+}
+
+/** A target's present content and its earlier ones, newest first; undefined where nothing was ever published there. */
+export async function readHistory(target: string): Promise<PastContent[] | undefined> {
+  return readable(target, historyOf(system, target))
+}
+
+/** Removes what is beyond these limits of a target's earlier contents, durably, without publishing. Answers how many. */
+export async function pruneHistory(target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> {
+  return prune(system, target, limits, options)
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

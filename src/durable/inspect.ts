@@ -73,10 +73,23 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
       ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
+      ...(await oldestKept(fs, parent, record)),
       differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
     }
     return { state, sequence: record.sequence }
   })
+}
+
+/** They go in the order in which they came. */
+async function oldestKept(
+  fs: FileSystem,
+  parent: Descriptor,
+  { history }: StoredRecord,
+): Promise<Pick<Publication, 'pastSince'>> {
+  for (const { name, replacedAt } of history?.generations.toReversed() ?? []) {
+    if ((await fs.look(parent, name)) !== undefined) return { pastSince: new Date(replacedAt) }
+  }
+  return {}
 }
 
 /** What a target holds, read as what it was published as; undefined where there is no such thing. */

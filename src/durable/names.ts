@@ -17,6 +17,9 @@ export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 /** What any target stages, and the old content that is left there. */
 export const stagingPattern = /^\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}$/
 
+/** An earlier content of any target: see history.ts. */
+export const generationPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}-[0-9a-f]{16}$/
+
 export interface TargetNames {
   /** flock, 0600, never unlinked, the same for every caller. */
   readonly lock: string
@@ -30,6 +33,9 @@ export interface TargetNames {
   readonly record: (sequence: number) => string
   /** The sequence of a record of this target; undefined for every other name. */
   readonly sequenceOf: (name: string) => number | undefined
+  /** What keeps the content that was published with the record of this sequence. */
+  readonly generation: (sequence: number, random: string) => string
+  readonly isGeneration: (name: string) => boolean
 }
 
 /**
@@ -39,8 +45,8 @@ export interface TargetNames {
 export function namesFor(basename: string, family?: string): TargetNames {
   const names = namesOf(basename)
   if (family === undefined) return names
-  const { record, sequenceOf } = names
-  return { ...namesOf(family), record, sequenceOf }
+  const { record, sequenceOf, generation, isGeneration } = names
+  return { ...namesOf(family), record, sequenceOf, generation, isGeneration }
 }
 
 function namesOf(basename: string): TargetNames {
@@ -64,5 +70,7 @@ function namesOf(basename: string): TargetNames {
       const text = name.slice(prefix.length + 1)
       return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined
     },
+    generation: (sequence, random) => `${prefix}.${sequence}-${random}`,
+    isGeneration: (name) => name.startsWith(`${prefix}.`) && generationPattern.test(name),
   }
 }

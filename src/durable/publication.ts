@@ -6,9 +6,11 @@ import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-syst
 import { lock } from './lock.js'
 import { type Identity, identityOf } from './place.js'
 import { namesFor, type TargetNames } from './names.js'
-import { demanding, type Exchanged, type RecordBody, type RecordKind } from './record.js'
+import { historyAfter, limitsOf } from './history.js'
+import { newBody } from './new-record.js'
+import type { Exchanged, RecordKind } from './record.js'
 import { recordPlace, RecordFile } from './record-files.js'
-import { hooksOf, isRepeated, type Judgement, resultOf } from './judge.js'
+import { isRepeated, type Judgement, resultOf } from './judge.js'
 import { clean, recover, type Recovered } from './clean.js'
 import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
 import type { StagingArea } from './quarantine.js'
@@ -17,7 +19,7 @@ import { Scope } from './scope.js'
 import { removeUnused } from './retired.js'
 import { Parents, Site } from './site.js'
 import type { Current, Tree } from './tree.js'
-import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
+import type { HistoryLimits, Outcome, PublicationOptions, ReplaceResult } from './types.js'
 import { makeVisible } from './visible-rename.js'
 
 /**
@@ -35,7 +37,9 @@ export abstract class TargetPublication {
   /** What was found at the target and beside it. */
   protected found: Judgement | undefined
   /** Names beside the target that go once this publication is committed; and old content that somebody still uses. */
-  #beside: Omit<Recovered, 'found'> = { leftovers: [], retired: [] }
+  #beside: Omit<Recovered, 'found'> = { leftovers: [], retired: [], generations: [] }
+  /** Earlier contents that the new record names no more. */
+  #dropped: readonly string[] = []
   protected random: string
   /** Somebody else's entry may be under the staging name: nothing may be deleted. */
   protected keep = false
@@ -90,6 +94,11 @@ export abstract class TargetPublication {
   protected abstract removeOldContent(): Promise<void>
   /** Removes what was staged. */
   protected abstract discardContent(): Promise<void>
+
+  /** Which earlier contents stay. */
+  protected get limits(): HistoryLimits {
+    return limitsOf(this.options.history, this.found)
+  }
 
   get name(): string {
     return this.site.name
@@ -169,7 +178,8 @@ export abstract class TargetPublication {
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
     const { fs, path, name, names } = this
-    const area = { ...this.area, name, target: current?.attributes, listing: await parents.names(this.directory) }
+    const listing = await parents.names(this.directory)
+    const area = { ...this.area, name, target: current?.attributes, listing, history: this.options.history }
     const state = {
       names,
       exists: current !== undefined,
@@ -212,32 +222,21 @@ export abstract class TargetPublication {
   readonly pendingDirectories: SharedDirectory[] = []
 
   async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
-    const { staging, retiring } = this.exchanged()
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
-    const body: RecordBody & Record<string, unknown> = {
-      ...this.found?.newest?.unknown,
-      version: 1,
-      name: this.name,
-      kind: this.kind,
-      boot: await this.fs.bootId(),
-      before: this.found?.tree?.digest ?? null,
-      after: this.desired.digest,
-      owned: this.found?.recorded ?? false,
-      publishedAt: this.fs.now(),
-      objects: this.options.objects ?? [],
-      hooks: hooksOf(this.found, this.desired, this.options.hooks),
-      entries: this.desired.entries,
-      ...(this.options.publisher && { publisher: this.options.publisher }),
+    const { fs, name, kind, found, options, limits } = this
+    const { staging, retiring, generation } = this.exchanged()
+    const { retired, generations } = this.#beside
+    const history = historyAfter(limits, generations, generation, fs.now())
+    this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
+    const { within, parent } = this.site
+    const place = { within, parent: identityOf(parent.attributes), target: this.stagedIdentity }
+    const body = newBody({
+      ...{ name, kind, boot: await fs.bootId(), now: fs.now(), found, desired: this.desired, options, place, staging },
       attributes: this.stagedAttributes,
-      ...(staging && { staging }),
-      ...demanding({ retired: [...this.#beside.retired, ...(retiring ? [retiring] : [])] }),
-      place: {
-        within: this.site.within,
-        parent: identityOf(this.site.parent.attributes),
-        target: this.stagedIdentity,
-      },
-    }
+      retired: [...retired, ...(retiring ? [retiring] : [])],
+      history,
+    })
     await this.#record.stage(body, staged, this)
   }
 
@@ -253,7 +252,7 @@ export abstract class TargetPublication {
     const record = current ? [this.names.record(current.sequence)] : []
     // Those of a known target were looked at before it was published.
     if (known === false) await removeUnused(this.area, retired)
-    await clean(this.area, [...leftovers, ...record])
+    await clean(this.area, [...leftovers, ...this.#dropped, ...record])
   }
 
   /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */

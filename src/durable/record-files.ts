@@ -38,6 +38,8 @@ export interface Records {
   readonly staging: readonly string[]
   /** Random parts of the names of what was there and is somebody else's. */
   readonly quarantined: readonly string[]
+  /** Names of earlier contents, in a record or left over. */
+  readonly generations: readonly string[]
   /** A record went between the listing and its reading: its successor may have come after the listing. */
   readonly missed: boolean
 }
@@ -64,12 +66,14 @@ export async function readRecords(
   const newer: number[] = []
   const staging: string[] = []
   const quarantined: string[] = []
+  const generations: string[] = []
   let missed = false
   for (const entry of listing ?? (await fs.list(parent))) {
     const random = names.stagingOf(entry)
     if (random !== undefined) staging.push(random)
     const strange = names.quarantineOf(entry)
     if (strange !== undefined) quarantined.push(strange)
+    if (names.isGeneration(entry)) generations.push(entry)
     const sequence = names.sequenceOf(entry)
     if (sequence === undefined) continue
     const text = await readRecordFile(fs, parent, entry)
@@ -82,7 +86,7 @@ export async function readRecords(
     else torn.push(sequence)
   }
   valid.sort((a, b) => b.sequence - a.sequence)
-  return { valid, torn, taken, newer, staging, quarantined, missed }
+  return { valid, torn, taken, newer, staging, quarantined, generations, missed }
 }
 
 /** The records of all targets in a directory: staging names of a family are named by any of them. */

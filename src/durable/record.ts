@@ -1,8 +1,8 @@
-import { stagingPattern } from './names.js'
-import { isStanding, type Standing } from './place.js'
+import type { Standing } from './place.js'
+import { isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
 import type { TreeEntry } from './tree.js'
-import type { Hold, Publisher, RecordedObject } from './types.js'
+import type { Cause, Generation, History, Hold, Publisher, RecordedObject } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -34,6 +34,8 @@ export interface StagedInodes {
 export interface Exchanged {
   readonly staging?: StagedInodes
   readonly retiring?: RetiredTree
+  /** The old content, copied. */
+  readonly generation?: Generation
 }
 
 /** Old content that stays under its staging name for those who use it: see retired.ts. */
@@ -80,94 +82,10 @@ export interface RecordBody {
   readonly hold?: Hold
   /** Old content that may still be there; absent where there is none. */
   readonly retired?: readonly RetiredTree[]
-}
-
-/** Milliseconds since the epoch: the last that a Date can hold. */
-const latestTime = 8.64e15
-
-/** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold', 'retired'])
-
-/** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
-const knownFields = {
-  version: (value) => value === 1,
-  name: isText,
-  kind: (value) => value === 'exchange' || value === 'symlink' || value === 'file',
-  boot: isText,
-  before: (value) => value === null || isText(value),
-  after: isText,
-  owned: (value) => typeof value === 'boolean',
-  publishedAt: isTime,
-  objects: (value) => isListOf(value, isObject),
-  hooks: (value) => isListOf(value, isText),
-  entries: (value) => isListOf(value, isEntry),
-  staging: (value) => value === undefined || isStaged(value),
-  place: isStanding,
-  publisher: (value) => value === undefined || isText(value),
-  attributes: (value) => value === undefined || value === null || isText(value),
-  requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
-  hold: (value) => value === undefined || isHold(value),
-  retired: (value) => value === undefined || isListOf(value, isRetired),
-} as const satisfies Readonly<Record<keyof RecordBody, (value: unknown) => boolean>>
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
-}
-
-function isNumber(value: unknown): value is number {
-  return Number.isSafeInteger(value)
-}
-
-/** One that a Date can hold, too. */
-function isTime(value: unknown): value is number {
-  return isNumber(value) && Math.abs(value) <= latestTime
-}
-
-/** Nothing else is looked at, moved or removed by what a record says. */
-function isStagingName(value: unknown): boolean {
-  return isText(value) && stagingPattern.test(value)
-}
-
-function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isOne)
-}
-
-/** Whether these fields of a value, whatever it is, are such. */
-function has(value: unknown, isSuch: (field: unknown) => boolean, ...fields: readonly string[]): boolean {
-  const object = (value ?? {}) as Readonly<Record<string, unknown>>
-  return fields.every((field) => isSuch(object[field]))
-}
-
-function isObject(value: unknown): boolean {
-  return (
-    has(value, isText, 'kind', 'namespace', 'name', 'uid', 'resourceVersion') &&
-    has(value, (paths) => isListOf(paths, isText), 'paths') &&
-    has(value, (combined) => combined === undefined || isListOf(combined, isText), 'combined')
-  )
-}
-
-function isEntry(value: unknown): boolean {
-  return has(value, isText, 'path', 'type', 'sha256') && has(value, isNumber, 'mode', 'uid', 'gid')
-}
-
-function isStaged(value: unknown): boolean {
-  const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
-  return has(value, isStagingName, 'name') && has(value, isText, 'staged', 'old') && has(value, areKnown, 'entries')
-}
-
-function isRetired(value: unknown): boolean {
-  const areKnown = (entries: unknown): boolean => isListOf(entries, isKnown)
-  const isNamed = has(value, isStagingName, 'name') && has(value, isText, 'inode')
-  return isNamed && has(value, isTime, 'until') && has(value, areKnown, 'entries')
-}
-
-function isKnown(value: unknown): boolean {
-  return has(value, isText, 'path', 'type', 'sha256')
-}
-
-function isHold(hold: unknown): boolean {
-  const isEnd = (until: unknown): boolean => until === null || isTime(until)
-  return has(hold, isText, 'reason') && has(hold, isTime, 'since') && has(hold, isEnd, 'until')
+  /** Which earlier contents stay beside it; absent where none do. */
+  readonly history?: History
+  /** Absent for `published`. */
+  readonly why?: Cause
 }
 
 export interface StoredRecord extends RecordBody {
@@ -231,10 +149,13 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   }
 }
 
+/** None of them is forgotten. */
+const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = knownFields
+
 /** Whatever stands behind a right checksum: only what has the shape of a record, and nothing that this version does not understand. */
 export function isBody(line: unknown): line is RecordBody {
   const body = (line ?? {}) as Readonly<Record<string, unknown>>
-  return Object.entries(knownFields).every(([field, isSuch]) => isSuch(body[field]))
+  return Object.entries(fields).every(([field, isSuch]) => isSuch(body[field]))
 }
 
 /** Until its end, by the clock on the wall: one that is wrong and stands before the hold's beginning does not end it. */
@@ -247,18 +168,20 @@ export function recordBody(record: StoredRecord, hold: Hold | undefined): Record
   const { pendingHooks, unknown } = record
   const isKept = (field: string): boolean => field in knownFields && field !== 'hold' && field !== 'requires'
   const body = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
-  const { retired, ...said } = body
-  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired }) }
+  const { retired, history, ...said } = body
+  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired, history }) }
 }
+
+type Demanding = Partial<Pick<RecordBody, 'hold' | 'retired' | 'history'>>
 
 /** Fields that an older version would ignore to somebody's harm, and the word that makes it refuse the record instead. */
 export function demanding(fields: {
-  readonly hold?: Hold | undefined
-  readonly retired?: readonly RetiredTree[] | undefined
-}): Pick<RecordBody, 'hold' | 'retired' | 'requires'> {
-  const { hold, retired = [] } = fields
-  const requires = [...(hold ? ['hold'] : []), ...(retired.length > 0 ? ['retired'] : [])]
-  return { ...(hold && { hold }), ...(retired.length > 0 && { retired }), ...(requires.length > 0 && { requires }) }
+  readonly [Field in keyof Demanding]: Demanding[Field] | undefined
+}): Pick<RecordBody, keyof Demanding | 'requires'> {
+  const isSaid = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)
+  const said = Object.fromEntries(Object.entries(fields).filter(([, value]) => isSaid(value))) as Demanding
+  const requires = Object.keys(said).filter((field) => field !== 'history' || said.history?.generations.length !== 0)
+  return { ...said, ...(requires.length > 0 && { requires }) }
 }
 
 /** Whether an intact record is of a version that this one does not understand: it must neither be removed nor published over. */

@@ -65,6 +65,49 @@ export interface Hold {
   until: number | null
 }
 
+/** Why content was published; `driftRepaired`: it was published before, and somebody had changed it. */
+export type Cause = 'published' | 'driftRepaired'
+
+/** An earlier content of a target, which stays beside it: see history.ts. */
+export interface Generation {
+  /** Beside the target. */
+  name: string
+  /** Of the record that it was published with. */
+  sequence: number
+  digest: string
+  /** Milliseconds since the epoch, as all times of a record. */
+  publishedAt: number
+  replacedAt: number
+  why: Cause
+  objects: RecordedObject[]
+}
+
+/** The present content of a target, or an earlier one, compared with the disk. */
+export interface PastContent extends Pick<Generation, 'sequence' | 'digest' | 'why' | 'objects'> {
+  publishedAt: Date
+  /** null: it is there now. */
+  replacedAt: Date | null
+  /** `damaged`: it is not what was published, and is never published again. */
+  state: 'present' | 'whole' | 'damaged'
+  /** What is wrong with a damaged one. */
+  problem?: string
+}
+
+/** How many earlier contents stay beside a target, and which never. */
+export interface HistoryLimits {
+  keep: number
+  /** Milliseconds from the replacement of a content; null: without a limit. */
+  maxAge: number | null
+  /** What was made from one of these does not stay: they were deleted. Default: none. */
+  without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
+}
+
+/** What a record says of a target's past. */
+export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
+  /** Newest first. */
+  generations: Generation[]
+}
+
 /**
  * Programs that would undo each other's work in one directory: the two that publish by themselves, again and again, and a rollout, which
  * may take back what it finds.
@@ -113,6 +156,11 @@ export interface PublicationOptions {
   retireTimeout?: number
   /** Kept in the record. */
   objects?: RecordedObject[]
+  /**
+   * Which earlier contents stay, in the form `exchange`. Default: as the last publication asked, and none for a target that nobody has
+   * asked it for.
+   */
+  history?: HistoryLimits
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
   /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
@@ -160,6 +208,8 @@ export interface Publication {
   objects: RecordedObject[]
   /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
   retired?: true
+  /** When the oldest of the earlier contents that are beside it was replaced; absent where none are. */
+  pastSince?: Date
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
   /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */

@@ -27,6 +27,7 @@ await t.test('every command runs in a process of its own', async (t) => {
     sync: [config, undefined, { code: 0, stdout: /^created {2}\S+certs {2}sha256:/ }],
     verify: [config, undefined, { code: 0, stdout: /certs +ok/ }],
     status: [config, undefined, { code: 0, stdout: /certs +True/ }],
+    history: [[node.path('certs')], undefined, { code: 0, stdout: /^SEQUENCE.*\n1 .* published +present +sha256:/ }],
     reload: [config, undefined, { code: 1, stderr: /no agent has written|runs no more/ }],
     hold: [[node.path('certs'), '--for', '1h'], undefined, { code: 0, stdout: /^held \S+certs until 20/ }],
     release: [[node.path('certs')], undefined, { code: 0, stdout: /^released \S+certs$/m }],

@@ -32,6 +32,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
         onMissing: 'keep',
         retire: 'immediately',
         retireTimeout: 3_600_000,
+        history: { keep: 0, maxAge: null },
         validate: [],
         contents: [
           {
@@ -90,6 +91,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
         onMissing: 'keep',
         retire: 'immediately',
         retireTimeout: 3_600_000,
+        history: { keep: 0, maxAge: null },
         validate: [],
         contents: [
           {

@@ -1,6 +1,7 @@
+import { earlierContents } from './history-mutations.js'
 import { histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
-/** Where names, mounts and copies around the target move. */
+/** Where names, mounts and copies around the target move, and what stays of the past. */
 export const places: readonly Mutation[] = [
   mutation(
     'a held target is published all the same',
@@ -42,7 +43,7 @@ export const places: readonly Mutation[] = [
   mutation(
     'what somebody uses is forgotten by the next record',
     'publication.ts',
-    'retired: [...this.#beside.retired, ...(retiring ? [retiring] : [])]',
+    'retired: [...retired, ...(retiring ? [retiring] : [])]',
     'retired: retiring ? [retiring] : []',
     ownTest('durable/retired'),
   ),
@@ -83,7 +84,7 @@ export const places: readonly Mutation[] = [
   ),
   mutation(
     'a record may name anything as old content',
-    'record.ts',
+    'record-fields.ts',
     'isText(value) && stagingPattern.test(value)',
     'isText(value)',
     ownTest('durable/record'),
@@ -214,4 +215,5 @@ export const places: readonly Mutation[] = [
     'current',
     ownTest('durable/lost-drift'),
   ),
+  ...earlierContents,
 ]

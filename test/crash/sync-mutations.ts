@@ -42,8 +42,8 @@ export const syncs: readonly Mutation[] = [
   mutation(
     'no fsync of the staged directory',
     'directory-publication.ts',
-    'return [root]',
-    'return []',
+    'return [root, ...(',
+    'return [...(',
     model('first publication'),
     syscalls(),
   ),

@@ -32,6 +32,7 @@ export function directoryOf(
     onMissing: 'keep',
     retire: 'immediately',
     retireTimeout: 3_600_000,
+    history: { keep: 0, maxAge: null },
     validate: [],
     beforePublish: [],
     afterPublish: [],

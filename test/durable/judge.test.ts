@@ -16,7 +16,16 @@ for (const row of rows) {
         target === null || target === 'broken'
           ? undefined
           : { digest: target, entries: [], identity: identity ?? here.target },
-      records: { valid, torn, taken: new Set(taken), staging: [], newer: [], quarantined: [], missed: false },
+      records: {
+        valid,
+        torn,
+        taken: new Set(taken),
+        staging: [],
+        newer: [],
+        quarantined: [],
+        generations: [],
+        missed: false,
+      },
       staging: staging ? ['0123456789abcdef'] : [],
       sharedStaging: shared,
       within: at,

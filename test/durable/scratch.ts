@@ -25,10 +25,15 @@ export function modeOf(path: string): string {
   return (statSync(path).mode & 0o7777).toString(8)
 }
 
-/** What holdfast keeps in a directory beside its targets: `lock`, `record`, `staging`. */
+/** What holdfast keeps in a directory beside its targets: `generation`, `lock`, `record`, `staging`. */
 export function kept(directory: string): string[] {
+  const kindOf = (name: string): string => {
+    if (name.endsWith('.lock')) return 'lock'
+    if (/^\.holdfast-[0-9a-f]{16}\.[0-9]+-/.test(name)) return 'generation'
+    return /^\.holdfast-[0-9a-f]{16}\./.test(name) ? 'record' : 'staging'
+  }
   return readdirSync(directory)
     .filter((name) => name.startsWith('.holdfast-'))
-    .map((name) => (name.endsWith('.lock') ? 'lock' : /^\.holdfast-[0-9a-f]{16}\./.test(name) ? 'record' : 'staging'))
+    .map(kindOf)
     .sort()
 }

@@ -134,6 +134,12 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
+  /** Through a descriptor of its own, which tells its own errors; what a write-out meets is told to `to` as well. */
+  copy(from: Descriptor, to: Descriptor): Promise<void> {
+    const [source, target] = [`/proc/self/fd/${from}`, `/proc/self/fd/${to}`]
+    return this.#held(to, (done) => fs.copyFile(source, target, constants.COPYFILE_FICLONE, done))
+  }
+
   async *read(file: Descriptor, known?: number): AsyncIterable<Uint8Array> {
     const size = known ?? (await this.attributes(file)).size
     const buffer = this.#buffers.take(size)

@@ -23,6 +23,8 @@ export interface Target {
   readonly adopt?: boolean
   /** Old content stays until nobody uses it. */
   readonly retire?: 'whenUnused'
+  /** How many earlier contents stay. */
+  readonly history?: number
 }
 
 /** What a reader finds: the content as one text, and for a symlink target the names that lead to it. */
@@ -123,6 +125,7 @@ export function requestFor(target: Target, content: Content): DirectoryRequest &
     foreign,
     ...(target.family && { family: target.family }),
     ...(target.retire && { retire: target.retire }),
+    ...(target.history !== undefined && { history: { keep: target.history, maxAge: null } }),
   }
 }
 

@@ -76,6 +76,7 @@ export async function explorePowerCuts(explorer: Explorer, effort: Effort): Prom
     record: true,
   })
   await afterSuccess(explorer, played, scenario.step, { ...effort, fewer: effort.states }, true)
+  explorer.remembered(played)
   for (const { what, disk } of played.instants) explorer.used(disk, [...start.trail, what])
   const recovered = new Set<string>()
   for (const instant of played.instants) {
@@ -85,6 +86,7 @@ export async function explorePowerCuts(explorer: Explorer, effort: Effort): Prom
       const key = explorer.keyOf(survivor)
       if (recovered.has(key)) continue
       recovered.add(key)
+      explorer.remembered(survivor)
       await recover(explorer, survivor, effort)
     }
   }
@@ -100,6 +102,7 @@ async function recover(explorer: Explorer, survivor: Position, effort: Effort): 
       record: twice,
     })
     await afterSuccess(explorer, run, successor, effort, twice)
+    explorer.remembered(run)
     if (!twice) continue
     for (const instant of run.instants) {
       const deeper: Position[] = []

@@ -5,7 +5,7 @@ import { type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { play, type Played, type PlayOptions } from './play.js'
 import { powerCut } from './power-cut.js'
-import { catalogues, faultBeside, lostToItsUser, type Scenario, type Step } from './scenario.js'
+import { catalogues, faultBeside, lostToHistory, lostToItsUser, type Scenario, type Step } from './scenario.js'
 
 export interface Counts {
   /** Disks that a power cut left: each was judged. */
@@ -76,7 +76,8 @@ export class Explorer {
   /** Nothing is left of what was staged. */
   tidy(position: Position, step: Step): void {
     const known = (target: Target, text: string): boolean =>
-      target.retire !== undefined && this.catalogues.some((one) => one.target === target && one.knows(text))
+      (target.retire ?? target.history) !== undefined &&
+      this.catalogues.some((one) => one.target === target && one.knows(text))
     const fault = faultBeside(this.scenario, position.disk, step, this.theirs, known) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)
   }
@@ -90,6 +91,12 @@ export class Explorer {
   /** What somebody uses is there. */
   used(disk: ModelDisk, trail: readonly string[]): void {
     const fault = lostToItsUser(this.scenario, disk)
+    if (fault !== undefined) this.report(fault, trail)
+  }
+
+  /** What the step has replaced is kept. */
+  remembered({ disk, trail }: Position): void {
+    const fault = lostToHistory(this.scenario, disk)
     if (fault !== undefined) this.report(fault, trail)
   }
 

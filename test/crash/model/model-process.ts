@@ -59,6 +59,13 @@ export class ModelProcess extends ModelReader implements FileSystem {
     this.disk.append(open.inode, Buffer.from(bytes).toString('latin1'))
   }
 
+  async copy(from: Descriptor, to: Descriptor): Promise<void> {
+    const open = this.open.of(to)
+    await this.before?.('copy', open.path)
+    this.disk.writable('write', open.path)
+    this.disk.append(open.inode, this.disk.inode(this.open.of(from).inode).now.data)
+  }
+
   async setMode(descriptor: Descriptor, mode: number): Promise<void> {
     await this.#setMetadata(descriptor, 'setMode', 'fchmod', (attributes) => changeMode(attributes, mode))
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
 import { type Content, expectedView, find, type Target, textOf } from './content.js'
 import { Catalogue } from './ledger.js'
+import type { Inode } from './inode.js'
 import { ModelDisk } from './model-disk.js'
 
 /** What is asked for in one call: for each target the name of a content, or nothing. */
@@ -127,10 +128,18 @@ export function faultBeside(
         const inode = disk.child(parent.number, name)
         return disk.user !== undefined && inode !== undefined && known(target, textOf(disk, inode))
       }
+      const past = kept.filter((name) => earlierPattern.test(name.slice(prefix.length)))
+      if (past.length > (target.history ?? 0)) return `${past.length} earlier contents stay beside ${target.path}`
+      const isEarlier = (name: string): boolean => {
+        const text = past.includes(name) ? earlierText(disk, parent, name, target) : undefined
+        return text !== undefined && known(target, text)
+      }
       const records = kept.filter((name) => /^\.[1-9][0-9]*$/.test(name.slice(prefix.length)))
       if (
         records.length > 1 ||
-        kept.some((name) => name !== `${prefix}.lock` && !records.includes(name) && !isRetired(name))
+        kept.some(
+          (name) => name !== `${prefix}.lock` && !records.includes(name) && !isRetired(name) && !isEarlier(name),
+        )
       ) {
         return `left beside ${target.path}: ${kept.map((name) => name.slice(prefix.length)).join(', ')}`
       }
@@ -141,6 +150,34 @@ export function faultBeside(
     if (strange.some((name) => !others.has(name))) return `left in ${path}: ${strange.join(', ')}`
   }
   return undefined
+}
+
+/** What a name says of an earlier content, without what all of the target's have. */
+const earlierPattern = /^\.[1-9][0-9]*-[0-9a-f]{16}$/
+
+/** The content that is kept under a name. */
+function earlierText(disk: ModelDisk, parent: Inode, name: string, { path }: Target): string | undefined {
+  const holder = disk.child(parent.number, name)
+  const content = holder && disk.child(holder.number, path.slice(path.lastIndexOf('/') + 1))
+  return content && holder.now.attributes.mode === 0o700 ? textOf(disk, content) : undefined
+}
+
+/** Whether what the step has replaced is kept as a whole: where the new content is there, in a scenario with history. */
+export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | undefined {
+  const { targets, contents, before, step } = scenario
+  const [target] = targets
+  if (target?.history === undefined) return undefined
+  const textOfContent = (name: string | undefined): string | undefined => {
+    const content = contents.find((one) => one.name === name)
+    return content && expectedView(content, target.form).content
+  }
+  const now = find(disk, target.path)
+  if (now === undefined || textOf(disk, now) !== textOfContent(step[0])) return undefined
+  const replaced = before.at(-1)?.[0]
+  const parent = find(disk, dirname(target.path))
+  const names = [...(parent?.now.entries.keys() ?? [])].filter((name) => name.startsWith(`.holdfast-${idOf(target)}.`))
+  const isKept = names.some((name) => parent && earlierText(disk, parent, name, target) === textOfContent(replaced))
+  return isKept ? undefined : `${replaced ?? ''} was replaced, and is not kept as a whole`
 }
 
 /** Whether what somebody uses is there as a whole, under the target's name or another one. */

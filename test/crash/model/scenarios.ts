@@ -136,6 +136,7 @@ export const scenarios: readonly Scenario[] = [
     ]),
     used: 'small',
   },
+  scenario('replacement with history', { ...certs, history: 1 }, ['third', 'small'], 'third', ['third', 'small']),
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(

@@ -17,6 +17,8 @@ import {
   type Scene,
 } from './scene.js'
 
+const history = { keep: 1, maxAge: null }
+
 export const publications: readonly Scene[] = [
   {
     name: 'first, with new ancestors',
@@ -42,6 +44,14 @@ export const publications: readonly Scene[] = [
       await directory({ files: first, objects: [object], hooks: ['reload'] })(fs)
     },
     run: directory({ files: second, hooks: ['reload'], fileMode: 0o644 }),
+  },
+  {
+    name: 'replacement with history',
+    before: async (_, fs) => {
+      await directory({ files: first, history })(fs)
+      await directory({ files: { a: '1' }, history, objects: [object] })(fs)
+    },
+    run: directory({ files: second, history }),
   },
   { name: 'unchanged', before: published({ files: first }), run: directory({ files: first }) },
   {

@@ -75,6 +75,7 @@ export class Recorder {
 
   #wordsOf(name: string, path: string, args: readonly unknown[]): string {
     if (Array.isArray(args[0])) return args[0].map((descriptor) => this.#path(descriptor)).join(' ')
+    if (name === 'copy') return `${path} ${this.#path(args[1])}`
     if (name === 'rename') {
       const [from, old, to, target, mode] = args
       return `${this.#path(from)}/${String(old)} ${this.#path(to)}/${String(target)} ${String(mode)}`

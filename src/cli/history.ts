@@ -1,0 +1,81 @@
+import { Command } from 'commander'
+import type { PastContent, RecordedObject } from '../durable/types.js'
+import { printJson, type Io } from './io.js'
+import { logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { table } from './table.js'
+import { targetArgument } from './target.js'
+
+/** `holdfast history PATH` */
+export function historyCommand({ stdout }: Io): Command {
+  return new Command('history')
+    .summary("show a directory's earlier contents")
+    .description(
+      `Lists what PATH holds and what it held before, newest first: the earlier contents that "history: N" keeps beside it. Each is compared
+with the digest of what was published; one that is damaged is never published again.`,
+    )
+    .argument('<path>', 'a directory or file that holdfast has published')
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addOption(logFormatOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast history /etc/kubernetes/certs
+  holdfast history /etc/kubernetes/certs -o json
+
+Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
+    )
+    .action(async (target: string, options: OutputOptions) => {
+      const path = await targetArgument(target)
+      const { readHistory } = await import('../durable/index.js')
+      const contents = await readHistory(path)
+      if (contents === undefined) {
+        throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
+      }
+      if (options.output === 'json') printJson(stdout, { path, contents: contents.map(shown) })
+      else
+        stdout.write(
+          table([['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS'], ...contents.map(row)]),
+        )
+    })
+}
+
+/** What people call the reasons; the words of the JSON are those of the record. */
+const causes = { published: 'published', driftRepaired: 'drift repaired' } as const satisfies Record<
+  PastContent['why'],
+  string
+>
+
+function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, objects }: PastContent): string[] {
+  return [
+    String(sequence),
+    publishedAt.toISOString(),
+    replacedAt?.toISOString() ?? '-',
+    causes[why],
+    problem === undefined ? state : `${state}: ${problem}`,
+    digest.slice(0, 'sha256:'.length + 12),
+    objects.length === 0 ? '-' : objects.map(named).join(', '),
+  ]
+}
+
+function named({ kind, namespace, name, resourceVersion }: RecordedObject): string {
+  // A file's version is a long text that tells nobody anything.
+  return `${kind} ${namespace}/${name}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
+}
+
+function shown({ publishedAt, replacedAt, problem, objects, ...content }: PastContent) {
+  return {
+    ...content,
+    publishedAt: publishedAt.toISOString(),
+    replacedAt: replacedAt?.toISOString() ?? null,
+    problem: problem ?? null,
+    objects: objects.map(({ kind, namespace, name, uid, resourceVersion }) => ({
+      kind,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    })),
+  }
+}

@@ -1,0 +1,170 @@
+import type { StagedEntries } from './barrier.js'
+import type { Descriptor } from './file-system.js'
+import type { Judgement } from './judge.js'
+import { disinherit } from './kept-attributes.js'
+import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { inParallel } from './parallel.js'
+import type { StoredRecord } from './record.js'
+import type { Scope } from './scope.js'
+import { setMetadata } from './stage.js'
+import type { Tree } from './tree.js'
+import type { Generation, History, HistoryLimits } from './types.js'
+
+/*
+ * History: the contents that a target had before. When a publication replaces a content, a copy of it is staged with the new content and
+ * synced in the same barrier, so that it costs no flush more: `.holdfast-ID.SEQUENCE-RANDOM` beside the target, a directory for its owner
+ * alone, in which the copy has the target's name. The old content itself goes as always: who watches it must see that. (A second name of
+ * its files, or the old directory renamed, would show them nothing.)
+ *
+ * The new record names the copies that stay, with their digests. What has such a name and stands in no record in force is left over from
+ * a publication that was aborted. What does stand there may still have been damaged since: it counts by its digest only.
+ */
+
+/** Files that are copied at a time: as many as libuv has threads. */
+const writers = 4
+
+type Found = Pick<Judgement, 'current' | 'newest'> | undefined
+
+const none: HistoryLimits = { keep: 0, maxAge: null }
+
+/** What the record of what is there says of the past; where that is drift, the newest one. */
+function recordedHistory(found: Found): History | undefined {
+  return (found?.current ?? found?.newest)?.history
+}
+
+/** What is asked for now, or was asked for last. */
+export function limitsOf(asked: HistoryLimits | undefined, found: Found): HistoryLimits {
+  return asked ?? recordedHistory(found) ?? none
+}
+
+/** Those that may stay, newest first. A clock that is set back makes nothing older. */
+export function within<Kept extends Pick<Generation, 'replacedAt' | 'objects'>>(
+  { keep, maxAge, without = [] }: HistoryLimits,
+  generations: readonly Kept[],
+  now: number,
+): Kept[] {
+  const gone = new Set(without.map(keyOf))
+  return generations
+    .filter(({ replacedAt }) => maxAge === null || now - replacedAt < maxAge)
+    .filter(({ objects }) => !objects.some((object) => gone.has(keyOf(object))))
+    .slice(0, keep)
+}
+
+function keyOf({ kind, namespace, name }: NonNullable<HistoryLimits['without']>[number]): string {
+  return `${kind} ${namespace}/${name}`
+}
+
+export interface Sifted {
+  readonly stays: readonly Generation[]
+  /** Names of those that are beyond the limits. */
+  readonly over: readonly string[]
+  /** Names that stand in no record in force. */
+  readonly leftovers: readonly string[]
+}
+
+/** What becomes of what is there. */
+export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
+  const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
+  const stays = within(limitsOf(asked, found), listed, now)
+  const staying = new Set(stays.map(({ name }) => name))
+  const recorded = new Set(listed.map(({ name }) => name))
+  return {
+    stays,
+    over: [...recorded].filter((name) => !staying.has(name)),
+    leftovers: names.filter((name) => !recorded.has(name)),
+  }
+}
+
+/** What the next record says of the past; undefined where it has nothing to say. `added`: what this publication replaces. */
+export function historyAfter(
+  limits: HistoryLimits,
+  stays: readonly Generation[],
+  added: Generation | undefined,
+  now: number,
+): History | undefined {
+  const { keep, maxAge } = limits
+  if (keep === 0) return undefined
+  return { keep, maxAge, generations: within(limits, [...(added ? [added] : []), ...stays], now) }
+}
+
+/** What is said of a content that is about to be replaced. */
+export function generationOf(record: StoredRecord, name: string, now: number): Generation {
+  const { sequence, after: digest, publishedAt, why = 'published', objects } = record
+  return { name, sequence, digest, publishedAt, replacedAt: now, why, objects: [...objects] }
+}
+
+/** An old content that is to be copied. */
+export interface OldContent {
+  /** Open. */
+  readonly root: Descriptor
+  readonly tree: Tree
+  /** The target's name. */
+  readonly name: string
+}
+
+/**
+ * Copies an old content to a new directory of this name in `parent`; files and subdirectories are handed over to `staged`. Answers what
+ * else is to be synced.
+ */
+export async function stageGeneration<T>(
+  scope: Scope,
+  parent: Descriptor,
+  name: string,
+  old: OldContent,
+  staged: StagedEntries<T>,
+  owner: T,
+): Promise<Descriptor[]> {
+  const { fs } = scope
+  await fs.createDirectory(parent, name, 0o700)
+  const holder = await scope.keep(fs.openDirectory(parent, name))
+  await disinherit(fs, holder)
+  await setMetadata(fs, holder, { target: name, mode: 0o700 })
+  await fs.createDirectory(holder, old.name, 0o700)
+  const copy = await scope.keep(fs.openDirectory(holder, old.name))
+  await copyTree(scope, old, copy, staged, owner)
+  return [holder, copy]
+}
+
+/** Modes and owners are the old ones; ACLs and labels are not, since nobody but the owner of the copies gets at them. */
+async function copyTree<T>(
+  scope: Scope,
+  { root, tree, name: target }: OldContent,
+  copy: Descriptor,
+  staged: StagedEntries<T>,
+  owner: T,
+): Promise<void> {
+  const { fs } = scope
+  const from = new OpenDirectories(fs, root)
+  const to = new OpenDirectories(fs, copy)
+  const likeOld = ({ path, mode, uid, gid }: Tree['entries'][number]) => ({ target, path, mode, owner: { uid, gid } })
+  const directories = tree.entries.filter(({ type, path }) => type === 'directory' && path !== '')
+  try {
+    for (const { path } of directories) {
+      await to.use(parentOf(path), (parent) => fs.createDirectory(parent, nameOf(path), 0o700))
+    }
+    const files = tree.entries.filter(({ type }) => type === 'file')
+    await inParallel(files, writers, async (entry) => {
+      const { path } = entry
+      const source = await from.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+      try {
+        const file = await to.use(parentOf(path), (parent) => staged.create(scope, parent, nameOf(path)))
+        await fs.copy(source, file)
+        await setMetadata(fs, file, likeOld(entry))
+        staged.add(scope, file, owner)
+      } finally {
+        await fs.close(source)
+      }
+    })
+    // The deepest first, since they are reached through the others.
+    for (const entry of directories.reverse()) {
+      const directory = await scope.keep(to.take(entry.path))
+      await setMetadata(fs, directory, likeOld(entry))
+      await staged.addDirectory(scope, directory, owner)
+    }
+    const [top] = tree.entries
+    if (top) await setMetadata(fs, copy, likeOld(top))
+  } finally {
+    await from.closeAll()
+    await to.closeAll()
+  }
+}

@@ -1,0 +1,125 @@
+import { codeOf, messageOf } from '../errors.js'
+import { silent } from '../log.js'
+import { clean } from './clean.js'
+import { wrapError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { within } from './history.js'
+import type { HoldOptions } from './hold.js'
+import { readTarget } from './inspect.js'
+import { lock } from './lock.js'
+import { namesFor } from './names.js'
+import { readRecords, withRecord } from './record-files.js'
+import type { StoredRecord } from './record.js'
+import { holdOf, refuseNewer } from './refusals.js'
+import { checkTarget } from './request.js'
+import { Scope } from './scope.js'
+import { Parents, Site } from './site.js'
+import { readTree, type Tree } from './tree.js'
+import type { Generation, HistoryLimits, PastContent } from './types.js'
+
+/* Looking at the earlier contents of a target, and removing those that are to stay no longer. See history.ts. */
+
+/** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
+export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const [newest] = records
+    if (newest === undefined) return undefined
+    const tree = await readTarget(fs, target, parent, name, newest.kind)
+    const record = records.find(({ after }) => after === tree?.digest) ?? newest
+    const past: PastContent[] = [presentOf(record, tree)]
+    for (const generation of record.history?.generations ?? []) {
+      const found = await generationTree(fs, parent, name, generation)
+      // It was to stay no longer.
+      if (found === undefined) continue
+      past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
+    }
+    return past
+  })
+}
+
+function presentOf(record: StoredRecord, tree: Tree | undefined): PastContent {
+  const { sequence, after: digest, publishedAt, why = 'published', objects } = record
+  const said = saidOf({ sequence, digest, publishedAt, why, objects: [...objects] })
+  if (tree?.digest === digest) return { ...said, replacedAt: null, state: 'present' }
+  const problem = tree === undefined ? 'it is not there any more' : 'somebody has changed it since'
+  return { ...said, replacedAt: null, state: 'damaged', problem }
+}
+
+function saidOf({ sequence, digest, publishedAt, why, objects }: Omit<Generation, 'name' | 'replacedAt'>) {
+  return { sequence, digest, publishedAt: new Date(publishedAt), why, objects }
+}
+
+function stateOf({ digest }: Generation, found: Tree | Error): Pick<PastContent, 'state' | 'problem'> {
+  if (found instanceof Error) return { state: 'damaged', problem: `it cannot be read: ${messageOf(found)}` }
+  if (found.digest === digest) return { state: 'whole' }
+  return { state: 'damaged', problem: 'it is not what was published' }
+}
+
+/** What an earlier content is now, or why nobody knows; undefined where it is gone as a whole. */
+async function generationTree(
+  fs: FileSystem,
+  parent: Descriptor,
+  target: string,
+  { name }: Generation,
+): Promise<Tree | Error | undefined> {
+  const scope = new Scope(fs)
+  try {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    const holder = await scope.keep(fs.openDirectory(parent, name))
+    return await readTree(fs, await scope.keep(fs.openDirectory(holder, target)), false)
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    return error as Error
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/**
+ * Removes the earlier contents that are beyond these limits, durably, without publishing anything; nothing where the target is held.
+ * Answers how many.
+ * @throws DurableWriteError: what could not be removed is left to the next run
+ */
+export async function pruneHistory(
+  fs: FileSystem,
+  path: string,
+  limits: HistoryLimits,
+  { lockTimeout = 0, signal, log = silent }: HoldOptions,
+): Promise<number> {
+  const target = checkTarget(path)
+  const scope = new Scope(fs)
+  const parents = new Parents(fs)
+  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
+  const site = new Site(scope, target, names)
+  let leave: (() => void) | undefined
+  try {
+    if ((await site.resolve(parents)).missing.length > 0) return 0
+    await site.open(false)
+    const { directory: parent } = site.parent
+    // Mostly there is none: then nobody need wait for the lock.
+    if (!(await fs.list(parent)).some(names.isGeneration)) return 0
+    const { identity } = site
+    leave = await lock(scope, { parent, name: names.lock, identity, target, timeout: lockTimeout, signal })
+    const records = await readRecords(fs, parent, site.name, names)
+    refuseNewer(target, records)
+    if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) !== undefined)) return 0
+    // Each record's own: which one is in force makes no difference to what may not stay.
+    const all = records.valid.flatMap(({ history }) => [history?.generations ?? []])
+    const over = all.flatMap((kept) => {
+      const stays = new Set(within(limits, kept, fs.now()))
+      return kept.filter((one) => !stays.has(one) && records.generations.includes(one.name))
+    })
+    const going = [...new Set(over.map(({ name }) => name))]
+    if (going.length === 0) return 0
+    const left = await clean({ fs, parent, path: target, names, log }, going)
+    const [failure] = await fs.sync([parent])
+    if (failure) throw failure
+    return going.length - left.length
+  } catch (error) {
+    throw wrapError(target, error, false, `could not remove earlier contents of ${target}`)
+  } finally {
+    await parents.close()
+    await scope.closeAll()
+    leave?.()
+  }
+}

@@ -1,0 +1,246 @@
+/** `history`: earlier contents stay beside a target, for no flush more; whole by their digest, or reported as damaged. */
+import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { setHold } from '../../src/durable/hold.js'
+import { inParallel } from '../../src/durable/parallel.js'
+import { pruneHistory, readHistory } from '../../src/durable/past.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import type { HistoryLimits, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
+import { failure, intercepted, Killed } from './intercepted.js'
+import { contents, kept, modeOf, scratch } from './scratch.js'
+
+/** Its clock stands still until the test moves it. */
+class Here extends NodeFileSystem {
+  clock = Date.UTC(2026, 0, 1)
+  override now(): number {
+    return this.clock
+  }
+}
+
+const forever = (keep: number): HistoryLimits => ({ keep, maxAge: null })
+const secret = (name: string) => ({
+  kind: 'Secret',
+  namespace: 'demo',
+  name,
+  uid: `uid of ${name}`,
+  resourceVersion: '1',
+})
+const objectOf = (name: string) => ({ ...secret(name), paths: ['tls.crt'] })
+
+function scene(t: Test) {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  const fs = new Here()
+  const replaceBy = async (by: FileSystem, text: string, options: PublicationOptions = {}): Promise<ReplaceResult> => {
+    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
+    const request = { target, files, mode: 0o750, history: forever(2), ...options }
+    const [outcome] = await publish([directoryPublication(by, request)])
+    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
+    return outcome
+  }
+  const replace = (text: string, options?: PublicationOptions) => replaceBy(fs, text, options)
+  const generations = (): string[] =>
+    readdirSync(root)
+      .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-/.test(name))
+      .map((name) => join(root, name))
+      .sort()
+  const past = async () => ((await readHistory(fs, target)) ?? []).map(({ sequence, state }) => `${sequence} ${state}`)
+  return { root, target, fs, replace, replaceBy, generations, past }
+}
+
+await t.test('the last contents stay, as they were, for their owner alone; those before them go', async (t) => {
+  const { root, target, fs, replace, generations, past } = scene(t)
+  for (const text of ['1', '2', '3', '4']) {
+    fs.clock += 60_000
+    await replace(text, { objects: [objectOf(text)] })
+  }
+  t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+  t.strictSame(kept(root), ['generation', 'generation', 'lock', 'record'])
+  const [second = '', third = ''] = generations()
+  t.strictSame(contents(second), { 'certs/tls.crt': '2', 'certs/sub/tls.key': '2' })
+  t.strictSame(contents(third), { 'certs/tls.crt': '3', 'certs/sub/tls.key': '3' })
+  t.equal(modeOf(second), '700')
+  t.equal(modeOf(join(second, 'certs')), '750')
+  t.equal(modeOf(join(second, 'certs/sub/tls.key')), '440')
+  const [, newest] = (await readHistory(fs, target)) ?? []
+  t.match(newest, { why: 'published', objects: [secret('3')], publishedAt: new Date(fs.clock - 60_000) })
+  t.strictSame(newest?.replacedAt, new Date(fs.clock))
+})
+
+await t.test('a generation is of inodes of its own: the old ones are unlinked, as without history', async (t) => {
+  const { target, replace, generations } = scene(t)
+  await replace('1')
+  const open = openSync(join(target, 'tls.crt'), 'r')
+  t.teardown(() => closeSync(open))
+  await replace('2')
+  t.equal(fstatSync(open).nlink, 0)
+  const [first = ''] = generations()
+  t.equal(statSync(join(first, 'certs/tls.crt')).nlink, 1)
+})
+
+await t.test('a publication with history takes no sync and no write-out more than without', async (t) => {
+  const counted = async (history: HistoryLimits): Promise<string[]> => {
+    const { fs, replace, replaceBy } = scene(t)
+    await replace('1', { history })
+    await replace('2', { history })
+    const calls: string[] = []
+    const { fs: watched } = intercepted((call) => calls.push(call), fs)
+    await replaceBy(watched, '3', { history })
+    return calls.filter((call) => call === 'sync' || call === 'startWriteOut')
+  }
+  const without = await counted(forever(0))
+  t.strictSame(without, ['startWriteOut', 'sync', 'sync'])
+  t.strictSame(await counted(forever(5)), without)
+})
+
+await t.test('fewer, or a shorter time: what is too much goes at once, where nothing is to be published', async (t) => {
+  const { root, fs, replace, past } = scene(t)
+  const history = forever(4)
+  for (const text of ['1', '2', '3', '4', '5']) {
+    fs.clock += 60_000
+    await replace(text, { history })
+  }
+  t.match(await replace('5', { history: forever(3) }), { outcome: 'unchanged' })
+  t.strictSame(await past(), ['5 present', '4 whole', '3 whole', '2 whole'])
+  t.match(await replace('5', { history: { keep: 3, maxAge: 120_000 } }), { outcome: 'unchanged' })
+  t.strictSame(await past(), ['5 present', '4 whole', '3 whole'], 'by when they were replaced')
+  fs.clock -= 3_600_000
+  await replace('5', { history: { keep: 3, maxAge: 120_000 } })
+  t.strictSame(await past(), ['5 present', '4 whole', '3 whole'], 'a clock that is set back makes nothing older')
+  await replace('5', { history: forever(0) })
+  t.strictSame(kept(root), ['lock', 'record'])
+})
+
+await t.test('what was made from an object that is gone goes, and is not kept either', async (t) => {
+  const { target, fs, replace, past } = scene(t)
+  await replace('1', { objects: [objectOf('a'), objectOf('b')] })
+  await replace('2', { objects: [objectOf('b')] })
+  await replace('3', { objects: [objectOf('b')] })
+  t.strictSame(await past(), ['3 present', '2 whole', '1 whole'])
+  await replace('3', { history: { ...forever(2), without: [secret('a')] } })
+  t.strictSame(await past(), ['3 present', '2 whole'])
+  await replace('4', { objects: [objectOf('c')] })
+  t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+  const synced: string[] = []
+  const { fs: watched } = intercepted((call) => synced.push(call), fs)
+  t.equal(await pruneHistory(watched, target, { ...forever(2), without: [secret('b')] }, {}), 2)
+  t.ok(synced.lastIndexOf('sync') > synced.lastIndexOf('removeDirectory'), 'durably')
+  t.strictSame(await past(), ['4 present'])
+  t.equal(await pruneHistory(fs, target, { ...forever(2), without: [secret('b')] }, {}), 0)
+  await replace('5', { history: { ...forever(2), without: [secret('c')] } })
+  t.strictSame(await past(), ['5 present'])
+})
+
+await t.test('somebody who does not speak of history leaves it as it is asked for', async (t) => {
+  const { target, fs, replace, past } = scene(t)
+  await replace('1')
+  await replace('2')
+  const files = { other: '3' }
+  await publish([directoryPublication(fs, { target, files })])
+  await publish([directoryPublication(fs, { target, files: { other: '4' } })])
+  t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+})
+
+await t.test('what was damaged since is reported; what is gone is not there', async (t) => {
+  const { target, fs, replace, generations } = scene(t)
+  await replace('1')
+  await replace('2')
+  await replace('3')
+  const [first = '', second = ''] = generations()
+  writeFileSync(join(first, 'certs/tls.crt'), 'edited')
+  rmSync(join(second, 'certs'), { recursive: true })
+  const states = (await readHistory(fs, target))?.map(({ state, problem }) => [state, problem])
+  t.match(states, [
+    ['present', undefined],
+    ['damaged', /^it cannot be read: .*ENOENT/],
+    ['damaged', 'it is not what was published'],
+  ])
+  rmSync(second, { recursive: true })
+  t.equal((await readHistory(fs, target))?.length, 2)
+  await replace('4')
+  t.match(await readHistory(fs, target), [{ state: 'present' }, { state: 'whole' }, { state: 'damaged' }])
+})
+
+await t.test('drift is not kept, and its repair is told apart', async (t) => {
+  const { target, fs, replace } = scene(t)
+  await replace('1')
+  writeFileSync(join(target, 'tls.crt'), 'edited')
+  t.match(await readHistory(fs, target), [{ state: 'damaged', problem: 'somebody has changed it since' }])
+  await replace('1')
+  t.match(await readHistory(fs, target), [{ state: 'present', why: 'driftRepaired' }])
+  await replace('2')
+  t.match(await readHistory(fs, target), [
+    { state: 'present', why: 'published' },
+    { state: 'whole', why: 'driftRepaired' },
+  ])
+})
+
+await t.test('beside a held target nothing goes; a hold carries the history on', async (t) => {
+  const { target, fs, replace, past } = scene(t)
+  await replace('1')
+  await replace('2')
+  await setHold(fs, target, { reason: '', since: 0, until: null }, {})
+  await replace('2', { history: forever(0) })
+  t.equal(await pruneHistory(fs, target, forever(0), {}), 0)
+  t.strictSame(await past(), ['3 present', '1 whole'])
+  await setHold(fs, target, undefined, {})
+  await replace('2', { history: forever(0) })
+  t.strictSame(await past(), ['4 present'])
+})
+
+await t.test('what is left over goes: names that stand in no record', async (t) => {
+  const { root, replace, generations, past } = scene(t)
+  await replace('1')
+  await replace('2')
+  const [first = ''] = generations()
+  mkdirSync(first.replace(/-[0-9a-f]+$/, '-0123456789abcdef'))
+  await replace('2')
+  t.strictSame(generations(), [first])
+  t.strictSame(await past(), ['2 present', '1 whole'])
+  t.strictSame(kept(root), ['generation', 'lock', 'record'])
+})
+
+await t.test(
+  'killed or failed at any call: target and history are whole, and the next run leaves nothing else',
+  async (t) => {
+    const { fs, replace, replaceBy } = scene(t)
+    await replace('1')
+    await replace('2')
+    const calls: string[] = []
+    await replaceBy(intercepted((call) => calls.push(call), fs).fs, '3', { history: forever(1) })
+    const wrong: string[] = []
+    const stopped = async (n: number, kill: boolean): Promise<void> => {
+      const { root, target, fs, replace, replaceBy, past } = scene(t)
+      await replace('1')
+      await replace('2')
+      const stop = (call: string, _: unknown, index: number): void => {
+        if (kill && index >= n) throw new Killed()
+        if (!kill && index === n) throw failure('EIO', call)
+      }
+      await replaceBy(intercepted(stop, fs).fs, '3', { history: forever(1) }).catch(() => undefined)
+      const found = contents(target)['tls.crt']
+      const [, ...before] = await past()
+      const when = `${kill ? 'killed' : 'failed'} at call ${n}, ${calls[n - 1] ?? ''}`
+      if (found !== '2' && found !== '3') wrong.push(`${when}: it holds ${String(found)}`)
+      if (before.some((one) => !one.endsWith('whole'))) wrong.push(`${when}: ${before.join()}`)
+      if (found === '3' && before[0] !== '2 whole') wrong.push(`${when}: what was there before is not kept`)
+      await replace('4', { history: forever(1) })
+      const left = kept(root).join()
+      if (left !== 'generation,lock,record') wrong.push(`${when}: the next run leaves ${left}`)
+      const after = await past()
+      if (after.length !== 2 || !(after[1] ?? '').endsWith('whole')) wrong.push(`${when}: then ${after.join()}`)
+    }
+    // Before a call that changes nothing, the disk is what it was after the one before. The test of the core's other calls lets each fail.
+    const cases = calls.flatMap((call, index) => [
+      ...(/^(create|write|copy|set|rename|remove)/.test(call) ? [{ n: index + 1, kill: true }] : []),
+      ...(/^(create|copy|startWriteOut|sync|rename)/.test(call) ? [{ n: index + 1, kill: false }] : []),
+    ])
+    t.ok(cases.length > 40, `${cases.length} cases`)
+    await inParallel(cases, 4, ({ n, kill }) => stopped(n, kill))
+    t.strictSame(wrong, [])
+  },
+)
