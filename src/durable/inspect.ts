@@ -51,7 +51,8 @@ const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
 
 async function readOnce(fs: FileSystem, target: string): Promise<Look | undefined> {
   return withRecord(fs, target, async (parent, name, records, missed) => {
-    if (missed && records.length === 0) throw new Moving()
+    if (missed && records.length === 0)
+      throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
     // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
     const [newest] = records
     if (newest === undefined) return undefined

@@ -33,7 +33,16 @@ const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
 const staticPods = /^(install-f|library-go-r|monitor|newer|older|prune|two-owners)/
 
 /** Rooms that are copied beside the program and the crash suites, for those tests. */
-export const rooms = ['test/runner', 'test/static-pods', 'test/objects', 'test/cli', 'test/e2e', 'test/agent', 'bench']
+export const rooms = [
+  'test/runner',
+  'test/static-pods',
+  'test/directories',
+  'test/objects',
+  'test/cli',
+  'test/e2e',
+  'test/agent',
+  'bench',
+]
 
 function read(path: string): string {
   return readFileSync(join(project, path), 'utf8')
@@ -74,6 +83,7 @@ export function battery(): Item[] {
     'test/errors.test.ts',
     'test/crash/syscalls/aio.test.ts',
     'test/agent/file-systems.test.ts',
+    'test/directories/content-check.test.ts',
   ].map((name) => ({
     name,
     command: [name.replace(/\.ts$/, '.js')],

@@ -94,3 +94,19 @@ export const killedIn =
     if (before) await directory(before)(fs)
     return killed(disk, change, nth, directory(request))
   }
+
+/** The disk under the calls of a scene. */
+export const diskOf = (fs: FileSystem): ModelDisk => (fs as unknown as Pick<ModelProcess, 'disk'>).disk
+
+/** The same calls; somebody else comes before each, and may make it fail. */
+export function watched(fs: FileSystem, then: (disk: ModelDisk, call: string, name: string) => unknown): FileSystem {
+  const disk = diskOf(fs)
+  return Object.assign(fs, {
+    before: async (call: string, name: string): Promise<void> => {
+      await then(disk, call, name)
+    },
+  })
+}
+
+/** What a call is refused with, as its answer. */
+export const refused = (error: unknown): unknown => error

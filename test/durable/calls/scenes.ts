@@ -1,9 +1,20 @@
 import { batches } from './batches.js'
+import { beside } from './beside.js'
 import { forms } from './forms.js'
+import { looks } from './looks.js'
 import { operations } from './operations.js'
 import { places } from './places.js'
 import { publications } from './publications.js'
 import { retiring } from './retiring.js'
 import type { Scene } from './scene.js'
 
-export const scenes: readonly Scene[] = [...publications, ...forms, ...operations, ...batches, ...retiring, ...places]
+export const scenes: readonly Scene[] = [
+  ...publications,
+  ...forms,
+  ...operations,
+  ...batches,
+  ...retiring,
+  ...places,
+  ...beside,
+  ...looks,
+]

@@ -1,0 +1,217 @@
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { setHold } from '../../../src/durable/hold.js'
+import { openedByLists } from '../../../src/durable/kept-attributes.js'
+import { namesFor } from '../../../src/durable/names.js'
+import { recordObjects } from '../../../src/durable/record-files.js'
+import { encodeLine, wholeLines } from '../../../src/durable/record-lines.js'
+import { renameError } from '../../../src/durable/refusals.js'
+import { removeInside } from '../../../src/durable/remove.js'
+import { access, byDefault, encoded, listOf } from '../../crash/model/access-lists.js'
+import type { ModelDisk } from '../../crash/model/model-disk.js'
+import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
+import { failure } from '../intercepted.js'
+import {
+  directory,
+  first,
+  killedIn,
+  link,
+  numberOf,
+  object,
+  published,
+  refused,
+  watched,
+  root,
+  second,
+  target,
+  type Scene,
+} from './scene.js'
+
+const parent = '/etc/pki'
+const names = namesFor('certs')
+const random = '0123456789abcdef'
+
+/** The first publication, whose record has these fields, too. */
+const recordWith =
+  (fields: object) =>
+  async (disk: ModelDisk, fs: FileSystem): Promise<void> => {
+    await directory({ files: first })(fs)
+    const path = `${parent}/${names.record(1)}`
+    const [body] = wholeLines(disk.inode(numberOf(disk, path)).now.data)
+    const text = Buffer.from(encodeLine({ ...body, ...fields })).toString('latin1')
+    disk.link(numberOf(disk, parent), [[names.record(1), undefined]], 'unlink')
+    makeEntry(disk, path, 'file', 0o600, text)
+  }
+
+/** Names of this program's form beside the target, drift, and looks while somebody publishes. */
+export const beside: readonly Scene[] = [
+  {
+    name: 'beside names that somebody else has taken',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      link(disk, `${parent}/${names.record(2)}`, 'elsewhere')
+      makeEntry(disk, `${parent}/${names.record(3)}`, 'file', 0o622, 'not a record')
+      disk.create(numberOf(disk, parent), names.record(4), 'file', { ...root, mode: 0o600, uid: 7 }, 'not a record')
+      makeDirectory(disk, `${parent}/${names.record(5)}`, 0o700)
+      makeEntry(disk, `${parent}/${names.record(6)}`, 'file', 0o602, 'not a record')
+      makeEntry(disk, `${parent}/${names.quarantine(random)}`, 'file', 0o600, 'foreign')
+      makeEntry(disk, `${parent}/.holdfast-other`, 'file', 0o600, 'foreign')
+      makeEntry(disk, `${parent}/${names.staging(random)}x`, 'file', 0o600, 'foreign')
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'beside damaged records',
+    before: async (disk, fs) => {
+      await recordWith({ kind: 'other' })(disk, fs)
+      makeEntry(disk, `${parent}/${names.record(4)}`, 'file', 0o600, '')
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'beside a damaged record and a whole one',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      makeEntry(disk, `${parent}/${names.record(4)}`, 'file', 0o600, '')
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'beside old content and what was staged, of unknown origin',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      makeDirectory(disk, `${parent}/${names.staging(random)}`, 0o700)
+      makeEntry(disk, `${parent}/${names.staging(random)}/mine`, 'file', 0o600, 'foreign')
+    },
+    run: directory({ files: first }),
+  },
+  {
+    name: 'what a newer version has published',
+    before: recordWith({ requires: ['hold', 'later'], later: 1 }),
+    run: async (fs, log) => [
+      await setHold(fs, target, { reason: '', since: 1, until: null }, {}).catch(refused),
+      await directory({ files: second })(fs, log),
+    ],
+  },
+  {
+    name: 'what is kept of a newer version’s record',
+    before: recordWith({ later: { a: 1 } }),
+    run: async (fs, log) => [
+      await setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
+      await setHold(fs, target, { reason: 'again', since: 2, until: 3 }, { log }),
+      await directory({ files: second, release: true })(fs, log),
+    ],
+  },
+  {
+    name: 'hold of what has drifted, after a kill',
+    before: async (disk, fs) => {
+      const left = await killedIn({ files: second }, /^exchange/)(disk, fs)
+      return left
+    },
+    run: async (fs, log) => [
+      await setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
+      await directory({ files: second })(fs, log),
+      await directory({ files: second, release: true })(fs, log),
+    ],
+  },
+  {
+    name: 'another user’s directories that nobody may write to',
+    before: async (disk, fs) => {
+      await directory({ files: first, owner: { uid: 7, gid: 7 } })(fs)
+      disk.setMetadata(numberOf(disk, `${target}/sub`), { mode: 0o577 }, 'chmod')
+      disk.setMetadata(numberOf(disk, target), { mode: 0o755 }, 'chmod')
+    },
+    run: (fs, log) => {
+      const user = Object.assign(fs, { user: { uid: 7, gid: 7 } })
+      return directory({ files: second })(user, log)
+    },
+  },
+  {
+    name: 'files that an ACL opens',
+    before: async (disk, fs) => {
+      await directory({ files: { a: '', b: '', 'sub/c': '', d: '' } })(fs)
+      const lists = {
+        a: listOf(6, 7, 0, 6, 0),
+        b: listOf(6, 4, 0, 2, 0),
+        'sub/c': listOf(6, 4, 0, 4, 0),
+        d: listOf(6, 4, 4, 4, 0),
+      }
+      for (const [name, list] of Object.entries(lists)) {
+        const extended = encoded(new Map([[access, list]]))
+        disk.setMetadata(numberOf(disk, `${target}/${name}`), { extended, mode: 0o640 }, 'setfacl')
+      }
+    },
+    run: async (fs) => {
+      const opened = await fs.openPath(target)
+      return openedByLists(fs, opened).finally(() => fs.close(opened))
+    },
+  },
+  {
+    name: 'ACLs and attributes that are kept, inherited, and changed meanwhile',
+    before: async (disk, fs) => {
+      const lists = encoded(
+        new Map([
+          [access, listOf(7, 5, 5, 5, 5)],
+          [byDefault, listOf(7, 5, 5, 5, 5)],
+          ['user.note', 'kept'],
+        ]),
+      )
+      await directory({ files: first })(fs)
+      disk.setMetadata(numberOf(disk, target), { extended: lists }, 'setfacl')
+      disk.setMetadata(numberOf(disk, `${target}/tls.crt`), { extended: lists }, 'setfacl')
+      disk.setMetadata(numberOf(disk, `${target}/sub`), { extended: lists }, 'setfacl')
+    },
+    run: async (fs, log) => [await directory({ files: first })(fs, log), await directory({ files: second })(fs, log)],
+  },
+  ...(['user.note', access, byDefault] as const).flatMap((attribute) =>
+    ['EPERM', 'ENOSPC'].map((code): Scene => ({
+      name: `${attribute} that cannot be kept: ${code}`,
+      before: async (disk, fs) => {
+        await directory({ files: first })(fs)
+        const text = attribute === 'user.note' ? 'kept' : listOf(7, 5, 5, 5, 5)
+        disk.setMetadata(numberOf(disk, target), { extended: encoded(new Map([[attribute, text]])) }, 'setfacl')
+      },
+      run: (fs, log) => {
+        const by = watched(fs, (_, call) => {
+          if (call === 'setExtendedAttribute') throw failure(code, 'fsetxattr')
+        })
+        return directory({ files: second })(by, log)
+      },
+    })),
+  ),
+  {
+    name: 'removal of an entry that fails',
+    before: published({ files: first }),
+    run: async (fs) => {
+      const codes = ['ENOENT', 'EACCES', 'EPERM', 'EBUSY', 'EISDIR', 'ENOTDIR', 'ELOOP', 'ETXTBSY', 'EIO', 'EROFS']
+      const outcomes: unknown[] = []
+      for (const code of codes) {
+        const by = watched(fs, (_, call) => {
+          if (call === 'removeFile') throw failure(code, 'unlink')
+        })
+        const opened = await fs.openPath(target)
+        outcomes.push(await removeInside(by, opened, 'sub/a').catch(refused))
+        await fs.close(opened)
+      }
+      return outcomes
+    },
+  },
+  {
+    name: 'objects of what is not published',
+    before: published({ files: first, objects: [object] }),
+    run: (fs) => recordObjects(fs, target, 'sha256:other', []),
+  },
+  {
+    name: 'what a rename is refused with',
+    run: () =>
+      Promise.resolve(
+        ['EEXIST', 'EXDEV', 'EINVAL', 'ENOSYS', 'EIO'].flatMap((code) =>
+          (['exchange', 'noreplace', 'replace'] as const).flatMap((mode) =>
+            ['ext4', 'overlay'].map((type) => {
+              const mount = { id: 1, type, root: '/', mountPoint: '/', proven: true }
+              return renameError('/etc/a', mount, mode, failure(code, 'renameat2'))
+            }),
+          ),
+        ),
+      ),
+  },
+]
