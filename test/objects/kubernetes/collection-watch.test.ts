@@ -1,0 +1,135 @@
+/** The watch of a collection: versions that have expired, and objects that are deleted and made anew. */
+import type { ServerResponse } from 'node:http'
+import t, { type Test } from 'tap'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { Recorder, reference } from '../recorder.js'
+import { json, refuse, startServer, type Reply } from './api-server.js'
+import { connectTo, serving } from './connected.js'
+import { shortTiming } from './watching.js'
+
+const one = reference('one')
+const two = reference('two')
+
+interface Item {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string }
+}
+
+const item = ({ name, namespace }: typeof one, version: number, uid = `uid-${name}`) => ({
+  metadata: { name, namespace, uid, resourceVersion: String(version) },
+  data: { a: Buffer.from(`${uid} ${version}`).toString('base64') },
+})
+
+/** Secrets by name, and what a request that is neither a watch nor a read by name is answered. */
+async function watching(t: Test, secrets: Map<string, Item>, list: (query: URLSearchParams, reply: Reply) => void) {
+  const streams: ServerResponse[] = []
+  const asked = { lists: [] as URLSearchParams[], reads: [] as string[] }
+  const server = await startServer({
+    serving,
+    handler: ({ path }, reply) => {
+      const { pathname, searchParams: query } = new URL(path, 'https://server')
+      const name = pathname.split('/').at(-1) ?? ''
+      if (query.has('watch')) {
+        const stream = reply as ServerResponse
+        stream.writeHead(200, { 'content-type': 'application/json' })
+        stream.flushHeaders()
+        streams.push(stream)
+      } else if (name === 'secrets') {
+        asked.lists.push(query)
+        list(query, reply)
+      } else {
+        asked.reads.push(name)
+        const found = secrets.get(name)
+        if (found) json(reply, 200, { kind: 'Secret', ...found })
+        else json(reply, 404, { kind: 'Status', code: 404, reason: 'NotFound', details: { name } })
+      }
+    },
+  })
+  t.teardown(() => server.close())
+  const recorder = new Recorder()
+  const client = await connectTo(t, server.url)
+  const source = new KubernetesSource(client, recorder, { timing: shortTiming, watch: 'namespaces' })
+  t.teardown(() => source.close())
+  source.follow([{ reference: one }, { reference: two }])
+  const send = (type: string, object: object): void => {
+    streams.at(-1)?.write(`${JSON.stringify({ type, object })}\n`)
+  }
+  return { asked, recorder, send, streams }
+}
+
+const listOf = (items: Iterable<Item>, version: number, next?: string) => ({
+  kind: 'List',
+  metadata: { resourceVersion: String(version), ...(next !== undefined && { continue: next }) },
+  items: [...items],
+})
+
+await t.test('a watch whose version has expired lists anew at once, and reads only what has changed', async (t) => {
+  const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
+  const lists = [50, 90]
+  const { asked, recorder, send, streams } = await watching(t, secrets, (_, reply) => {
+    json(reply, 200, listOf(secrets.values(), lists.shift() ?? 99))
+  })
+  await recorder.until('the watch', () => streams.length === 1)
+  t.match([recorder.last(one), recorder.last(two)], Array(2).fill({ observation: { state: 'present' } }))
+  secrets.delete('two')
+  send('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version: 50 (80)' })
+  await recorder.untilState(two, 'absent')
+  await recorder.until('the next watch', () => streams.length === 2)
+  t.strictSame(recorder.restarts, ['expired'])
+  t.equal(asked.lists.length, 2)
+  t.strictSame(asked.reads.sort(), ['one', 'two'], 'what has not changed is not read again')
+  t.equal(recorder.reported.length, 3, 'nothing else is reported')
+})
+
+await t.test('a list that expires between two pages says nothing of what it has not shown', async (t) => {
+  const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
+  let expired = 0
+  const { asked, recorder, streams } = await watching(t, secrets, (query, reply) => {
+    if (!query.has('continue')) json(reply, 200, listOf([item(one, 10)], 50, 'next'))
+    else if (expired++ === 0) refuse(reply, 410, 'The provided continue parameter is too old')
+    else json(reply, 200, listOf([item(two, 10)], 50))
+  })
+  await recorder.until('the watch', () => streams.length === 1)
+  t.strictSame(
+    asked.lists.map((query) => query.get('continue')),
+    [null, 'next', null, 'next'],
+    'it starts from the beginning',
+  )
+  t.strictSame(recorder.restarts, ['expired'])
+  t.match([recorder.last(one), recorder.last(two)], Array(2).fill({ observation: { state: 'present' } }))
+  t.notOk(recorder.reported.some(({ observation: { state } }) => state === 'absent'))
+})
+
+await t.test('an object that is deleted and made anew is another one, in whichever order it is heard of', async (t) => {
+  const secrets = new Map([one, two].map((each) => [each.name, item(each, 10)]))
+  const { recorder, send, streams } = await watching(t, secrets, (_, reply) => {
+    json(reply, 200, listOf(secrets.values(), 50))
+  })
+  await recorder.until('the watch', () => streams.length === 1)
+  const uidOf = (name: typeof one) => {
+    const last = recorder.last(name)?.observation
+    return last?.state === 'present' ? last.object.uid : last?.state
+  }
+  secrets.delete('one')
+  send('DELETED', item(one, 60))
+  await recorder.untilState(one, 'absent')
+  secrets.set('one', item(one, 61, 'uid-anew'))
+  send('ADDED', item(one, 61, 'uid-anew'))
+  await recorder.untilState(one, 'present', 'uid-anew 61')
+
+  // Both happen before the first event is heard: a read by name meets the new one.
+  secrets.set('two', item(two, 71, 'uid-anew'))
+  send('MODIFIED', item(two, 65))
+  await recorder.untilState(two, 'present', 'uid-anew 71')
+  send('DELETED', item(two, 70))
+  send('ADDED', item(two, 71, 'uid-anew'))
+  send('MODIFIED', item(one, 80, 'uid-anew'))
+  secrets.set('one', item(one, 80, 'uid-anew'))
+  await recorder.untilState(one, 'present', 'uid-anew 80')
+  t.equal(uidOf(two), 'uid-anew')
+  t.notOk(
+    recorder.reported.some(({ object, observation }) => object.endsWith('two') && observation.state === 'absent'),
+    'it was never away for whoever had read the new one',
+  )
+  t.notOk(recorder.reported.some(({ rewound }) => rewound))
+  t.strictSame(recorder.restarts, [])
+})
