@@ -77,7 +77,8 @@ async function lane(): Promise<void> {
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
 for (const line of wrong) console.error(`${line}; npm run test:mutants finds out what does`)
 for (const name of refused.alone) console.error(`${name} fails without a mutant`)
-for (const id of gone) console.error(`equivalents.ts names a mutant that is gone: ${id}`)
+// It counts for nothing, and goes with the next change of the table.
+for (const id of gone) console.log(`equivalents.ts names a mutant that is gone: ${id}`)
 for (const line of survivors(sources, results)) console.log(line)
 const counts = countsOf(sources, results)
 console.log(
@@ -85,4 +86,4 @@ console.log(
     `${counts.survived} survived, ${counts.unjudged} hang or break, ${counts.equivalent} equivalent, ` +
     `${counts.untried} untried; score ${score(counts)}`,
 )
-process.exitCode = wrong.length + gone.length + refused.alone.size > 0 ? 1 : 0
+process.exitCode = wrong.length + refused.alone.size > 0 ? 1 : 0

@@ -5,4 +5,120 @@ export interface Equivalent {
   readonly mutants: readonly string[]
 }
 
-export const equivalents: readonly Equivalent[] = []
+const durable = 'src/durable'
+
+export const equivalents: readonly Equivalent[] = [
+  {
+    reason: '`O_RDONLY` is 0: flags are the same without it',
+    mutants: [
+      `${durable}/posix/file-system.ts: NodeFileSystem.openDirectory unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
+      `${durable}/posix/open-path.ts: walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
+      `${durable}/posix/open-path.ts: walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY (2)`,
+    ],
+  },
+  {
+    reason: 'a comparison for a sort answers another negative number, which sorts the same',
+    mutants: [`${durable}/publish.ts: publish counted -1`, `${durable}/publish.ts: refuseNested counted -1`],
+  },
+  {
+    reason:
+      'states the order of the steps for the compiler: `publish()` takes each publication through all of them, in that order, and whatever ' +
+      'fails at one is at none that follows',
+    mutants: [
+      `${durable}/directory-publication.ts: DirectoryPublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
+      `${durable}/directory-publication.ts: DirectoryPublication.swap swallowed throw new Error('stage() comes first')`,
+      `${durable}/file-publication.ts: FilePublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
+      `${durable}/file-publication.ts: FilePublication.swap swallowed throw new Error('stage() comes first')`,
+      `${durable}/file-publication.ts: FilePublication.swap swapped if (!this.#staged) throw new Error('stage() comes first')`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.swap swallowed throw new Error('stage() comes first')`,
+      `${durable}/site.ts: Site.mount swallowed throw new Error('open() comes first')`,
+      `${durable}/site.ts: Site.parent swallowed throw new Error('open() comes first')`,
+      `${durable}/site.ts: Site.place swallowed throw new Error('resolve() comes first')`,
+      `${durable}/publish.ts: publish shortened outcomes.get(publication) ?? unreachable()`,
+      `${durable}/publish.ts: publish shortened outcomes.get(publication) ?? unreachable() (2)`,
+      `${durable}/publish.ts: unreachable swallowed throw new Error('a publication has no outcome')`,
+      `${durable}/replace.ts: only swapped if (outcome === undefined) throw new Error('publish() returned nothing')`,
+    ],
+  },
+  {
+    reason:
+      'what stands for a judgement that is missing: `prepare()` makes one before anything is staged, recorded or removed',
+    mutants: [
+      `${durable}/directory-publication.ts: DirectoryPublication.#stageGeneration shortened found ?? {}`,
+      `${durable}/directory-publication.ts: DirectoryPublication.#takenOut shortened this.found ?? {}`,
+      `${durable}/publication.ts: TargetPublication.#recordPlace counted this.found?.current?.sequence ?? 0`,
+      `${durable}/publication.ts: TargetPublication.#recordPlace shortened this.found?.current?.sequence ?? 0`,
+      `${durable}/publication.ts: TargetPublication.#stageRecord counted this.found?.nextSequence ?? 1`,
+      `${durable}/publication.ts: TargetPublication.#stageRecord shortened this.found?.nextSequence ?? 1`,
+      `${durable}/publication.ts: TargetPublication.removeOld shortened this.found ?? {}`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.stageContent counted this.found?.nextSequence ?? 1`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.stageContent shortened this.found?.nextSequence ?? 1`,
+    ],
+  },
+  {
+    reason: 'what stands for an element that is always there, for the compiler',
+    mutants: [
+      `${durable}/generation.ts: topNames shortened path.split('/', 1)[0] ?? path`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach counted -1`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach shortened descriptors[index] ?? -1`,
+      `${durable}/posix/sync.ts: retryInvalid counted -1`,
+      `${durable}/posix/sync.ts: retryInvalid shortened descriptors[index] ?? -1`,
+    ],
+  },
+  {
+    reason: 'what stands for a function that Node has on every POSIX system',
+    mutants: [
+      `${durable}/posix/file-system.ts: NodeFileSystem.user counted process.getegid?.() ?? 0`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.user counted process.geteuid?.() ?? 0`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.user shortened process.getegid?.() ?? 0`,
+      `${durable}/posix/file-system.ts: NodeFileSystem.user shortened process.geteuid?.() ?? 0`,
+    ],
+  },
+  {
+    reason: 'what stands for a line of `/proc/self/fdinfo` that Linux has had since 3.15',
+    mutants: [
+      `${durable}/posix/mount.ts: idFromProcess counted -1`,
+      `${durable}/posix/mount.ts: idFromProcess shortened /^mnt_id:\\s*(\\d+)/m.exec(information)?.[1] ?? -1`,
+    ],
+  },
+  {
+    reason: 'only the first of the parts is looked at, and no part is empty',
+    mutants: [
+      `${durable}/generation.ts: topNames counted path.split('/', 1)`,
+      `${durable}/in-use.ts: relationOf counted within.slice(prefix.length).split('/', 1)`,
+      `${durable}/request.ts: addAncestors counted cut + 1`,
+    ],
+  },
+  {
+    reason: 'two statements, neither of which reads or writes what the other one writes',
+    mutants: [
+      `${durable}/lock.ts: enqueue swapped queues.set(identity, last)`,
+      `${durable}/posix/mount.ts: kindOf swapped kinds.set(id, kind)`,
+      `${durable}/record-files.ts: readRecords swapped if (random !== undefined) staging.push(random)`,
+      `${durable}/record-files.ts: readRecords swapped if (strange !== undefined) quarantined.push(strange)`,
+      `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
+      `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
+      `${durable}/record.ts: parseRecord swapped if (line.attributes === null || isText(line.attributes)) attributes = line.attributes`,
+    ],
+  },
+  {
+    reason: 'two conditions, of which one entry can meet one only',
+    mutants: [`${durable}/posix/calls.ts: typeOf swapped if (entry.isFile()) return 'file'`],
+  },
+  {
+    reason: 'the size of an entry that has no content is not looked at',
+    mutants: [
+      `${durable}/tree.ts: readDirectory counted digest.entry(head, 0)`,
+      `${durable}/tree.ts: readOther counted digest.entry(head, 0)`,
+    ],
+  },
+  {
+    reason: 'one millisecond more of a wait, or of the age at which something is read again',
+    mutants: [
+      `${durable}/lock.ts: pollInterval counted pollInterval = 20`,
+      `${durable}/posix/mount.ts: freshness counted freshness = 1000`,
+    ],
+  },
+]

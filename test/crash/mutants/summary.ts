@@ -82,7 +82,8 @@ export function writeSummary(sources: readonly Source[], results: ReadonlyMap<st
 
 Written by \`npm run test:mutants\`, which makes one small change at a time to the sources below and runs the tests that come by it.
 A mutant is killed when an assertion fails, or the model disk reports a violation. One at which the tests hang, or break without
-an assertion, is not. The score is the share of killed mutants among those that were tried and are not equivalent.
+an assertion, is not: most of the former take away what ends a loop or a wait, and most of the latter a value that the next line needs.
+The score is the share of killed mutants among those that were tried and are not equivalent.
 \`test/crash/mutants/results.tsv\` holds the answer for each mutant; \`npm run test:crash\` draws some of them and checks that the
 test that is named there still kills them.
 
