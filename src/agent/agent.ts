@@ -192,8 +192,10 @@ export class Agent {
     )
   }
 
+  readonly #latest = (reference: ObjectReference): ObservedState | undefined => this.#source?.latest(reference)
+
   #follow(): void {
-    this.#source?.follow(desiredObjects(this.states))
+    this.#source?.follow(desiredObjects(this.states, this.#latest))
   }
 
   #listener(): SourceListener {
@@ -213,7 +215,9 @@ export class Agent {
       this.#events.rewound(reference, observation, message)
     }
     if (observation.state !== 'unknown') this.#freshness.confirmed(reference)
-    for (const state of this.states.needing(reference)) {
+    // What matches now is followed before the source goes on: it reads what is new, and forgets what has gone.
+    if (reference.selector !== undefined) this.#follow()
+    for (const state of this.states.needing(reference, this.#latest)) {
       this.#freshness.reported(state)
       this.#operations.publish(state, name)
     }
@@ -221,7 +225,7 @@ export class Agent {
 
   #confirmed(reference: ObjectReference): void {
     this.#freshness.confirmed(reference)
-    for (const state of this.states.needing(reference)) {
+    for (const state of this.states.needing(reference, this.#latest)) {
       // A pass that is due says afterwards how fresh the directory is.
       if (!this.#operations.isPending(state)) this.refresh(state)
     }

@@ -1,8 +1,8 @@
-import { referencesOf } from '../config/references.js'
+import { referencesOf, selectionsOf } from '../config/references.js'
 import type { Log } from '../log.js'
 import { describeReference } from '../objects/types.js'
 import { compareWithRecord } from './detect-drift.js'
-import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 import type { Context, Outcome } from './outcome.js'
 import { recordVersions } from './record-versions.js'
 
@@ -45,20 +45,25 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
 }
 
 function removedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const published = new Set(objects.map(nameOf))
+  const published = new Set(objects.map(describeObject))
   const configured = new Set(referencesOf(state.configuration).map(describeReference))
+  const selected = new Set(selectionsOf(state.configuration).map(({ reference }) => collectionOf(reference)))
   // What the operator took out of the configuration was not removed by anything that anybody needs to know of.
-  return state.objects.filter((object) => !published.has(nameOf(object)) && configured.has(nameOf(object)))
+  return state.objects.filter(
+    (object) =>
+      !published.has(describeObject(object)) &&
+      (configured.has(describeObject(object)) || selected.has(collectionOf(object))),
+  )
+}
+
+function collectionOf({ kind, namespace }: Pick<PublishedObject, 'kind' | 'namespace'>): string {
+  return `${kind} ${namespace}`
 }
 
 function changedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const before = new Map(state.objects.map((object) => [nameOf(object), object]))
+  const before = new Map(state.objects.map((object) => [describeObject(object), object]))
   return objects.map(withoutPaths).filter((object) => {
-    const known = before.get(nameOf(object))
+    const known = before.get(describeObject(object))
     return known?.uid !== object.uid || known.resourceVersion !== object.resourceVersion
   })
-}
-
-function nameOf({ kind, namespace, name }: PublishedObject): string {
-  return `${kind} ${namespace}/${name}`
 }

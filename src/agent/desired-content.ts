@@ -1,36 +1,37 @@
 import { compareResourceVersions } from '../objects/resource-version.js'
-import { referencesOf } from '../config/references.js'
+import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { Finding, KeptObject, Rendering } from '../directories/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
-import type { DirectoryRequest, HistoryLimits, PublicationOptions, RecordedObject } from '../durable/types.js'
+import type { DirectoryRequest, HistoryLimits, PublicationOptions } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import {
   describeReference,
   type LoadedState,
   type ObservedState,
+  type SelectedState,
   type ObjectReference,
   type ObjectVersion,
   type Source,
   type DesiredObject,
 } from '../objects/types.js'
-import type { DirectoryState } from './directory-state.js'
+import { describeObject, type DirectoryState, type PublishedObject } from './directory-state.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
-type Loaded = (reference: ObjectReference) => LoadedState | undefined
+type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
 
 /** What is to be written for a directory. */
 export type Request = DirectoryRequest & PublicationOptions
 
-/** The objects that the source has not reported yet. */
+/** What the source has not reported yet: objects, and selections. */
 export function unreported(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
-  return referencesOf(configuration).filter((reference) => latest(reference) === undefined)
+  return referencesOf(expand(configuration, latest)).filter((reference) => latest(reference) === undefined)
 }
 
 /** What one pass knows of its objects, their content included: each is read at most once, whatever needs it. */
 export class PassObjects {
-  readonly #loaded = new Map<string, LoadedState | undefined>()
+  readonly #loaded = new Map<string, LoadedState | SelectedState | undefined>()
 
   constructor(
     private readonly source: Pick<Source, 'latest' | 'load'>,
@@ -44,13 +45,21 @@ export class PassObjects {
   async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
     for (const reference of referencesOf(configuration)) {
       const name = describeReference(reference)
-      if (this.#loaded.has(name)) continue
-      const dropped = this.source.latest(reference)?.state === 'unloaded'
+      const latest = this.source.latest(reference)
+      // What a selection matches may have changed since another directory was rendered.
+      if (latest?.state === 'selected') this.#loaded.set(name, latest)
+      if (this.#loaded.get(name) !== undefined) continue
+      const dropped = latest?.state === 'unloaded'
       const state = await this.source.load(reference, this.signal)
       if (dropped && state?.state === 'unknown') return { reason: state.reason, message: state.message, reference }
       this.#loaded.set(name, state)
     }
     return undefined
+  }
+
+  /** With what its selections match now. */
+  expand(configuration: DirectoryConfiguration): DirectoryConfiguration {
+    return expand(configuration, (reference) => this.source.latest(reference))
   }
 
   get latest(): Loaded {
@@ -62,7 +71,8 @@ export class PassObjects {
  * What the directory must hold by what the source says now. Rejects where what is to be kept cannot be read from the disk, and with
  * the signal's reason.
  */
-export async function renderFrom(configuration: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
+export async function renderFrom(configured: DirectoryConfiguration, objects: PassObjects): Promise<Rendering> {
+  const configuration = objects.expand(configured)
   const unread = await objects.load(configuration)
   if (unread !== undefined) return { ready: false, findings: [unread], unread: true }
   const { latest } = objects
@@ -77,13 +87,14 @@ export async function renderFrom(configuration: DirectoryConfiguration, objects:
 async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded): Promise<Map<string, KeptObject>> {
   const kept = new Map<string, KeptObject>()
   const missing = referencesOf(configuration).filter((reference) => {
+    if (reference.selector !== undefined) return false
     const observation = latest(reference)
     return observation?.state !== 'present' || observation.object.terminating
   })
   if (missing.length === 0) return kept
   const publication = await readPublication(configuration.path)
   for (const reference of missing) {
-    const recorded = publication?.objects.find((object) => isOf(object, reference))
+    const recorded = publication?.objects.find((object) => describeObject(object) === describeReference(reference))
     if (recorded === undefined) continue
     const paths = [...recorded.paths, ...(recorded.combined ?? [])]
     const files = await readKeptFiles(configuration.path, paths)
@@ -119,10 +130,6 @@ function isGone(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP'
 }
 
-function isOf(object: RecordedObject, { kind, namespace, name }: ObjectReference): boolean {
-  return object.kind === kind && object.namespace === namespace && object.name === name
-}
-
 /** The write that makes the disk hold what was rendered. */
 export function requestFor(
   configuration: DirectoryConfiguration,
@@ -147,28 +154,46 @@ export function requestFor(
   }
 }
 
-/** Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it. */
+/**
+ * Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it, and so does one that no
+ * selection matches any more.
+ */
 export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
-  const without = referencesOf(configuration).filter((reference) => latest(reference)?.state === 'absent')
-  return { ...configuration.history, without }
+  const references = referencesOf(expand(configuration, latest))
+  const without = references.filter((reference) => latest(reference)?.state === 'absent')
+  const known = selectionsOf(configuration).filter(({ reference }) => latest(reference)?.state === 'selected')
+  const only = known.map(({ reference: { kind, namespace } }) => ({
+    kind,
+    namespace,
+    names: references.filter((one) => one.kind === kind && one.namespace === namespace).map(({ name }) => name),
+  }))
+  return { ...configuration.history, without, only }
 }
 
-/** All objects that these directories need, each once, with the newest version of it that any of them has published. */
-export function desiredObjects(states: Iterable<DirectoryState>): DesiredObject[] {
+/**
+ * All that these directories need, each once, with the newest version of it that any of them has published. What a selection matches
+ * is part of it; before that is known, what is published of it, so that an older history is noticed.
+ */
+export function desiredObjects(states: Iterable<DirectoryState>, latest: Latest): DesiredObject[] {
   const desired = new Map<string, DesiredObject>()
-  for (const state of states) {
-    for (const reference of referencesOf(state.configuration)) {
-      const { kind, namespace, name } = reference
-      const published = state.objects.find(
-        (object) => object.kind === kind && object.namespace === namespace && object.name === name,
-      )
+  for (const { configuration, objects } of states) {
+    const published = new Map(objects.map((object) => [describeObject(object), object]))
+    const unknown = selectionsOf(configuration).filter(({ reference }) => latest(reference)?.state !== 'selected')
+    const selected = objects.flatMap((object) => unknown.flatMap(({ reference }) => matching(reference, object)))
+    for (const reference of [...referencesOf(expand(configuration, latest)), ...selected]) {
       const key = describeReference(reference)
+      const version = published.get(key)
       const known = desired.get(key)?.published
-      const newest = newer(known, published && { uid: published.uid, resourceVersion: published.resourceVersion })
+      const newest = newer(known, version && { uid: version.uid, resourceVersion: version.resourceVersion })
       desired.set(key, newest ? { reference, published: newest } : { reference })
     }
   }
   return [...desired.values()]
+}
+
+/** What is published may be what the selection has matched before. */
+function matching({ kind, namespace }: ObjectReference, object: PublishedObject): ObjectReference[] {
+  return object.kind === kind && object.namespace === namespace ? [{ kind, namespace, name: object.name }] : []
 }
 
 /** Versions of one object of an API server compare as numbers; of anything else, the first one stands. */

@@ -1,8 +1,8 @@
-import { referencesOf } from '../config/references.js'
+import { expand, referencesOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Publication } from '../durable/types.js'
-import { describeReference, type ObjectReference } from '../objects/types.js'
+import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
@@ -183,17 +183,25 @@ export class DirectoryStates {
     this.#byOperation.delete(publishOperationOf(path))
   }
 
-  /** The directories that need this object. */
-  needing(reference: ObjectReference): DirectoryState[] {
+  /** The directories that need this object, or this selection, by what their selections match now. */
+  needing(
+    reference: ObjectReference,
+    latest: (reference: ObjectReference) => ObservedState | undefined,
+  ): DirectoryState[] {
     const name = describeReference(reference)
     return [...this].filter(({ configuration }) =>
-      referencesOf(configuration).some((needed) => describeReference(needed) === name),
+      referencesOf(expand(configuration, latest)).some((needed) => describeReference(needed) === name),
     )
   }
 }
 
 function publishOperationOf(path: string): string {
   return `publish ${path}`
+}
+
+/** As describeReference() names it. */
+export function describeObject({ kind, namespace, name }: PublishedObject): string {
+  return `${kind} ${namespace}/${name}`
 }
 
 /** Only what status and logs show: a record's list of files would be held in memory for nothing. */

@@ -1,4 +1,4 @@
-import { referencesOf } from '../config/references.js'
+import { expand, referencesOf } from '../config/references.js'
 import {
   describeReference,
   type ObservedState,
@@ -39,7 +39,7 @@ export function freshness(
     confirmedAt: undefined,
   })
   let oldest: Moment | undefined
-  for (const reference of referencesOf(state.configuration)) {
+  for (const reference of referencesOf(expand(state.configuration, latest))) {
     const name = describeReference(reference)
     const observation = latest(reference)
     if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)

@@ -3,7 +3,7 @@ import { planDirectory, type DirectoryChange } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
-import type { ObjectReference, SourceListener } from '../objects/types.js'
+import type { DesiredObject, ObjectReference, SourceListener } from '../objects/types.js'
 import { desiredObjects, PassObjects, renderFrom, requestFor, unreported } from './desired-content.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
@@ -26,7 +26,7 @@ export interface OnePassOptions {
   readonly release: boolean
   openSource(listener: SourceListener): Promise<ObservableSource>
   /** Called with the objects that are asked for, before the wait. */
-  waiting(references: readonly ObjectReference[], source: ObservableSource): void
+  waiting(references: () => readonly ObjectReference[], source: ObservableSource): void
 }
 
 /** What became of one directory. `outcome` is undefined only where the pass never came to it. */
@@ -121,11 +121,22 @@ async function withSource<T>(
     const state = states.add(directory)
     await detectDrift(state, { log: options.log, metrics: noMetrics })
   }
-  const source = await options.openSource({ observed() {}, confirmed() {}, watchRestarted() {} })
-  try {
-    const desired = desiredObjects(states)
+  let desired: readonly DesiredObject[] = []
+  const follow = (source: ObservableSource): void => {
+    desired = desiredObjects(states, (reference) => source.latest(reference))
     source.follow(desired)
-    const references = desired.map(({ reference }) => reference)
+  }
+  const source: ObservableSource = await options.openSource({
+    // What a selection matches is to be read, too.
+    observed: ({ selector }) => {
+      if (selector !== undefined) follow(source)
+    },
+    confirmed() {},
+    watchRestarted() {},
+  })
+  const references = (): ObjectReference[] => desired.map(({ reference }) => reference)
+  try {
+    follow(source)
     options.waiting(references, source)
     await firstAnswers(source, references, { timeout: options.timeout, signal: options.signal })
     return await use({ states, source })

@@ -1,3 +1,4 @@
+import { expand } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { DurableWriteError, OverlappingTargets, pruneHistory, replaceDirectories } from '../durable/index.js'
 import type { ReplaceResult } from '../durable/types.js'
@@ -124,17 +125,22 @@ async function renderFor(
   { source, signal }: Pick<PublishOptions, 'source' | 'signal'>,
 ): Promise<Rendering | Outcome> {
   const latest = (reference: ObjectReference) => source.latest(reference)
-  const missing = unreported(configuration, latest)
-  if (missing.length > 0) {
-    return {
-      kind: 'waiting',
-      message: `the source has not reported ${missing.map(describeReference).join(', ')} yet`,
+  for (;;) {
+    const missing = unreported(configuration, latest)
+    if (missing.length > 0) {
+      return {
+        kind: 'waiting',
+        message: `the source has not reported ${missing.map(describeReference).join(', ')} yet`,
+      }
     }
-  }
-  try {
-    return await renderFrom(configuration, objects)
-  } catch (error) {
-    return signal.aborted ? { kind: 'aborted' } : failedOutcome(error)
+    try {
+      const expanded = expand(configuration, latest)
+      const rendering = await renderFrom(configuration, objects)
+      // An object that came or went meanwhile was not rendered, or is not followed any more.
+      if (expand(configuration, latest) === expanded) return rendering
+    } catch (error) {
+      return signal.aborted ? { kind: 'aborted' } : failedOutcome(error)
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { referencesOf } from '../config/references.js'
+import { expand, referencesOf } from '../config/references.js'
 import { dateFindings } from '../directories/validate.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
@@ -151,8 +151,9 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
 }
 
 /** Reports to the source what is published, so that a lagging list can never undo it. */
-function setFloor(state: DirectoryState, source: Pick<Source, 'published'>): void {
-  const references = new Map(referencesOf(state.configuration).map((one) => [describeReference(one), one]))
+function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'published'>): void {
+  const configuration = expand(state.configuration, (reference) => source.latest(reference))
+  const references = new Map(referencesOf(configuration).map((one) => [describeReference(one), one]))
   for (const { kind, namespace, name, uid, resourceVersion } of state.objects) {
     const reference = references.get(`${kind} ${namespace}/${name}`)
     if (reference) source.published(reference, { uid, resourceVersion })

@@ -2,7 +2,7 @@ import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 
 /**
  * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
@@ -22,15 +22,15 @@ export async function recordVersions(
   { urgent = false } = {},
 ): Promise<void> {
   const { path, digest } = state
-  const known = new Map(state.recordedObjects.map((object) => [nameOf(object), versionOf(object)]))
-  const newer = objects.filter((object) => known.get(nameOf(object)) !== versionOf(object))
+  const known = new Map(state.recordedObjects.map((object) => [describeObject(object), versionOf(object)]))
+  const newer = objects.filter((object) => known.get(describeObject(object)) !== versionOf(object))
   if (digest === undefined || newer.length === 0) return
   const now = performance.now()
   if (!urgent && now - state.recordedAt < shortestInterval) return
   try {
     if (!(await recordObjects(path, digest, newer))) return
-    const names = new Set(newer.map(nameOf))
-    const others = state.recordedObjects.filter((object) => !names.has(nameOf(object)))
+    const names = new Set(newer.map(describeObject))
+    const others = state.recordedObjects.filter((object) => !names.has(describeObject(object)))
     state.recordedObjects = [...others, ...newer.map(withoutPaths)]
     state.recordedAt = now
   } catch (error) {
@@ -45,12 +45,12 @@ export async function recordHeldBack(
   log: Log,
   options: { readonly urgent?: boolean } = {},
 ): Promise<void> {
-  const latest = new Map(state.objects.map((object) => [nameOf(object), object]))
-  if (state.recordedObjects.every((one) => isSameVersion(one, latest.get(nameOf(one))))) return
+  const latest = new Map(state.objects.map((object) => [describeObject(object), object]))
+  if (state.recordedObjects.every((one) => isSameVersion(one, latest.get(describeObject(one))))) return
   const publication = await readPublication(state.path).catch(() => undefined)
   if (publication === undefined || publication.digest !== state.digest) return
   const objects = publication.objects.map((object) => {
-    const { uid, resourceVersion } = latest.get(nameOf(object)) ?? object
+    const { uid, resourceVersion } = latest.get(describeObject(object)) ?? object
     return { ...object, uid, resourceVersion }
   })
   await recordVersions(state, objects, log, options)
@@ -58,10 +58,6 @@ export async function recordHeldBack(
 
 function isSameVersion(recorded: PublishedObject, latest: PublishedObject | undefined): boolean {
   return latest === undefined || versionOf(latest) === versionOf(recorded)
-}
-
-function nameOf({ kind, namespace, name }: PublishedObject): string {
-  return `${kind} ${namespace}/${name}`
 }
 
 function versionOf({ uid, resourceVersion }: PublishedObject): string {

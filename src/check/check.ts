@@ -135,7 +135,7 @@ function desiredReferences(directories: readonly DirectoryConfiguration[]): Desi
       directory.contents
         .filter(({ optional }) => !optional)
         .flatMap((content) =>
-          content.type === 'object' ? [content.reference] : content.from.map(({ reference }) => reference),
+          content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
         )
         .map(describeReference),
     )

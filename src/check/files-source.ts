@@ -52,11 +52,14 @@ function checkObject(catalog: Catalog, desired: readonly DesiredReference[]): Ch
     const name = describeReference(reference)
     const { observation } = catalog.answer(reference, undefined)
     if (observation.state === 'present') there.push(name)
-    else if (observation.state === 'unknown') results.push(fault('objects', observation.message, 'correct that file'))
+    else if (observation.state === 'selected' && observation.names.length > 0) {
+      there.push(`${name}: ${listed(observation.names)}`)
+    } else if (observation.state === 'unknown') results.push(fault('objects', observation.message, 'correct that file'))
     else if (optional) there.push(`${name} (optional, absent)`)
     else {
       const advice = 'add it: until then, the agent does not publish the directories that need it'
-      results.push(warn('objects', `no file holds ${name}`, advice))
+      const lacks = reference.selector === undefined ? `no file holds ${name}` : `no file holds an object for ${name}`
+      results.push(warn('objects', lacks, advice))
     }
   }
   return there.length > 0 ? [ok('objects', listed(there)), ...results] : results

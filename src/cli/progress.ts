@@ -11,10 +11,10 @@ export class Progress {
 
   constructor(readonly stream: Output) {}
 
-  start(references: readonly ObjectReference[], source: Pick<Source, 'latest'>): void {
+  start(references: () => readonly ObjectReference[], source: Pick<Source, 'latest'>): void {
     if (!this.stream.isTTY) return
     this.#timer = setInterval(() => {
-      const open = references.filter((reference) => {
+      const open = references().filter((reference) => {
         const observation = source.latest(reference)
         return observation === undefined || observation.state === 'unknown'
       })

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { selectionsOf } from '../config/references.js'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
 import type { OperatorResource } from '../static-pods/operator-status.js'
@@ -98,13 +99,24 @@ async function runRbac(io: Io, options: RbacOptions): Promise<void> {
 }
 
 const wide = `# source.kubernetes.watch: namespaces takes get, list and watch of all Secrets and ConfigMaps in these namespaces, not only of those
-# that the configuration names. With watch: objects, the names are enough.
-`
+# that the configuration names.`
 
-function headline({ file, source }: AgentConfiguration): string {
-  return source.type !== 'kubernetes'
-    ? `# ${file} has source.${source.type}: holdfast asks no API server, and needs no rights.\n`
-    : `# What "holdfast agent" needs for ${file}, and nothing more.\n${source.watch === 'namespaces' ? wide : ''}`
+/** What stands in a line of its own, as a comment. */
+const inLine = (line: string): string => `# ${line}\n`
+
+function headline({ file, source, directories }: AgentConfiguration): string {
+  if (source.type !== 'kubernetes') {
+    return inLine(`${file} has source.${source.type}: holdfast asks no API server, and needs no rights.`)
+  }
+  const first = inLine(`What "holdfast agent" needs for ${file}, and nothing more.`)
+  const selections = directories.flatMap(selectionsOf)
+  if (selections.length === 0) {
+    return first + (source.watch === 'namespaces' ? `${wide} With watch: objects, the names are enough.\n` : '')
+  }
+  const each = selections.map(({ place, reference: { kind, namespace, selector } }) =>
+    inLine(`Whoever may set labels on ${kind}s of ${namespace} adds files by ${selector} (${place}).`),
+  )
+  return `${first}${wide} A selector needs that.\n${each.join('')}`
 }
 
 /** Each namespace's Role, and after it the binding, in the order of the permissions. */

@@ -3,19 +3,30 @@
  * directory. Which keys an object has is not known here: that is checked again when the directory is rendered.
  */
 import { describeReference } from '../objects/types.js'
-import type { ReadContent } from './contents.js'
 import type { PublishForm } from './publish-form.js'
 import { quote } from '../quote.js'
+import type { Content } from './types.js'
 import type { Value } from './value.js'
+
+/** A content with the values that its paths come from, for the checks that compare contents with each other. */
+export interface ReadContent {
+  readonly content: Content
+  /** Where `into`, or the combined file's path, is written. */
+  readonly at: Value
+  /** Where each item's path is written, in the order of the items. */
+  readonly itemPaths: readonly Value[]
+}
 
 export function reportContentConflicts(
   contents: readonly ReadContent[],
   publish: PublishForm,
   reservesDots: boolean,
 ): void {
-  const paths = new InnerPaths()
+  const all = new InnerPaths()
   const everyKey = new Map<string, string>()
   for (const { content, at, itemPaths } of contents) {
+    // Two selectors with the same paths may well select objects with different names.
+    const paths = content.type === 'selector' ? new InnerPaths() : all
     const named =
       content.type === 'combine'
         ? [{ path: content.path, at }]
@@ -25,7 +36,7 @@ export function reportContentConflicts(
           }))
     for (const file of named) paths.addFile(file.path, file.at)
     if (reservesDots) {
-      if (content.type === 'object' && content.items === undefined) reportReserved(content.into, publish, at)
+      if (content.type !== 'combine' && content.items === undefined) reportReserved(content.into, publish, at)
       for (const file of named) reportReserved(file.path, publish, file.at)
     }
     if (content.type === 'combine' || content.items !== undefined) continue

@@ -1,34 +1,39 @@
+import type { ReadContent } from './content-conflicts.js'
+import { readItem } from './items.js'
 import { readFileMode } from './ownership.js'
 import { readKey, readReference, type NamespaceDefault } from './object-names.js'
 import { readInnerPath, readInto } from './paths.js'
-import type { CombinedContent, Content, Item, ObjectContent } from './types.js'
+import { readSelection, selectionFields } from './selections.js'
+import type { CombinedContent, ObjectContent } from './types.js'
 import type { ObjectReference } from '../objects/types.js'
 import type { MappingValue, Value } from './value.js'
 
-/** A content with the values that its paths come from, for the checks that compare contents with each other. */
-export interface ReadContent {
-  readonly content: Content
-  /** Where `into`, or the combined file's path, is written. */
-  readonly at: Value
-  /** Where each item's path is written, in the order of the items. */
-  readonly itemPaths: readonly Value[]
-}
-
 const objectTypes = ['secret', 'configMap'] as const
 const objectKinds = { secret: 'Secret', configMap: 'ConfigMap' } as const
-const types = [...objectTypes, 'combine'] as const
+const selectionTypes = ['secrets', 'configMaps'] as const
+const types = [...objectTypes, ...selectionTypes, 'combine'] as const
 const objectFields = ['into', 'optional', 'items']
 const combinedFields = ['from', 'mode', 'optional']
 
 export function readContent(value: Value, defaults: NamespaceDefault): ReadContent | undefined {
   const { node } = value
-  const combined = node.kind === 'mapping' && node.entries.has('combine')
+  const given = (name: string): boolean => node.kind === 'mapping' && node.entries.has(name)
+  const selection = selectionTypes.find(given)
+  const combined = given('combine')
   const misplaced = combined
     ? { items: 'it belongs to secret and configMap: here it is from', into: 'put it into combine' }
     : { from: 'it belongs to combine', mode: 'give each of the items its mode, or the directory a fileMode' }
-  const fields = value.mapping([...types, ...(combined ? combinedFields : objectFields)], misplaced)
+  const own = combined ? combinedFields : objectFields
+  const fields =
+    selection === undefined
+      ? value.mapping([...types, ...own], { ...misplaced, selector: 'write secrets: { selector: … }' })
+      : value.mapping(types, Object.fromEntries(selectionFields.map((name) => [name, `put it into ${selection}`])))
   const type = fields?.exactlyOne(types)
   if (fields === undefined || type === undefined) return undefined
+  if (type === 'secrets' || type === 'configMaps') {
+    const selected = fields.field(type)
+    return selected && readSelection(selected, type, value.place, defaults)
+  }
   const optional = fields.field('optional')?.boolean() ?? false
   return type === 'combine' ? readCombined(fields, optional, defaults) : readObject(fields, type, optional, defaults)
 }
@@ -55,18 +60,6 @@ function readObject(
     items: read?.map(({ item }) => item),
   }
   return { content, at: intoValue ?? value, itemPaths: read?.map(({ at }) => at) ?? [] }
-}
-
-function readItem(value: Value): { item: Item; at: Value } | undefined {
-  const fields = value.mapping(['key', 'path', 'mode'])
-  const keyValue = fields?.required('key', 'tls.crt')
-  const key = keyValue && readKey(keyValue)
-  const at = fields?.required('path', key ?? 'tls.crt')
-  const path = at && readInnerPath(at)
-  const modeValue = fields?.field('mode')
-  const mode = modeValue && readFileMode(modeValue)
-  if (key === undefined || path === undefined || at === undefined) return undefined
-  return { item: { key, path, mode }, at }
 }
 
 function readCombined(fields: MappingValue, optional: boolean, defaults: NamespaceDefault): ReadContent | undefined {

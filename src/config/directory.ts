@@ -30,6 +30,8 @@ const fields = [
 const misplaced = {
   secret: 'it belongs to one of contents',
   configMap: 'it belongs to one of contents',
+  secrets: 'it belongs to one of contents',
+  configMaps: 'it belongs to one of contents',
   items: 'it belongs to one of contents',
   into: 'it belongs to one of contents',
   optional: 'it belongs to one of contents',

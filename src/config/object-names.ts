@@ -7,7 +7,10 @@ import type { Value } from './value.js'
 /** The namespace of names that have none, and the names that met none. */
 export interface NamespaceDefault {
   readonly namespace: string | undefined
-  readonly unqualified: { readonly value: Value; readonly name: string }[]
+  /** `name`: undefined where all objects of a namespace are meant. */
+  readonly unqualified: { readonly value: Value; readonly name: string | undefined }[]
+  /** The source reports of all objects which labels they have. */
+  readonly selectable: boolean
 }
 
 export function readNamespace(value: Value): string | undefined {

@@ -97,7 +97,8 @@ interface Read {
 function finish({ configuration, source, unqualified }: Read, problems: Problems): Omit<AgentConfiguration, 'digest'> {
   // Without a source it is the source that is missing, not its namespace.
   for (const { value, name } of source === undefined ? [] : unqualified) {
-    value.wrong(`${quote(name)} has no namespace`, `write NAMESPACE/${name}, or set source.namespace`)
+    if (name === undefined) value.wrong('has no namespace', 'write namespace: NAME, or set source.namespace')
+    else value.wrong(`${quote(name)} has no namespace`, `write NAMESPACE/${name}, or set source.namespace`)
   }
   problems.throwIfAny()
   if (configuration === undefined)
@@ -123,7 +124,8 @@ function read(
   if (fallback !== undefined && fallback !== namespace && !isLabel(fallback)) {
     root.wrong(`the default namespace ${quote(fallback)} is not a namespace`)
   }
-  const defaults: NamespaceDefault = { namespace: fallback, unqualified: [] }
+  const selectable = source?.type !== 'kubernetes' || source.watch === 'namespaces'
+  const defaults: NamespaceDefault = { namespace: fallback, unqualified: [], selectable }
   const directories = (
     document.required('directories', '[{ path: /etc/x, contents: [{ secret: NAME }] }]')?.list() ?? []
   )

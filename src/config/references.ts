@@ -1,11 +1,14 @@
-import { describeReference, type ObjectReference } from '../objects/types.js'
-import type { DirectoryConfiguration } from './types.js'
+import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
+import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } from './types.js'
 
-/** The objects that a directory is made of, each once, in the order of the configuration. */
+/**
+ * What is to be observed for a directory, each once, in the order of the configuration: objects, and selections. The objects that a
+ * selection matches are among them once it is expanded.
+ */
 export function referencesOf(directory: DirectoryConfiguration): ObjectReference[] {
   const found = new Map<string, ObjectReference>()
   for (const content of directory.contents) {
-    const references = content.type === 'object' ? [content.reference] : content.from.map(({ reference }) => reference)
+    const references = content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
     for (const reference of references) {
       const name = describeReference(reference)
       if (!found.has(name)) found.set(name, reference)
@@ -13,3 +16,58 @@ export function referencesOf(directory: DirectoryConfiguration): ObjectReference
   }
   return [...found.values()]
 }
+
+/** The contents of a directory that select objects by their labels. */
+export function selectionsOf(directory: DirectoryConfiguration): SelectedContent[] {
+  return directory.contents.filter((content) => content.type === 'selector')
+}
+
+interface Expansion {
+  readonly states: readonly (ObservedState | undefined)[]
+  readonly directory: DirectoryConfiguration
+}
+
+const expansions = new WeakMap<DirectoryConfiguration, Expansion>()
+
+/**
+ * The directory with a content for each object that a selection matches now, beside the selection itself. While nothing else is known
+ * of its selections, it is the same object each time.
+ */
+export function expand(
+  directory: DirectoryConfiguration,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
+): DirectoryConfiguration {
+  const selections = selectionsOf(directory)
+  if (selections.length === 0) return directory
+  const states = selections.map(({ reference }) => latest(reference))
+  const known = expansions.get(directory)
+  if (known?.states.every((state, index) => state === states[index])) return known.directory
+  const contents = directory.contents.flatMap((content): readonly Content[] =>
+    content.type === 'selector' ? [content, ...membersOf(content, latest(content.reference))] : [content],
+  )
+  const expanded = { ...directory, contents }
+  expansions.set(directory, { states, directory: expanded })
+  return expanded
+}
+
+function membersOf(content: SelectedContent, state: ObservedState | undefined): ObjectContent[] {
+  if (state?.state !== 'selected') return []
+  const { place, reference, optional } = content
+  const { kind, namespace } = reference
+  return state.names.map((name) => ({
+    type: 'object',
+    place,
+    reference: { kind, namespace, name },
+    into: named(content.into, name),
+    optional,
+    items: content.items?.map((item) => ({ ...item, path: named(item.path, name) })),
+    selected: true,
+  }))
+}
+
+function named(pattern: string, name: string): string {
+  return pattern.replaceAll(placeholder, name)
+}
+
+/** In a path, the name of an object that a selector matches. */
+export const placeholder = '{name}'

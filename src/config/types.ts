@@ -59,7 +59,7 @@ export interface DirectoryConfiguration {
   readonly afterPublish: readonly Hook[]
 }
 
-export type Content = ObjectContent | CombinedContent
+export type Content = ObjectContent | CombinedContent | SelectedContent
 
 /** The keys of one object, each a file. */
 export interface ObjectContent {
@@ -70,6 +70,20 @@ export interface ObjectContent {
   readonly into: string
   readonly optional: boolean
   /** undefined: every key, named as it is. */
+  readonly items: readonly Item[] | undefined
+  /** It is one of those that a selector matches now, and nobody asks for it by name: it may go. */
+  readonly selected?: true
+}
+
+/** The keys of each object of a namespace whose labels match. */
+export interface SelectedContent {
+  readonly type: 'selector'
+  readonly place: string
+  readonly reference: Required<ObjectReference>
+  /** As in ObjectContent, with `{name}` for the object's name; paths of items may hold it, too. */
+  readonly into: string
+  /** Leave it out while nothing matches, and keys that an object lacks. */
+  readonly optional: boolean
   readonly items: readonly Item[] | undefined
 }
 

@@ -1,4 +1,10 @@
-import { describeReference, type KubernetesObject, type LoadedState, type ObjectReference } from '../objects/types.js'
+import {
+  describeReference,
+  type KubernetesObject,
+  type LoadedState,
+  type ObjectReference,
+  type SelectedState,
+} from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
 /** What can be done with an object now. `kept`: what is published of it, if anything. */
@@ -14,11 +20,11 @@ export type Availability = { readonly reference: ObjectReference; readonly kept:
 
 export function availabilityOf(
   reference: ObjectReference,
-  observation: LoadedState | undefined,
+  observation: LoadedState | SelectedState | undefined,
   kept: KeptObject | undefined,
 ): Availability {
   const name = describeReference(reference)
-  if (observation === undefined) {
+  if (observation === undefined || observation.state === 'selected') {
     const message = `${name}: the source has not answered yet`
     return { reference, kept, state: 'unknown', finding: { reason: 'SourceUnavailable', message, reference } }
   }

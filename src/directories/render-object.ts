@@ -18,9 +18,11 @@ export function renderObject(
   }
   const { state, kept } = availability
   const published = kept && publishedOf(content, kept)
-  if (content.optional) {
+  // An object that only a selector asks for goes with its label or its deletion.
+  const mayGo = content.selected === true && state !== 'unknown'
+  if (content.optional || mayGo) {
     // What cannot be read may well exist: only what certainly does not is left out.
-    const keeps = state !== 'absent' || onMissing === 'keep'
+    const keeps = state !== 'absent' || (onMissing === 'keep' && content.selected !== true)
     if (keeps && kept !== undefined && published !== undefined) keep(draft, content, kept, published.paths)
     else if (state === 'unknown') draft.find(availability.finding)
     return

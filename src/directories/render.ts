@@ -2,23 +2,30 @@
  * From objects to files: what a configured directory must hold now. A pure function of what it is given: it reads neither the
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
-import type { DirectoryConfiguration } from '../config/types.js'
-import { describeReference, type KubernetesObject, type LoadedState, type ObjectReference } from '../objects/types.js'
+import type { DirectoryConfiguration, SelectedContent } from '../config/types.js'
+import {
+  describeReference,
+  type KubernetesObject,
+  type LoadedState,
+  type ObjectReference,
+  type SelectedState,
+} from '../objects/types.js'
 import { availabilityOf, type Availability } from './availability.js'
 import { certificateBlocks } from './certificates.js'
 import { Draft } from './draft.js'
 import { renderCombined } from './render-combined.js'
 import { renderObject } from './render-object.js'
+import { renderSelection } from './render-selection.js'
 import type { CertificateDate, Finding, KeptObject, RenderedFile, Rendering } from './types.js'
 import { certificateDate, dateFindings, validations } from './validate.js'
 
 /**
- * Renders a directory. `latest`: what the source says of an object, undefined before its first answer. `kept`: what is
+ * Renders a directory whose selections are expanded. `latest`: what the source says, undefined before its first answer. `kept`: what is
  * published of it, undefined where nothing is. `now` decides which certificates are reported as expired.
  */
 export function render(
   directory: DirectoryConfiguration,
-  latest: (reference: ObjectReference) => LoadedState | undefined,
+  latest: (reference: ObjectReference) => LoadedState | SelectedState | undefined,
   kept: (reference: ObjectReference) => KeptObject | undefined,
   now: Date = new Date(),
 ): Rendering {
@@ -32,12 +39,26 @@ export function render(
     return found
   }
   for (const content of directory.contents) {
-    if (content.type === 'object') {
-      renderObject(draft, content, availability(content.reference), directory.onMissing)
-    } else renderCombined(draft, content, availability, directory.onMissing)
+    switch (content.type) {
+      case 'object':
+        renderObject(draft, content, availability(content.reference), directory.onMissing)
+        break
+      case 'combine':
+        renderCombined(draft, content, availability, directory.onMissing)
+        break
+      case 'selector':
+        renderSelection(draft, content, latest(content.reference), membersOf(content, directory).map(availability))
+    }
   }
   if (draft.findings.length > 0) return { ready: false, findings: draft.findings }
   return finish(directory, draft, [...known.values()], now)
+}
+
+/** The objects that the selection matches. */
+function membersOf({ place }: SelectedContent, { contents }: DirectoryConfiguration): ObjectReference[] {
+  return contents.flatMap((content) =>
+    content.type === 'object' && content.selected && content.place === place ? [content.reference] : [],
+  )
 }
 
 function finish(directory: DirectoryConfiguration, draft: Draft, known: readonly Availability[], now: Date): Rendering {

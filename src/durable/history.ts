@@ -8,7 +8,7 @@ import type { StoredRecord } from './record.js'
 import type { Scope } from './scope.js'
 import { setMetadata } from './stage.js'
 import type { Tree } from './tree.js'
-import type { Generation, History, HistoryLimits } from './types.js'
+import type { Generation, History, HistoryLimits, RecordedObject } from './types.js'
 
 /*
  * History: the contents that a target had before. When a publication replaces a content, a copy of it is staged with the new content and
@@ -39,7 +39,7 @@ export function limitsOf(asked: HistoryLimits | undefined, found: Found): Histor
 
 /** Those that may stay, newest first. A clock that is set back makes nothing older. */
 export function within<Kept extends Pick<Generation, 'replacedAt' | 'objects'>>(
-  { keep, maxAge, without = [] }: HistoryLimits,
+  { keep, maxAge, without = [], only = [] }: HistoryLimits,
   generations: readonly Kept[],
   now: number,
 ): Kept[] {
@@ -47,7 +47,15 @@ export function within<Kept extends Pick<Generation, 'replacedAt' | 'objects'>>(
   return generations
     .filter(({ replacedAt }) => maxAge === null || now - replacedAt < maxAge)
     .filter(({ objects }) => !objects.some((object) => gone.has(keyOf(object))))
+    .filter(({ objects }) => !objects.some((object) => isOther(object, only)))
     .slice(0, keep)
+}
+
+function isOther(object: RecordedObject, only: NonNullable<HistoryLimits['only']>): boolean {
+  return only.some(
+    ({ kind, namespace, names }) =>
+      object.kind === kind && object.namespace === namespace && !names.includes(object.name),
+  )
 }
 
 function keyOf({ kind, namespace, name }: NonNullable<HistoryLimits['without']>[number]): string {

@@ -100,6 +100,8 @@ export interface HistoryLimits {
   maxAge: number | null
   /** What was made from one of these does not stay: they were deleted. Default: none. */
   without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
+  /** Of such a kind and namespace, what was made from another object does not stay either. Default: any stays. */
+  only?: readonly { kind: string; namespace: string; names: readonly string[] }[]
 }
 
 /** What a record says of a target's past. */

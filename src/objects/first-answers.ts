@@ -1,4 +1,4 @@
-import type { ObjectReference, Source } from './types.js'
+import { describeReference, type ObjectReference, type Source } from './types.js'
 
 /** A source that calls back after each change of an observation: both of ours do. */
 export interface ObservableSource extends Source {
@@ -20,25 +20,27 @@ export interface FirstAnswersOptions {
 /**
  * Waits until the source has said something definitive of every reference: present, absent, denied for a while, invalid, or not to be
  * had before somebody corrects the configuration. For one pass: what merely could not be reached may still come, so it is waited for.
+ * The references may change with an answer: a selection brings those that it matches.
  * @returns the references that have no such answer when the time is over; empty when all have
  * @throws the signal's reason when it aborts
  */
 export function firstAnswers(
   source: ObservableSource,
-  references: readonly ObjectReference[],
+  references: () => readonly ObjectReference[],
   { timeout, signal, denialGrace = 5_000 }: FirstAnswersOptions,
 ): Promise<ObjectReference[]> {
-  const deniedSince = new Map<ObjectReference, number>()
+  const deniedSince = new Map<string, number>()
   const isOpen = (reference: ObjectReference): boolean => {
     const observation = source.latest(reference)
     if (observation?.state !== 'unknown') return observation === undefined
     if (observation.permanent || observation.reason === 'ObjectInvalid') return false
     if (observation.reason !== 'AccessDenied') return true
-    const since = deniedSince.get(reference) ?? performance.now()
-    deniedSince.set(reference, since)
+    const name = describeReference(reference)
+    const since = deniedSince.get(name) ?? performance.now()
+    deniedSince.set(name, since)
     return performance.now() - since < denialGrace
   }
-  const open = () => references.filter(isOpen)
+  const open = () => references().filter(isOpen)
   return new Promise((resolve, reject) => {
     const end = (answer: () => void) => {
       clearTimeout(timer)

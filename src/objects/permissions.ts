@@ -36,7 +36,7 @@ export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' |
   if (configuration.source.type !== 'kubernetes') return []
   const references = configuration.directories.flatMap(({ contents }) =>
     contents.flatMap((content) =>
-      content.type === 'object' ? [content.reference] : content.from.map(({ reference }) => reference),
+      content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
     ),
   )
   const namespaces = [...new Set(references.map(({ namespace }) => namespace))].sort()
@@ -48,7 +48,7 @@ export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' |
       // A rule without names would allow all.
       if (names.length === 0) continue
       const verbs = ['get', 'list', 'watch']
-      const all = configuration.source.watch === 'namespaces'
+      const all = configuration.source.watch === 'namespaces' || needed.some(({ selector }) => selector !== undefined)
       const own = { namespace, group: '', resource: resources[kind], verbs, purpose: 'objects' } as const
       permissions.push({ ...own, names: all ? undefined : names })
     }

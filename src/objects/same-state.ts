@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { KubernetesObject, ObservedState, UnloadedObject } from './types.js'
 
 /** Whether two observed states are the same, so that there is nothing new to report. */
@@ -6,6 +7,7 @@ export function isSameState(a: ObservedState | undefined, b: ObservedState): boo
   if (a === undefined) return false
   if (hasObject(a) && hasObject(b)) return isSameObject(a.object, b.object)
   if (a.state === 'unknown' && b.state === 'unknown') return a.reason === b.reason && a.message === b.message
+  if (a.state === 'selected' && b.state === 'selected') return isDeepStrictEqual(a.names, b.names)
   return a.state === b.state
 }
 

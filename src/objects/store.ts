@@ -60,7 +60,7 @@ export class ObjectStore {
   /** The same, unless its content is not in memory. */
   loaded(reference: ObjectReference): LoadedState | undefined {
     const latest = this.latest(reference)
-    return latest?.state === 'unloaded' ? undefined : latest
+    return latest?.state === 'unloaded' || latest?.state === 'selected' ? undefined : latest
   }
 
   find(reference: ObjectReference): StoredObject | undefined {

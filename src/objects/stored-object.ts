@@ -51,6 +51,12 @@ export class StoredObject {
     this.#raise(version)
   }
 
+  /** Whether something that was seen as of this version is older than what is known, so that only a fresh read decides. */
+  isAbove(resourceVersion: string | undefined): boolean {
+    if (resourceVersion === undefined || !isComparable(resourceVersion)) return true
+    return this.#floor !== undefined && isAbove(this.#floor.resourceVersion, resourceVersion)
+  }
+
   /** Takes what was seen, unless it is older than the floor or contradicts it: then nothing changes and a fresh read must decide. */
   offer(observed: ObservedVersion): 'accepted' | 'stale' {
     if (this.#isStale(observed)) return 'stale'

@@ -3,11 +3,18 @@ import type { ApiClient, ApiObserver } from './kubernetes/client.js'
 
 export type ObjectKind = 'Secret' | 'ConfigMap'
 
-/** Names one object that a directory needs. */
+/** Names one object that a directory needs, or with `selector` those of a namespace whose labels match: see selectionReference(). */
 export interface ObjectReference {
   readonly kind: ObjectKind
   readonly namespace: string
   readonly name: string
+  /** A label selector: what is observed is then which names match, and no content. */
+  readonly selector?: string
+}
+
+/** All objects of a kind and a namespace that a label selector matches. No object can have the name: it has brackets. */
+export function selectionReference(kind: ObjectKind, namespace: string, selector: string): Required<ObjectReference> {
+  return { kind, namespace, name: `(${selector})`, selector }
 }
 
 /** `Secret kube-system/serving-cert`: the same text in logs, errors, status and as a map key. */
@@ -48,8 +55,15 @@ export interface UnloadedObject extends ObjectIdentity {
 export type LoadedState =
   { readonly state: 'present'; readonly object: KubernetesObject } | { readonly state: 'absent' } | UnknownState
 
-/** The same, where the content of what is present may have been dropped from memory. */
-export type ObservedState = LoadedState | { readonly state: 'unloaded'; readonly object: UnloadedObject }
+/** The same, where the content of what is present may have been dropped from memory; of a selection, what it matches. */
+export type ObservedState =
+  LoadedState | { readonly state: 'unloaded'; readonly object: UnloadedObject } | SelectedState
+
+/** The names that a selection matches now, sorted. What could not be read is UnknownState. */
+export interface SelectedState {
+  readonly state: 'selected'
+  readonly names: readonly string[]
+}
 
 export interface UnknownState {
   readonly state: 'unknown'

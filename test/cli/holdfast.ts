@@ -191,9 +191,9 @@ export class Node {
   }
 
   /** Writes one object; JSON is YAML. */
-  put(kind: 'Secret' | 'ConfigMap', name: string, data: Record<string, string>): void {
+  put(kind: 'Secret' | 'ConfigMap', name: string, data: Record<string, string>, labels?: object): void {
     const content = kind === 'Secret' ? { stringData: data } : { data }
-    const object = { apiVersion: 'v1', kind, metadata: { name }, ...content }
+    const object = { apiVersion: 'v1', kind, metadata: { name, labels }, ...content }
     writeFileSync(join(this.objects, `${name}.yaml`), JSON.stringify(object))
   }
 

@@ -35,10 +35,10 @@ const contents = [
   },
 ]
 
-function configuration(name: string, source: object): string {
+function configuration(name: string, source: object, more: readonly object[] = []): string {
   const file = join(root, `${name}.yaml`)
   const directories = [
-    { path: join(root, 'one'), contents },
+    { path: join(root, 'one'), contents: [...contents, ...more] },
     { path: join(root, 'two'), contents: [{ secret: 'other-ns/serving' }] },
   ]
   const head = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration' }
@@ -92,6 +92,27 @@ await t.test('with watch: namespaces, all Secrets and ConfigMaps of the namespac
     [[events], [all('secrets'), events], [all('secrets'), events], [all('configmaps'), events]],
   )
   t.match((await rbac('--config', file)).stdout, /takes get, list and watch of all Secrets and ConfigMaps/)
+})
+
+await t.test('with a selector, all objects of its kind, and who may add files by it', async (t) => {
+  const wide = { namespace: 'kube-system', kubernetes: { ...nowhere, watch: 'namespaces' } }
+  const more = [{ configMaps: { selector: 'app=web, tier', namespace: 'sites' } }]
+  const file = configuration('selected', wide, more)
+  const role = (await items('--config', file)).find(
+    ({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'sites',
+  )
+  const verbs = ['get', 'list', 'watch']
+  t.strictSame(role?.rules, [{ apiGroups: [''], resources: ['configmaps'], verbs }, events])
+  const { stdout } = await rbac('--config', file)
+  t.match(
+    stdout,
+    /names\. A selector needs that\.\n# Whoever may set labels on ConfigMaps of sites adds files by app=web, tier \(dir/,
+  )
+  const narrow = configuration('narrow', { kubernetes: nowhere }, more)
+  t.match(await rbac('--config', narrow), {
+    code: 2,
+    stderr: /configMaps: a selector needs .*: set source.kubernetes.watch/,
+  })
 })
 
 await t.test('each Role is bound to the service account', async (t) => {

@@ -3,11 +3,13 @@ import type { BrokenConfiguration } from './broken-configuration.js'
 import { brokenContents } from './broken/contents.js'
 import { brokenDocuments } from './broken/document.js'
 import { brokenHooks } from './broken/hooks.js'
+import { brokenSelectors } from './broken/selectors.js'
 import { brokenTargets } from './broken/targets.js'
 
 export const brokenConfigurations: readonly BrokenConfiguration[] = [
   ...brokenDocuments,
   ...brokenTargets,
   ...brokenContents,
+  ...brokenSelectors,
   ...brokenHooks,
 ]

@@ -272,6 +272,11 @@ await t.test('the default namespace', async (t) => {
   t.equal(asked.length, 1, 'it is asked only if a name needs it')
   const none = await problemsOf(bare, { defaultNamespace: () => Promise.resolve(undefined) })
   t.match(none, '"other" has no namespace: write NAMESPACE/other, or set source.namespace')
+  const selected = bare
+    .replace('./kubeconfig }', './kubeconfig, watch: namespaces }')
+    .replace('secret: other', 'secrets: { selector: app }')
+  t.same((await namespaceOf(selected, { defaultNamespace: 'a' })).at(-1), 'a')
+  t.match(await problemsOf(selected), 'secrets: has no namespace: write namespace: NAME, or set source.namespace')
   t.match(await problemsOf(bare, { defaultNamespace: 'A' }), 'the default namespace "A" is not a namespace')
   await t.rejects(parseConfiguration(bare, file, { defaultNamespace: () => Promise.reject(new Error('kubeconfig')) }), {
     message: 'kubeconfig',

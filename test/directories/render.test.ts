@@ -1,11 +1,16 @@
 import t from 'tap'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject, Rendering } from '../../src/directories/types.js'
-import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
-import type { LoadedState, ObjectReference } from '../../src/objects/types.js'
+import type { Content, DirectoryConfiguration, SelectedContent } from '../../src/config/types.js'
+import {
+  selectionReference,
+  type LoadedState,
+  type ObjectReference,
+  type SelectedState,
+} from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 
-type Latest = readonly (readonly [ObjectReference, LoadedState])[]
+type Latest = readonly (readonly [ObjectReference, LoadedState | SelectedState])[]
 type Kept = readonly (readonly [ObjectReference, KeptObject])[]
 
 function rendered(
@@ -47,6 +52,41 @@ await t.test('every key, or items, with their modes', (t) => {
     ['a', '7', ['x/y/k', 'x/y/l'], undefined],
     ['b', '7', ['z/m.txt'], undefined],
   ])
+  t.end()
+})
+
+await t.test('what a selector matches goes with its deletion; what cannot be read is never gone', (t) => {
+  const reference = selectionReference('Secret', 'ns', 'app=web')
+  const selection: SelectedContent = {
+    type: 'selector',
+    place: 'contents[0]',
+    reference,
+    into: '{name}',
+    optional: false,
+    items: undefined,
+  }
+  const names = (...matching: string[]) => [reference, { state: 'selected', names: matching }] as const
+  const member = whole(a, { into: 'a', selected: true })
+  const kept = [keptOf(a, { 'a/k': '0' })]
+  t.same(shown(rendered([selection, member], [names('a'), present(a, { k: '1' })])), { 'a/k': '1' })
+  const beside = whole(b, { into: 'b', selected: true })
+  const two = [names('a', 'b'), absent(a), present(b, { k: '2' })]
+  t.same(shown(rendered([selection, member, beside], two, kept)), { 'b/k': '2' }, 'onMissing: keep or not')
+  const leaving = present(a, { k: '1' }, { terminating: true })
+  t.same(shown(rendered([selection, member], [names('a'), leaving], kept)), { 'a/k': '0' })
+  const denied = 'AccessDenied: Secret ns/a: 403 Forbidden'
+  t.same(shown(rendered([selection, member], [names('a'), unknown(a)], kept)), [denied])
+
+  const none = 'no Secret in namespace ns matches app=web: create one, set its label, or make contents[0] optional'
+  t.same(shown(rendered([selection], [names()])), [`ObjectMissing: ${none}`])
+  t.same(shown(rendered([selection, member], [names('a'), absent(a)], kept)), [`ObjectMissing: ${none}`], 'a late list')
+  t.same(shown(rendered([selection, member], [names('a'), leaving])), [`ObjectMissing: ${none}`], 'never published')
+  const optional = { ...selection, optional: true }
+  t.same(shown(rendered([optional], [names()])), {})
+  t.same(shown(rendered([optional, { ...member, optional: true }], [names('a'), leaving])), {})
+  const away = [reference, { state: 'unknown', reason: 'AccessDenied', message: '403 Forbidden' }] as const
+  t.same(shown(rendered([optional], [away])), ['AccessDenied: Secret ns/(app=web): 403 Forbidden'])
+  t.same(shown(rendered([optional], [])), ['SourceUnavailable: Secret ns/(app=web): the source has not answered yet'])
   t.end()
 })
 

@@ -125,6 +125,12 @@ await t.test('what was made from an object that is gone goes, and is not kept ei
   t.strictSame(await past(), ['3 present', '2 whole'])
   await replace('4', { objects: [objectOf('c')] })
   t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+  const { kind, namespace } = secret('b')
+  const only = [
+    { kind, namespace, names: ['b', 'c'] },
+    { kind: 'ConfigMap', namespace, names: [] },
+  ]
+  t.equal(await pruneHistory(fs, target, { ...forever(2), only }, {}), 0, 'another kind, and names that stay')
   const synced: string[] = []
   const { fs: watched } = intercepted((call) => synced.push(call), fs)
   t.equal(await pruneHistory(watched, target, { ...forever(2), without: [secret('b')] }, {}), 2)

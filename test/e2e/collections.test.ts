@@ -71,3 +71,63 @@ await t.test('two watches for all objects of a namespace, whatever else is there
   t.strictSame(readTree(node.path('all')), { ...all, ca: '2', 'secret-1/version': '3' }, 'onMissing: keep')
   await agent.condition(node.path('all'), 'Fresh', 'True')
 })
+
+await t.test('what a selector matches, as labels and objects come and go', async (t) => {
+  const namespace = await cluster.namespace()
+  const web = { app: 'web' }
+  await namespace.putSecret('a', { v: '1' }, web)
+  await namespace.putSecret('b', { v: '1' }, web)
+  await namespace.putSecret('other', { v: '1' }, { app: 'db' })
+  const node = await Node.start(t, namespace, {
+    allowed: { secrets: ['a', 'b', 'other'] },
+    watch: 'namespaces',
+    directories: [{ path: 'web', contents: [{ secrets: { selector: 'app in (web)', into: 'tls/{name}' } }] }],
+  })
+  const { agent } = node
+  const path = node.path('web')
+  const swaps = () =>
+    agent.log().filter(({ reason, outcome }) => reason === 'Published' && outcome !== 'unchanged').length
+  const onDisk = (expected: object): Promise<unknown> =>
+    until(JSON.stringify(expected), () => JSON.stringify(readTree(path)) === JSON.stringify(expected))
+
+  const { conditions } = await agent.condition(path, 'Published', 'False', 'AccessDenied')
+  t.match(conditions[0]?.message, /Secret case-2\/\(app in \(web\)\): secrets of case-2: list failed with HTTP 403/)
+  await namespace.allow('agent', { all: true })
+  await onDisk({ 'tls/a/v': '1', 'tls/b/v': '1' })
+  await agent.ready()
+  t.equal(await agent.metric('holdfast_watches_open'), 1)
+  const lists = () => agent.metric('holdfast_api_requests_total', { verb: 'list' })
+  const before = await lists()
+
+  await namespace.patchSecret('other', { metadata: { labels: web } })
+  await onDisk({ 'tls/a/v': '1', 'tls/b/v': '1', 'tls/other/v': '1' })
+  // The label goes, and the content changes with it.
+  await namespace.putSecret('a', { v: 'not to be seen' })
+  await onDisk({ 'tls/b/v': '1', 'tls/other/v': '1' })
+  await namespace.deleteSecret('b')
+  await onDisk({ 'tls/other/v': '1' })
+  await namespace.putSecret('b', { v: '2' }, web)
+  await onDisk({ 'tls/b/v': '2', 'tls/other/v': '1' })
+  await until('five swaps are logged', () => swaps() >= 5)
+  t.equal(await lists(), before, 'the watch brings it all')
+  const { objects } = await agent.condition(path, 'Fresh', 'True')
+  t.strictSame(
+    objects.map(({ name }) => name),
+    ['b', 'other'],
+  )
+
+  // What came and went while nobody, or no server, looked.
+  await agent.kill()
+  await namespace.deleteSecret('b')
+  await namespace.putSecret('c', { v: '3' }, web)
+  agent.start()
+  await onDisk({ 'tls/c/v': '3', 'tls/other/v': '1' })
+  await cluster.api.kill()
+  await cluster.api.start()
+  await namespace.patchSecret('other', { metadata: { labels: { app: null } } })
+  await onDisk({ 'tls/c/v': '3' })
+  await namespace.deleteSecret('c')
+  await agent.condition(path, 'Published', 'False', 'ObjectMissing')
+  t.equal(swaps(), 7, 'one for each change')
+  t.strictSame(readTree(path), { 'tls/c/v': '3' }, 'nothing matches: what is published stays')
+})

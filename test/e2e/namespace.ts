@@ -24,8 +24,8 @@ export class Namespace {
   }
 
   /** Creates the Secret, or replaces it whole. Values are text. */
-  putSecret(name: string, stringData: Record<string, string>): Promise<ApiObject> {
-    return this.put('secrets', name, { stringData })
+  putSecret(name: string, stringData: Record<string, string>, labels?: object): Promise<ApiObject> {
+    return this.put('secrets', name, { stringData }, labels)
   }
 
   /** Creates the ConfigMap, or replaces it whole. */
@@ -33,8 +33,8 @@ export class Namespace {
     return this.put('configmaps', name, { data, binaryData })
   }
 
-  private async put(resource: string, name: string, content: object): Promise<ApiObject> {
-    const object = { metadata: { name }, ...content }
+  private async put(resource: string, name: string, content: object, labels?: object): Promise<ApiObject> {
+    const object = { metadata: { name, labels }, ...content }
     const replaced = await this.api.admin.call('PUT', `${this.path}/${resource}/${name}`, object)
     if (replaced.status === 200) return replaced.body as ApiObject
     return this.api.admin.demand('POST', `${this.path}/${resource}`, object)

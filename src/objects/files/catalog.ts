@@ -1,4 +1,5 @@
 /** What the files hold, all together, and what that says of one object. */
+import { parseSelector, selects } from '../../label-selector.js'
 import { describeReference, type ObjectReference, type ObservedState } from '../types.js'
 import type { FileError } from './error.js'
 import type { FileObject } from './objects.js'
@@ -45,6 +46,8 @@ export class Catalog {
    * could be read: it may be in the one that could not.
    */
   answer(reference: ObjectReference, latest: ObservedState | undefined): Answer {
+    const { selector } = reference
+    if (selector !== undefined) return this.#select({ ...reference, selector }, latest)
     const key = describeReference(reference)
     const found = this.#byKey().get(key) ?? []
     const [first] = found
@@ -63,6 +66,28 @@ export class Catalog {
     return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
   }
 
+  /**
+   * What matches. An object that is in no file any more may be in one that cannot be read; and what such a file would add is not known
+   * at the start.
+   */
+  #select(reference: Required<ObjectReference>, latest: ObservedState | undefined): Answer {
+    const { kind, namespace } = reference
+    const selector = parseSelector(reference.selector)
+    const own = [...this.#files.values()]
+      .flatMap(({ objects }) => objects)
+      .filter(({ object }) => object.reference.kind === kind && object.reference.namespace === namespace)
+    const names = new Set(own.filter(({ labels }) => selects(selector, labels)).map(nameOf))
+    const error = [...this.#files.values()].find((file) => file.error)?.error
+    if (error !== undefined) {
+      const there = new Set(own.map(nameOf))
+      if (latest?.state !== 'selected' || latest.names.some((name) => !there.has(name))) {
+        const message = `${describeReference(reference)}: not every file can be read; ${error.message}`
+        return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
+      }
+    }
+    return { observation: { state: 'selected', names: [...names].sort() }, confirmed: error === undefined }
+  }
+
   #byKey(): Map<string, Found[]> {
     if (this.#index) return this.#index
     const index = new Map<string, Found[]>()
@@ -75,6 +100,10 @@ export class Catalog {
     this.#index = index
     return index
   }
+}
+
+function nameOf({ object }: FileObject): string {
+  return object.reference.name
 }
 
 interface Found extends FileObject {

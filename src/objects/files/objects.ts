@@ -3,6 +3,7 @@ import type { Log } from '../../log.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
 import { addStringData, decodeData, InvalidObjectError, record } from '../kubernetes/decode.js'
+import type { Labels } from '../../label-selector.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
 import type { ParsedDocument } from './documents.js'
 import { FileError } from './error.js'
@@ -10,6 +11,8 @@ import { FileError } from './error.js'
 /** An object as it stands in a file. */
 export interface FileObject {
   readonly object: KubernetesObject
+  /** metadata.labels */
+  readonly labels: Labels
   /** `certs.yaml:12` */
   readonly place: string
 }
@@ -52,7 +55,7 @@ function readValue(value: unknown, place: string, context: ReadingContext, posit
       throw new InvalidObjectError('apiVersion and kind are required, as strings')
     }
     if (version === 'v1') {
-      if (kind === 'Secret' || kind === 'ConfigMap') return [{ object: readObject(kind, body, context), place }]
+      if (kind === 'Secret' || kind === 'ConfigMap') return [{ ...readObject(kind, body, context), place }]
       if (kind === 'List') return readList(body, place, context, position)
       if (kind === 'SecretList') return readList(body, place, context, { ...position, kind: 'Secret' })
       if (kind === 'ConfigMapList') return readList(body, place, context, { ...position, kind: 'ConfigMap' })
@@ -85,7 +88,7 @@ function readObject(
   kind: ObjectKind,
   body: Readonly<Record<string, unknown>>,
   { defaultNamespace, version }: ReadingContext,
-): KubernetesObject {
+): Omit<FileObject, 'place'> {
   const metadata = record(body.metadata, 'metadata')
   const name = nameOf(metadata.name, 'metadata.name')
   const namespace = nameOf(metadata.namespace ?? defaultNamespace, 'metadata.namespace')
@@ -93,17 +96,30 @@ function readObject(
     checkFields(kind, body)
     const data = decodeData(kind, body)
     if (kind === 'Secret') addStringData(data, body.stringData)
-    return {
+    const object = {
       reference: { kind, namespace, name },
       uid: typeof metadata.uid === 'string' ? metadata.uid : '',
       resourceVersion: version,
       data,
       terminating: metadata.deletionTimestamp !== undefined && metadata.deletionTimestamp !== null,
     }
+    return { object, labels: labelsOf(metadata.labels) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
     throw new InvalidObjectError(`${kind} ${namespace}/${name}: ${error.message}`)
   }
+}
+
+/** As strings, which YAML has to be told of some: a label that the API refuses would never match. */
+function labelsOf(value: unknown): Labels {
+  const labels = Object.create(null) as Record<string, string>
+  for (const [key, label] of Object.entries(record(value ?? {}, 'metadata.labels'))) {
+    // The API server, too, reads null as empty.
+    const text = label ?? ''
+    if (typeof text !== 'string') throw new InvalidObjectError(`the label ${quote(key)} must be a string: quote it`)
+    labels[key] = text
+  }
+  return labels
 }
 
 /** A DNS subdomain: what the API server demands of the name of a Secret or a ConfigMap (RFC 1123). */

@@ -206,10 +206,14 @@ export class FileSource implements ObservableSource {
   }
 
   #report(): void {
-    for (const stored of this.#store.values()) {
-      const { observation, confirmed } = this.#catalog.answer(stored.reference, stored.latest)
-      stored.say(observation)
-      if (confirmed) stored.current()
+    // What matches comes first: it changes what is followed, and an object that goes must not be reported before.
+    for (const isSelection of [true, false]) {
+      for (const stored of this.#store.values()) {
+        if ((stored.reference.selector !== undefined) !== isSelection) continue
+        const { observation, confirmed } = this.#catalog.answer(stored.reference, stored.latest)
+        stored.say(observation)
+        if (confirmed) stored.current()
+      }
     }
   }
 

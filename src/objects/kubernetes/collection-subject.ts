@@ -1,17 +1,20 @@
 /**
  * The Secrets or the ConfigMaps of one namespace in one watch, which brings their metadata only: what is followed is read by name once
- * its version has changed. Nothing is kept of the others.
+ * its version has changed. Nothing is kept of the others:
+ * their labels are matched with the followed selectors as they come.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../durable/index.js'
+import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
 import type { StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
-import { ApiError, field, refusedRequest } from './api-error.js'
+import { ApiError, field, isAbsent, refusedRequest } from './api-error.js'
 import { observeAbsence, resourceVersionOf } from './observed-version.js'
 import { readFresh } from './reads.js'
 import { describeTarget, objectTarget, pathOf, type ApiTarget, type Query } from './requests.js'
 import type { WatchContext } from './reflector.js'
+import { labelsOf, Selections } from './selections.js'
 import type { WatchTiming } from './timing.js'
 import { isBelow, isKnown, takeFresh, type Ask, type EventType } from './watch-subject.js'
 import type { WatchEvents, WatchSubject } from './watch-subject.js'
@@ -36,8 +39,11 @@ export class CollectionSubject implements WatchSubject {
   readonly streams = false
   /** Objects whose read is refused, each for itself, and since when, by performance.now(). */
   readonly #refused = new Map<StoredObject, number>()
+  readonly #selections: Selections
+  /** What is followed since the selections have begun to report what matches; undefined: they are not reporting. */
+  #newcomers: StoredObject[] | undefined
 
-  /** @param followed those of its objects that are followed now */
+  /** @param followed those of its objects that are followed now, and for good the selections of them */
   constructor(
     { kind, namespace }: Pick<ObjectReference, 'kind' | 'namespace'>,
     private readonly followed: ReadonlyMap<string, StoredObject>,
@@ -48,6 +54,14 @@ export class CollectionSubject implements WatchSubject {
   ) {
     this.target = { ...objectTarget({ kind, namespace, name: '' }), name: undefined }
     this.path = pathOf(this.target)
+    this.#selections = new Selections([...followed.values()].filter(isSelection))
+  }
+
+  /** Whether it reads one more object by itself, since a selection has just reported it. All else takes a list. */
+  takes(stored: StoredObject): boolean {
+    if (this.#newcomers === undefined || isSelection(stored)) return false
+    this.#newcomers.push(stored)
+    return true
   }
 
   readonly objects = (): readonly StoredObject[] => [...this.followed.values()]
@@ -59,6 +73,7 @@ export class CollectionSubject implements WatchSubject {
   async list(ask: Ask): Promise<string | undefined> {
     const found = new Map<string, unknown>()
     let version: string | undefined
+    this.#selections.clear()
     for (let token: string | undefined = ''; token !== undefined;) {
       const query: Query = { limit: String(pageSize), ...(token !== '' && { continue: token }) }
       const accept = metadata('PartialObjectMetadataList')
@@ -66,13 +81,19 @@ export class CollectionSubject implements WatchSubject {
       if (answer.status !== 200) throw refusedRequest(this.target, 'list', answer)
       for (const item of itemsOf(answer.body, this.target)) {
         const name = nameOf(item)
-        if (name !== undefined && this.followed.has(name)) found.set(name, item)
+        if (name === undefined) continue
+        this.#selections.set(name, labelsOf(item))
+        if (this.followed.has(name)) found.set(name, item)
       }
       version ??= resourceVersionOf(answer.body)
       const next: unknown = field(field(answer.body, 'metadata'), 'continue')
       token = typeof next === 'string' && next !== '' ? next : undefined
     }
-    await inParallel(this.objects(), readAtATime, async (stored) => {
+    const before = this.#followedObjects()
+    const newcomers = this.#selections.any ? await this.#select(before, found, version, ask) : []
+    const kept = before.filter((stored) => this.#follows(stored))
+    await inParallel(newcomers, readAtATime, (stored) => this.#read(stored, ask))
+    await inParallel(kept, readAtATime, async (stored) => {
       const item = found.get(stored.reference.name)
       if (item === undefined) await this.#gone(stored, version, ask)
       else if (this.#isKnown(stored, item)) stored.current()
@@ -89,10 +110,63 @@ export class CollectionSubject implements WatchSubject {
     }
   }
 
+  /**
+   * Reports what matches as of a list, before any of its objects is: an object that has lost its label must not be published again.
+   * Answers what is followed since. What is known of an object may be newer than a list, or come from a history that is no more: then
+   * a fresh read decides.
+   */
+  async #select(
+    before: readonly StoredObject[],
+    found: ReadonlyMap<string, unknown>,
+    version: string | undefined,
+    ask: Ask,
+  ): Promise<StoredObject[]> {
+    for (const stored of before) {
+      const { name } = stored.reference
+      const item = found.get(name)
+      if (!stored.isAbove(item === undefined ? version : resourceVersionOf(item))) continue
+      await this.#read(stored, ask)
+      this.#selections.set(name, await this.#readLabels(name, ask))
+    }
+    return this.#report()
+  }
+
+  #report(): StoredObject[] {
+    const newcomers: StoredObject[] = []
+    this.#newcomers = newcomers
+    this.#selections.report()
+    this.#newcomers = undefined
+    return newcomers
+  }
+
+  /** undefined: it does not exist. */
+  async #readLabels(name: string, ask: Ask): Promise<Labels | undefined> {
+    const target = { ...this.target, name }
+    const answer = await this.context.client.get(pathOf(target), {}, { ...ask(), accept: this.accept })
+    if (answer.status === 200) return labelsOf(answer.body)
+    if (isAbsent(answer, name)) return undefined
+    throw refusedRequest(target, 'get', answer)
+  }
+
+  #followedObjects(): StoredObject[] {
+    return this.objects().filter((stored) => !isSelection(stored))
+  }
+
+  #follows(stored: StoredObject): boolean {
+    return this.followed.get(stored.reference.name) === stored
+  }
+
   async #take(type: EventType, object: unknown, ask: Ask): Promise<void> {
-    const stored = this.followed.get(nameOf(object) ?? '')
-    if (stored === undefined) return
+    const name = nameOf(object) ?? ''
     const version = resourceVersionOf(object)
+    if (this.#selections.any) {
+      const isOld = this.followed.get(name)?.isAbove(version) === true
+      const labels = type === 'DELETED' ? undefined : labelsOf(object)
+      const changed = this.#selections.set(name, isOld ? await this.#readLabels(name, ask) : labels)
+      for (const stored of changed ? this.#report() : []) await this.#read(stored, ask)
+    }
+    const stored = this.followed.get(name)
+    if (stored === undefined) return
     if (type === 'DELETED') await this.#gone(stored, version, ask)
     else if (this.#isKnown(stored, object)) stored.current()
     // What a read by name was ahead of comes once more.
@@ -146,11 +220,15 @@ export class CollectionSubject implements WatchSubject {
       if (signal.aborted) return
       for (const stored of [...this.#refused.keys()]) {
         // A server that is away ends the stream, too.
-        if (this.objects().includes(stored)) await this.#read(stored, ask).catch(() => undefined)
+        if (this.#follows(stored)) await this.#read(stored, ask).catch(() => undefined)
         else this.#refused.delete(stored)
       }
     }
   }
+}
+
+function isSelection({ reference }: StoredObject): boolean {
+  return reference.selector !== undefined
 }
 
 function nameOf(object: unknown): string | undefined {

@@ -34,6 +34,7 @@ import { ObjectSubject, type WatchSubject } from './watch-subject.js'
 import { Reflector, type WatchContext } from './reflector.js'
 
 interface Watch {
+  readonly subject: WatchSubject
   readonly watch: Reflector
   readonly ended: Promise<void>
 }
@@ -92,7 +93,10 @@ export class KubernetesSource implements ObservableSource {
     }
   }
 
-  /** A collection of which more is followed is listed anew: what is known of the rest is not read again. */
+  /**
+   * A collection of which more is followed is listed anew, unless its watch has just found the object by its label: what is known of
+   * the rest is not read again.
+   */
   #followCollections(added: readonly StoredObject[], dropped: readonly StoredObject[]): void {
     for (const { reference } of dropped) {
       const collection = collectionPath(reference)
@@ -102,21 +106,26 @@ export class KubernetesSource implements ObservableSource {
       this.#collections.delete(collection)
       this.#stop(collection)
     }
-    const changed = new Map(added.map(({ reference }) => [collectionPath(reference), reference]))
-    for (const [collection, reference] of changed) {
+    const changed = new Map<string, ObjectReference>()
+    for (const stored of added) {
+      const { reference } = stored
+      const collection = collectionPath(reference)
       const followed = this.#collections.get(collection) ?? new Map<string, StoredObject>()
       this.#collections.set(collection, followed)
-      for (const stored of added) {
-        if (collectionPath(stored.reference) === collection) followed.set(stored.reference.name, stored)
-      }
+      followed.set(reference.name, stored)
+      const subject = this.#watches.get(collection)?.subject
+      if (!(subject instanceof CollectionSubject && subject.takes(stored))) changed.set(collection, reference)
+    }
+    for (const [collection, reference] of changed) {
+      const followed = this.#collections.get(collection)
       this.#stop(collection)
-      this.#start(collection, new CollectionSubject(reference, followed, this.#context))
+      if (followed) this.#start(collection, new CollectionSubject(reference, followed, this.#context))
     }
   }
 
   #start(key: string, subject: WatchSubject): void {
     const watch = new Reflector(subject, this.#context)
-    this.#watches.set(key, { watch, ended: watch.run() })
+    this.#watches.set(key, { subject, watch, ended: watch.run() })
   }
 
   #stop(key: string): void {

@@ -25,13 +25,13 @@ export const brokenContents: readonly BrokenConfiguration[] = [
     'a secret and a configMap',
     secret,
     'secret: serving-cert\n        configMap: ca-bundle\n',
-    '10:9: directories[0].contents[0]: has both secret and configMap: give exactly one of secret, configMap, combine',
+    '10:9: directories[0].contents[0]: has both secret and configMap: give exactly one of secret, configMap, secrets, configMaps, combine',
   ),
   broken(
     'neither',
     secret,
     'optional: true\n',
-    '10:9: directories[0].contents[0]: is incomplete: give exactly one of secret, configMap, combine',
+    '10:9: directories[0].contents[0]: is incomplete: give exactly one of secret, configMap, secrets, configMaps, combine',
   ),
   broken(
     'a name in upper case',

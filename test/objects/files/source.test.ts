@@ -61,7 +61,7 @@ void t.test('versions tell nothing of the content, and stay while a file is not 
   const sources = [one.source(), two.source(), one.source()]
   for (const source of sources) source.follow([{ reference: cert }])
   // Each source for itself: two of them tell the same recorder.
-  await Promise.all(sources.map((source) => firstAnswers(source, [cert], { timeout: 60_000 })))
+  await Promise.all(sources.map((source) => firstAnswers(source, () => [cert], { timeout: 60_000 })))
   const [a, b, again] = sources.map((source) => versionIn(source))
   t.equal(a, b, 'another content of the same size and time is the same version')
   t.equal(a, again, 'and so it is after a restart')
@@ -263,20 +263,27 @@ void t.test('one pass waits for the first answers', async (t) => {
   directory.write('a.yaml', secret('serving-cert', 'one'))
   const source = directory.source()
   source.follow([{ reference: cert }, { reference: other }])
-  t.strictSame(await firstAnswers(source, [cert, other], { timeout: 60_000 }), [])
+  t.strictSame(await firstAnswers(source, () => [cert, other], { timeout: 60_000 }), [])
   t.equal(contentOf(source.latest(cert)), 'one')
   const missing = new Directory(t)
   rmSync(missing.path, { recursive: true })
   const away = missing.source()
   away.follow([{ reference: cert }])
-  t.strictSame(await firstAnswers(away, [cert], { timeout: 60_000 }), [], 'a directory that does not exist is no wait')
+  t.strictSame(
+    await firstAnswers(away, () => [cert], { timeout: 60_000 }),
+    [],
+    'a directory that does not exist is no wait',
+  )
   t.match(away.latest(cert), { state: 'unknown', permanent: true })
-  t.strictSame(await firstAnswers(away, [other], { timeout: 50 }), [other], 'nothing was said of the other')
+  t.strictSame(await firstAnswers(away, () => [other], { timeout: 50 }), [other], 'nothing was said of the other')
   const abort = new AbortController()
-  const waiting = firstAnswers(away, [other], { timeout: 10_000, signal: abort.signal })
+  const waiting = firstAnswers(away, () => [other], { timeout: 10_000, signal: abort.signal })
   abort.abort(new Error('enough'))
   await t.rejects(waiting, { message: 'enough' })
-  await t.rejects(firstAnswers(away, [other], { timeout: 10_000, signal: abort.signal }), {
-    message: 'enough',
-  })
+  await t.rejects(
+    firstAnswers(away, () => [other], { timeout: 10_000, signal: abort.signal }),
+    {
+      message: 'enough',
+    },
+  )
 })

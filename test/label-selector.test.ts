@@ -1,0 +1,125 @@
+/** Label selectors: parsed and matched as Kubernetes does, compared with a reference that knows no text. */
+import fc from 'fast-check'
+import t from 'tap'
+import { parseSelector, SelectorError, selects, type Labels } from '../src/label-selector.js'
+import { holds } from './property.js'
+
+const matches = (text: string, labels: Labels): boolean => selects(parseSelector(text), labels)
+
+await t.test('each operator, with and without the label', (t) => {
+  const set = { app: 'web', tier: '', 'k8s.io/a_b.c': 'X' }
+  const cases: [text: string, expected: boolean][] = [
+    ['app=web', true],
+    ['app==web', true],
+    ['app = db', false],
+    ['none=web', false],
+    ['app!=web', false],
+    ['none!=web', true],
+    ['app in (web, db)', true],
+    ['app in(db)', false],
+    ['none in (web)', false],
+    ['app notin (web)', false],
+    ['app notin (db)', true],
+    ['none notin (db)', true],
+    ['app', true],
+    ['none', false],
+    ['!app', false],
+    ['! none', true],
+    ['tier=', true],
+    ['tier in (,x)', true],
+    ['tier in ()', true],
+    ['tier', true],
+    ['none=', false],
+    ['app=web,tier=,!none', true],
+    ['app=web,none', false],
+    ['k8s.io/a_b.c=X', true],
+    // Kubernetes knows these words by their place alone.
+    ['in in (in)', false],
+    ['!notin,in!=in', true],
+  ]
+  for (const [text, expected] of cases) t.equal(matches(text, set), expected, text)
+  t.equal(matches('app', Object.create({ app: 'inherited' }) as Labels), false)
+  t.equal(matches('constructor', {}), false)
+  t.end()
+})
+
+await t.test('what is no selector says why', (t) => {
+  const long = 'x'.repeat(64)
+  const cases: [text: string, message: string][] = [
+    ['', "a label's key is missing"],
+    [',app', 'a label\'s key is missing before ","'],
+    ['app,', "a label's key is missing"],
+    ['=web', 'a label\'s key is missing before "="'],
+    ['!', "a label's key is missing"],
+    ['!app=web', '"=" is not expected after a requirement'],
+    ['app=web db', '"db" is not expected after a requirement'],
+    ['app web', '"web" is not an operator'],
+    ['app>1', '">" is not an operator'],
+    ['app in web', "the values lack their '('"],
+    ['app in (web', "the values lack their ')'"],
+    ['app in (web db)', "the values lack their ')'"],
+    ['app=(web)', '"(" is not expected after a requirement'],
+    ['-app=web', '"-app" is not a label\'s key'],
+    ['a/b/c', '"a/b/c" is not a label\'s key'],
+    ['/app', '"/app" is not a label\'s key'],
+    ['Bad_Prefix/app', '"Bad_Prefix/app" is not a label\'s key'],
+    [`${long}=a`, `${JSON.stringify(long)} is not a label's key`],
+    [`a=${long}`, `${JSON.stringify(long)} is not a label's value`],
+    ['app=we*b', '"we*b" is not a label\'s value'],
+    ['app=web-', '"web-" is not a label\'s value'],
+  ]
+  for (const [text, message] of cases) t.throws(() => parseSelector(text), { message }, text)
+  t.end()
+})
+
+const word = fc.constantFrom<string[]>('a', 'b', 'in', 'notin', 'x.y', 'k8s.io/a')
+const value = fc.constantFrom<string[]>('', 'a', 'b', 'in', 'A-b_c.9')
+const space = fc.constantFrom('', ' ', '\t ')
+type Labelled = Readonly<Record<string, string>>
+interface Case {
+  readonly text: string
+  readonly expected: (labels: Labelled) => boolean
+}
+
+const equality = fc
+  .tuple(word, fc.constantFrom('=', '==', '!='), value, space)
+  .map(([key, operator, one, s]): Case => ({
+    text: `${s}${key}${s}${operator}${s}${one}`,
+    expected: (labels) => (labels[key] === one) === (operator !== '!='),
+  }))
+const membership = fc
+  .tuple(word, fc.constantFrom('in', 'notin'), fc.array(value, { minLength: 1, maxLength: 3 }), space)
+  .map(([key, operator, values, s]): Case => ({
+    text: `${key} ${operator}${s}(${s}${values.join(`${s},${s}`)}${s})`,
+    expected: (labels) => {
+      const label = labels[key]
+      return (label !== undefined && values.includes(label)) === (operator === 'in')
+    },
+  }))
+const existence = fc.tuple(word, fc.boolean(), space).map(([key, absent, s]): Case => ({
+  text: `${absent ? `!${s}` : ''}${key}${s}`,
+  expected: (labels) => (labels[key] === undefined) === absent,
+}))
+const selectors = fc.array(fc.oneof(equality, membership, existence), { minLength: 1, maxLength: 4 })
+const labelSets = fc.dictionary(word, value, { noNullPrototype: true })
+
+await t.test('whatever is written is what is matched', async (t) => {
+  const property = fc.property(selectors, labelSets, (cases, labels) => {
+    const text = cases.map((one) => one.text).join(',')
+    return matches(text, labels) === cases.every(({ expected }) => expected(labels))
+  })
+  await holds(t, 'a selector selects what all of its requirements do', property)
+  const anything = fc.string({
+    unit: fc.constantFrom('a', 'b', '=', '!', ',', '(', ')', '<', ' ', '/', 'in', '-', '\t'),
+    maxLength: 12,
+  })
+  const refused = fc.property(anything, (text) => {
+    try {
+      parseSelector(text)
+    } catch (error) {
+      return error instanceof SelectorError && error.suggestion !== ''
+    }
+    return true
+  })
+  await holds(t, 'whatever is written is a selector, or is refused with what to write', refused)
+})

@@ -1,0 +1,152 @@
+/** What a collection says of selections: which names match, and of the objects only those. */
+import t, { type Test } from 'tap'
+import { silent } from '../../../src/log.js'
+import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'
+import { observeObject } from '../../../src/objects/kubernetes/observed-version.js'
+import { StoredObject } from '../../../src/objects/stored-object.js'
+import { selectionReference, type ObjectReference, type ObservedState } from '../../../src/objects/types.js'
+import { Recorder, reference } from '../recorder.js'
+import { json, refuse, startServer, type Reply } from './api-server.js'
+import { connectTo, serving } from './connected.js'
+
+const web = { app: 'web' }
+const selection = selectionReference('Secret', 'kube-system', 'app=web')
+
+const object = (name: string, version: number, labels?: object) => ({
+  metadata: { name, namespace: 'kube-system', uid: `uid-${name}`, resourceVersion: String(version), labels },
+  data: { a: Buffer.from(String(version)).toString('base64') },
+})
+
+/** Follows what a selection matches as it is reported, as a source does. */
+class Follower extends Recorder {
+  readonly followed = new Map<string, StoredObject>()
+  subject: CollectionSubject | undefined
+
+  follow(reference: ObjectReference): StoredObject {
+    const stored = new StoredObject(reference, this)
+    this.followed.set(reference.name, stored)
+    return stored
+  }
+
+  override observed(reference: ObjectReference, state: ObservedState, details: { rewound: boolean }): void {
+    super.observed(reference, state, details)
+    if (state.state !== 'selected') return
+    for (const [name, stored] of this.followed) {
+      if (stored.reference.selector !== undefined || state.names.includes(name)) continue
+      stored.forget()
+      this.followed.delete(name)
+    }
+    for (const name of state.names) {
+      if (this.followed.has(name)) continue
+      const stored = this.follow({ kind: 'Secret', namespace: 'kube-system', name })
+      if (this.subject?.takes(stored) !== true) throw new Error(`${name}: nobody reads it`)
+    }
+  }
+
+  get names(): readonly string[] | undefined {
+    const last = this.last(selection)?.observation
+    return last?.state === 'selected' ? last.names : undefined
+  }
+}
+
+/** A server that lists `items`, and answers to GET by name as `get` says. */
+async function scene(
+  t: Test,
+  items: readonly object[],
+  get: (name: string, reply: Reply) => void,
+  published: readonly ObjectReference[] = [],
+) {
+  const asked: string[] = []
+  const server = await startServer({
+    serving,
+    handler: ({ path }, reply) => {
+      const { pathname, searchParams } = new URL(path, 'https://server')
+      const name = pathname.split('/').at(-1) ?? ''
+      asked.push(name)
+      const metadata = { resourceVersion: '50' }
+      // By name there is nothing that a GET has not found.
+      if (searchParams.has('fieldSelector')) json(reply, 200, { kind: 'List', metadata, items: [] })
+      else if (name === 'secrets') json(reply, 200, { kind: 'List', metadata, items })
+      else get(name, reply)
+    },
+  })
+  t.teardown(() => server.close())
+  const follower = new Follower()
+  follower.follow(selection)
+  for (const one of published) follower.follow(one)
+  const abort = new AbortController()
+  t.teardown(() => abort.abort())
+  const context = { client: await connectTo(t, server.url), log: silent, timing: { denialGrace: 0 } }
+  follower.subject = new CollectionSubject(selection, follower.followed, context)
+  const ask = () => ({ signal: abort.signal, timeout: 60_000 })
+  return { follower, subject: follower.subject, ask, asked }
+}
+
+await t.test('a list says which names match, and only these are read', async (t) => {
+  const items = [object('b', 10, web), object('other', 11, { app: 'db' }), object('a', 12, web), object('bare', 13)]
+  const { follower, subject, ask, asked } = await scene(t, items, (name, reply) =>
+    json(reply, 200, object(name, 14, web)),
+  )
+  t.equal(await subject.list(ask), '50')
+  t.strictSame(follower.names, ['a', 'b'])
+  t.strictSame([...asked].sort(), ['a', 'b', 'secrets'])
+  t.match(follower.last(reference('a')), { observation: { state: 'present' } })
+  t.ok(follower.heartbeats.includes('Secret kube-system/(app=web)'))
+  t.equal(subject.takes(new StoredObject(reference('late'), follower)), false, 'what no selection has just reported')
+})
+
+await t.test('an event changes what matches before the object is looked at', async (t) => {
+  let newest = 12
+  const { follower, subject, ask, asked } = await scene(
+    t,
+    [object('a', 10, web), object('b', 11, web)],
+    (name, reply) => json(reply, 200, object(name, newest, web)),
+  )
+  await subject.list(ask)
+  const events = subject.events(ask)
+  asked.length = 0
+  await events.take('MODIFIED', object('a', 30))
+  t.strictSame(follower.names, ['b'])
+  await events.take('MODIFIED', object('other', 31))
+  await events.take('DELETED', object('b', 32, web))
+  t.strictSame(follower.names, [])
+  t.strictSame(asked, [], 'what has left, or never came, is not read')
+  t.notOk(follower.reported.some(({ observation }) => observation.state === 'absent'))
+  newest = 40
+  await events.take('MODIFIED', object('a', 33, web))
+  await events.take('ADDED', object('c', 34, web))
+  t.strictSame(follower.names, ['a', 'c'])
+  t.strictSame(asked, ['a', 'c'])
+  const reports = follower.reported.length
+  await events.take('MODIFIED', object('other', 41, { app: 'db' }))
+  t.equal(follower.reported.length, reports)
+})
+
+await t.test('a list or an event that is older than what is known is settled by a fresh read', async (t) => {
+  const published = [reference('a'), reference('b'), reference('c')]
+  // The server that is asked by name knows the newest.
+  const { follower, subject, ask } = await scene(
+    t,
+    [object('a', 40), object('b', 41, web)],
+    (name, reply) => {
+      if (name === 'c') json(reply, 404, { kind: 'Status', reason: 'NotFound' })
+      else json(reply, 200, object(name, 100, name === 'a' ? web : undefined))
+    },
+    published,
+  )
+  for (const stored of follower.followed.values()) stored.published({ uid: '', resourceVersion: '100' })
+  await subject.list(ask)
+  t.strictSame(follower.names, ['a'], 'a has its label again, b has lost it, c is gone')
+  t.match(follower.last(reference('c')), { observation: { state: 'absent' }, rewound: true })
+  t.match(follower.last(reference('a')), { observation: { state: 'present' }, rewound: false })
+
+  await subject.events(ask).take('MODIFIED', object('a', 90))
+  t.strictSame(follower.names, ['a'])
+})
+
+await t.test('an object that is there by name, and refused, keeps the collection from being known', async (t) => {
+  const { follower, subject, ask } = await scene(t, [], (_, reply) => refuse(reply, 403, 'forbidden'), [reference('a')])
+  follower.followed.get('a')?.offer(observeObject(reference('a'), object('a', 100)))
+  await t.rejects(subject.list(ask), { message: /HTTP 403/ })
+  t.equal(follower.names, undefined)
+})
