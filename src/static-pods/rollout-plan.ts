@@ -83,7 +83,7 @@ export async function planRollout(request: RolloutRequest, disk: Disk, log: Log)
   let isNewPod = false
   const manifests: RolledManifest[] = []
   for (const { place, manifest } of request.manifests) {
-    const planned = rolled(place, manifest, live, request, id)
+    const planned = rolled(place, manifest, live, request, { id, isNewTree })
     named.add(planned.manifest.name)
     isNewPod ||= planned.isNew
     // Whatever reads a new tree has to start again.
@@ -196,7 +196,7 @@ function rolled(
   manifest: Manifest,
   live: readonly LiveManifest[],
   { allowOlder }: RolloutRequest,
-  id: string,
+  { id, isNewTree }: { readonly id: string; readonly isNewTree: boolean },
 ): { manifest: RolledManifest; isSame: boolean; isNew: boolean } {
   const same = live.filter((other) => other.manifest && isSameName(other.manifest, manifest))
   const [current, twin] = same
@@ -226,7 +226,9 @@ function rolled(
   if (found) mark.update(found.bytes)
   // A pod with a uid of its own is another one only with another uid.
   const uid = manifest.uid === undefined ? undefined : newUid()
-  const next = encodeManifest(manifest, uid, { [rolloutAnnotation]: mark.digest('hex').slice(0, 16) })
+  // The pod runs with the content that a hook has named, unless it is to read another directory: which ones lie there, no name tells.
+  const annotations = isNewTree ? {} : contentAnnotations(current?.manifest)
+  const next = encodeManifest(manifest, uid, { ...annotations, [rolloutAnnotation]: mark.digest('hex').slice(0, 16) })
   const isSame = current?.manifest !== undefined && isSamePod(withoutAnnotation(current.manifest), manifest)
   const rolledManifest = {
     name,
@@ -236,6 +238,13 @@ function rolled(
     next: Buffer.from(next).toString('base64'),
   }
   return { manifest: rolledManifest, isSame, isNew: current === undefined }
+}
+
+/** What a staticPod hook has said of the content that the pod runs with. */
+function contentAnnotations(live: Manifest | undefined): Record<string, string> {
+  const all = Object.entries(live?.annotations ?? {})
+  const said = all.filter(([key]) => key.startsWith(contentAnnotationPrefix))
+  return Object.fromEntries(said.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])))
 }
 
 function isSameName(a: Manifest, b: Manifest): boolean {
