@@ -1,4 +1,5 @@
 import { watch, type FSWatcher } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { namesFor } from '../durable/index.js'
 
@@ -10,7 +11,8 @@ const quiet = 100
  * directory's parent). It is a hint that comes early: where it cannot be had, the regular comparison sees the same.
  */
 export class RecordWatch {
-  readonly #watchers = new Map<string, FSWatcher>()
+  /** By parent. An inotify watch stays with the directory that it started with, whatever its name becomes. */
+  readonly #watchers = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>()
   readonly #isRecord = new Map<string, (name: string) => boolean>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   /** Paths that `changed` has not answered for yet; true: they have changed again. */
@@ -19,19 +21,14 @@ export class RecordWatch {
   /** `changed` never rejects, and is not called again for a path before it has answered. */
   constructor(readonly changed: (path: string) => Promise<void>) {}
 
-  /** Watches beside this directory, whose disk has just answered. Where its parent did not exist yet, this is called again once it does. */
+  /**
+   * Watches beside this directory, whose disk has just answered. Where its parent did not exist yet, or was replaced by another one, this is
+   * called again once it is there.
+   */
   follow(path: string): void {
     const { sequenceOf } = namesFor(basename(path))
     this.#isRecord.set(path, (name) => sequenceOf(name) !== undefined)
-    const parent = dirname(path)
-    if (this.#watchers.has(parent)) return
-    try {
-      const watcher = watch(parent, { persistent: false }, (_, name) => this.#notice(parent, name))
-      this.#watchers.set(parent, watcher)
-      watcher.on('error', () => this.#end(parent))
-    } catch {
-      // No parent yet, or no more watches for this user (fs.inotify.max_user_watches).
-    }
+    void this.#arm(dirname(path))
   }
 
   forget(path: string): void {
@@ -39,15 +36,38 @@ export class RecordWatch {
     clearTimeout(this.#timers.get(path))
     this.#timers.delete(path)
     const parent = dirname(path)
-    if (![...this.#isRecord.keys()].some((other) => dirname(other) === parent)) this.#end(parent)
+    if (!this.#hasPathsIn(parent)) this.#end(parent)
   }
 
   close(): void {
     for (const path of [...this.#isRecord.keys()]) this.forget(path)
   }
 
+  #hasPathsIn(parent: string): boolean {
+    return [...this.#isRecord.keys()].some((path) => dirname(path) === parent)
+  }
+
+  async #arm(parent: string): Promise<void> {
+    try {
+      const { dev, ino } = await stat(parent, { bigint: true })
+      const identity = `${dev}:${ino}`
+      if (this.#watchers.get(parent)?.identity === identity || !this.#hasPathsIn(parent)) return
+      this.#end(parent)
+      const watcher = watch(parent, { persistent: false }, (_, name) => {
+        this.#notice(parent, name)
+        // Its own name: it was moved or removed, and another one may have its path.
+        if (name === basename(parent)) void this.#arm(parent)
+      })
+      this.#watchers.set(parent, { identity, watcher })
+      watcher.on('error', () => this.#end(parent))
+    } catch {
+      // No parent, or no more watches for this user (fs.inotify.max_user_watches).
+      this.#end(parent)
+    }
+  }
+
   #end(parent: string): void {
-    this.#watchers.get(parent)?.close()
+    this.#watchers.get(parent)?.watcher.close()
     this.#watchers.delete(parent)
   }
 

@@ -1,5 +1,5 @@
 import { probeJournal } from './barrier.js'
-import { type DurableWriteError, unfit, wrapError } from './errors.js'
+import { DurableWriteError, unfit, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
@@ -79,7 +79,7 @@ export async function setHold(
       const failure = failures.find((outcome) => outcome !== undefined)
       if (failure) throw failure
       await probeJournal(fs, directory, names)
-      await site.confirm(found)
+      if (!(await site.isInPlace(found))) throw renamed(target, doing, hold ? 'hold' : 'release')
     } catch (error) {
       // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
       if (written) await attempt(log, target, 'could not remove the new record', () => remove(fs, directory, name))
@@ -103,6 +103,17 @@ export async function setHold(
 function withHold(record: StoredRecord, hold: Hold | undefined): Uint8Array {
   const mark = record.committed ? [encodeAppendix({ settled: true })] : []
   return Buffer.concat([encodeRecord(recordBody(record, hold)), ...mark])
+}
+
+/** The record that was written is removed again: the one before it stands. */
+function renamed(path: string, doing: string, verb: string): DurableWriteError {
+  return new DurableWriteError(`${doing}: a directory above it was renamed or removed meanwhile`, {
+    code: 'ESTALE',
+    syscall: 'openat2',
+    path,
+    state: 'its record in that directory, wherever it is now, is what it was',
+    advice: `${verb} it again`,
+  })
 }
 
 function nothingPublished(path: string): DurableWriteError {

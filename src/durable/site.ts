@@ -49,10 +49,7 @@ export class Site {
    * in a directory that nobody finds under this path. `parents`: of a look that began after the exchange.
    */
   async confirm(parents: Parents): Promise<void> {
-    const { anchor, missing } = await parents.place(this.path)
-    const { device, inode } = this.parent.attributes
-    const found = missing.length === 0 ? await this.scope.fs.attributes(anchor) : undefined
-    if (found?.inode === inode && found.device === device) return
+    if (await this.isInPlace(parents)) return
     throw new DurableWriteError(`a directory above ${this.path} was renamed or removed while it was published`, {
       code: 'ESTALE',
       syscall: 'openat2',
@@ -61,6 +58,14 @@ export class Site {
       state: 'the new content is in that directory, wherever it is now',
       advice: 'publish again',
     })
+  }
+
+  /** Whether the path that was asked for still leads to the parent. `parents`: of a look that began after what is to be confirmed. */
+  async isInPlace(parents: Parents): Promise<boolean> {
+    const { anchor, missing } = await parents.place(this.path)
+    const { device, inode } = this.parent.attributes
+    const found = missing.length === 0 ? await this.scope.fs.attributes(anchor) : undefined
+    return found?.inode === inode && found.device === device
   }
 
   /** Opens the parent, its missing ancestors made; refuses file systems that are asked not to be used. */

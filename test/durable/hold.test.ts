@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { setHold as holdOn } from '../../src/durable/hold.js'
@@ -123,6 +123,30 @@ await t.test('killed or failed at any call, it is held or not, and an acknowledg
     }
   }
 })
+
+await t.test(
+  'a directory above it is renamed meanwhile: no hold is in force, and the error speaks of the hold',
+  async (t) => {
+    const parent = join(scratch(t), 'parent')
+    const target = join(parent, 'certs')
+    await replaceDirectory(target, { files: { a: 'old' } })
+    const renamed = () =>
+      intercepted((call) => {
+        if (call === 'sync' && existsSync(parent)) renameSync(parent, `${parent}.old`)
+      })
+    const about = { code: 'ESTALE', published: false, path: target }
+    const not = /^could not hold .*certs: a directory above it was renamed or removed meanwhile; .*; hold it again/
+    await t.rejects(holdOn(renamed().fs, target, hold, {}), { ...about, message: not })
+    renameSync(`${parent}.old`, parent)
+    t.equal((await readPublication(target))?.hold, undefined)
+    await setHold(target, hold)
+    const still =
+      /^could not release .*certs: a directory above it was renamed or removed meanwhile; .*; release it again/
+    await t.rejects(holdOn(renamed().fs, target, undefined, {}), { ...about, message: still })
+    renameSync(`${parent}.old`, parent)
+    t.match((await readPublication(target))?.hold, hold)
+  },
+)
 
 await t.test('an older version refuses a held target: the record says what its reader must know', async (t) => {
   const parent = scratch(t)

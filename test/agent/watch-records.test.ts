@@ -1,0 +1,71 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import t from 'tap'
+import { RecordWatch } from '../../src/agent/watch-records.js'
+import { namesFor } from '../../src/durable/index.js'
+import { scratch } from '../durable/scratch.js'
+import { until } from '../until.js'
+
+/** A watch beside a directory, and how often it has reported a change. */
+function scene(t: Parameters<typeof scratch>[0]) {
+  const parent = join(scratch(t), 'parent')
+  const path = join(parent, 'certs')
+  mkdirSync(parent)
+  const reports: string[] = []
+  const watch = new RecordWatch((path) => Promise.resolve(void reports.push(path)))
+  t.teardown(() => watch.close())
+  let sequence = 0
+  /** Makes records until the watch has reported one: it begins some time after it was asked for. */
+  const make = (of: string) => writeFileSync(join(parent, namesFor(basename(of)).record((sequence += 1))), '')
+  const reported = async (what: string, of = path) => {
+    reports.length = 0
+    await until(what, () => {
+      make(of)
+      return reports.includes(of)
+    })
+  }
+  return { parent, path, other: join(parent, 'other'), watch, make, reported, reports }
+}
+
+await t.test('a record that is made is reported', async (t) => {
+  const { path, watch, reported } = scene(t)
+  watch.follow(path)
+  await reported('the change is reported')
+  t.pass()
+})
+
+await t.test('the parent was renamed, and another one has its path: its records are reported', async (t) => {
+  const { parent, path, other, watch, reported } = scene(t)
+  watch.follow(path)
+  watch.follow(other)
+  await reported('the change is reported')
+  renameSync(parent, `${parent}.old`)
+  mkdirSync(parent)
+  watch.follow(other)
+  await reported('the change in the new parent is reported', other)
+  t.pass()
+})
+
+await t.test('the same in one exchange, and nobody asks again', async (t) => {
+  const { parent, path, other, watch, reported } = scene(t)
+  watch.follow(path)
+  watch.follow(other)
+  await reported('the change is reported')
+  mkdirSync(`${parent}.new`)
+  renameSync(parent, `${parent}.old`)
+  renameSync(`${parent}.new`, parent)
+  await reported('the change in the new parent is reported', other)
+  t.pass()
+})
+
+await t.test('what is no longer followed is not reported', async (t) => {
+  const { path, other, watch, make, reported, reports } = scene(t)
+  watch.follow(path)
+  watch.follow(other)
+  await reported('the change is reported')
+  watch.forget(path)
+  reports.length = 0
+  make(path)
+  await reported('the change beside the other is reported', other)
+  t.notOk(reports.includes(path))
+})
