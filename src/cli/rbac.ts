@@ -3,7 +3,7 @@ import { selectionsOf } from '../config/references.js'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
 import type { OperatorResource } from '../static-pods/operator-status.js'
-import type { Subject } from '../static-pods/rbac.js'
+import type { KubeletResource, Subject } from '../static-pods/rbac.js'
 import { printJson, type Io } from './io.js'
 import { loadForRights } from './load.js'
 import { Option } from './option.js'
@@ -207,6 +207,7 @@ interface RbacMonitorOptions extends Bound {
   readonly namespace?: string
   readonly nodeName?: string
   readonly operatorStatus?: OperatorResource
+  readonly kubeletAccess?: KubeletResource
   readonly name: string
   readonly output: 'yaml' | 'json'
 }
@@ -217,7 +218,8 @@ function rbacMonitorCommand(io: Io): Command {
     .summary('print the smallest Role that a monitor needs')
     .description(
       `Prints the rights that "holdfast monitor" needs with --kubeconfig: get of the mirror pod, TARGET-NODE, and with --operator-status
-get of that resource and patch of its status. With --service-account, --user or --group, the bindings too.`,
+get of that resource and patch of its status. With --kubelet-access, the right by which the node's kubelet answers --kubelet-url: nodes/pods, or
+nodes/proxy for a kubelet before 1.33, which also lets its owner run commands in every pod of the node. With --service-account, --user or --group, the bindings too.`,
     )
     .addOption(new Option('--target-name <name>', 'name of the pod in its manifest').argParser(parseName))
     .addOption(
@@ -226,6 +228,12 @@ get of that resource and patch of its status. With --service-account, --user or 
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .addOption(
       new Option('--operator-status <resource>', 'RESOURCE.GROUP/NAME, as for monitor').argParser(parseOperator),
+    )
+    .addOption(
+      new Option('--kubelet-access <resource>', 'the right for --kubelet-url').choices([
+        'nodes/pods',
+        'nodes/proxy',
+      ] satisfies KubeletResource[]),
     )
     .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
     .addOption(userOption())
@@ -253,6 +261,7 @@ async function runRbacMonitor(io: Io, options: RbacMonitorOptions): Promise<void
     podName: targetName,
     nodeName: nodeNameOf(options, io.env),
     operator: operatorStatus,
+    kubelet: options.kubeletAccess,
     name,
     subjects: subjectsOf(options, namespace),
   })

@@ -60,18 +60,39 @@ export interface MonitorRights extends Bound {
   /** undefined: any pod of the namespace. */
   readonly nodeName: string | undefined
   readonly operator: OperatorResource | undefined
+  /** By which the node's kubelet lets it see its pods; undefined: it does not ask. */
+  readonly kubelet: KubeletResource | undefined
 }
 
-/** What a monitor with --kubeconfig may do: get the mirror pod, and say in its operator's status that a revision has come. */
+/**
+ * What a kubelet asks the API server about for `GET /pods`: `nodes/pods` since 1.33, before that `nodes/proxy`, which lets its owner run
+ * commands in every pod of the node, too.
+ */
+export type KubeletResource = 'nodes/pods' | 'nodes/proxy'
+
+/**
+ * What a monitor may do: with --kubeconfig get the mirror pod, and say in its operator's status that a revision has come; with
+ * --kubelet-url ask the kubelet.
+ */
 export function monitorRbacObjects(request: MonitorRights): object[] {
-  const { namespace, podName, nodeName, operator } = request
+  const { namespace, podName, nodeName, operator, kubelet } = request
   const pod: Rule = {
     apiGroups: [''],
     resources: ['pods'],
     ...(nodeName !== undefined && { resourceNames: [`${podName}-${nodeName}`] }),
     verbs: ['get'],
   }
-  return rolesAndBindings(request, namespace, [pod], operator ? operatorRules(operator) : [])
+  const node: Rule[] = kubelet
+    ? [
+        {
+          apiGroups: [''],
+          resources: [kubelet],
+          ...(nodeName !== undefined && { resourceNames: [nodeName] }),
+          verbs: ['get'],
+        },
+      ]
+    : []
+  return rolesAndBindings(request, namespace, [pod], [...(operator ? operatorRules(operator) : []), ...node])
 }
 
 function operatorRules({ resource, group, name }: OperatorResource): Rule[] {

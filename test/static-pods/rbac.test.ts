@@ -85,6 +85,20 @@ await t.test('the flags of a monitor make its Role: the mirror pod, and the stat
   t.match(await run(['rbac', 'monitor', '--namespace=demo']), { code: 2, stderr: /--target-name is missing/ })
 })
 
+await t.test("the right by which the node's own kubelet answers", async (t) => {
+  const base = ['rbac', 'monitor', '--target-name=web', '--namespace=demo', '--user=u', '-o', 'json']
+  for (const resource of ['nodes/pods', 'nodes/proxy']) {
+    const { stdout } = await run([...base, '--node-name=n1', `--kubelet-access=${resource}`])
+    const { items } = JSON.parse(stdout) as { items: object[] }
+    const rule = { apiGroups: [''], resources: [resource], resourceNames: ['n1'], verbs: ['get'] }
+    const name = 'demo:holdfast-monitor'
+    t.match(items[1], { kind: 'ClusterRole', metadata: { name } })
+    t.same((items[1] as { rules: unknown }).rules, [rule])
+    t.match(items[3], { kind: 'ClusterRoleBinding', subjects: [{ kind: 'User', name: 'u' }], roleRef: { name } })
+  }
+  t.match(await run([...base, '--kubelet-access=pods']), { code: 2, stderr: /nodes\/pods, nodes\/proxy/ })
+})
+
 await t.test('users and groups are bound by their names, with a service account or without', async (t) => {
   const apiGroup = 'rbac.authorization.k8s.io'
   const people = ['--user=system:node:n1', '--user=a, b', '--group=system:masters']
