@@ -1,11 +1,13 @@
 /** Who the agent is to the API server, and what it does when it is refused. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { run } from '../static-pods/command.js'
 import { ApiClient } from './api-client.js'
 import { Cluster } from './cluster.js'
 import { ConnectProxy } from './connect-proxy.js'
 import { readPublished, readTree } from './disk.js'
+import { FailingServer } from './failing-server.js'
 import { Gate } from './gate.js'
 import { workingDirectory } from './guard.js'
 import { Node } from './node.js'
@@ -207,3 +209,60 @@ for (const by of ['proxy-url', 'HTTPS_PROXY'] as const) {
     t.strictSame(proxy.asked, [`${behindProxy}:${cluster.api.port}`], 'one tunnel')
   })
 }
+
+await t.test('one pass while the server answers 500 for one object: it is not taken for absent', async (t) => {
+  const namespace = await cluster.namespace()
+  const server = await FailingServer.before(t, cluster.api)
+  const names = { required: 'object-a', optional: 'object-b', other: 'object-c' }
+  const put = async (value: string) => {
+    for (const name of Object.values(names)) await namespace.putSecret(name, { key: value })
+  }
+  await put('1')
+  await namespace.createAccount('syncer', { secrets: Object.values(names) })
+  const root = mkdtempSync(join(workingDirectory, 'synced-'))
+  const configuration = join(root, 'holdfast.json')
+  const token = await namespace.token('syncer')
+  const certs = [
+    { secret: names.required, into: 'required' },
+    { secret: names.optional, into: 'optional', optional: true },
+  ]
+  const directories = [
+    { path: 'certs', contents: certs, onMissing: 'remove' },
+    { path: 'other', contents: [{ secret: names.other }] },
+  ]
+  const kubernetes = { kubeconfig: namespace.kubeconfig({ token }, { server: server.url }) }
+  const source = { namespace: namespace.name, kubernetes }
+  const document = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', source, directories }
+  writeFileSync(configuration, JSON.stringify({ ...document, stateDirectory: join(root, 'state') }))
+  const sync = (...more: string[]) => run(['sync', '--config', configuration, '-o', 'json', ...more])
+  const pass = await sync()
+  t.equal(pass.code, 0, pass.stderr)
+  const whole = (value: string) => ({ 'required/key': value, 'optional/key': value })
+  t.strictSame(readTree(join(root, 'certs')), whole('1'))
+
+  await put('2')
+  const others = { path: join(root, 'other') }
+  server.failing = [names.required]
+  const failed = await sync('--timeout', '2s')
+  t.equal(failed.code, 1, failed.stderr)
+  const about = { outcome: 'failed', reason: 'SourceUnavailable', message: /HTTP 500/ }
+  t.match(JSON.parse(failed.stdout), { directories: [{ path: join(root, 'certs'), ...about }, others] })
+  t.ok(server.failures > 1, 'it was asked again')
+  t.strictSame(readTree(join(root, 'certs')), whole('1'), 'nothing is published, and nothing removed')
+  t.strictSame(readTree(join(root, 'other')), { key: '2' }, 'the other directory goes on')
+  t.equal((await sync('--timeout', '2s', '--allow-stale')).code, 0)
+  t.strictSame(readTree(join(root, 'certs')), whole('1'))
+
+  server.failing = [names.optional]
+  const kept = await sync('--timeout', '2s')
+  t.equal(kept.code, 0, kept.stderr)
+  t.match(kept.stderr, /object-b: watch failed with HTTP 500/)
+  t.strictSame(
+    readTree(join(root, 'certs')),
+    { 'required/key': '2', 'optional/key': '1' },
+    'it is not taken for absent',
+  )
+  server.failing = []
+  t.equal((await sync()).code, 0)
+  t.strictSame(readTree(join(root, 'certs')), whole('2'))
+})

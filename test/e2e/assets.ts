@@ -11,6 +11,7 @@ export type Program =
   | 'kube-apiserver'
   | 'kube-controller-manager'
   | 'kube-scheduler'
+  | 'kubeadm'
   | 'kubectl'
   | 'kubelet'
 

@@ -1,6 +1,7 @@
 /** A certificate authority in a directory: certificates for the API server and for its clients, made by openssl. */
 import { execFile } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -25,9 +26,10 @@ export class Authority {
     return join(this.directory, 'ca.crt')
   }
 
-  /** A certificate for a server on 127.0.0.1 and localhost, and on these further IP addresses. */
+  /** A certificate for a server on 127.0.0.1 and localhost, and on these further IP addresses and names. */
   server(name: string, addresses: readonly string[] = []): Promise<KeyPair> {
-    const names = ['DNS:localhost', ...['127.0.0.1', ...addresses].map((address) => `IP:${address}`)]
+    const all = ['localhost', '127.0.0.1', ...addresses]
+    const names = all.map((address) => `${isIP(address) ? 'IP' : 'DNS'}:${address}`)
     return this.issue(name, `/CN=${name}`, 'serverAuth', [`subjectAltName=${names.join()}`])
   }
 

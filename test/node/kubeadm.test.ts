@@ -1,20 +1,22 @@
 /**
- * The worked example of docs/static-pods.md: the certificates of a control plane renewed on a node of kubeadm's kind. etcd and
- * kube-apiserver are static pods of a real kubelet and read one directory; it changes as one, the pods start again one after the other,
- * all is killed in the middle, and a resume finishes. Then a manifest that never becomes ready is taken back.
+ * "kubeadm in ten lines" of docs/static-pods.md, line by line, on a node that kubeadm has set up. etcd and kube-apiserver are static pods of
+ * a real kubelet; their certificates change as one, the pods start again one after the other, all is killed in the middle, and a resume
+ * finishes. Then a manifest that never becomes ready is taken back.
  */
-import { execFile } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
-import { promisify } from 'node:util'
 import t from 'tap'
+import { kubeletProbe } from '../../src/static-pods/probe-kubelet.js'
+import { parseManifest } from '../../src/static-pods/manifest.js'
 import { findProgram } from '../e2e/assets.js'
-import { Authority } from '../e2e/authority.js'
+import { workingDirectory } from '../e2e/guard.js'
 import { freePort } from '../e2e/ports.js'
+import { project } from '../project.js'
 import { until } from '../until.js'
-import { holdfast, startHoldfast } from './holdfast.js'
+import { holdfastProgram } from './holdfast.js'
 import { archiveProgram } from './image-archive.js'
 import { manifestDirectory } from './kubelet.js'
 import { TestNode } from './node.js'
@@ -22,89 +24,118 @@ import { unfit } from './requirements.js'
 
 t.setTimeout(600_000)
 
-const pki = '/etc/kubernetes/control-plane'
 const patience = { within: 180_000, every: 200 }
+const adminKubeconfig = '/etc/kubernetes/admin.conf'
 
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)
 
+/** The lines of the page's example, those that only set variables apart. */
+function linesOfPage(): { variables: string[]; steps: string[] } {
+  const page = readFileSync(join(project, 'docs/static-pods.md'), 'utf8')
+  const block = /```sh\n([^`]*kubeadm certs renew[^`]*)```/.exec(page)?.[1] ?? ''
+  const lines = block.replaceAll('\\\n', '').trim().split('\n')
+  const isVariable = (line: string): boolean => /^[A-Z]+=/.test(line)
+  return { variables: lines.filter(isVariable), steps: lines.filter((line) => !isVariable(line)) }
+}
+
+/** What kubeadm is told; all else is its default. */
+function configure(name: string, ports: { api: number; etcd: number; peer: number; metrics: number }): string {
+  const address = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each && !each.internal && each.family === 'IPv4')?.address
+  if (address === undefined) throw new Error('kubeadm takes no loopback address, and this machine has no other')
+  const args = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => ({ name, value }))
+  const [client, peer] = [`https://127.0.0.1:${ports.etcd}`, `https://127.0.0.1:${ports.peer}`]
+  const apiVersion = 'kubeadm.k8s.io/v1beta4'
+  const cluster = {
+    apiVersion,
+    kind: 'ClusterConfiguration',
+    kubernetesVersion: 'v1.35.4',
+    imageRepository: 'holdfast.test',
+    apiServer: { extraArgs: args({ 'etcd-servers': client }) },
+    etcd: {
+      local: {
+        dataDir: '/var/lib/etcd',
+        extraArgs: args({
+          'listen-client-urls': client,
+          'advertise-client-urls': client,
+          'listen-peer-urls': peer,
+          'initial-advertise-peer-urls': peer,
+          'initial-cluster': `${name}=${peer}`,
+          'listen-metrics-urls': `http://127.0.0.1:${ports.metrics}`,
+          'unsafe-no-fsync': 'true',
+        }),
+      },
+    },
+  }
+  const init = {
+    apiVersion,
+    kind: 'InitConfiguration',
+    nodeRegistration: { name },
+    localAPIEndpoint: { advertiseAddress: address, bindPort: ports.api },
+    patches: { directory: patches },
+  }
+  return `${JSON.stringify(cluster)}\n---\n${JSON.stringify(init)}\n`
+}
+
+/** kubeadm's own patches of its manifests: a pod is seen to be ready, and ends, within a second or two instead of up to thirty. */
+const patches = '/etc/kubernetes/patches'
+const quicker = [
+  ...Object.entries({ initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: 240 }).map(([field, value]) => ({
+    op: 'add',
+    path: `/spec/containers/0/startupProbe/${field}`,
+    value,
+  })),
+  { op: 'add', path: '/spec/terminationGracePeriodSeconds', value: 2 },
+]
+
 async function suite(): Promise<void> {
-  const node = await TestNode.start(t)
+  const name = hostname().toLowerCase()
+  const node = await TestNode.start(t, { name })
   const { space, kubelet, containerd } = node
+  const [port, etcd, peer, metrics, readOnlyPort] = [
+    ...[await freePort(), await freePort(), await freePort()],
+    ...[await freePort(), await freePort()],
+  ] as const
+  const programs = mkdtempSync(join(workingDirectory, 'programs-'))
+  symlinkSync(await findProgram('kubeadm'), join(programs, 'kubeadm'))
+  symlinkSync(await findProgram('kubectl'), join(programs, 'kubectl'))
+  writeFileSync(join(programs, 'holdfast'), `#!/bin/sh\nexec ${process.execPath} ${holdfastProgram} "$@"\n`, {
+    mode: 0o755,
+  })
+  const onNode = (line: string): string[] => ['-ec', `PATH=${programs}:$PATH; cd /etc/kubernetes; ${line}`]
+  const live = (pod: string): string => space.onDisk(`${manifestDirectory}/${pod}.yaml`)
+  const pki = space.onDisk('/etc/kubernetes/pki')
+
+  // kubelet would meet half of what kubeadm writes in place.
+  await kubelet.end('SIGTERM')
+  writeFileSync(space.onDisk('/etc/kubernetes/kubeadm.yaml'), configure(name, { api: port, etcd, peer, metrics }))
+  mkdirSync(space.onDisk(patches))
+  for (const pod of ['etcd', 'kube-apiserver']) {
+    writeFileSync(space.onDisk(`${patches}/${pod}+json.json`), JSON.stringify(quicker))
+  }
+  for (const phase of ['certs all', 'kubeconfig all', 'etcd local', 'control-plane apiserver']) {
+    await space.demand('sh', onNode(`kubeadm init phase ${phase} --config kubeadm.yaml`))
+  }
   for (const program of ['etcd', 'kube-apiserver'] as const) {
-    await containerd.load(await archiveProgram(await findProgram(program), `holdfast.test/${program}:1`, []))
+    const image = /image: (\S+)/.exec(readFileSync(live(program), 'utf8'))?.[1] ?? ''
+    await containerd.load(await archiveProgram(await findProgram(program), image, []))
   }
-  const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
-  const authority = await Authority.create(space.onDisk('/etc/kubernetes/authority'))
-  const { stdout: accounts } = await promisify(execFile)('openssl', ['genrsa', '2048'])
+  // As the one that kubelet makes: with its authority, and for the node's name, which the node knows.
+  const serving = ['kubelet.crt', 'ca.crt'].map((file) => readFileSync(join(pki, file), 'utf8')).join('')
+  mkdirSync(space.onDisk('/var/lib/kubelet/pki'), { recursive: true })
+  writeFileSync(space.onDisk('/var/lib/kubelet/pki/kubelet.crt'), serving)
+  await space.demand('sh', onNode(`echo 127.0.0.1 ${hostname()} >>/etc/hosts`))
+  const asKubeadm = { kubeconfig: '/etc/kubernetes/kubelet.conf', webhook: true, readOnlyPort }
+  await kubelet.start(asKubeadm)
+  // With its first call kubeadm binds the group of its certificates.
+  await space.demand('sh', onNode('kubeadm init phase upload-config kubeadm --config kubeadm.yaml'))
 
-  /** What `kubeadm certs renew all` makes: new certificates and keys of the old authority. */
-  const renew = async (name: string): Promise<string> => {
-    const directory = space.onDisk(name)
-    mkdirSync(directory, { recursive: true })
-    copyFileSync(authority.certificate, join(directory, 'ca.crt'))
-    writeFileSync(join(directory, 'sa.key'), accounts, { mode: 0o600 })
-    const pairs = {
-      etcd: await authority.server('etcd'),
-      apiserver: await authority.server('apiserver'),
-      'etcd-client': await authority.client('etcd-client', 'etcd'),
-    }
-    for (const [file, { certificate, key }] of Object.entries(pairs)) {
-      copyFileSync(certificate, join(directory, `${file}.crt`))
-      copyFileSync(key, join(directory, `${file}.key`))
-    }
-    return new X509Certificate(readFileSync(join(directory, 'apiserver.crt'))).serialNumber
-  }
-  const pod = (name: string, args: readonly string[], more: object = {}): string => {
-    const volumes = [
-      { name: 'pki', hostPath: { path: pki, type: 'Directory' } },
-      { name: 'data', hostPath: { path: '/var/lib/etcd', type: 'DirectoryOrCreate' } },
-      // Go may have linked the programs with the C library.
-      { name: 'lib', hostPath: { path: '/usr/lib' } },
-      { name: 'lib64', hostPath: { path: '/usr/lib64' } },
-    ]
-    const volumeMounts = [
-      { name: 'pki', mountPath: '/pki', readOnly: true },
-      { name: 'data', mountPath: '/data' },
-      { name: 'lib', mountPath: '/lib', readOnly: true },
-      { name: 'lib64', mountPath: '/lib64', readOnly: true },
-    ]
-    const container = { name, image: `holdfast.test/${name}:1`, imagePullPolicy: 'Never', args, volumeMounts, ...more }
-    const spec = { hostNetwork: true, terminationGracePeriodSeconds: 2, containers: [container], volumes }
-    return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'kube-system' }, spec })
-  }
-  const etcd = pod('etcd', [
-    ...['--name=node', '--data-dir=/data', `--listen-client-urls=https://127.0.0.1:${etcdPort}`],
-    ...[`--advertise-client-urls=https://127.0.0.1:${etcdPort}`, `--listen-peer-urls=http://127.0.0.1:${peerPort}`],
-    ...[
-      `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
-      `--initial-cluster=node=http://127.0.0.1:${peerPort}`,
-    ],
-    ...['--cert-file=/pki/etcd.crt', '--key-file=/pki/etcd.key', '--client-cert-auth', '--trusted-ca-file=/pki/ca.crt'],
-    '--unsafe-no-fsync',
-  ])
-  const readyz = { path: '/readyz', port, host: '127.0.0.1', scheme: 'HTTPS' }
-  const apiServer = (etcdAt: number): string =>
-    pod(
-      'kube-apiserver',
-      [
-        ...[`--etcd-servers=https://127.0.0.1:${etcdAt}`, '--etcd-cafile=/pki/ca.crt'],
-        ...['--etcd-certfile=/pki/etcd-client.crt', '--etcd-keyfile=/pki/etcd-client.key'],
-        ...['--bind-address=127.0.0.1', `--secure-port=${port}`, '--client-ca-file=/pki/ca.crt'],
-        ...['--tls-cert-file=/pki/apiserver.crt', '--tls-private-key-file=/pki/apiserver.key'],
-        ...['--service-account-key-file=/pki/sa.key', '--service-account-signing-key-file=/pki/sa.key'],
-        ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.0.0.0/24'],
-        '--authorization-mode=RBAC',
-      ],
-      { readinessProbe: { httpGet: readyz, periodSeconds: 1, failureThreshold: 3 } },
-    )
-
-  const live = (name: string): string => space.onDisk(`${manifestDirectory}/${name}.yaml`)
   /** The serial number of the certificate that the API server serves; rejects while it is not ready. */
   const served = async (): Promise<string> => {
-    const ca = readFileSync(authority.certificate)
-    const socket = connect({ port, host: '127.0.0.1', ca })
+    const socket = connect({ port, host: '127.0.0.1', servername: name, ca: readFileSync(join(pki, 'ca.crt')) })
     try {
       return await new Promise((resolve, reject) => {
         socket.once('error', reject)
@@ -114,54 +145,71 @@ async function suite(): Promise<void> {
       socket.destroy()
     }
   }
-  const ready = [`--ready-url=https://127.0.0.1:${port}/readyz`, `--ready-ca=${authority.certificate}`]
-  const flags = [`--pod-manifest-dir=${manifestDirectory}`, ...ready, ...kubelet.probeFlags()]
-
-  const first = await renew(pki)
-  for (const [name, text] of [['etcd', etcd] as const, ['kube-apiserver', apiServer(etcdPort)] as const]) {
-    // Renamed: kubelet would meet half of what is written in place.
-    writeFileSync(`${space.onDisk(manifestDirectory)}/.${name}`, text)
-    renameSync(`${space.onDisk(manifestDirectory)}/.${name}`, live(name))
-  }
-  await until('the control plane serves', async () => (await served()) === first, patience).catch((error: unknown) => {
-    t.fail('the control plane serves')
-    throw error
-  })
+  const { variables, steps } = linesOfPage()
+  const [one = '', copy = '', renew = '', all = '', clean = '', ...more] = steps
+  if (clean === '' || more.length > 0)
+    throw new Error(`the page has other lines than this test knows: ${steps.join('; ')}`)
+  const page = (line: string): string[] =>
+    onNode([...variables, line].join('\n').replaceAll(':10250', `:${kubelet.port}`).replaceAll(':6443', `:${port}`))
+  const first = await served()
 
   await t.test('certificates renewed: killed in the middle, and finished by a resume', async (t) => {
-    const renewed = await renew('/etc/kubernetes/control-plane.new')
-    const rollout = startHoldfast(space, [
-      ...['rollout', ...['etcd', 'kube-apiserver'].map((name) => `${manifestDirectory}/${name}.yaml`), ...flags],
-      ...['--resources=/etc/kubernetes/control-plane.new', `--resource-dir=${pki}`, '--timeout=120s'],
-    ])
-    await until('etcd has its new manifest', () => readFileSync(live('etcd'), 'utf8') !== etcd, patience)
+    const before = Object.fromEntries(['etcd', 'kube-apiserver'].map((pod) => [pod, readFileSync(live(pod), 'utf8')]))
+    for (const line of [copy, renew]) await space.demand('sh', page(line))
+    const renewed = new X509Certificate(readFileSync(space.onDisk('/etc/kubernetes/pki.new/apiserver.crt')))
+      .serialNumber
+    t.not(renewed, first)
+    t.equal(await served(), first)
+    const rollout = space.start('holdfast', 'sh', page(`exec ${all}`))
+    await until('etcd has its new manifest', () => readFileSync(live('etcd'), 'utf8') !== before.etcd, patience)
     // As a power cut: none of them ends in order.
     await Promise.all([rollout.end('SIGKILL'), kubelet.end('SIGKILL')])
     for (const id of await containerd.running()) await containerd.signal(id, 'SIGKILL')
-    const kept = space.onDisk('/etc/kubernetes/.holdfast-rollout-control-plane')
+    const kept = space.onDisk('/etc/kubernetes/.holdfast-rollout-pki')
     t.ok(existsSync(kept), 'the old certificates are there still')
-    t.equal(readFileSync(live('kube-apiserver'), 'utf8'), apiServer(etcdPort), 'the next pod was not touched')
-    await kubelet.start()
-    const { code, stdout, stderr } = await holdfast(space, [
-      'rollout',
-      '--resume',
-      `--pod-manifest-dir=${manifestDirectory}`,
-    ])
+    t.equal(readFileSync(live('kube-apiserver'), 'utf8'), before['kube-apiserver'], 'the next pod was not touched')
+    await kubelet.start(asKubeadm)
+    const resume = page(`holdfast rollout --resume --pod-manifest-dir ${manifestDirectory}`)
+    const { code, stdout, stderr } = await space.run('sh', resume)
     t.equal(code, 0, stderr)
     t.equal(stdout, 'ready: etcd.yaml, kube-apiserver.yaml\n')
     t.equal(await served(), renewed)
     t.notOk(existsSync(kept), 'and went with the last pod ready')
+    await space.demand('sh', page(clean))
+  })
+
+  await t.test('a token with the right that "rbac monitor" prints, and the read-only port', async (t) => {
+    const manifest = await parseManifest(readFileSync(live('etcd')), 'etcd')
+    const tokenFile = space.onDisk('/etc/kubernetes/token')
+    const ask = async (url: string, file: string | null) => {
+      const access = { url, authority: join(pki, 'ca.crt'), certificate: null, key: null, tokenFile: file }
+      return kubeletProbe(access, undefined).ask(manifest, AbortSignal.timeout(10_000))
+    }
+    const secure = `https://127.0.0.1:${kubelet.port}`
+    const kubectl = async (line: string) =>
+      space.demand(
+        'sh',
+        onNode(line.replaceAll('kubectl', `kubectl --kubeconfig ${adminKubeconfig} --namespace kube-system`)),
+      )
+    await kubectl('kubectl create serviceaccount monitor')
+    writeFileSync(tokenFile, await kubectl('kubectl create token monitor'), { mode: 0o600 })
+    t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 403: it needs the verb get/ })
+    const rights = `--target-name etcd --namespace kube-system --node-name ${name} --kubelet-access nodes/pods`
+    await kubectl(`holdfast rbac monitor ${rights} --service-account monitor | kubectl apply --filename -`)
+    // The API server, and kubelet, remember a refusal for some seconds.
+    await until('the right has come', async () => (await ask(secure, tokenFile)).state === 'ready', patience)
+    appendFileSync(tokenFile, 'x')
+    t.match(await ask(secure, tokenFile), { state: 'unknown', message: /^HTTP 401: / })
+    t.match(await ask(`http://127.0.0.1:${readOnlyPort}`, null), { state: 'ready' })
   })
 
   await t.test('a manifest that never becomes ready is taken back', async (t) => {
     const before = readFileSync(live('kube-apiserver'), 'utf8')
-    const source = space.onDisk('/etc/kubernetes/kube-apiserver.yaml')
-    writeFileSync(source, apiServer(1))
-    const { code, stdout, stderr } = await holdfast(space, ['rollout', source, ...flags, '--timeout=8s'])
+    writeFileSync(space.onDisk('/etc/kubernetes/new.yaml'), before.replaceAll(`127.0.0.1:${etcd}`, '127.0.0.1:1'))
+    const { code, stdout, stderr } = await space.run('sh', page(one.replace('--timeout 5m', '--timeout 8s')))
     t.equal(code, 1, stderr)
     t.match(stdout, /^taken back \(kube-apiserver\.yaml\): /)
     t.equal(readFileSync(live('kube-apiserver'), 'utf8'), before)
-    await until('the control plane serves again', served, patience)
     t.strictSame(kubelet.manifestFaults(), [], 'kubelet met no manifest that it could not read')
   })
 }

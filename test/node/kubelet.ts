@@ -48,6 +48,10 @@ export interface KubeletOptions {
   readonly cgroupRoot: string
   /** Path on the node; absent: standalone. */
   readonly kubeconfig?: string
+  /** It asks the API server who may ask it, as kubeadm has it; default: whoever has a certificate may. */
+  readonly webhook?: boolean
+  /** Default: none. */
+  readonly readOnlyPort?: number
   /** Who asks it must have a certificate of this authority's; they may then ask for everything. */
   readonly authority: string
   /** For its own addresses. */
@@ -65,7 +69,7 @@ export class Kubelet {
   private constructor(
     private readonly space: Space,
     private readonly options: KubeletOptions,
-    private readonly port: number,
+    readonly port: number,
   ) {
     this.client = new ApiClient(port, options.authority, options.client)
   }
@@ -94,7 +98,8 @@ export class Kubelet {
         if (!running.running) throw new Error(`it has ended: ${this.tail(20)}`)
         return this.pods()
       },
-      { within: 90_000, every: 100 },
+      // With `webhook` that takes an API server, which may be a pod of its own.
+      { within: 180_000, every: 100 },
     )
   }
 
@@ -162,6 +167,7 @@ export class Kubelet {
 
 /** Everything that a small machine, its own kernel and no cloud need to say; the defaults for the rest. */
 function configure(options: KubeletOptions, port: number): object {
+  const { webhook = false, readOnlyPort = 0 } = options
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -187,16 +193,16 @@ function configure(options: KubeletOptions, port: number): object {
     // The API server asks it at the address that it tells as the node's, which cannot be loopback.
     address: '0.0.0.0',
     port,
-    readOnlyPort: 0,
+    readOnlyPort,
     healthzPort: 0,
     tlsCertFile: options.serving.certificate,
     tlsPrivateKeyFile: options.serving.key,
     authentication: {
       x509: { clientCAFile: options.authority },
       anonymous: { enabled: false },
-      webhook: { enabled: false },
+      webhook: { enabled: webhook },
     },
-    authorization: { mode: 'AlwaysAllow' },
+    authorization: { mode: webhook ? 'Webhook' : 'AlwaysAllow' },
     // A test waits for the next one of these.
     syncFrequency: '2s',
     nodeStatusUpdateFrequency: '2s',

@@ -52,7 +52,7 @@ export class TestNode {
       nodeName: name,
       cgroupRoot,
       fileCheckFrequency,
-      ...(await makeKeys(cluster?.api.authority, space)),
+      ...(await makeKeys(name, cluster?.api.authority, space)),
       ...(cluster && { kubeconfig }),
     })
     t.teardown(() => {
@@ -72,6 +72,7 @@ function containerLogs(space: Space): string[] {
 
 /** Of the cluster's authority, so that its API server may ask kubelet; without a cluster, of one of its own. */
 async function makeKeys(
+  name: string,
   cluster: Authority | undefined,
   space: Space,
 ): Promise<Pick<KubeletOptions, 'authority' | 'serving' | 'client'>> {
@@ -81,7 +82,7 @@ async function makeKeys(
   )
   return {
     authority: authority.certificate,
-    serving: await authority.server('kubelet', addresses),
+    serving: await authority.server('kubelet', [name, ...addresses]),
     client: await authority.client('kubelet-client', 'system:masters'),
   }
 }

@@ -16,6 +16,6 @@ if [ -n "$missing" ]; then
   exit 0
 fi
 
-test/e2e/control-plane/build.sh etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler >/dev/null
+test/e2e/control-plane/build.sh etcd kube-apiserver kubeadm kubectl kubelet kube-controller-manager kube-scheduler >/dev/null
 test/node/image/build.sh "${HOLDFAST_IMAGES:-dist/image}"
 exec node test/run.mjs --suite node "$@"
