@@ -27,6 +27,17 @@ t.setTimeout(600_000)
 const patience = { within: 180_000, every: 200 }
 const adminKubeconfig = '/etc/kubernetes/admin.conf'
 
+/** kubeadm's own patches of its manifests: a pod is seen to be ready, and ends, within a second or two instead of up to thirty. */
+const patches = '/etc/kubernetes/patches'
+const quicker = [
+  ...Object.entries({ initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: 240 }).map(([field, value]) => ({
+    op: 'add',
+    path: `/spec/containers/0/startupProbe/${field}`,
+    value,
+  })),
+  { op: 'add', path: '/spec/terminationGracePeriodSeconds', value: 2 },
+]
+
 const reason = await unfit()
 if (reason === undefined) await suite()
 else t.plan(0, reason)
@@ -79,17 +90,6 @@ function configure(name: string, ports: { api: number; etcd: number; peer: numbe
   }
   return `${JSON.stringify(cluster)}\n---\n${JSON.stringify(init)}\n`
 }
-
-/** kubeadm's own patches of its manifests: a pod is seen to be ready, and ends, within a second or two instead of up to thirty. */
-const patches = '/etc/kubernetes/patches'
-const quicker = [
-  ...Object.entries({ initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: 240 }).map(([field, value]) => ({
-    op: 'add',
-    path: `/spec/containers/0/startupProbe/${field}`,
-    value,
-  })),
-  { op: 'add', path: '/spec/terminationGracePeriodSeconds', value: 2 },
-]
 
 async function suite(): Promise<void> {
   const name = hostname().toLowerCase()
