@@ -1,8 +1,8 @@
-import { expand, referencesOf } from '../config/references.js'
+import { expand, needs } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Publication } from '../durable/types.js'
-import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
+import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
@@ -188,10 +188,7 @@ export class DirectoryStates {
     reference: ObjectReference,
     latest: (reference: ObjectReference) => ObservedState | undefined,
   ): DirectoryState[] {
-    const name = describeReference(reference)
-    return [...this].filter(({ configuration }) =>
-      referencesOf(expand(configuration, latest)).some((needed) => describeReference(needed) === name),
-    )
+    return [...this].filter(({ configuration }) => needs(expand(configuration, latest), reference))
   }
 }
 

@@ -5,6 +5,7 @@ import type { ReplaceResult } from '../durable/types.js'
 import { contentPassed } from '../content-garbage.js'
 import { failureFrom, messageOf, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
+import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
@@ -130,7 +131,7 @@ async function renderFor(
     if (missing.length > 0) {
       return {
         kind: 'waiting',
-        message: `the source has not reported ${missing.map(describeReference).join(', ')} yet`,
+        message: `the source has not reported ${listed(missing.map(describeReference))} yet`,
       }
     }
     try {

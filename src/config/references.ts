@@ -6,15 +6,30 @@ import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } 
  * selection matches are among them once it is expanded.
  */
 export function referencesOf(directory: DirectoryConfiguration): ObjectReference[] {
+  return [...byName(directory).values()]
+}
+
+/** Whether that is to be observed for the directory. */
+export function needs(directory: DirectoryConfiguration, reference: ObjectReference): boolean {
+  return byName(directory).has(describeReference(reference))
+}
+
+const references = new WeakMap<DirectoryConfiguration, ReadonlyMap<string, ObjectReference>>()
+
+/** Made once: each report of a source asks every directory, and a selector may match thousands. */
+function byName(directory: DirectoryConfiguration): ReadonlyMap<string, ObjectReference> {
+  const known = references.get(directory)
+  if (known !== undefined) return known
   const found = new Map<string, ObjectReference>()
+  references.set(directory, found)
   for (const content of directory.contents) {
-    const references = content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
-    for (const reference of references) {
+    const own = content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
+    for (const reference of own) {
       const name = describeReference(reference)
       if (!found.has(name)) found.set(name, reference)
     }
   }
-  return [...found.values()]
+  return found
 }
 
 /** The contents of a directory that select objects by their labels. */

@@ -154,6 +154,9 @@ function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
   const role = namespace === undefined ? 'a ClusterRole' : `a Role in namespace ${namespace}`
   const verbs = followed ? 'the verbs get, list and watch' : `the verb ${verb}`
   const names = name === undefined ? '' : ` with resourceNames: [${name}]`
-  const narrower = followed && name === undefined ? '; with source.kubernetes.watch: objects, names are enough' : ''
+  const narrower =
+    followed && name === undefined
+      ? '; with source.kubernetes.watch: objects, names are enough (selectors need namespaces)'
+      : ''
   return `this user lacks the verb ${verb}: it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user${narrower}`
 }
