@@ -6,6 +6,7 @@ import { Report } from './report.js'
 import { killAll, runBatch, type Ran } from './run-batch.js'
 import { batches, keepTimes, workThrough, type Times } from './schedule.js'
 import { suiteOf, suites } from './suites.js'
+import { ownTemporaryDirectory } from './temporary.js'
 
 /** Runs tests. The exit code: 0 if none failed, 1 if one did, 2 where the arguments make no sense. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -39,6 +40,7 @@ async function run({
       process.exit(1)
     })
   }
+  const dropTemporary = files.every(suites.unit.holds) ? ownTemporaryDirectory() : undefined
   if (tap !== undefined) writeFileSync(tap, '')
   const coverage = process.env['NODE_V8_COVERAGE']
   if (coverage !== undefined) {
@@ -60,6 +62,7 @@ async function run({
   // Suites that must have the machine to themselves decide for all that run with them.
   const narrow = Math.min(...files.map((file) => suiteOf(file).jobs ?? availableParallelism()))
   await workThrough(batches(files, alone), jobs ?? narrow, work)
+  dropTemporary?.()
   keepTimes(times)
   const cpu = (list: typeof spent): number => list.reduce((sum, { ran }) => sum + ran.cpuSeconds, 0)
   spent.sort((a, b) => b.ran.cpuSeconds - a.ran.cpuSeconds)

@@ -57,7 +57,8 @@ for (const fileSystem of fileSystems) {
       mkdirSync(at(name))
 
     const installRevision = async (number: number): Promise<void> => {
-      const resources = join(source, `revision-${number}`)
+      // The same files each time: on a file system without a journal a new file passes over every one that was just removed.
+      const resources = join(source, 'revision')
       for (const [directory, files] of objectsOf(number)) {
         mkdirSync(join(resources, directory), { recursive: true })
         for (const [name, content] of Object.entries(files)) writeFileSync(join(resources, directory, name), content)
