@@ -4,16 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 type Truthy<T> = Exclude<T, false | 0 | '' | null | undefined>
 
 /**
- * Calls `check` every `every` milliseconds (default 20) until it returns something truthy, and returns that. What it throws
- * counts as not yet.
+ * Calls `check` every `every` milliseconds until it returns something truthy, and returns that. What it throws counts as not yet. The
+ * default is 20 ms at first, and a tenth of the time waited later, up to 100 ms: a check may be a whole command, and take its CPU.
  * @throws Error naming `what`, after `within` milliseconds (default 60 000: more than any starved machine needs), with the last thing that `check` said.
  */
 export async function until<T>(
   what: string,
   check: () => T | Promise<T>,
-  { within = 60_000, every = 20 }: { within?: number; every?: number } = {},
+  { within = 60_000, every }: { within?: number; every?: number } = {},
 ): Promise<Truthy<T>> {
-  const deadline = performance.now() + within
+  const start = performance.now()
+  const deadline = start + within
   let last: unknown
   do {
     try {
@@ -23,7 +24,7 @@ export async function until<T>(
     } catch (error) {
       last = error
     }
-    await sleep(every)
+    await sleep(every ?? Math.min(Math.max((performance.now() - start) / 10, 20), 100))
   } while (performance.now() < deadline)
   throw new Error(`${what}: not within ${within} ms; last: ${String(last)}`, { cause: last })
 }
