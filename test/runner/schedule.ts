@@ -9,8 +9,19 @@ import { sharesItsProcess } from './files.js'
  * below five seconds need no place here.
  */
 export const longest: Readonly<Record<string, number>> = {
+  'test/node/static-pods.test.ts': 150,
+  'test/node/daemon-set.test.ts': 115,
+  'test/e2e/footprint.test.ts': 105,
+  'test/node/static-agent.test.ts': 85,
+  'test/e2e/static-pods.test.ts': 55,
+  'test/e2e/kill.test.ts': 45,
+  'test/e2e/access.test.ts': 40,
+  'test/node/init-container.test.ts': 40,
   'test/static-pods/flushes.test.ts': 40,
+  'test/e2e/events.test.ts': 30,
+  'test/e2e/outage.test.ts': 27,
   'test/durable/crashes.test.ts': 25,
+  'test/e2e/rewind.test.ts': 25,
   'test/agent/hung-disk.test.ts': 24,
   'test/runner/runner.test.ts': 18,
   'test/static-pods/monitor.test.ts': 14,
