@@ -1,6 +1,6 @@
 /** A process that has no file descriptors left goes on: what fails is tried again, and nothing of the agent's own ends it. */
 import { once } from 'node:events'
-import { mkdirSync, symlinkSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
@@ -63,6 +63,31 @@ await t.test('an agent without file descriptors goes on, and does all that was a
     agent.log().filter(({ msg }) => msg.includes('internal error')),
     [],
   )
+  t.equal(await agent.end('SIGTERM'), 0)
+})
+
+await t.test('a credential plugin that cannot be started for lack of them is tried again', async (t) => {
+  const kubeconfig = 'kubeconfig.json'
+  const node = new Node(t, [{ path: 'disk/web', contents: [{ configMap: 'conf' }] }], {
+    source: { namespace: 'demo', kubernetes: { kubeconfig } },
+  })
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: node.path('plugin'), interactiveMode: 'Never' }
+  const names = { context: { cluster: 'one', user: 'one' } }
+  const text = {
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'one' },
+    clusters: [{ name: 'one', cluster: { server: 'https://127.0.0.1:1' } }],
+    contexts: [{ name: 'one', ...names }],
+    users: [{ name: 'one', user: { exec } }],
+  }
+  writeFileSync(node.path(kubeconfig), JSON.stringify(text))
+  const agent = node.agent(['--log-level', 'debug'])
+  const said = (problem: RegExp) => until(String(problem), () => agent.log().some(({ msg }) => problem.test(msg)))
+  await said(/plugin: not found/)
+  writeFileSync(node.path('plugin'), '#!/bin/sh\nexit 7\n', { mode: 0o700 })
+  agent.limitDescriptors(0)
+  await said(/could not be started \(EMFILE; raise the limit of open files/)
+  agent.limitDescriptors('as before')
+  await said(/plugin: exited with 7/)
   t.equal(await agent.end('SIGTERM'), 0)
 })
 

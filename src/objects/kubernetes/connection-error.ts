@@ -1,3 +1,4 @@
+import { adviceOnShortage } from '../../errors.js'
 import { ConnectionError } from './client.js'
 
 /** The request never reached the server's handlers: it may be sent again, whatever its method. */
@@ -54,5 +55,7 @@ function explain(code: string, message: string): string {
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
     return `the server's certificate is not valid now, or this machine's clock is wrong (${code})`
   }
-  return code === '' || message.includes(code) ? message : `${message} (${code})`
+  const shortage = adviceOnShortage(code)
+  const said = code === '' || message.includes(code) ? message : `${message} (${code})`
+  return shortage === undefined ? said : `${said}; ${shortage}`
 }

@@ -4,6 +4,7 @@ import { createServer as createTls, type Server as TlsServer } from 'node:https'
 import { createServer as createRaw, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
+import { wrapConnectionError } from '../../../src/objects/kubernetes/connection-error.js'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../recorder.js'
 import { connectTo, serving } from './connected.js'
@@ -82,3 +83,10 @@ for (const status of [200, 404, 503]) {
     t.notMatch(message, 'canary-5f')
   })
 }
+
+void t.test('a process that is out of file descriptors says so, and what to do', (t) => {
+  const cause = Object.assign(new Error('connect EMFILE 127.0.0.1:6443'), { code: 'EMFILE', syscall: 'connect' })
+  const { message } = wrapConnectionError('https://127.0.0.1:6443', cause)
+  t.match(message, /^https:.*: connect EMFILE 127\.0\.0\.1:6443; raise the limit of open files \(ulimit -n\)$/)
+  t.end()
+})
