@@ -11,6 +11,7 @@ import { cases } from '../library-go/cases.js'
 import { compare, type Difference } from '../library-go/compare.js'
 import { differences } from '../library-go/differences.js'
 import { recorded, replay } from '../library-go/replay.js'
+import { lineOf } from '../library-go/row.js'
 import { Scene } from '../library-go/scene.js'
 import { run } from '../static-pods/command.js'
 import { NodeDisk, podText } from '../static-pods/pods.js'
@@ -136,6 +137,11 @@ await t.test(
       process.umask(umask)
       await Promise.all(ofUmask(umask).map(replayOne))
     }
-    for (const { libraryGo, shown } of differences) if (shown) t.ok(seen.some(shown), `shown: ${libraryGo}`)
+    const lines = new Set(seen.map((difference) => `${difference.case}: ${lineOf(difference)}`))
+    for (const { libraryGo, shown } of differences) {
+      if (!shown) continue
+      t.ok(seen.some(shown), `shown: ${libraryGo}`)
+      for (const line of shown.lines ?? []) t.ok(lines.has(line), `shown: ${line}`)
+    }
   },
 )

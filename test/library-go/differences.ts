@@ -3,14 +3,21 @@
  * must be shown by a case, or by a test that it names. The table of docs/static-pods.md is made from it (table.ts).
  */
 import { installerDifferences } from './installer-differences.js'
-import { allOf, at, isMonitor, isSyncer, type Row } from './row.js'
+import { at, exactly, isMonitor, isSyncer, type Row } from './row.js'
 
 const prune = [
   {
     libraryGo: 'prune ends at a name it cannot parse',
     holdfast: 'leaves it alone',
     why: 'one stray directory must not stop all pruning',
-    shown: allOf('prune: a name without a number'),
+    shown: exactly(
+      'prune: a name without a number',
+      'end: 255 > 0',
+      ...[1, 2].flatMap((revision) => [
+        `only theirs resources/web-pod-${revision}`,
+        `only theirs resources/web-pod-${revision}/web-pod.yaml`,
+      ]),
+    ),
   },
   {
     libraryGo: 'prune does not look at manifests',
@@ -77,7 +84,12 @@ const monitor = [
     libraryGo: 'a revision counts as fit for fallback if it has a manifest',
     holdfast: 'it must parse, carry its own revision, and be as it was published',
     why: 'falling back to a torn one helps nobody',
-    shown: allOf('monitor: falls back, the newest older one is torn'),
+    shown: exactly(
+      'monitor: falls back, the newest older one is torn',
+      'content manifests/web-pod.yaml: revision 7 > revision 5',
+      'only theirs manifests/web-startup-monitor-pod.yaml',
+      'content resources/web-last-known-good: ROOT/resources/web-pod-6/web-pod.yaml > ROOT/resources/web-pod-5/web-pod.yaml',
+    ),
   },
   {
     libraryGo: 'nothing to fall back to: the monitor removes its own manifest',
@@ -123,12 +135,17 @@ const syncer = [
       'cert-syncer: a key that left the object stays on the disk while the rest is equal, and so do other modes',
     holdfast: 'the directory becomes what the object is',
     why: 'a withdrawn key should be gone',
-    shown: allOf('cert-syncer: only a file that is gone'),
+    shown: exactly(
+      'cert-syncer: only a file that is gone',
+      'only theirs certs/secrets/serving/gone.crt',
+      'mode certs/secrets/serving/tls.crt: 0644 > 0600',
+    ),
   },
   {
-    libraryGo: 'cert-syncer: no directory for an optional object that is absent',
+    libraryGo:
+      'cert-syncer: no directory for an optional object that is absent; once it is deleted, its directory goes',
     holdfast: 'an empty one, if it is a directory of the configuration',
-    why: 'whatever mounts it finds it',
+    why: 'a target is never missing: what mounts it finds it, and a pod that does not would not start',
     shown: at(
       'only ours',
       /^certs\/(secrets|configmaps)(\/(absent|serving))?$/,

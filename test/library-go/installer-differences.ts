@@ -1,4 +1,4 @@
-import { allOf, at, either, ends, failed, type Row } from './row.js'
+import { at, either, ends, exactly, failed, installed, refused, wrongUsage, type Row } from './row.js'
 
 export const installerDifferences = [
   {
@@ -32,7 +32,17 @@ export const installerDifferences = [
     libraryGo: 'an existing revision is written over',
     holdfast: 'left alone, refused or replaced: see above; the same pods in another form, and `staging/`, are the same',
     why: "a running pod may mount it, and a retry over a revision of library-go's succeeds",
-    shown: allOf('the live revision, with other content'),
+    shown: exactly(
+      'the live revision, with other content',
+      'end: 0 > 1',
+      'events: Normal StaticPodInstallerCompleted > Warning StaticPodInstallerFailed',
+      'mode manifests/web-pod.yaml: 0600 > 0644',
+      ...installed('resources/web-pod-6').filter((line) => line.includes('configmaps')),
+      'only theirs resources/web-pod-6/secrets/client/run.sh',
+      'only theirs resources/web-pod-6/secrets/client/tls.crt',
+      'mode resources/web-pod-6/secrets/client/tls.key: 0600 > 0644',
+      'content resources/web-pod-6/secrets/client/tls.key: 6 on NODE > other',
+    ),
   },
   {
     libraryGo: 'staging below the directories, under one name for all',
@@ -83,13 +93,23 @@ export const installerDifferences = [
     libraryGo: 'API references in a manifest go unseen until kubelet refuses it',
     holdfast: 'refused before anything is written',
     why: "same check as kubelet's `HasAPIObjectReference`",
-    shown: allOf('a pod that refers to the API'),
+    shown: exactly(
+      'a pod that refers to the API',
+      ...refused(2),
+      'content manifests/web-pod.yaml: revision 6 > revision 5',
+      ...installed('resources/web-pod-6'),
+    ),
   },
   {
     libraryGo: 'any Pod is written, whatever kubelet thinks of it',
     holdfast: 'what kubelet is known to refuse is refused, with its field',
     why: 'kubelet would end the pod that runs',
-    shown: allOf('a pod that kubelet refuses'),
+    shown: exactly(
+      'a pod that kubelet refuses',
+      ...refused(2),
+      'content manifests/web-pod.yaml: revision 6 > revision 5',
+      ...installed('resources/web-pod-6'),
+    ),
   },
   {
     libraryGo: '`ConfigMap.binaryData` ignored',
@@ -146,18 +166,23 @@ export const installerDifferences = [
     libraryGo: 'no revision check under the lock',
     holdfast: 'an older revision than the live one is refused, `--allow-older`',
     why: 'without POD_NAME, installers come in any order',
-    shown: allOf('an older revision'),
+    shown: exactly(
+      'an older revision',
+      ...refused(1),
+      'content manifests/web-pod.yaml: revision 6 > revision 7',
+      ...installed('resources/web-pod-6'),
+    ),
   },
   {
     libraryGo: 'revisions as any int32 text',
     holdfast: 'decimal digits, no sign, no leading zero',
     why: 'they are names of directories',
-    shown: allOf('a leading zero'),
+    shown: exactly('a leading zero', ...wrongUsage, 'only theirs resources', ...installed('resources/web-pod-006')),
   },
   {
     libraryGo: '`--resource-dir` and `--pod-manifest-dir` may be missing',
     holdfast: 'both are required',
     why: 'without them it would write to the working directory',
-    shown: allOf('no --resource-dir'),
+    shown: exactly('no --resource-dir', ...wrongUsage, ...installed('working/web-pod-6')),
   },
 ] satisfies readonly Row[]
