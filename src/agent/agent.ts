@@ -43,6 +43,9 @@ export class Agent {
   #source: Source | undefined
   #events = noEvents
   #driftTimer: NodeJS.Timeout | undefined
+  /** Directories of which an object was confirmed since the last look at them. */
+  readonly #confirmedStates = new Set<DirectoryState>()
+  #refreshing: NodeJS.Immediate | undefined
 
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
@@ -163,6 +166,7 @@ export class Agent {
    */
   async stop(): Promise<string[]> {
     clearInterval(this.#driftTimer)
+    clearImmediate(this.#refreshing)
     this.#freshness.close()
     await this.#operations.stop()
     await this.#events.close()
@@ -225,10 +229,17 @@ export class Agent {
 
   #confirmed(reference: ObjectReference): void {
     this.#freshness.confirmed(reference)
-    for (const state of this.states.needing(reference, this.#latest)) {
-      // A pass that is due says afterwards how fresh the directory is.
-      if (!this.#operations.isPending(state)) this.refresh(state)
-    }
+    for (const state of this.states.needing(reference, this.#latest)) this.#confirmedStates.add(state)
+    // One look for all that are confirmed together, as by a list or a bookmark: each looks at every object of the directory.
+    this.#refreshing ??= setImmediate(() => {
+      this.#refreshing = undefined
+      const states = [...this.#confirmedStates]
+      this.#confirmedStates.clear()
+      for (const state of states) {
+        // A pass that is due says afterwards how fresh the directory is.
+        if (this.states.byPath(state.path) === state && !this.#operations.isPending(state)) this.refresh(state)
+      }
+    })
   }
 
   #restarted(reason: WatchRestartReason, references: readonly ObjectReference[], lost?: UnknownState): void {
