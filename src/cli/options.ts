@@ -40,6 +40,9 @@ export const logFormatOption = () =>
     .default('auto')
     .env('HOLDFAST_LOG_FORMAT')
 
+/** What every command prints and logs by. */
+export const reportOptions = () => [outputOption(), logLevelOption(), logFormatOption()]
+
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
 
 /** Where objects come from, as kubectl's users know it. */
@@ -79,6 +82,31 @@ export const lockTimeoutOption = () =>
   new Option('--lock-timeout <duration>', 'how long to wait for another holder of the lock')
     .argParser(parseDuration)
     .default(0, '0: fails at once, with exit code 75')
+
+/** What `replace` and `write` have in common. */
+export interface PublishingOptions extends OutputOptions {
+  readonly parents?: true
+  readonly requireProven?: true
+  readonly release?: true
+  readonly lockTimeout: number
+}
+
+export const publishingOptions = () => [
+  new Option('--parents', 'make the directories above the target that are missing'),
+  requireProvenOption(),
+  releaseOption(),
+  lockTimeoutOption(),
+  ...reportOptions(),
+]
+
+export function publicationOptions({ parents, requireProven, release, lockTimeout }: PublishingOptions) {
+  return {
+    parents: parents ?? false,
+    requireProven: requireProven ?? false,
+    release: release ?? false,
+    lockTimeout,
+  }
+}
 
 /** Whether the user named a flag's value, by its attribute name; it is not its default. */
 export function isNamed(command: Command, attribute: string): boolean {

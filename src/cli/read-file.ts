@@ -1,38 +1,56 @@
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { codeOf } from '../errors.js'
-import { UsageError } from './exit-codes.js'
+import { NotPublished, UsageError } from './exit-codes.js'
 
-export interface FileRead {
-  readonly content: Uint8Array
+export interface FoundFile {
   readonly mode: number
+  readonly size: number
 }
 
 /**
- * The bytes of a regular file that `--from` leads to. `most`: what is larger is refused as `tooLarge`; `follow`: also through a
- * symbolic link in the path's last part.
+ * Opens a regular file that `--from` leads to. `follow`: also through a symbolic link in the path's last part.
  * @throws UsageError for what cannot be read, or is no file
- * @throws Error where somebody wrote to the file meanwhile: its content may be torn
  */
-export async function readFrom(
-  path: string,
-  { most, tooLarge, follow }: { readonly most: number; readonly tooLarge: string; readonly follow: boolean },
-): Promise<FileRead> {
+async function openFrom(path: string, follow: boolean): Promise<{ file: FileHandle } & FoundFile> {
   // O_NONBLOCK: a pipe that took the file's place does not hold us up.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | (follow ? 0 : constants.O_NOFOLLOW)
   const file = await open(path, flags).catch((error: unknown) => refuseUnreadable(path, error))
+  const status = await file.stat()
+  if (status.isFile()) return { file, mode: status.mode, size: status.size }
+  await file.close()
+  throw new UsageError(`--from: ${path} is not a regular file`)
+}
+
+/** Mode and size of a regular file that this process may read. @throws UsageError for any other */
+export async function examineFrom(path: string): Promise<FoundFile> {
+  const { file, ...found } = await openFrom(path, false)
+  await file.close()
+  return found
+}
+
+/**
+ * The bytes of a regular file, at most `most`.
+ * @throws UsageError for what cannot be read, is no file, or is larger
+ * @throws NotPublished, of `target`, where somebody wrote to the file meanwhile: its content may be torn
+ */
+export async function* readFrom(path: string, target: string, most = Infinity): AsyncIterable<Uint8Array> {
+  const { file } = await openFrom(path, true)
   try {
-    const before = await file.stat()
-    if (!before.isFile()) throw new UsageError(`--from: ${path} is not a regular file`)
-    if (before.size > most) throw new UsageError(`--from: ${path} is ${tooLarge}`)
-    const content = await file.readFile()
-    const after = await file.stat()
-    if (after.size !== content.length || after.mtimeMs !== before.mtimeMs) {
-      throw new Error(
+    const before = await file.stat({ bigint: true })
+    if (Number(before.size) > most) throw new UsageError(`--from: ${path} is larger than ${most / 1024 / 1024} MiB`)
+    let size = 0n
+    for await (const chunk of file.createReadStream({ autoClose: false }) as AsyncIterable<Uint8Array>) {
+      size += BigInt(chunk.length)
+      yield chunk
+    }
+    const after = await file.stat({ bigint: true })
+    if (after.size !== size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs) {
+      throw new NotPublished(
         `another program changed ${path} while holdfast read it: publish from a file that nobody writes to`,
+        target,
       )
     }
-    return { content, mode: before.mode }
   } finally {
     await file.close()
   }

@@ -1,39 +1,54 @@
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isPublicationError } from '../errors.js'
 import { UsageError } from './exit-codes.js'
-import { readFrom, refuseUnreadable, type FileRead } from './read-file.js'
+import { examineFrom, refuseUnreadable, type FoundFile } from './read-file.js'
 
-/** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here, not in memory. */
+/** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here. */
 const mostFiles = 10_000
-const mostBytes = 256 * 1024 * 1024
-const tooLarge = `too large: at most ${mostBytes / 1024 / 1024} MiB in all`
 
-/** Attempts to read one version of a mounted volume; it changes once in minutes. */
+/** Attempts to publish one version of a mounted volume; it changes once in minutes. */
 const mostTries = 5
 
+/** A directory's files, by relative path; none of their content has been read. */
+export interface FoundTree {
+  readonly files: Readonly<Record<string, FoundFile & { readonly path: string }>>
+  /** Of all files. */
+  readonly bytes: number
+}
+
 /**
- * Reads a directory's files, by relative path. Of a volume as kubelet mounts it, with a `..data` link to what the names in it lead to,
- * what its readers see is read: the files behind that link, all of one version. Throws UsageError for what cannot be published: no directory, a symbolic link or
- * special file in it, an empty directory, a name that is not UTF-8, too much. Nothing is written.
+ * Hands a directory's files to `publish`. Of a volume as kubelet mounts it, with a `..data` link to what the names in it lead to, these
+ * are what its readers see: the files behind that link, all of one version. Where that version is replaced and removed while `publish`
+ * reads it, the next one is handed over.
+ * @throws UsageError for what cannot be published: no directory, a symbolic link or special file in it, an empty directory, a name that
+ *   is not UTF-8, too many files
  */
-export async function readTree(root: string, signal: AbortSignal): Promise<Record<string, FileRead>> {
+export async function withTree<T>(
+  root: string,
+  signal: AbortSignal,
+  publish: (tree: FoundTree) => Promise<T>,
+): Promise<T> {
   if (root === '') throw new UsageError('--from is empty: name a directory')
   const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
   if (!found.isDirectory()) {
     const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 1; ; tries++) {
     const version = await mountedVersion(root)
-    if (version === undefined) return readFiles(root, signal)
-    const reading = readFiles(join(root, version), signal)
-    await reading.catch(() => undefined)
-    // Whoever replaces it points the link elsewhere, before what it led to is removed.
-    if ((await mountedVersion(root)) === version) return reading
+    try {
+      return await publish(await findFiles(version === undefined ? root : join(root, version), signal))
+    } catch (error) {
+      if (version === undefined || isPublished(error) || tries === mostTries) throw error
+      // Whoever replaces it points the link elsewhere, before what it led to is removed.
+      if ((await mountedVersion(root)) === version) throw error
+    }
   }
-  throw new Error(
-    `another program changed ${root} each time that holdfast read it: publish from a directory that nobody writes to`,
-  )
+}
+
+function isPublished(error: unknown): boolean {
+  return isPublicationError(error) && error.published
 }
 
 /** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
@@ -42,8 +57,8 @@ async function mountedVersion(root: string): Promise<string | undefined> {
   return /^\.\.[^/]+$/.test(target) ? target : undefined
 }
 
-async function readFiles(root: string, signal: AbortSignal): Promise<Record<string, FileRead>> {
-  const files = new Map<string, FileRead>()
+async function findFiles(root: string, signal: AbortSignal): Promise<FoundTree> {
+  const files = new Map<string, FoundFile & { path: string }>()
   let bytes = 0
   const walk = async (directory: string): Promise<void> => {
     signal.throwIfAborted()
@@ -65,14 +80,14 @@ async function readFiles(root: string, signal: AbortSignal): Promise<Record<stri
       }
       if (!entry.isFile())
         throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: holdfast publishes regular files only`)
-      const file = await readFrom(join(root, path), { most: mostBytes - bytes, tooLarge, follow: false })
-      bytes += file.content.length
-      files.set(path, file)
+      const file = await examineFrom(join(root, path))
+      bytes += file.size
+      files.set(path, { ...file, path: join(root, path) })
       if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
     }
   }
   await walk('')
-  return Object.fromEntries(files)
+  return { files: Object.fromEntries(files), bytes }
 }
 
 /**

@@ -5,43 +5,39 @@ import {
   fileModeOption,
   isNamed,
   keepAttributesOption,
-  lockTimeoutOption,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
   ownerOption,
-  releaseOption,
-  requireProvenOption,
-  type OutputOptions,
+  publicationOptions,
+  type PublishingOptions,
+  publishingOptions,
 } from './options.js'
 import { findAttributes, keepTreeAttributes, ownOwner, warnOfChanges } from './attributes.js'
-import type { FileRead } from './read-file.js'
+import { Progress, Reading } from './progress.js'
+import type { FoundFile } from './read-file.js'
+import type { FoundTree } from './read-tree.js'
+import type { ReplaceResult } from '../durable/types.js'
 import { createLogger } from './logger.js'
 import { printPublished, targetArgument } from './target.js'
 import { UsageError } from './exit-codes.js'
 import { interruptible } from './signals.js'
 
-interface ReplaceOptions extends OutputOptions {
+interface ReplaceOptions extends PublishingOptions {
   readonly from?: string
   readonly mode: number
   readonly fileMode: number
   readonly owner?: { uid: number; gid: number }
   readonly keepAttributes?: true
-  readonly requireProven?: true
-  readonly release?: true
-  readonly lockTimeout: number
 }
 
 /** `holdfast replace TARGET --from DIR` */
 export function replaceCommand(io: Io): Command {
   const replace = new Command('replace')
-  return replace
+  replace
     .summary("publish a directory's content as TARGET, intact and durable")
     .description(
       `Publishes the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
 when this command ends with 0, the new content survives a power cut at any later instant.
 
-holdfast copies DIR and never changes it: at most 10,000 files and 256 MiB. It may hold files and directories of files; holdfast refuses symbolic links, sockets,
+holdfast copies DIR and never changes it: at most 10,000 files, of any size; a file that another program changes meanwhile is refused. It may hold files and directories of files; holdfast refuses symbolic links, sockets,
 devices and empty directories. It does not copy modes and owners: --mode, --file-mode and --owner set them, or --keep-attributes keeps
 those of TARGET. Without --file-mode, a file that is executable in DIR is executable in TARGET for those who may read it.`,
     )
@@ -51,12 +47,8 @@ those of TARGET. Without --file-mode, a file that is executable in DIR is execut
     .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode', 'fileMode']))
-    .addOption(requireProvenOption())
-    .addOption(releaseOption())
-    .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+  for (const option of publishingOptions()) replace.addOption(option)
+  return replace
     .addHelpText(
       'after',
       `
@@ -75,42 +67,62 @@ to be durable, 75 another process holds TARGET's lock.`,
         throw new UsageError('--from DIR is missing: name the directory that holds the new content')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(target)
-        const { readTree, refuseInside } = await import('./read-tree.js')
+        const { withTree, refuseInside } = await import('./read-tree.js')
         await refuseInside(from, path)
-        const { disableCoreDumps, replaceDirectory } = await import('../durable/index.js')
+        const { disableCoreDumps } = await import('../durable/index.js')
         disableCoreDumps()
-        const read = await readTree(from, signal)
-        const found = await findAttributes(path, Object.keys(read))
-        const kept = options.keepAttributes && keepTreeAttributes(path, found)
-        const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
-        const fileModeNamed = isNamed(replace, 'fileMode')
-        const modeOf = (name: string, { mode }: FileRead): number => {
-          const before = kept && found.get(name)
-          if (before?.kind === 'file') return before.mode
-          return fileModeNamed ? options.fileMode : withExecution(options.fileMode, mode)
-        }
-        const files = Object.fromEntries(
-          Object.entries(read).map(([name, file]) => [name, { content: file.content, mode: modeOf(name, file) }]),
-        )
-        const log = createLogger(io, options)
-        const result = await replaceDirectory(path, {
-          files,
-          ...made,
-          requireProven: options.requireProven ?? false,
-          release: options.release ?? false,
-          lockTimeout: options.lockTimeout,
-          signal,
-          log,
-        })
-        warnOfChanges(log, result, found, {
-          mode: isNamed(replace, 'mode') ? undefined : made.mode,
-          fileMode: (name) => (fileModeNamed ? undefined : files[name]?.mode),
-          owner: options.owner ? undefined : (made.owner ?? ownOwner()),
-        })
-        return result
+        return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal }))
       })
       await printPublished(io, result, options)
     })
+}
+
+interface ReplaceContext {
+  readonly io: Io
+  readonly command: Command
+  readonly options: ReplaceOptions
+  readonly signal: AbortSignal
+}
+
+async function publishTree(
+  path: string,
+  tree: FoundTree,
+  { io, command, options, signal }: ReplaceContext,
+): Promise<ReplaceResult> {
+  const { replaceDirectory } = await import('../durable/index.js')
+  const found = await findAttributes(path, Object.keys(tree.files))
+  const kept = options.keepAttributes && keepTreeAttributes(path, found)
+  const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
+  const fileModeNamed = isNamed(command, 'fileMode')
+  const modeOf = (name: string, { mode }: FoundFile): number => {
+    const before = kept && found.get(name)
+    if (before?.kind === 'file') return before.mode
+    return fileModeNamed ? options.fileMode : withExecution(options.fileMode, mode)
+  }
+  const files = Object.fromEntries(
+    Object.entries(tree.files).map(([name, file]) => [
+      name,
+      { content: { path: file.path, follow: false }, mode: modeOf(name, file) },
+    ]),
+  )
+  const log = createLogger(io, options)
+  const reading = new Reading(tree.bytes)
+  const result = await new Progress(io.stderr).during(reading.describe, () =>
+    replaceDirectory(path, {
+      files,
+      ...made,
+      ...publicationOptions(options),
+      progress: reading.add,
+      signal,
+      log,
+    }),
+  )
+  warnOfChanges(log, result, found, {
+    mode: isNamed(command, 'mode') ? undefined : made.mode,
+    fileMode: (name) => (fileModeNamed ? undefined : files[name]?.mode),
+    owner: options.owner ? undefined : (made.owner ?? ownOwner()),
+  })
+  return result
 }
 
 /** A mode with the right to execute for those who may read, where anybody may execute the file that it is made from. */

@@ -18,7 +18,7 @@ import {
   type SourceOptions,
 } from './options.js'
 import { parseDuration } from './option-values.js'
-import { Progress } from './progress.js'
+import { Progress, waitingFor } from './progress.js'
 import { interruptible } from './signals.js'
 import { version } from './version.js'
 
@@ -93,7 +93,7 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       requireProven: configuration.requireProven,
       release: options.release ?? false,
       openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
-      waiting: (references, source) => progress.start(references, source),
+      waiting: (references, source) => progress.start(waitingFor(references, source)),
     }
     const stale = options.allowStale === true
     try {

@@ -1,35 +1,29 @@
 import { Command, Option } from 'commander'
 import { findAttributes, keepFileAttributes, ownOwner, warnOfChanges } from './attributes.js'
-import { checkContent, readContent, type ContentChecks } from './content.js'
+import { contentOf, type ContentChecks, throwReason } from './content.js'
 import { contentKinds } from './content-kinds.js'
 import type { Io } from './io.js'
 import { parseDigest } from './option-values.js'
 import {
   fileModeOption,
   keepAttributesOption,
-  lockTimeoutOption,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
   isNamed,
   ownerOption,
-  releaseOption,
-  requireProvenOption,
-  type OutputOptions,
+  publicationOptions,
+  type PublishingOptions,
+  publishingOptions,
 } from './options.js'
 import { UsageError } from './exit-codes.js'
+import { Progress, Reading } from './progress.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
 import { printPublished, targetArgument } from './target.js'
 
-interface WriteOptions extends OutputOptions, ContentChecks {
+interface WriteOptions extends PublishingOptions, ContentChecks {
   readonly from?: string
   readonly mode: number
   readonly owner?: { uid: number; gid: number }
   readonly keepAttributes?: true
-  readonly requireProven?: true
-  readonly release?: true
-  readonly lockTimeout: number
 }
 
 /** Knows what stood after `--`, which the parser takes away. */
@@ -55,11 +49,12 @@ class WriteCommand extends Command {
 /** `holdfast write FILE` */
 export function writeCommand(io: Io): Command {
   const write = new WriteCommand('write')
-  return write
+  write
     .summary('publish standard input, a file, or the output of a command as FILE, intact and durable')
     .description(
       `Publishes as FILE standard input, another file (--from), or what COMMAND prints: readers see the old file or the new one,
-never a part, and when this command ends with 0, the new content survives a power cut. It takes at most 64 MiB. It suits kubelet's manifest directory: one rename, and no other name that kubelet reads.
+never a part, and when this command ends with 0, the new content survives a power cut. It takes files of any size, up to 1 GiB from a
+pipe, and 64 MiB where it validates. It suits kubelet's manifest directory: one rename, and no other name that kubelet reads.
 
 A pipe hides that the command before it failed. COMMAND, after --, inherits standard input and standard error; holdfast forwards
 signals to it, and publishes its output only if it exits with 0. holdfast refuses empty content, and what fails --expect or --validate, and then touches nothing.`,
@@ -76,12 +71,8 @@ signals to it, and publishes its output only if it exits with 0. holdfast refuse
     .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode']))
-    .addOption(requireProvenOption())
-    .addOption(releaseOption())
-    .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+  for (const option of publishingOptions()) write.addOption(option)
+  return write
     .addHelpText(
       'after',
       `
@@ -107,20 +98,23 @@ to be durable, 75 another process holds FILE's lock.`,
         const path = await targetArgument(file)
         const { disableCoreDumps, replaceFile } = await import('../durable/index.js')
         disableCoreDumps()
-        const content = await readContent({ from, command }, { io, signal, path })
-        await checkContent(content, path, options)
+        const content = await contentOf({ from, command }, options, { io, signal, path })
         const found = await findAttributes(path)
         const kept = options.keepAttributes && keepFileAttributes(path, found)
         const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
         const log = createLogger(io, options)
-        const result = await replaceFile(path, content, {
-          ...made,
-          requireProven: options.requireProven ?? false,
-          release: options.release ?? false,
-          lockTimeout: options.lockTimeout,
-          signal,
-          log,
-        })
+        const reading = new Reading()
+        const result = await new Progress(io.stderr)
+          .during(reading.describe, () =>
+            replaceFile(path, content, {
+              ...made,
+              ...publicationOptions(options),
+              progress: reading.add,
+              signal,
+              log,
+            }),
+          )
+          .catch(throwReason)
         warnOfChanges(log, result, found, {
           mode: isNamed(write, 'mode') ? undefined : made.mode,
           fileMode: () => undefined,

@@ -14,10 +14,11 @@ import type { Exchanged } from './record.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
 import { refuseMounted, remove, removeInside } from './remove.js'
+import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import { isOver } from './retired.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
-import { type Current, readTree, type Tree, treeOf } from './tree.js'
+import { type Current, readTree, type Tree } from './tree.js'
 import type { Generation, PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
 
@@ -27,7 +28,7 @@ const defaultRetireTimeout = 3_600_000
 /** A directory that is exchanged as a whole. */
 export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
-  protected readonly desired: Tree
+  readonly planned: PlannedTree
   /** The target as it was when it was read. */
   #old: Attributes | undefined
   /** The same, open: it stays the same directory under whatever name. */
@@ -48,7 +49,7 @@ export class DirectoryPublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.desired = treeOf(plan, fs.user)
+    this.planned = PlannedTree.ofDirectory(plan, fs.user)
   }
 
   protected refuseKind(found: Attributes): void {

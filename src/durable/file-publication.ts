@@ -1,19 +1,21 @@
 import type { StagedEntries, SharedDirectory } from './barrier.js'
+import type { PlannedContent } from './content.js'
 import { codeOf } from '../errors.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { disinheritFile } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
+import { PlannedTree } from './planned-tree.js'
 import { mountedFileError } from './refusals.js'
 import { remove } from './remove.js'
-import { OldMetadata, setMetadata } from './stage.js'
-import { type Current, readFileTree, type Tree, treeOfFile } from './tree.js'
+import { OldMetadata, setMetadata, writeContent } from './stage.js'
+import { type Current, readFileTree } from './tree.js'
 import type { Owner, PublicationOptions } from './types.js'
 
 export interface FilePlan {
   readonly target: string
-  readonly bytes: Uint8Array
+  readonly content: PlannedContent
   readonly mode: number
   readonly owner: Owner | undefined
 }
@@ -24,8 +26,8 @@ export interface FilePlan {
  */
 export class FilePublication extends TargetPublication {
   readonly kind = 'file'
+  readonly planned: PlannedTree
   protected readonly stagedDirectory = undefined
-  protected readonly desired: Tree
   #old: Attributes | undefined
   #staged: Attributes | undefined
 
@@ -35,7 +37,7 @@ export class FilePublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.desired = treeOfFile(plan.bytes, plan.mode, plan.owner ?? fs.user)
+    this.planned = PlannedTree.ofFile(plan.content, plan.mode, plan.owner ?? fs.user)
   }
 
   protected refuseKind({ type }: Attributes): void {
@@ -65,7 +67,7 @@ export class FilePublication extends TargetPublication {
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const name = this.names.staging(this.random)
     const file = await staged.create(this.scope, this.directory, name)
-    await this.fs.write(file, this.plan.bytes)
+    await writeContent(this.fs, file, this.plan.content)
     const metadata = new OldMetadata(this.found?.tree, await disinheritFile(this.fs, file, this.directory))
     this.stagedAttributes = metadata.digest(this.desired)
     await setMetadata(this.fs, file, { ...this.plan, ...metadata.of('', 'file', this.plan.mode) })

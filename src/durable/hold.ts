@@ -51,7 +51,7 @@ export async function setHold(
   let written = false
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
-    await site.open(false)
+    await site.open({})
     const { directory } = site.parent
     leave = await lock(scope, {
       parent: directory,

@@ -15,6 +15,7 @@ import { clean, recover, type Recovered } from './clean.js'
 import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher } from './refusals.js'
 import type { StagingArea } from './quarantine.js'
 import { attempt } from './remove.js'
+import type { PlannedTree } from './planned-tree.js'
 import { Scope } from './scope.js'
 import { removeUnused } from './retired.js'
 import { Parents, Site } from './site.js'
@@ -59,7 +60,7 @@ export abstract class TargetPublication {
   }
 
   /** What the target will be. */
-  protected abstract readonly desired: Tree
+  abstract readonly planned: PlannedTree
   /** Refuses, before anything is made, what is of another kind. */
   protected abstract refuseKind(found: Attributes): void
 
@@ -92,7 +93,6 @@ export abstract class TargetPublication {
 
   /** Removes the old content, and what else is only of the past. */
   protected abstract removeOldContent(): Promise<void>
-  /** Removes what was staged. */
   protected abstract discardContent(): Promise<void>
 
   /** Which earlier contents stay. */
@@ -104,7 +104,6 @@ export abstract class TargetPublication {
     return this.site.name
   }
 
-  /** The parent, open. */
   protected get directory(): Descriptor {
     return this.site.parent.directory
   }
@@ -119,9 +118,8 @@ export abstract class TargetPublication {
     return { fs, parent, path, names, log }
   }
 
-  /** Step 1, second part: opens the parent. */
-  async openParent(): Promise<void> {
-    await this.site.open(this.options.requireProven ?? false)
+  protected get desired(): Tree {
+    return this.planned.tree
   }
 
   /** Step 1, last part: refuses what is there of another kind, and locks. */
@@ -158,9 +156,10 @@ export abstract class TargetPublication {
   async preview(): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
     const parents = new Parents(this.fs)
     try {
+      await this.planned.read()
       const { missing } = await this.site.resolve(parents)
       if (missing.length > 0) return { outcome: 'created', desired: this.desired, found: undefined }
-      await this.openParent()
+      await this.site.open(this.options)
       await this.#refuseKind()
       const outcome = (await this.#decide(parents, true)) ? 'unchanged' : this.outcome
       return { outcome, desired: this.desired, found: this.found?.tree }
@@ -268,6 +267,7 @@ export abstract class TargetPublication {
 
   async close(): Promise<void> {
     await this.scope.closeAll()
+    await this.planned.close()
     this.#releaseLock?.()
   }
 

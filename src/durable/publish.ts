@@ -45,11 +45,14 @@ export async function publish(
 
   try {
     // 1. Resolve and lock; 2. recover; 3. unchanged?
-    await each(publications, 'could not resolve the path of', async (publication) => {
+    await each(publications, 'could not read the content of', (publication) =>
+      abortable(publication, signal, () => publication.planned.read()),
+    )
+    await each(going(), 'could not resolve the path of', async (publication) => {
       await publication.site.resolve(parents)
     })
     refuseNested(going())
-    await each(going(), 'could not open the parent of', (publication) => publication.openParent())
+    await each(going(), 'could not open the parent of', (publication) => publication.site.open(publication.options))
     const inOrder = going().sort((a, b) => (a.site.identity < b.site.identity ? -1 : 1))
     refuseSame(inOrder)
     // One after the other, in an order that all callers share: so that none waits for one who waits for it.
@@ -62,8 +65,12 @@ export async function publish(
     // 4. Stage, and have it examined.
     if (going().length === 0) return publications.map((publication) => outcomes.get(publication) ?? unreachable())
     const staged = new StagedEntries<TargetPublication>(first.fs)
-    await each(going(), 'could not stage', (publication) => publication.stage(staged))
-    await each(going(), 'could not examine', (publication) => examine(publication, signal))
+    await each(going(), 'could not stage', (publication) =>
+      abortable(publication, signal, () => publication.stage(staged)),
+    )
+    await each(going(), 'could not examine', (publication) =>
+      abortable(publication, signal, () => publication.examine()),
+    )
 
     // 5. Barrier 1.
     for (const [publication, failure] of await firstBarrier(going(), staged)) {
@@ -124,10 +131,14 @@ async function secondBarrier(publications: readonly TargetPublication[]): Promis
   )
 }
 
-/** Whoever examines ends with the caller's signal, too: that says nothing about the content. */
-async function examine(publication: TargetPublication, signal: AbortSignal | undefined): Promise<void> {
+/** Whoever reads or examines content ends with the caller's signal, too: that says nothing about the content. */
+async function abortable(
+  publication: TargetPublication,
+  signal: AbortSignal | undefined,
+  step: () => Promise<void>,
+): Promise<void> {
   try {
-    await publication.examine()
+    await step()
   } catch (error) {
     throw signal?.aborted ? abandoned(publication.path) : error
   }

@@ -2,11 +2,12 @@ import { DirectoryPublication } from './directory-publication.js'
 import type { DurableWriteError } from './errors.js'
 import { FilePublication } from './file-publication.js'
 import type { FileSystem } from './file-system.js'
+import { plannedContent } from './content.js'
 import { compare } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import type { TargetPublication } from './publication.js'
 import { publish } from './publish.js'
-import { checkMode, checkOwner, checkPublishedTarget, planFor, toBytes } from './request.js'
+import { checkMode, checkOwner, checkPublishedTarget, planFor } from './request.js'
 import { SymlinkPublication } from './symlink-publication.js'
 import type {
   DirectoryRequest,
@@ -79,7 +80,7 @@ export function filePublication(
   if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash: name a file`)
   const plan = {
     target,
-    bytes: toBytes(path, content),
+    content: plannedContent(target, path, content, options),
     mode: checkMode('mode', options.mode ?? 0o600),
     owner: options.owner === undefined ? undefined : checkOwner(options.owner),
   }

@@ -1,10 +1,11 @@
 import { absolutePath } from '../absolute-path.js'
-import type { FileContent, Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
+import { isReadLater, type PlannedContent, plannedContent } from './content.js'
+import type { Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
 
 /** One file of a publication. */
 export interface PlannedFile {
   readonly path: string
-  readonly bytes: Uint8Array
+  readonly content: PlannedContent
   readonly mode: number
 }
 
@@ -25,8 +26,10 @@ const maximumName = 255
 /** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
 export function planFor(
   target: string,
-  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories' | 'contentStays'>,
+  options: ReplaceDirectoryOptions &
+    Pick<PublicationOptions, 'emptyDirectories' | 'contentStays' | 'signal' | 'progress'>,
 ): DirectoryPlan {
+  const published = checkPublishedTarget(target)
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
   if (typeof options.files !== 'object') throw new TypeError('files must be an object: relative path to content')
@@ -34,12 +37,12 @@ export function planFor(
   const directories = new Set<string>()
   for (const [path, value] of Object.entries(options.files)) {
     checkRelativePath(path)
-    const isEntry = typeof value === 'object' && !(value instanceof Uint8Array)
+    const isEntry = typeof value === 'object' && !(value instanceof Uint8Array) && !isReadLater(value)
     const content = isEntry ? value.content : value
     const own = isEntry ? value.mode : undefined
     files.push({
       path,
-      bytes: toBytes(path, content, options.contentStays),
+      content: plannedContent(published, path, content, options),
       mode: own === undefined ? fileMode : checkMode(`files[${JSON.stringify(path)}].mode`, own),
     })
     addAncestors(directories, path)
@@ -51,7 +54,7 @@ export function planFor(
   const clash = files.find((file) => directories.has(file.path))
   if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
   return {
-    target: checkPublishedTarget(target),
+    target: published,
     files: files.sort((a, b) => compareBytes(a.path, b.path)),
     directories: [...directories].sort(compareBytes),
     mode,
@@ -140,13 +143,6 @@ function checkRelativePath(path: string): void {
       throw new TypeError(`files: ${shown} has a part longer than ${maximumName} bytes`)
     }
   }
-}
-
-export function toBytes(path: string, content: FileContent, stays = false): Uint8Array {
-  if (typeof content === 'string') return Buffer.from(content, 'utf8')
-  // A copy: what its owner changes meanwhile would be published under another content's digest.
-  if (content instanceof Uint8Array) return stays ? content : Uint8Array.from(content)
-  throw new TypeError(`the content of ${JSON.stringify(path)} must be a string or a Uint8Array`)
 }
 
 /** Order of the UTF-8 bytes, which is not the order of JavaScript's code units. */

@@ -5,6 +5,7 @@ import type { TargetNames } from './names.js'
 import { pathWithin } from './place.js'
 import { openAncestors, openParent, type Parent, type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
+import type { PublicationOptions } from './types.js'
 
 /** Where a target is: its parent, open, and what is known of it. */
 export class Site {
@@ -68,11 +69,12 @@ export class Site {
     return found?.inode === inode && found.device === device
   }
 
-  /** Opens the parent, its missing ancestors made; refuses file systems that are asked not to be used. */
-  async open(requireProven: boolean): Promise<void> {
+  /** Opens the parent, its missing ancestors made; refuses those, and file systems, that are asked not to be made or used. */
+  async open({ requireProven, parents }: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
     const { fs } = this.scope
+    if (parents === false) this.#refuseMissing()
     this.#mount = await fs.mount(this.place.anchor)
-    if (requireProven && !this.#mount.proven) {
+    if (requireProven === true && !this.#mount.proven) {
       throw unfit(
         `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs and btrfs, ` +
           `with barriers on)`,
@@ -87,6 +89,23 @@ export class Site {
     this.#parent = await openParent(this.scope, this.place)
     const { device, inode } = this.#parent.attributes
     this.#identity = `${device}:${inode}:${this.names.lock}`
+  }
+
+  #refuseMissing(): void {
+    const { realParent, missing } = this.place
+    const [outermost] = missing
+    if (outermost === undefined) return
+    // The missing ones are the last parts of the parent's path.
+    const path = realParent
+      .split('/')
+      .slice(0, 1 - missing.length || undefined)
+      .join('/')
+    throw unfit(`${path} does not exist, and ${this.path} would be in it`, {
+      code: 'ENOENT',
+      syscall: 'openat2',
+      path,
+      advice: 'make this directory, or have holdfast make it: --parents',
+    })
   }
 
   get parent(): Parent {

@@ -1,4 +1,5 @@
 import type { StagedEntries } from './barrier.js'
+import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
 import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
@@ -83,7 +84,7 @@ export async function stageTree<T>(
     await inParallel(plan.files, writers, async (file) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
-      await fs.write(descriptor, file.bytes)
+      await writeContent(fs, descriptor, file.content)
       await setMetadata(fs, descriptor, { ...plan, mode: file.mode, ...metadata.of(file.path, 'file', file.mode) })
       staged.add(scope, descriptor, owner)
     })
@@ -98,6 +99,12 @@ export async function stageTree<T>(
   } finally {
     await directories.closeAll()
   }
+}
+
+/** Writes the content of what is new and empty. */
+export async function writeContent(fs: FileSystem, file: Descriptor, content: PlannedContent): Promise<void> {
+  if (content instanceof Uint8Array) return fs.write(file, content)
+  for await (const piece of content.pieces()) await fs.write(file, piece)
 }
 
 /** What something new is to have. */

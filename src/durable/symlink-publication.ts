@@ -19,16 +19,17 @@ import { TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
+import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import { OldMetadata, setMetadata, stageTree, stagingMode } from './stage.js'
-import { type Current, type Tree, treeOf } from './tree.js'
+import type { Current } from './tree.js'
 import type { PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
 
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
 export class SymlinkPublication extends TargetPublication {
   readonly kind = 'symlink'
-  protected readonly desired: Tree
+  readonly planned: PlannedTree
   readonly #names: Set<string>
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
@@ -47,7 +48,7 @@ export class SymlinkPublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.desired = treeOf(plan, fs.user)
+    this.planned = PlannedTree.ofDirectory(plan, fs.user)
     this.#names = topNames(plan.files.map(({ path }) => path))
     const reserved = [...this.#names].find((name) => name.startsWith('..'))
     if (reserved !== undefined) {

@@ -4,9 +4,7 @@ import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem 
 import { modeOf } from './kept-attributes.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { type Identity, identityOf } from './place.js'
-import { compareBytes, type DirectoryPlan, type PlannedFile } from './request.js'
 import { Scope } from './scope.js'
-import type { Owner } from './types.js'
 
 /** One entry of a directory tree; the target itself has the empty path. */
 export interface TreeEntry extends EntryHead {
@@ -61,34 +59,6 @@ export async function readFileTree(fs: FileSystem, parent: Descriptor, name: str
   } finally {
     await scope.closeAll()
   }
-}
-
-/** What the directory will be once the plan is published. */
-export function treeOf(plan: DirectoryPlan, user: Owner): Tree {
-  const owner = plan.owner ?? user
-  const items: (PlannedFile | { path: string; bytes?: undefined; mode: number })[] = [
-    ...['', ...plan.directories].map((path) => ({ path, mode: plan.mode })),
-    ...plan.files,
-  ]
-  items.sort((a, b) => compareBytes(a.path, b.path))
-  return treeOfItems(items, owner)
-}
-
-/** What a single file will be once it is published. */
-export function treeOfFile(bytes: Uint8Array, mode: number, owner: Owner): Tree {
-  return treeOfItems([{ path: '', bytes, mode }], owner)
-}
-
-function treeOfItems(items: { path: string; bytes?: Uint8Array | undefined; mode: number }[], owner: Owner): Tree {
-  const digest = new Digest()
-  const entries = items.map(({ path, bytes, mode }): TreeEntry => {
-    const type = bytes === undefined ? 'directory' : 'file'
-    const head: EntryHead = { type, path, mode, uid: owner.uid, gid: owner.gid }
-    digest.entry(head, bytes?.length ?? 0)
-    if (bytes) digest.content(bytes)
-    return { ...head, sha256: bytes ? hash('sha256', bytes) : '' }
-  })
-  return { entries, digest: digest.text() }
 }
 
 /** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */

@@ -5,7 +5,18 @@ export interface Owner {
   gid: number
 }
 
-export type FileContent = string | Uint8Array
+/** A regular file whose content is published: read in pieces, and refused where another program changes it meanwhile. */
+export interface FilePath {
+  path: string
+  /** Also through a symbolic link in the last part; default true. */
+  follow?: boolean | undefined
+}
+
+/**
+ * A string (as UTF-8), bytes, a file, or a stream: of Node, of the web, or any other asynchronous iterable of strings or bytes. A stream is
+ * read to its end before anything is made; what of it is larger than 1 MiB is kept in an unnamed file beside the target meanwhile.
+ */
+export type FileContent = string | Uint8Array | FilePath | AsyncIterable<string | Uint8Array>
 
 export interface ReplaceDirectoryOptions {
   /**
@@ -182,6 +193,10 @@ export interface PublicationOptions {
   lockTimeout?: number
   /** Refuse file systems on which durability is not proven; default false. */
   requireProven?: boolean
+  /** Make the directories above the target that are missing; default true. Else they are refused, each by its path. */
+  parents?: boolean
+  /** Told how many bytes more of the content have been read from paths and streams: each is read twice. */
+  progress?: (bytes: number) => void
   /** Asked before new content is published; for directories only. Default: nobody. */
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */

@@ -26,6 +26,14 @@ await t.test('replace publishes a tree, reports what it did, and does nothing tw
   writeFileSync(join(from, 'sub', 'b'), Buffer.of(0, 255, 254))
   writeFileSync(join(from, '__proto__'), 'a name like another')
   const args = ['replace', target, '--from', from, '--mode', '0750', '--file-mode', '0640', '--log-level', 'error']
+  const parentless = await holdfast(args)
+  t.equal(parentless.code, 1)
+  t.match(
+    parentless.stderr,
+    `${join(root, 'deep')} does not exist, and ${target} would be in it; nothing was changed; make this directory`,
+  )
+  t.strictSame(readdirSync(root), ['from'], 'it made nothing')
+  args.push('--parents')
   const first = await holdfast(args)
   t.equal(first.code, 0, first.stderr)
   t.match(first.stdout, new RegExp(`^created ${target} sha256:[0-9a-f]{64}\n$`))

@@ -197,7 +197,8 @@ await t.test('what a command printed is published, where it ended with 0', async
     code: 1,
     stderr: /no-such-program-here could not be started \(ENOENT\)/,
   })
-  t.match(await write('head', '-c', '67108865', '/dev/zero'), { code: 1, stderr: /head printed more than 64 MiB/ })
+  const tooMuch = ['--validate', 'pem', '--', 'head', '-c', '67108865', '/dev/zero']
+  t.match(await holdfastProcess(['write', file, ...tooMuch]), { code: 1, stderr: /head printed more than 64 MiB/ })
   untouched('commands that failed')
 
   t.match(await write('sh', '-c', 'cat; printf "\\000\\377"'), { code: 0, stdout: /^replaced / })

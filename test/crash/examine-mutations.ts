@@ -12,7 +12,7 @@ export const examinations: readonly Mutation[] = [
   mutation(
     'new content is not examined',
     'publish.ts',
-    "    await each(going(), 'could not examine', (publication) => examine(publication, signal))\n\n    // 5. Barrier 1.",
+    "    await each(going(), 'could not examine', (publication) =>\n      abortable(publication, signal, () => publication.examine()),\n    )\n\n    // 5. Barrier 1.",
     '    // 5. Barrier 1.',
     ownTest('durable/examine'),
   ),

@@ -94,7 +94,7 @@ export function expectedView(content: Content, form: Target['form']): View {
   }
   const fileText = (path: string): string => {
     const file = files[path]
-    if (typeof file !== 'object' || file instanceof Uint8Array) {
+    if (typeof file !== 'object' || !('content' in file)) {
       return `${head('f', fileMode, path)} <${String(file)}>`
     }
     return `${head('f', file.mode ?? fileMode, path)} <${String(file.content)}>`

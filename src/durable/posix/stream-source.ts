@@ -1,0 +1,107 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { addAbortSignal, Readable } from 'node:stream'
+import { codeOf, messageOf } from '../../errors.js'
+import { ContentSource, type ReadingOptions } from '../content-source.js'
+import { DurableWriteError } from '../errors.js'
+import { piecesOf } from './file-source.js'
+
+/** So much of a stream stays in memory; it is most often all. */
+const mostInMemory = 1024 * 1024
+/** The same, where the file system knows no unnamed files. */
+const mostWithoutSpool = 64 * 1024 * 1024
+
+/** Not among Node's constants; the same on every architecture that Node runs on but for the bit of O_DIRECTORY. */
+const unnamed = 0o20000000 | constants.O_DIRECTORY
+
+/**
+ * A stream is read once: more than a little is kept in an unnamed file on the target's file system, where the same secrets will be. A
+ * crash frees it.
+ */
+export class StreamSource extends ContentSource {
+  protected readonly origin = 'the stream'
+  readonly #chunks: Uint8Array[] = []
+  #size = 0
+  #spool: FileHandle | undefined
+
+  constructor(
+    private readonly stream: AsyncIterable<unknown>,
+    private readonly place: string,
+    target: string,
+    private readonly reading: ReadingOptions,
+  ) {
+    super(target, reading)
+  }
+
+  async size(): Promise<number> {
+    let most = mostInMemory
+    for await (const chunk of this.#received()) {
+      const bytes = this.#bytesOf(chunk)
+      this.#size += bytes.length
+      if (this.#spool === undefined && this.#size > most) {
+        this.#spool = await openUnnamed(dirname(this.target))
+        most = mostWithoutSpool
+        if (this.#spool === undefined && this.#size > most) throw this.#tooLarge()
+        if (this.#spool !== undefined) for (const kept of this.#chunks.splice(0)) await writeAll(this.#spool, kept)
+      }
+      if (this.#spool === undefined) this.#chunks.push(Uint8Array.from(bytes))
+      else await writeAll(this.#spool, bytes)
+    }
+    return this.#size
+  }
+
+  protected async *read(): AsyncIterable<Uint8Array> {
+    if (this.#spool === undefined) yield* this.#chunks
+    else yield* piecesOf(this.#spool, this.#size)
+  }
+
+  async close(): Promise<void> {
+    await this.#spool?.close()
+  }
+
+  /** What the stream fails with is the caller's: the cause of the publication's error. */
+  async *#received(): AsyncIterable<unknown> {
+    const { signal } = this.reading
+    const readable = this.stream instanceof Readable ? this.stream : Readable.from(this.stream, { highWaterMark: 1 })
+    // Whoever waits for a pipe waits for the signal, too.
+    if (signal) addAbortSignal(signal, readable)
+    try {
+      yield* readable
+    } catch (error) {
+      if (signal?.aborted || error instanceof DurableWriteError) throw error
+      const problem = `the stream of ${this.place} failed: ${messageOf(error)}`
+      throw this.error(problem, { code: codeOf(error) ?? 'EIO', cause: error })
+    }
+  }
+
+  #bytesOf(chunk: unknown): Uint8Array {
+    if (typeof chunk === 'string') return Buffer.from(chunk, 'utf8')
+    if (chunk instanceof Uint8Array) return chunk
+    const problem = `the stream of ${this.place} gave ${chunk === null ? 'null' : typeof chunk}: it must give strings or Uint8Arrays`
+    throw this.error(problem, { code: 'EINVAL' })
+  }
+
+  #tooLarge(): DurableWriteError {
+    const problem = `the stream of ${this.place} is larger than ${mostWithoutSpool / 1024 / 1024} MiB, and the file system takes no unnamed file (O_TMPFILE) to keep it in`
+    return this.error(problem, { code: 'EFBIG', advice: 'give the content as a path' })
+  }
+}
+
+/** An unnamed file in the nearest directory that exists; undefined where the file system has none. */
+async function openUnnamed(directory: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(directory, constants.O_RDWR | unnamed, 0o600)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' && directory !== '/') return openUnnamed(dirname(directory))
+    // EISDIR is the answer of a file system's driver that knows no O_TMPFILE (open(2)).
+    if (code === 'EOPNOTSUPP' || code === 'ENOTSUP' || code === 'EISDIR' || code === 'EINVAL') return undefined
+    throw error
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length;)
+    written += (await file.write(bytes, written, bytes.length - written, null)).bytesWritten
+}

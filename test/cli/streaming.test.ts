@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
+import { closeSync, mkdirSync, openSync, statSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { Progress, Reading } from '../../src/cli/progress.js'
+import { executable } from '../project.js'
+import { ended, scratch } from './holdfast.js'
+
+const mebibyte = 1024 * 1024
+const fileSize = 200 * mebibyte
+const streamSize = 64 * mebibyte
+/** Resident above a command that publishes nothing to speak of. */
+const mostMemory = 24 * mebibyte
+
+/** The last line of standard error: the most memory that the process had at once. */
+const reporter = `import { readFileSync, writeSync } from 'node:fs'
+process.on('exit', () => writeSync(2, readFileSync('/proc/self/status', 'utf8').match(/VmHWM:.*\\n/)[0]))`
+
+async function memoryOf(args: readonly string[], input?: string): Promise<number> {
+  const url = `data:text/javascript,${encodeURIComponent(reporter)}`
+  const stdin = input === undefined ? 'ignore' : openSync(input, 'r')
+  const command = ['-i', `PATH=${process.env.PATH ?? ''}`, process.execPath, '--import', url, executable, ...args]
+  const child = spawn('env', command, { stdio: [stdin, 'pipe', 'pipe'] })
+  if (typeof stdin === 'number') closeSync(stdin)
+  const { code, stderr } = await ended(child)
+  const kibibytes = /VmHWM:\s*(\d+) kB\n$/.exec(stderr)?.[1]
+  if (code !== 0 || kibibytes === undefined) throw new Error(`exit ${String(code)}: ${stderr}`)
+  return Number(kibibytes) * 1024
+}
+
+await t.test('a file of 200 MiB takes no more memory than its pieces', async (t) => {
+  const root = scratch(t)
+  const from = join(root, 'from')
+  const empty = join(root, 'empty')
+  mkdirSync(from)
+  mkdirSync(empty)
+  writeFileSync(join(empty, 'file'), '')
+  const large = join(from, 'large')
+  const file = openSync(large, 'w')
+  const piece = Buffer.alloc(mebibyte, 'no file of zeros ')
+  for (let at = 0; at < fileSize; at += piece.length) writeSync(file, piece)
+  closeSync(file)
+
+  const idle = await memoryOf(['replace', join(root, 'small'), '--from', empty])
+  const replaced = await memoryOf(['replace', join(root, 'target'), '--from', from])
+  t.equal(statSync(join(root, 'target', 'large')).size, fileSize)
+  t.ok(replaced - idle < mostMemory, `replace: ${(replaced - idle) / mebibyte} MiB`)
+  // Enough to show it, and a third of the time.
+  truncateSync(large, streamSize)
+  const written = await memoryOf(['write', join(root, 'file')], large)
+  t.equal(statSync(join(root, 'file')).size, streamSize)
+  t.ok(written - idle < mostMemory, `write: ${(written - idle) / mebibyte} MiB`)
+})
+
+await t.test('on a terminal, progress; elsewhere nothing', async (t) => {
+  const lines = new EventEmitter()
+  const shown: string[] = []
+  const output = (isTTY: boolean) => ({
+    isTTY,
+    columns: 80,
+    write(text: string): void {
+      shown.push(text)
+      lines.emit('line')
+    },
+  })
+  const reading = new Reading(400)
+  await new Progress(output(false), 1).during(reading.describe, async () => {
+    reading.add(100)
+    // A timer that was set later, and is as long: the other would have come first.
+    await setTimeout(5)
+  })
+  t.strictSame(shown, [])
+  await new Progress(output(true), 1).during(reading.describe, async () => {
+    await once(lines, 'line')
+    reading.add(300)
+    await once(lines, 'line')
+    await once(lines, 'line')
+  })
+  const clear = '\r\u001b[K'
+  t.strictSame(shown.slice(0, 3), ['publishing: 12 % …', clear, 'publishing: 50 % …'])
+  t.equal(shown.at(-1), clear)
+  t.equal(new Reading().describe(), undefined)
+})

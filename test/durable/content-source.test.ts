@@ -1,0 +1,187 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import t from 'tap'
+import { ContentSource } from '../../src/durable/content-source.js'
+import { DurableWriteError, replaceDirectory, replaceFile } from '../../src/durable/index.js'
+import { StreamSource } from '../../src/durable/posix/stream-source.js'
+import type { FileContent } from '../../src/durable/types.js'
+import { scratch } from './scratch.js'
+
+/** More than one piece, and more than a stream keeps in memory. */
+const size = 3 * 1024 * 1024 + 1
+const big = Buffer.alloc(size, 'private ')
+
+async function* streamOf(...chunks: (string | Uint8Array)[]): AsyncIterable<string | Uint8Array> {
+  for (const chunk of chunks) yield Promise.resolve(chunk)
+}
+
+async function failure(call: Promise<unknown>): Promise<DurableWriteError> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof DurableWriteError) return error
+  throw new Error('it did not fail as expected', { cause: error })
+}
+
+await t.test('bytes, files and streams give the same content, digest and modes', async (t) => {
+  const root = scratch(t)
+  const source = join(root, 'source')
+  const link = join(root, 'link')
+  writeFileSync(source, big)
+  symlinkSync(source, link)
+  const target = join(root, 'made', 'target')
+  const contents: Record<string, () => FileContent> = {
+    bytes: () => big,
+    'a path': () => ({ path: source }),
+    'a path to a link': () => ({ path: link }),
+    'a stream of Node': () => createReadStream(source),
+    'any iterable': () => streamOf(big.subarray(0, 7), big.subarray(7).toString('utf8')),
+    'a stream of the web': () => new Blob([big]).stream(),
+  }
+  const digests = new Set<string>()
+  for (const [what, content] of Object.entries(contents)) {
+    const files = { a: content(), 'sub/b': { content: content(), mode: 0o640 }, c: '' }
+    const { outcome, digest } = await replaceDirectory(target, { files })
+    digests.add(digest)
+    t.equal(outcome, what === 'bytes' ? 'created' : 'unchanged', what)
+    t.ok(readFileSync(join(target, 'sub/b')).equals(big), what)
+    t.equal(statSync(join(target, 'sub/b')).mode & 0o7777, 0o640, what)
+    const file = join(root, `file of ${what}`)
+    t.equal((await replaceFile(file, content())).outcome, 'created')
+    t.ok(readFileSync(file).equals(big), what)
+  }
+  t.equal(digests.size, 1)
+})
+
+await t.test('a file that another program changes while it is read is not published', async (t) => {
+  const root = scratch(t)
+  const source = join(root, 'source')
+  const target = join(root, 'target')
+  await replaceFile(target, 'old')
+  const before = readdirSync(root).sort()
+  const { atime, mtime } = (writeFileSync(source, big), statSync(source))
+  const changes = {
+    'it grows': () => appendFileSync(source, 'x'),
+    'it shrinks': () => writeFileSync(source, 'x'),
+    'it is written, and its time set back': () => {
+      writeFileSync(source, Buffer.alloc(size, 'torn'))
+      utimesSync(source, atime, mtime)
+    },
+  }
+  // Both times that it is read: for the digest, and to be staged.
+  for (const at of [1, size + 1]) {
+    for (const [what, change] of Object.entries(changes)) {
+      writeFileSync(source, big)
+      let read = 0
+      let changed = false
+      const progress = (bytes: number): void => {
+        read += bytes
+        if (changed || read < at) return
+        changed = true
+        change()
+      }
+      const error = await failure(replaceFile(target, { path: source }, { progress }))
+      t.match(error, { code: 'ESTALE', path: source, published: false, reason: 'PublishFailed' }, what)
+      t.match(
+        error.message,
+        `another program changed ${source} while holdfast read it; holdfast left ${target} as it was`,
+      )
+      t.equal(readFileSync(target, 'utf8'), 'old')
+      t.strictSame(readdirSync(root).sort(), [...before, 'source'].sort(), 'nothing was left behind')
+    }
+  }
+})
+
+await t.test('what is staged under a digest is what was read for it', async (t) => {
+  const seen: string[] = []
+  /** A disk that gives other bytes the second time, though nobody wrote. */
+  class Unsteady extends ContentSource {
+    protected readonly origin = '/source'
+    #times = 0
+    size = (): Promise<number> => Promise.resolve(1)
+    protected async *read(): AsyncIterable<Uint8Array> {
+      yield Promise.resolve(Buffer.from([++this.#times > 2 ? 1 : 0]))
+    }
+    close = (): Promise<void> => Promise.resolve()
+  }
+  const source = new Unsteady('/target', {})
+  const drain = async (): Promise<void> => {
+    for await (const piece of source.pieces()) seen.push(Buffer.from(piece).toString('hex'))
+  }
+  await drain()
+  await drain()
+  t.match(await failure(drain()), { code: 'ESTALE', published: false })
+  t.strictSame(seen, ['00', '00', '01'])
+})
+
+await t.test('what is no file, and what may not be read', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'target')
+  mkdirSync(join(root, 'directory'))
+  symlinkSync('directory', join(root, 'link'))
+  const cases: [FileContent, object][] = [
+    [
+      { path: join(root, 'none') },
+      {
+        code: 'ENOENT',
+        message:
+          /could not read the content of .*target: open .*none: ENOENT; holdfast left .*target as it was; name a regular file/,
+      },
+    ],
+    [{ path: join(root, 'directory') }, { code: 'EINVAL', message: /directory is not a regular file/ }],
+    [{ path: join(root, 'link'), follow: false }, { code: 'ELOOP' }],
+    [streamOf('x', 7 as unknown as string), { code: 'EINVAL', message: /the stream of .*target gave number/ }],
+  ]
+  for (const [content, expected] of cases) {
+    t.match(await failure(replaceFile(target, content)), { published: false, reason: 'PublishFailed', ...expected })
+  }
+  t.strictSame(readdirSync(root).sort(), ['directory', 'link'])
+})
+
+await t.test('a stream that fails: nothing is published, and its error is the cause', async (t) => {
+  const root = scratch(t)
+  const cause = new Error('the download broke off')
+  async function* broken(): AsyncIterable<Uint8Array> {
+    yield Promise.resolve(big)
+    throw cause
+  }
+  const error = await failure(replaceDirectory(join(root, 'deep', 'target'), { files: { a: broken() } }))
+  t.match(error, { published: false, cause, message: /the stream of a failed: the download broke off/ })
+  t.strictSame(readdirSync(root), [], 'not even the parent was made')
+})
+
+await t.test('whoever waits for a stream can be stopped', async (t) => {
+  const root = scratch(t)
+  const stream = new PassThrough()
+  stream.write('some')
+  const stop = new AbortController()
+  const call = replaceFile(join(root, 'target'), stream, { signal: stop.signal })
+  stop.abort()
+  t.match(await failure(call), { code: 'ECANCELED', published: false })
+  t.ok(stream.destroyed)
+  t.strictSame(readdirSync(root), [])
+})
+
+await t.test('a file system without unnamed files: streams stay in memory, up to a limit', async (t) => {
+  const mebibyte = Buffer.alloc(1024 * 1024)
+  const source = (count: number) =>
+    new StreamSource(streamOf(...Array<Uint8Array>(count).fill(mebibyte)), 'a', '/proc/target', {})
+  const fits = source(3)
+  t.equal(await fits.size(), 3 * mebibyte.length)
+  await fits.close()
+  const large = source(65)
+  t.match(await failure(large.size()), { code: 'EFBIG', message: /larger than 64 MiB.*; give the content as a path/ })
+  await large.close()
+})
