@@ -29,7 +29,6 @@ export function planFor(
   options: ReplaceDirectoryOptions &
     Pick<PublicationOptions, 'emptyDirectories' | 'contentStays' | 'signal' | 'progress'>,
 ): DirectoryPlan {
-  const published = checkPublishedTarget(target)
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
   if (typeof options.files !== 'object') throw new TypeError('files must be an object: relative path to content')
@@ -42,7 +41,7 @@ export function planFor(
     const own = isEntry ? value.mode : undefined
     files.push({
       path,
-      content: plannedContent(published, path, content, options),
+      content: plannedContent(target, path, content, options),
       mode: own === undefined ? fileMode : checkMode(`files[${JSON.stringify(path)}].mode`, own),
     })
     addAncestors(directories, path)
@@ -54,7 +53,7 @@ export function planFor(
   const clash = files.find((file) => directories.has(file.path))
   if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
   return {
-    target: published,
+    target: checkPublishedTarget(target),
     files: files.sort((a, b) => compareBytes(a.path, b.path)),
     directories: [...directories].sort(compareBytes),
     mode,

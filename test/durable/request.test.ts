@@ -1,6 +1,7 @@
 /** What a request may hold, which of its mistakes is told first, and what is made of it. */
 import t from 'tap'
-import { checkMode, checkOwner, checkPath, checkTarget, planFor, toBytes } from '../../src/durable/request.js'
+import { plannedContent } from '../../src/durable/content.js'
+import { checkMode, checkOwner, checkPath, checkTarget, planFor } from '../../src/durable/request.js'
 
 const long = (length: number): string => 'ä'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2)
 const unsafe = (value: unknown): never => value as never
@@ -15,7 +16,7 @@ await t.test('of two mistakes, the first that is met is told', (t) => {
     [() => planFor('/', { files: unsafe(5) }), 'files must be an object: relative path to content'],
     [
       () => planFor('/', { files: { a: { content: unsafe(5), mode: -1 }, '': '' } }),
-      'the content of "a" must be a string or a Uint8Array',
+      'the content of "a" must be a string, a Uint8Array, { path }, or a stream of strings or Uint8Arrays',
     ],
     [
       () => planFor('/', { files: { a: { content: '', mode: 0o10000 }, '': '' } }),
@@ -99,7 +100,7 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
   }
   const plan = planFor('/t', { files, emptyDirectories: ['e/f', 'b'] })
   t.strictSame(
-    plan.files.map(({ path, bytes, mode }) => [path, Buffer.from(bytes).toString('latin1'), mode]),
+    plan.files.map(({ path, content, mode }) => [path, Buffer.from(unsafe(content)).toString('latin1'), mode]),
     [
       ['a', '\x01', 0o600],
       ['b/c/d', 'y', 0],
@@ -118,10 +119,10 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
 
 await t.test('bytes are copied, unless their owner says that they stay', (t) => {
   const content = Uint8Array.of(1)
-  const copy = toBytes('a', content)
-  t.equal(toBytes('a', content, true), content)
+  const copy = plannedContent('/t', 'a', content, {})
+  t.equal(plannedContent('/t', 'a', content, { contentStays: true }), content)
   t.not(copy, content)
   content[0] = 2
-  t.strictSame([...copy], [1])
+  t.strictSame(copy, Uint8Array.of(1))
   t.end()
 })

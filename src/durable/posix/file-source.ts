@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { isSystemError } from '../../errors.js'
+import { adviceOnShortage, isSystemError } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
 import { ReadBuffers } from './read-buffers.js'
@@ -92,7 +92,7 @@ export class FileSource extends ContentSource {
     return this.error(problem, {
       code,
       syscall,
-      advice: 'name a regular file that this process may read',
+      advice: adviceOnShortage(code) ?? 'name a regular file that this process may read',
       cause: error,
     })
   }
