@@ -41,7 +41,7 @@ export const logFormatOption = () =>
     .env('HOLDFAST_LOG_FORMAT')
 
 /** What every command prints and logs by. */
-export const reportOptions = () => [outputOption(), logLevelOption(), logFormatOption()]
+const reportOptions = () => [outputOption(), logLevelOption(), logFormatOption()]
 
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
 

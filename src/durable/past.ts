@@ -94,7 +94,7 @@ export async function pruneHistory(
   let leave: (() => void) | undefined
   try {
     if ((await site.resolve(parents)).missing.length > 0) return 0
-    await site.open(false)
+    await site.open({})
     const { directory: parent } = site.parent
     // Mostly there is none: then nobody need wait for the lock.
     if (!(await fs.list(parent)).some(names.isGeneration)) return 0

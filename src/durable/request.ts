@@ -3,7 +3,7 @@ import { isReadLater, type PlannedContent, plannedContent } from './content.js'
 import type { Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
 
 /** One file of a publication. */
-export interface PlannedFile {
+interface PlannedFile {
   readonly path: string
   readonly content: PlannedContent
   readonly mode: number
