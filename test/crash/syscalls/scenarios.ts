@@ -60,7 +60,18 @@ function replace(
     },
     args: (root) => {
       const place = join(placeOf(root), target)
-      return ['replace', place, '--from', join(root, 'from'), '--parents', '--file-mode', '0640', ...ownerArgs, '-o', 'json']
+      return [
+        'replace',
+        place,
+        '--from',
+        join(root, 'from'),
+        '--parents',
+        '--file-mode',
+        '0640',
+        ...ownerArgs,
+        '-o',
+        'json',
+      ]
     },
     async again(root) {
       const { replaceDirectory } = await library()
