@@ -1,4 +1,9 @@
-import type { DirectoryRequest, PublicationOptions, ReplaceDirectoryOptions } from '../../../src/durable/types.js'
+import type {
+  DirectoryRequest,
+  FileContent,
+  PublicationOptions,
+  ReplaceDirectoryOptions,
+} from '../../../src/durable/types.js'
 import type { Inode } from './inode.js'
 import { type ModelDisk, rootInode } from './model-disk.js'
 
@@ -83,6 +88,12 @@ export function holds(disk: ModelDisk, text: string): boolean {
   return below(disk.inode(rootInode))
 }
 
+/** Contents of this suite are all in memory: no call of theirs is the model's. */
+function inMemory(content: FileContent): string {
+  if (typeof content === 'string' || content instanceof Uint8Array) return content.toString()
+  throw new Error('content that is read while it is published has no place in the model')
+}
+
 /** What the view of a target is once this content is published: made from the request alone. */
 export function expectedView(content: Content, form: Target['form']): View {
   const { files, mode = 0o755, fileMode = 0o600, owner = { uid: 0, gid: 0 } } = content.request
@@ -95,9 +106,9 @@ export function expectedView(content: Content, form: Target['form']): View {
   const fileText = (path: string): string => {
     const file = files[path]
     if (typeof file !== 'object' || !('content' in file)) {
-      return `${head('f', fileMode, path)} <${String(file)}>`
+      return `${head('f', fileMode, path)} <${inMemory(file)}>`
     }
-    return `${head('f', file.mode ?? fileMode, path)} <${String(file.content)}>`
+    return `${head('f', file.mode ?? fileMode, path)} <${inMemory(file.content)}>`
   }
   if (form === 'file') return { content: fileText('file'), links: new Set() }
   const directoryText = (path: string): string => {
