@@ -89,7 +89,7 @@ export function holds(disk: ModelDisk, text: string): boolean {
 }
 
 /** Contents of this suite are all in memory: no call of theirs is the model's. */
-function inMemory(content: FileContent): string {
+function inMemory(content: FileContent | undefined): string {
   if (typeof content === 'string' || content instanceof Uint8Array) return content.toString()
   throw new Error('content that is read while it is published has no place in the model')
 }
