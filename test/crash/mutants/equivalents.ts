@@ -61,6 +61,8 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'what stands for an element that is always there, for the compiler',
     mutants: [
       `${durable}/generation.ts: topNames shortened path.split('/', 1)[0] ?? path`,
+      `${durable}/request.ts: checkTarget shortened target.replace(/\\/+$/, '').split('/').pop() ?? ''`,
+      `${durable}/resolve.ts: followTrusted shortened todo.shift() ?? ''`,
       `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach counted -1`,
       `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach shortened descriptors[index] ?? -1`,
       `${durable}/posix/sync.ts: retryInvalid counted -1`,
@@ -119,6 +121,14 @@ export const equivalents: readonly Equivalent[] = [
     mutants: [
       `${durable}/lock.ts: pollInterval counted pollInterval = 20`,
       `${durable}/posix/mount.ts: freshness counted freshness = 1000`,
+    ],
+  },
+  {
+    reason: 'what stands for the errno of an error that has none: no set of errnos holds it, nor its absence',
+    mutants: [
+      `${durable}/inspect.ts: lookOnce shortened codeOf(error) ?? ''`,
+      `${durable}/posix/holdings.ts: Scan.#descriptors shortened codeOf(error) ?? ''`,
+      `${durable}/remove.ts: removeInside shortened codeOf(error) ?? ''`,
     ],
   },
 ]

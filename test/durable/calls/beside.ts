@@ -102,7 +102,15 @@ export const beside: readonly Scene[] = [
     ],
   },
   {
-    name: 'hold of what has drifted, after a kill',
+    name: 'hold of what has drifted',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      disk.append(numberOf(disk, `${target}/gone`), 'more')
+    },
+    run: (fs, log) => setHold(fs, target, { reason: '', since: 1, until: null }, { log }),
+  },
+  {
+    name: 'hold after a kill',
     before: async (disk, fs) => {
       const left = await killedIn({ files: second }, /^exchange/)(disk, fs)
       return left

@@ -80,6 +80,11 @@ export const looks: readonly Scene[] = [
     ],
   },
   {
+    name: 'files of the symlink form',
+    before: published({ files: first, ...symlinked }),
+    run: (fs) => readPublishedFiles(fs, target, ['tls.crt', 'sub/a', 'none']),
+  },
+  {
     name: 'look after another start of the machine',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
