@@ -7,43 +7,67 @@ import * as durable from './durable/index.js'
 import type {
   DirectoryRequest,
   FileContent,
+  Publication,
+  PublicationOptions,
   ReplaceDirectoryOptions,
   ReplaceFileOptions,
   ReplaceResult,
 } from './durable/index.js'
-import { checkFields, directoryFields, fileFields } from './public-fields.js'
+import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } from './public-fields.js'
 
 export { DurableWriteError, exchange, syncPath } from './durable/index.js'
 export type {
-  DirectoryRequest,
   FileContent,
+  FilePath,
+  Hold,
   Outcome,
   Owner,
-  ReplaceDirectoryOptions,
-  ReplaceFileOptions,
+  Publication,
+  RecordedObject,
   ReplaceResult,
 } from './durable/index.js'
+export type { Log } from './log.js'
+export type { Reason } from './reasons.js'
+
+/**
+ * What every publication takes: `lockTimeout` in milliseconds, for another process's lock; `signal`, which stops it before the exchange and
+ * never after; `requireProven`, which refuses file systems on which durability is not proven; `log`, such as pino's.
+ */
+export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'requireProven' | 'log'>
+
+export type DirectoryOptions = ReplaceDirectoryOptions & CallOptions & Pick<PublicationOptions, 'publish' | 'foreign'>
+
+export type FileOptions = ReplaceFileOptions & CallOptions
+
+/** One of a batch; what stops the batch is an option of the batch. */
+export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>
 
 /**
  * Replaces a directory as a whole: whoever opens it sees all of the old content or all of the new, and once this resolves, the
  * new content survives a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible;
  * with TypeError or RangeError, nothing touched, where the request is malformed.
  */
-export async function replaceDirectory(target: string, options: ReplaceDirectoryOptions): Promise<ReplaceResult> {
-  return durable.replaceDirectory(target, checkFields('options', options, directoryFields))
+export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
+  return durable.replaceDirectory(target, checkFields('options', options, directoryChecks))
 }
 
 /**
  * Replaces many directories with one barrier before the exchanges and one after. One entry for each request, in order; one
- * target's fault is its own. Rejects, nothing written, where a request is malformed or two targets are the same or nested.
+ * target's fault is its own. `options` are for all requests. Rejects, nothing written, where a request is malformed or two targets are the
+ * same or nested.
  */
 export async function replaceDirectories(
-  requests: readonly DirectoryRequest[],
+  requests: readonly BatchRequest[],
+  options: CallOptions = {},
 ): Promise<(ReplaceResult | { error: durable.DurableWriteError })[]> {
   if (!Array.isArray(requests)) throw new TypeError('replaceDirectories takes an array of requests')
-  const fields = ['target', ...directoryFields]
+  const forAll = checkFields('options', options, callChecks)
   return durable.replaceDirectories(
-    requests.map((request: DirectoryRequest, index) => checkFields(`requests[${index}]`, request, fields)),
+    requests.map((request: BatchRequest, index) => ({
+      ...forAll,
+      ...checkFields(`requests[${index}]`, request, requestChecks),
+    })),
+    forAll,
   )
 }
 
@@ -51,7 +75,36 @@ export async function replaceDirectories(
 export async function replaceFile(
   path: string,
   content: FileContent,
-  options: ReplaceFileOptions = {},
+  options: FileOptions = {},
 ): Promise<ReplaceResult> {
-  return durable.replaceFile(path, content, checkFields('options', options, fileFields))
+  return durable.replaceFile(path, content, checkFields('options', options, fileChecks))
+}
+
+/**
+ * What the newest record says of a target, compared with the disk; undefined where nothing was ever published there. Takes no lock and
+ * writes nothing. Rejects with DurableWriteError where the target or its record cannot be read.
+ */
+export async function readPublication(target: string): Promise<Publication | undefined> {
+  return durable.readPublication(target)
+}
+
+/** What a target holds, compared with what was published. */
+export interface Verification {
+  path: string
+  /** The target is what was published last. */
+  intact: boolean
+  /** Digest of what was published; undefined where nothing ever was. */
+  digest: string | undefined
+  /** Digest of what the disk holds; undefined where the target does not exist, or nothing was ever published. */
+  actual: string | undefined
+  /** Paths, relative to the target, that differ, and how. */
+  differences: Publication['differences']
+}
+
+/** Whether a target still is what was published. Rejects as readPublication does. */
+export async function verifyDirectory(target: string): Promise<Verification> {
+  const publication = await durable.readPublication(target)
+  const { digest, actual, differences = [] } = publication ?? {}
+  const intact = publication !== undefined && digest === actual && differences.length === 0
+  return { path: publication?.path ?? target, intact, digest, actual, differences }
 }

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
@@ -9,10 +9,12 @@ await t.test('the public face is what the contract names, and nothing else', (t)
   t.same(Object.keys(holdfast).sort(), [
     'DurableWriteError',
     'exchange',
+    'readPublication',
     'replaceDirectories',
     'replaceDirectory',
     'replaceFile',
     'syncPath',
+    'verifyDirectory',
   ])
   t.end()
 })
@@ -25,12 +27,31 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
     [{ files: new Map([['a', 'b']]) }, 'options.files must be a plain object: relative path to content'],
     [{ files: ['x'] }, 'options.files must be a plain object: relative path to content'],
     [{ files: null }, 'options.files must be a plain object: relative path to content'],
-    [{ files: { a: null } }, 'options.files["a"] must be a string, a Uint8Array, or { content, mode }'],
+    [
+      { files: { a: null } },
+      'options.files["a"] must be a string, a Uint8Array, { path }, a stream, or { content, mode }',
+    ],
     [
       { files: { a: { content: 'x', mod: 1 } } },
       'options.files["a"].mod is not a known option; known are content, mode',
     ],
-    [{ files: {}, filemode: 0o600 }, 'options.filemode is not a known option; known are files, mode, fileMode, owner'],
+    [
+      { files: {}, filemode: 0o600 },
+      'options.filemode is not a known option; known are files, mode, fileMode, owner, publish, foreign, lockTimeout, signal, requireProven, log',
+    ],
+    [{ files: {}, mode: 755 }, 'options.mode is the decimal number 755, which is 0o1363: write 0o755'],
+    [{ files: {}, fileMode: 600 }, 'options.fileMode is the decimal number 600, which is 0o1130: write 0o600'],
+    [
+      { files: { a: { content: '', mode: 644 } } },
+      'options.files["a"].mode is the decimal number 644, which is 0o1204: write 0o644',
+    ],
+    [{ files: {}, publish: 'link' }, 'options.publish must be one of "exchange", "symlink"'],
+    [{ files: {}, foreign: 'never' }, 'options.foreign must be one of "always", "same-names"'],
+    [{ files: {}, lockTimeout: '1s' }, 'options.lockTimeout must be a number of milliseconds, 0 or more'],
+    [{ files: {}, signal: {} }, 'options.signal must be an AbortSignal'],
+    [{ files: {}, requireProven: 1 }, 'options.requireProven must be true or false'],
+    [{ files: {}, log: {} }, 'options.log must have the functions debug, info, warn and error'],
+    [{ files: { a: { path: 5 } } }, 'options.files["a"].path must be a string'],
     [undefined, 'options must be an object'],
     [{ files: {}, mode: '0644' }, 'mode must be an integer from 0 to 0o7777, not "0644"'],
     [{ files: {}, mode: null }, 'options.mode must not be null'],
@@ -68,4 +89,50 @@ await t.test('what the caller changes meanwhile is not what is published', async
     outcome: 'unchanged',
     digest,
   })
+})
+
+await t.test('what the options of the core do, and looking without publishing', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'target')
+  t.equal(await holdfast.readPublication(target), undefined)
+  t.strictSame(await holdfast.verifyDirectory(target), {
+    path: target,
+    intact: false,
+    digest: undefined,
+    actual: undefined,
+    differences: [],
+  })
+  const source = join(parent, 'source')
+  writeFileSync(source, 'x')
+  for (const mode of [0o755, 0o644, 0o600, 0o640, 0o400, 0o711, 0o1777, 0o2755, 0]) {
+    await holdfast.replaceFile(join(parent, 'file'), { path: source }, { mode })
+  }
+  const { digest } = await holdfast.replaceDirectory(target, {
+    files: { a: { path: source }, b: { content: { path: source } } },
+  })
+  t.match(await holdfast.readPublication(target), { digest, actual: digest, durable: Boolean })
+  t.strictSame(await holdfast.verifyDirectory(target), {
+    path: target,
+    intact: true,
+    digest,
+    actual: digest,
+    differences: [],
+  })
+  writeFileSync(join(target, 'a'), 'y')
+  t.match(await holdfast.verifyDirectory(target), { intact: false, differences: [{ path: 'a', problem: 'content' }] })
+
+  const signal = AbortSignal.abort()
+  const options = { files: { a: 'z' }, signal }
+  await t.rejects(holdfast.replaceDirectory(target, options), { code: 'ECANCELED', published: false })
+  const [stopped] = await holdfast.replaceDirectories([{ target, files: { a: 'z' } }], { signal })
+  t.match(stopped, { error: { code: 'ECANCELED' } })
+  const one = holdfast.replaceDirectories as (requests: unknown) => Promise<unknown>
+  await t.rejects(one([{ target, ...options }]), { message: /signal belongs to the options of replaceDirectories/ })
+  const others = join(parent, 'others')
+  mkdirSync(others)
+  writeFileSync(join(others, 'theirs'), '')
+  const call = holdfast.replaceDirectory(others, { files: { a: '' }, foreign: 'same-names' })
+  await t.rejects(call, { code: 'EEXIST', message: /theirs|foreign|did not publish|not among/ })
+  await holdfast.replaceDirectory(join(parent, 'linked'), { files: { a: '' }, publish: 'symlink' })
+  t.ok(readdirSync(join(parent, 'linked')).includes('..data'))
 })
