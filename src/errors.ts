@@ -49,6 +49,7 @@ const terminal = {
   TargetForeign: true,
   TargetUnfit: true,
   Held: true,
+  RolledBack: true,
   ContentRejected: true,
   NoSpace: false,
   Busy: false,

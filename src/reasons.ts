@@ -26,6 +26,7 @@ export const reasons = [
   'NotConfirmed',
   'Stalled',
   'Held',
+  'RolledBack',
 ] as const
 
 export type Reason = (typeof reasons)[number]

@@ -15,7 +15,8 @@ type ObjectChanges = Pick<Context, 'removedObjects' | 'changedObjects'>
 export async function applyOutcome(state: DirectoryState, outcome: Outcome, log: Log): Promise<ObjectChanges> {
   if (outcome.kind === 'failed' && outcome.published) state.intact = false
   // The core has just read it: by an operator's command, not by anything that the source reported.
-  if (outcome.kind === 'failed' && outcome.reason === 'Held') state.drift = await compareWithRecord(state)
+  if (outcome.kind === 'failed' && (outcome.reason === 'Held' || outcome.reason === 'RolledBack'))
+    state.drift = await compareWithRecord(state)
   if (outcome.kind === 'failed' && outcome.rejection) state.rejection = outcome.rejection
   if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
   const { change, digest, objects, certificates } = outcome
@@ -28,6 +29,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
     state.pendingHooks = outcome.hooks
     state.generation += 1
     state.hold = undefined
+    state.pin = undefined
   } else if (state.digest !== digest) {
     // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
     await compareWithRecord(state)

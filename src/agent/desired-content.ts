@@ -17,6 +17,7 @@ import {
   type DesiredObject,
 } from '../objects/types.js'
 import { describeObject, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { isNewer } from './rolled-back.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
@@ -147,6 +148,7 @@ export function requestFor(
     retire: configuration.retire,
     retireTimeout: configuration.retireTimeout,
     history: historyFor(configuration, latest),
+    supersedes: (pin) => isNewer(objects, pin, latest),
     publisher: 'agent',
     foreign: configuration.adopt ? 'always' : 'same-names',
     objects: [...objects],

@@ -1,7 +1,7 @@
 import { expand, needs } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
-import type { Hold, Publication } from '../durable/types.js'
+import type { Hold, Pin, Publication } from '../durable/types.js'
 import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
@@ -69,6 +69,8 @@ export class DirectoryState {
   drift: string | undefined
   /** An operator holds the directory, by its record: nobody publishes. */
   hold: Hold | undefined
+  /** An operator has rolled it back, by its record. */
+  pin: Pin | undefined
   /** Old content is beside it, which somebody used when it was last looked at. */
   retired = false
   /** When the oldest of its earlier contents was replaced; undefined: there are none. */
@@ -125,6 +127,7 @@ export class DirectoryState {
     this.publishedAt = publication?.publishedAt
     this.pendingHooks = publication?.pendingHooks ?? []
     this.hold = publication?.hold
+    this.pin = publication?.pin
     this.retired = publication?.retired === true
     this.pastSince = publication?.pastSince
   }

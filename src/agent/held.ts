@@ -1,5 +1,7 @@
 import { describeHold } from '../durable/index.js'
 import type { Hold } from '../durable/types.js'
+import type { Log } from '../log.js'
+import type { Reason } from '../reasons.js'
 import type { ConditionState } from './directory-state.js'
 
 /* What the agent says of a directory that an operator holds, while nothing newer is known: nothing was refused. */
@@ -11,4 +13,12 @@ export function heldCondition(directory: string, hold: Hold): ConditionState {
 export function heldEvents(directory: string, hold: Hold | undefined) {
   if (hold === undefined) return []
   return [{ on: 'node', reason: 'Held', message: describeHold(directory, hold) } as const]
+}
+
+/** Somebody else publishes just now, or a person wants it so, or the content is at fault: nothing is wrong with the disk. */
+export const levels: Partial<Record<Reason, keyof Log>> = {
+  Busy: 'info',
+  Held: 'warn',
+  RolledBack: 'warn',
+  ContentRejected: 'warn',
 }

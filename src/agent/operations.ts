@@ -201,8 +201,9 @@ export class Operations {
     const state = this.#options.states.byPath(path)
     if (state === undefined) return
     // A record that cannot be read is left to the next comparison, which says so.
-    const hold = await beside(path, () => readHold(path)).catch(() => state.hold)
-    if (hold?.since !== state.hold?.since) this.publish(state, causes.driftCheck)
+    const known = state.hold ?? state.pin
+    const hold = await beside(path, () => readHold(path)).catch(() => known)
+    if (hold?.since !== known?.since) this.publish(state, causes.driftCheck)
   }
 
   /** Runs work on a directory's file system as an operation of it. */

@@ -5,7 +5,7 @@ import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import { withoutPaths, type ConditionState, type PublishedObject, type Rejection } from './directory-state.js'
-import { heldCondition, heldEvents } from './held.js'
+import { heldCondition, heldEvents, levels } from './held.js'
 import type { QueueResult } from './workqueue.js'
 
 /** What one pass over a directory came to. */
@@ -98,9 +98,6 @@ export interface Meaning {
   readonly queue: QueueResult
 }
 
-/** Somebody else publishes just now, or a person wants it so, or the content is at fault: nothing is wrong with the disk. */
-const levels: Partial<Record<Reason, keyof Log>> = { Busy: 'info', Held: 'warn', ContentRejected: 'warn' }
-
 /** The one place that says what an outcome means: condition, log lines, events, metric, retry. */
 const meanings: {
   readonly [Kind in Outcome['kind']]: (outcome: OutcomeOf<Kind>, context: Context) => Meaning
@@ -130,7 +127,7 @@ const meanings: {
     condition: { status: published ? 'Unknown' : 'False', reason, message },
     lines: [{ level: levels[reason] ?? 'error', reason, message, fields: { published, ...systemFields(error) } }],
     events: [{ on: 'node', reason, message }],
-    result: reason === 'Held' || reason === 'ContentRejected' ? 'refused' : published ? 'unknown' : 'failed',
+    result: levels[reason] === 'warn' ? 'refused' : published ? 'unknown' : 'failed',
     queue: terminal ? 'wait' : 'retry',
   }),
   aborted: (_, { operation }) => ({

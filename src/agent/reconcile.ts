@@ -107,7 +107,8 @@ function hasExpiryChanged({ certificates, published }: DirectoryState): boolean 
 }
 
 /** An operator has held the directory, or released it, or the hold's time is over. */
-function hasHoldChanged({ hold, published }: DirectoryState): boolean {
+function hasHoldChanged({ hold, pin, published }: DirectoryState): boolean {
+  if (hold === undefined && (pin !== undefined) !== (published?.reason === 'RolledBack')) return true
   return (hold !== undefined) !== (published?.reason === 'Held')
 }
 

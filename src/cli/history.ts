@@ -42,10 +42,11 @@ Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong
 }
 
 /** What people call the reasons; the words of the JSON are those of the record. */
-const causes = { published: 'published', driftRepaired: 'drift repaired' } as const satisfies Record<
-  PastContent['why'],
-  string
->
+const causes = {
+  published: 'published',
+  driftRepaired: 'drift repaired',
+  rolledBack: 'rolled back',
+} as const satisfies Record<PastContent['why'], string>
 
 function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, objects }: PastContent): string[] {
   return [

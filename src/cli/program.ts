@@ -15,6 +15,7 @@ import { rbacCommand } from './rbac.js'
 import { releaseCommand } from './release.js'
 import { reloadCommand } from './reload.js'
 import { replaceCommand } from './replace.js'
+import { rollbackCommand } from './rollback.js'
 import { rolloutCommand } from './rollout.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
@@ -31,6 +32,7 @@ export const commands = {
   verify: verifyCommand,
   status: statusCommand,
   history: historyCommand,
+  rollback: rollbackCommand,
   reload: reloadCommand,
   hold: holdCommand,
   release: releaseCommand,

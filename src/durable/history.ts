@@ -32,6 +32,11 @@ function recordedHistory(found: Found): History | undefined {
   return (found?.current ?? found?.newest)?.history
 }
 
+/** The hooks of a publication: those of one that names none are those of the last one. */
+export function hooksAfter(asked: readonly string[] | undefined, found: Found): readonly string[] | undefined {
+  return asked ?? recordedHistory(found)?.hooks
+}
+
 /** What is asked for now, or was asked for last. */
 export function limitsOf(asked: HistoryLimits | undefined, found: Found): HistoryLimits {
   return asked ?? recordedHistory(found) ?? none
@@ -89,10 +94,16 @@ export function historyAfter(
   stays: readonly Generation[],
   added: Generation | undefined,
   now: number,
+  hooks: readonly string[] = [],
 ): History | undefined {
   const { keep, maxAge } = limits
   if (keep === 0) return undefined
-  return { keep, maxAge, generations: within(limits, [...(added ? [added] : []), ...stays], now) }
+  return {
+    keep,
+    maxAge,
+    ...(hooks.length > 0 && { hooks: [...hooks] }),
+    generations: within(limits, [...(added ? [added] : []), ...stays], now),
+  }
 }
 
 /** What is said of a content that is about to be replaced. */

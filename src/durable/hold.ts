@@ -4,7 +4,7 @@ import type { FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
-import { encodeAppendix, encodeRecord, isInForce, recordBody, type StoredRecord } from './record.js'
+import { encodeAppendix, encodeRecord, isInForce, isPinned, recordBody, type StoredRecord } from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
 import { refuseNewer } from './refusals.js'
 import { attempt, remove } from './remove.js'
@@ -13,7 +13,7 @@ import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
 import { setMetadata } from './stage.js'
 import { silent, type Log } from '../log.js'
-import type { Hold } from './types.js'
+import type { Hold, Pin } from './types.js'
 
 /*
  * Hold and release: a line of the record that keeps everybody from publishing a target. It is a new record of what is published, not
@@ -30,7 +30,7 @@ export interface HoldOptions {
 
 /**
  * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched.
- * Answers the hold that was in force before.
+ * A pin ends with the hold, or by itself. Answers the hold or pin that was in force before.
  * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
  *   nobody knows which of the two a power cut leaves
  */
@@ -39,7 +39,7 @@ export async function setHold(
   path: string,
   hold: Hold | undefined,
   { lockTimeout = 0, signal, log = silent }: HoldOptions,
-): Promise<Hold | undefined> {
+): Promise<Hold | Pin | undefined> {
   const target = checkTarget(path)
   const doing = hold ? `could not hold ${target}` : `could not release ${target}`
   const scope = new Scope(fs)
@@ -67,8 +67,9 @@ export async function setHold(
     if (newest === undefined) throw nothingPublished(target)
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
     const record = records.valid.find(({ after }) => after === tree?.digest) ?? newest
-    const before = isInForce(record.hold, fs.now()) ? record.hold : undefined
-    if (hold === undefined && record.hold === undefined) return before
+    const held = isInForce(record.hold, fs.now()) ? record.hold : undefined
+    const before = held ?? (isPinned(record.pin, fs.now()) ? record.pin : undefined)
+    if (hold === undefined && record.hold === undefined && record.pin === undefined) return before
     const name = names.record(nextSequence(records))
     try {
       const file = await scope.keep(fs.createFile(directory, name))

@@ -6,7 +6,8 @@ import { readHold as holdIn, readPublication as look, readPublishedFiles as publ
 import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
-import type { Hold, HistoryLimits, PastContent, Publication, RecordedObject } from './types.js'
+import { rollBack as goBack, type RollbackOptions } from './rollback.js'
+import type { Hold, HistoryLimits, PastContent, Pin, Publication, RecordedObject, ReplaceResult } from './types.js'
 
 /*
  * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
@@ -28,7 +29,7 @@ export { inParallel } from './parallel.js'
 export { mountAbove, mountDetails, mounts, rootMount, type MountDetails } from './posix/mountinfo.js'
 export { readWhole } from './tree.js'
 export { readAllRecords, readRecords, type Records } from './record-files.js'
-export { describeHold, openTarget, refuseOtherThanDirectory } from './refusals.js'
+export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './refusals.js'
 export { remove } from './remove.js'
 export { checkTarget } from './request.js'
 export { resolve, type Place } from './resolve.js'
@@ -88,12 +89,12 @@ export async function setHold(
   target: string,
   hold: Hold | undefined,
   options: HoldOptions = {},
-): Promise<Hold | undefined> {
+): Promise<Hold | Pin | undefined> {
   return writeHold(system, target, hold, options)
 }
 
-/** Whether an operator holds a target now, as its newest record says. The target itself is not read. */
-export async function readHold(target: string): Promise<Hold | undefined> {
+/** Whether an operator holds a target now, or has rolled it back, as its newest record says. The target itself is not read. */
+export async function readHold(target: string): Promise<Hold | Pin | undefined> {
   return readable(target, holdIn(system, target))
 }
 
@@ -105,6 +106,14 @@ export async function readHistory(target: string): Promise<PastContent[] | undef
 /** Removes what is beyond these limits of a target's earlier contents, durably, without publishing. Answers how many. */
 export async function pruneHistory(target: string, limits: HistoryLimits, options: HoldOptions = {}): Promise<number> {
   return prune(system, target, limits, options)
+}
+
+/** Publishes an earlier content of a target again, and pins the target. @throws DurableWriteError */
+export async function rollBack(
+  target: string,
+  options: RollbackOptions,
+): Promise<ReplaceResult & { sequence: number }> {
+  return goBack(system, target, options)
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

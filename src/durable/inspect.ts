@@ -4,14 +4,14 @@ import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from 
 import { metadataOf } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { identityOf, isTrustedHere } from './place.js'
-import { isInForce, type StoredRecord } from './record.js'
+import { isInForce, isPinned, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
 import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
 import { readFileTree, readTree, type Tree, readWhole } from './tree.js'
-import type { Hold, Publication } from './types.js'
+import type { Hold, Pin, Publication } from './types.js'
 
 /*
  * Looking without publishing: no lock is taken and nothing is written. A publication in the same instant may change the target between two looks; a reader that finds
@@ -71,6 +71,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       durable: isTrustedHere(record, here),
       publishedAt: new Date(record.publishedAt),
       ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
+      ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
       objects: [...record.objects],
       pendingHooks: [...record.pendingHooks],
       ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
@@ -167,11 +168,12 @@ export function compare(record: Pick<StoredRecord, 'entries'>, tree: Tree | unde
   return differences
 }
 
-/** The hold of the newest record that is in force: what it says, whatever the target holds. */
-export async function readHold(fs: FileSystem, target: string): Promise<Hold | undefined> {
+/** The hold of the newest record that is in force, or its pin: what it says, whatever the target holds. */
+export async function readHold(fs: FileSystem, target: string): Promise<Hold | Pin | undefined> {
   return withRecord(fs, target, (_, __, [newest]) => {
-    const hold = newest?.hold
-    return Promise.resolve(isInForce(hold, fs.now()) ? hold : undefined)
+    const { hold, pin } = newest ?? {}
+    const pinned = isPinned(pin, fs.now()) ? pin : undefined
+    return Promise.resolve(isInForce(hold, fs.now()) ? hold : pinned)
   })
 }
 

@@ -1,8 +1,8 @@
 import { hooksOf, isRepeated, type Judgement } from './judge.js'
 import type { Standing } from './place.js'
-import { demanding, type RecordBody, type RetiredTree, type StagedInodes } from './record.js'
+import { demanding, isPinned, type RecordBody, type RetiredTree, type StagedInodes } from './record.js'
 import type { Tree } from './tree.js'
-import type { Cause, History, PublicationOptions } from './types.js'
+import type { Cause, History, Pin, PublicationOptions } from './types.js'
 
 /** What a publication puts into its record. */
 interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
@@ -10,7 +10,7 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
   readonly now: number
   readonly found: Judgement | undefined
   readonly desired: Tree
-  readonly options: Pick<PublicationOptions, 'objects' | 'hooks' | 'publisher'>
+  readonly options: Pick<PublicationOptions, 'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes'>
   readonly place: Standing
   readonly staging: StagedInodes | undefined
   readonly attributes: string | null
@@ -21,7 +21,8 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
 /** The record of a publication. What a later version has put into the one before is carried on. */
 export function newBody(publishing: Publishing): RecordBody {
   const { name, kind, boot, now, found, desired, options, place, staging, attributes, retired, history } = publishing
-  const why = history === undefined ? 'published' : causeOf(found, desired)
+  const pin = pinAfter(publishing)
+  const why = history === undefined ? 'published' : options.pin ? 'rolledBack' : causeOf(found, desired)
   return {
     ...found?.newest?.unknown,
     version: 1,
@@ -38,10 +39,25 @@ export function newBody(publishing: Publishing): RecordBody {
     ...(options.publisher && { publisher: options.publisher }),
     attributes,
     ...(staging && { staging }),
-    ...demanding({ retired, history }),
+    ...demanding({ retired, history, pin }),
     ...(why !== 'published' && { why }),
     place,
   }
+}
+
+/**
+ * Whoever rolls back twice goes back from what he rolled back from first: that is still the newest. What is only published again, since
+ * it was not known to be durable, stays pinned.
+ */
+function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined {
+  const record = found?.current ?? found?.newest
+  const pin = record?.pin
+  const before = isPinned(pin, now) ? pin : undefined
+  if (options.pin) {
+    const { from, digest } = before ?? { from: [...(record?.objects ?? [])], digest: record?.after ?? '' }
+    return { ...options.pin, since: now, from, digest }
+  }
+  return options.supersedes && isRepeated(found, desired) ? before : undefined
 }
 
 /** The content that the newest record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */

@@ -7,7 +7,7 @@ import { isStanding } from './place.js'
 const latestTime = 8.64e15
 
 /** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history'])
+const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin'])
 
 /** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
 export const knownFields = {
@@ -30,6 +30,7 @@ export const knownFields = {
   hold: (value) => value === undefined || isHold(value),
   retired: (value) => value === undefined || isListOf(value, isRetired),
   history: (value) => value === undefined || isHistory(value),
+  pin: (value) => value === undefined || isPin(value),
   why: (value) => value === undefined || isCause(value),
 } as const satisfies Readonly<Record<string, (value: unknown) => boolean>>
 
@@ -94,14 +95,27 @@ function isHold(hold: unknown): boolean {
 }
 
 function isCause(value: unknown): boolean {
-  return value === 'published' || value === 'driftRepaired'
+  return value === 'published' || value === 'driftRepaired' || value === 'rolledBack'
+}
+
+function isPin(pin: unknown): boolean {
+  const isEnd = (until: unknown): boolean => until === 'newer' || until === 'released' || isTime(until)
+  const areObjects = (objects: unknown): boolean => isListOf(objects, isObject)
+  const isSaid = has(pin, isText, 'reason', 'digest') && has(pin, isTime, 'since')
+  return isSaid && has(pin, isEnd, 'until') && has(pin, areObjects, 'from')
 }
 
 function isHistory(history: unknown): boolean {
+  const areHooks = (hooks: unknown): boolean => hooks === undefined || isListOf(hooks, isText)
   const isCount = (value: unknown): boolean => isNumber(value) && value >= 0
   const isAge = (value: unknown): boolean => value === null || isTime(value)
   const areKept = (generations: unknown): boolean => isListOf(generations, isGeneration)
-  return has(history, isCount, 'keep') && has(history, isAge, 'maxAge') && has(history, areKept, 'generations')
+  return (
+    has(history, isCount, 'keep') &&
+    has(history, isAge, 'maxAge') &&
+    has(history, areHooks, 'hooks') &&
+    has(history, areKept, 'generations')
+  )
 }
 
 function isGeneration(value: unknown): boolean {

@@ -2,7 +2,7 @@ import type { Standing } from './place.js'
 import { isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
 import type { TreeEntry } from './tree.js'
-import type { Cause, Generation, History, Hold, Publisher, RecordedObject } from './types.js'
+import type { Cause, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -82,6 +82,8 @@ export interface RecordBody {
   readonly hold?: Hold
   /** Old content that may still be there; absent where there is none. */
   readonly retired?: readonly RetiredTree[]
+  /** What was published is an earlier content, and stays. */
+  readonly pin?: Pin
   /** Which earlier contents stay beside it; absent where none do. */
   readonly history?: History
   /** Absent for `published`. */
@@ -163,16 +165,22 @@ export function isInForce(hold: Hold | undefined, now: number): hold is Hold {
   return hold !== undefined && (hold.until === null || now < hold.until)
 }
 
-/** The body of a record that says the same as this one, and holds its target, or does not. */
+/** Until its end, by the clock on the wall. Whether something newer has come is known to the publisher alone. */
+export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
+  return pin !== undefined && (typeof pin.until !== 'number' || now < pin.until)
+}
+
+/** The body of a record that says the same as this one, and holds its target, or neither holds nor pins it. */
 export function recordBody(record: StoredRecord, hold: Hold | undefined): RecordBody {
   const { pendingHooks, unknown } = record
   const isKept = (field: string): boolean => field in knownFields && field !== 'hold' && field !== 'requires'
   const body = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
-  const { retired, history, ...said } = body
-  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired, history }) }
+  const { retired, history, pin, ...said } = body
+  const kept = { hold, retired, history, pin: hold && pin }
+  return { ...unknown, ...said, hooks: pendingHooks, ...demanding(kept) }
 }
 
-type Demanding = Partial<Pick<RecordBody, 'hold' | 'retired' | 'history'>>
+type Demanding = Partial<Pick<RecordBody, 'hold' | 'retired' | 'history' | 'pin'>>
 
 /** Fields that an older version would ignore to somebody's harm, and the word that makes it refuse the record instead. */
 export function demanding(fields: {

@@ -2,11 +2,11 @@ import { codeOf } from '../errors.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { isInForce, type RecordKind } from './record.js'
+import { isInForce, isPinned, type RecordKind } from './record.js'
 import type { Records } from './record-files.js'
 import type { Judgement } from './judge.js'
 import type { Tree } from './tree.js'
-import type { Hold, Publisher } from './types.js'
+import type { Hold, Pin, PublicationOptions, Publisher } from './types.js'
 
 /*
  * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
@@ -136,6 +136,37 @@ export function refuseHeld(path: string, hold: Hold | undefined): void {
     reason: 'Held',
     state: 'nothing was changed',
     advice: `run "holdfast release ${path}" first; replace, write and sync also take --release`,
+  })
+}
+
+/** Since when a path is rolled back, until when, and why. */
+export function describePin(path: string, { reason, since, until }: Pin): string {
+  const ends = { newer: ', until something newer comes', released: ', until it is released' }
+  const end = typeof until === 'number' ? `, until ${new Date(until).toISOString()}` : ends[until]
+  return `${path} is rolled back since ${new Date(since).toISOString()}${end}${reason === '' ? '' : ` (${reason})`}`
+}
+
+/**
+ * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only he knows whether he was told
+ * so. What has drifted is pinned by a record that is known to be of what was there.
+ */
+export function refusePinned(
+  path: string,
+  digest: string,
+  { current, newest }: Pick<Judgement, 'current' | 'newest'>,
+  { supersedes, release }: Pick<PublicationOptions, 'supersedes' | 'release'>,
+  now: number,
+): void {
+  const pin = current === undefined && newest?.trusted !== true ? undefined : (current ?? newest)?.pin
+  if (supersedes === undefined || release === true || !isPinned(pin, now)) return
+  if (pin.until === 'newer' && digest !== pin.digest && supersedes(pin)) return
+  throw new DurableWriteError(describePin(path, pin), {
+    code: 'EPERM',
+    syscall: 'none',
+    path,
+    reason: 'RolledBack',
+    state: 'nothing was changed',
+    advice: `run "holdfast release ${path}" to publish what is newest`,
   })
 }
 

@@ -76,8 +76,24 @@ export interface Hold {
   until: number | null
 }
 
-/** Why content was published; `driftRepaired`: it was published before, and somebody had changed it. */
-export type Cause = 'published' | 'driftRepaired'
+/**
+ * Why content was published; `driftRepaired`: it was published before, and somebody had changed it; `rolledBack`: an operator has chosen
+ * an earlier one.
+ */
+export type Cause = 'published' | 'driftRepaired' | 'rolledBack'
+
+/** An operator's word that an earlier content stays, although there is a newer one: see rollback.ts. */
+export interface Pin {
+  /** Empty where none was given. */
+  reason: string
+  /** Milliseconds since the epoch. */
+  since: number
+  /** `newer`: until an object is newer than `from`, is gone, or is another one; `released`: until it is released; or the time of its end. */
+  until: 'newer' | 'released' | number
+  /** What was rolled back from: the objects, and the content that they gave. */
+  from: RecordedObject[]
+  digest: string
+}
 
 /** An earlier content of a target, which stays beside it: see history.ts. */
 export interface Generation {
@@ -117,6 +133,8 @@ export interface HistoryLimits {
 
 /** What a record says of a target's past. */
 export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
+  /** Of whoever asked for it: a rollback has them run, too. */
+  hooks?: string[]
   /** Newest first. */
   generations: Generation[]
 }
@@ -174,6 +192,10 @@ export interface PublicationOptions {
    * asked it for.
    */
   history?: HistoryLimits
+  /** The content is an earlier one, which an operator has chosen: pins the target. */
+  pin?: Pick<Pin, 'reason' | 'until'>
+  /** Whether this content ends a pin of this kind, as far as its objects tell. Default: the call is its own consent, and ends any pin. */
+  supersedes?: (pin: Pin) => boolean
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
   /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
@@ -222,6 +244,8 @@ export interface Publication {
   publishedAt: Date
   /** In force now. */
   hold?: Hold
+  /** The same: the content is an earlier one. */
+  pin?: Pin
   objects: RecordedObject[]
   /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
   retired?: true

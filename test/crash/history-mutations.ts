@@ -48,4 +48,19 @@ export const earlierContents: readonly Mutation[] = [
     '',
     ownTest('durable/history'),
   ),
+  mutation(
+    'a rollback is undone by whoever publishes next',
+    'publication.ts',
+    'if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, this.options, fs.now())',
+    '',
+    ownTest('durable/rollback'),
+  ),
+  mutation(
+    'an earlier content is published whatever it holds',
+    'rollback.ts',
+    'if (!(await isWhole(fs, request, generation))) throw damaged(target, generation)',
+    '',
+    ownTest('durable/rollback'),
+  ),
+  mutation('a hold forgets a pin', 'record.ts', 'pin: hold && pin', 'pin: undefined', ownTest('durable/rollback')),
 ]

@@ -52,6 +52,9 @@ function scene(t: Test) {
   return { root, target, fs, replace, replaceBy, generations, past }
 }
 
+// Under load, the disk is slow.
+t.setTimeout(120_000)
+
 await t.test('the last contents stay, as they were, for their owner alone; those before them go', async (t) => {
   const { root, target, fs, replace, generations, past } = scene(t)
   for (const text of ['1', '2', '3', '4']) {

@@ -74,6 +74,7 @@ export async function explorePowerCuts(explorer: Explorer, effort: Effort): Prom
   const start = await prepared(explorer)
   const played = await explorer.play({ ...start, disk: start.disk.fork() }, scenario.step, 'step', {
     record: true,
+    rollback: scenario.rollback,
   })
   await afterSuccess(explorer, played, scenario.step, { ...effort, fewer: effort.states }, true)
   explorer.remembered(played)
@@ -121,6 +122,7 @@ export async function exploreKills(explorer: Explorer, effort: Effort): Promise<
   const start = await prepared(explorer)
   const played = await explorer.play({ ...start, disk: start.disk.fork() }, scenario.step, 'step', {
     record: true,
+    rollback: scenario.rollback,
   })
   for (const instant of played.instants) {
     const killed = at(start, instant, scenario.step)

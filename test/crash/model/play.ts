@@ -1,5 +1,7 @@
 import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
+import { DurableWriteError } from '../../../src/durable/errors.js'
 import { publish, type PublishOutcome } from '../../../src/durable/publish.js'
+import { rollBack } from '../../../src/durable/rollback.js'
 import { requestFor } from './content.js'
 import { attemptLedger, type Catalogue, type Ledger, settledLedger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
@@ -25,6 +27,8 @@ export interface Played {
 export interface PlayOptions {
   /** Every instant is kept. */
   readonly record?: boolean
+  /** By a rollback, to the newest earlier content. */
+  readonly rollback?: true | undefined
   /** Lets calls fail, or wait. */
   readonly prepare?: (process: ModelProcess) => void
 }
@@ -43,7 +47,7 @@ export async function play(
   catalogues: readonly Catalogue[],
   before: readonly Ledger[],
   step: Step,
-  { record = false, prepare }: PlayOptions = {},
+  { record = false, rollback, prepare }: PlayOptions = {},
 ): Promise<Played> {
   const process = new ModelProcess(disk)
   const instants: Instant[] = []
@@ -62,7 +66,10 @@ export async function play(
       const { files, fileMode = 0o600 } = content.request
       return filePublication(process, target.path, textOfFile(files), { mode: fileMode })
     })
-    const answers = await publish(publications)
+    const paths = publications.map(({ path }) => path)
+    const answers = await (rollback
+      ? Promise.all(paths.map((path) => rolledBack(process, path)))
+      : publish(publications))
     asked.forEach(({ index }, at) => (outcomes[index] = answers[at]))
   } catch (error) {
     faults.push(`rejects: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
@@ -98,6 +105,15 @@ export async function play(
     return outcome !== undefined && !('error' in outcome)
   })
   return { outcomes, instants, ledgers, faults, success }
+}
+
+async function rolledBack(process: ModelProcess, path: string): Promise<PublishOutcome> {
+  try {
+    return await rollBack(process, path, { pin: { reason: '', until: 'newer' } })
+  } catch (error) {
+    if (error instanceof DurableWriteError) return { error }
+    throw error
+  }
 }
 
 function entry(

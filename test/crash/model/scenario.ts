@@ -18,6 +18,8 @@ export interface Scenario {
   readonly foreign?: (disk: ModelDisk) => void
   /** Name of the content that a process uses, from its publication until the power is cut: it has to be there, whole. */
   readonly used?: string
+  /** The step is made by a rollback: its content is the newest earlier one. */
+  readonly rollback?: true
   /** Calls that came before, all successful; the crash comes in `step`. */
   readonly before: readonly Step[]
   readonly step: Step

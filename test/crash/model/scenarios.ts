@@ -137,6 +137,10 @@ export const scenarios: readonly Scenario[] = [
     used: 'small',
   },
   scenario('replacement with history', { ...certs, history: 1 }, ['third', 'small'], 'third', ['third', 'small']),
+  {
+    ...scenario('rollback', { ...certs, history: 2 }, ['third', 'small'], 'third', ['third', 'small']),
+    rollback: true,
+  },
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(

@@ -1,0 +1,125 @@
+import { Command, InvalidArgumentError } from 'commander'
+import type { Pin } from '../durable/types.js'
+import type { Io } from './io.js'
+import { Option } from './option.js'
+import { parseDuration } from './option-values.js'
+import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { createLogger } from './logger.js'
+import { interruptible } from './signals.js'
+import { printJson } from './io.js'
+import { targetArgument } from './target.js'
+
+interface RollbackOptions extends OutputOptions {
+  readonly to?: number
+  readonly reason: string
+  readonly pin: 'newer' | 'released' | number
+  readonly force: boolean
+  readonly release: boolean
+  readonly lockTimeout: number
+}
+
+/** `holdfast rollback PATH` */
+export function rollbackCommand(io: Io): Command {
+  return new Command('rollback')
+    .summary('publish an earlier content again')
+    .description(
+      `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
+sees all of the present content or all of the earlier one. The present content becomes history.
+
+PATH is pinned then, so that neither the agent nor "sync" undoes it: with --pin newer until an object is newer than those that were
+rolled back from, is deleted or is another one of the same name; with --pin released until "holdfast release PATH"; or for a time.
+While it is pinned, drift is reported and not repaired. The agent runs the hooks.`,
+    )
+    .argument('<path>', 'a directory with "history" in its configuration')
+    .addOption(
+      new Option('--to <sequence>', 'which content; without it, the newest one that differs').argParser(parseSequence),
+    )
+    .option('--reason <text>', 'why, for those who meet the pin', '')
+    .addOption(new Option('--pin <until>', 'newer, released, or how long (2h)').default('newer').argParser(parsePin))
+    .option(
+      '--force',
+      'even if a certificate in it has expired, or an object in it has been replaced by another one',
+      false,
+    )
+    .option('--release', 'even if PATH is held, which ends the hold', false)
+    .addOption(lockTimeoutOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addOption(logFormatOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
+  holdfast rollback /etc/kubernetes/certs --to 7 --pin 2h
+  holdfast release /etc/kubernetes/certs
+
+Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
+75 another process holds PATH's lock.`,
+    )
+    .action(async (path: string, options: RollbackOptions) => {
+      const target = await targetArgument(path)
+      const { reason, force, release, lockTimeout, to } = options
+      const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
+      const result = await interruptible(io, async (signal) => {
+        const { disableCoreDumps, rollBack } = await import('../durable/index.js')
+        disableCoreDumps()
+        const check = force ? undefined : await expiryCheck(target)
+        const log = createLogger(io, options)
+        return rollBack(target, {
+          to,
+          pin: { reason, until },
+          force,
+          release,
+          lockTimeout,
+          signal,
+          log,
+          ...(check && { check }),
+        })
+      })
+      const shown = typeof until === 'number' ? new Date(until).toISOString() : until
+      const { outcome, digest, sequence } = result
+      if (options.output === 'json') printJson(io.stdout, { path: target, outcome, digest, sequence, pin: shown })
+      else io.stdout.write(`rolled back ${target} to ${sequence} ${digest}\n${pinned(until, shown)}\n`)
+    })
+}
+
+/** Refuses a certificate that has expired. One that is not valid yet is no reason: the clock may be wrong. */
+async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
+  const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../directories/certificates.js'),
+    import('../directories/validate.js'),
+  ])
+  return (files) => {
+    for (const [path, content] of files) {
+      const date = certificateDate(path, certificateBlocks(content))
+      if (date === undefined || date.notAfter > new Date()) continue
+      throw new DurableWriteError(
+        `${path} of the earlier content: a certificate expired at ${date.notAfter.toISOString()}`,
+        {
+          code: 'ESTALE',
+          syscall: 'none',
+          path: target,
+          reason: 'CertificateExpired',
+          state: 'nothing was changed',
+          advice: 'to publish it all the same, use --force',
+        },
+      )
+    }
+  }
+}
+
+function pinned(until: Pin['until'], shown: string): string {
+  if (until === 'newer') return 'pinned until an object is newer than those that were rolled back from'
+  return until === 'released' ? 'pinned until it is released' : `pinned until ${shown}`
+}
+
+function parseSequence(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('write a number that "holdfast history PATH" lists')
+}
+
+function parsePin(text: string): RollbackOptions['pin'] {
+  return text === 'newer' || text === 'released' ? text : parseDuration(text)
+}

@@ -1,0 +1,214 @@
+import { isSystemError, messageOf } from '../errors.js'
+import { unfit, wrapError, type DurableWriteError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import type { HoldOptions } from './hold.js'
+import { readTarget } from './inspect.js'
+import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { PlannedTree } from './planned-tree.js'
+import { publish, resultsOf } from './publish.js'
+import { withRecord } from './record-files.js'
+import type { StoredRecord } from './record.js'
+import { directoryPublication } from './replace.js'
+import { checkTarget, planFor } from './request.js'
+import { Scope } from './scope.js'
+import { readTree, readWhole, type TreeEntry } from './tree.js'
+import type { DirectoryRequest, Generation, Pin, PublicationOptions, ReplaceResult } from './types.js'
+
+/*
+ * Rollback: an earlier content is published again, by a publication like any other. It is read into memory first, and counts only where
+ * just what was read has the digest of what was published. The new record pins the target: see Pin.
+ */
+
+export interface RollbackOptions extends HoldOptions {
+  /** Sequence of an earlier content. Default: the newest one that differs from the present content. */
+  readonly to?: number | undefined
+  readonly pin: Pick<Pin, 'reason' | 'until'>
+  /** Even where the target is held, which ends the hold; default false. */
+  readonly release?: boolean
+  /** Even where an object has another uid by now; default false. */
+  readonly force?: boolean
+  /** Looks at the files that are about to be published, by their paths; throws what refuses them. */
+  readonly check?: (files: ReadonlyMap<string, Uint8Array>) => void
+}
+
+type Request = DirectoryRequest & PublicationOptions
+
+/**
+ * Publishes an earlier content again, and pins the target. Answers which one.
+ * @throws DurableWriteError. Nothing was changed where there is no such content, it is damaged, or an object has another uid by now;
+ *   otherwise as of any publication
+ */
+export async function rollBack(
+  fs: FileSystem,
+  path: string,
+  options: RollbackOptions,
+): Promise<ReplaceResult & { sequence: number }> {
+  const target = checkTarget(path)
+  const { generation, request } = await earlier(fs, target, options)
+  const [result] = resultsOf(await publish([directoryPublication(fs, request)], options.signal))
+  if (result === undefined) throw new Error('publish() returned nothing')
+  return { ...result, sequence: generation.sequence }
+}
+
+async function earlier(
+  fs: FileSystem,
+  target: string,
+  options: RollbackOptions,
+): Promise<{ generation: Generation; request: Request }> {
+  try {
+    const found = await withRecord(fs, target, async (parent, name, records) => {
+      const [newest] = records
+      if (newest === undefined) return undefined
+      const tree = await readTarget(fs, target, parent, name, newest.kind)
+      const record = records.find(({ after }) => after === tree?.digest) ?? newest
+      const generation = chosen(target, record, tree?.digest, options.to)
+      if (options.force !== true) refuseOtherObjects(target, generation, record)
+      const content = await readGeneration(fs, parent, name, generation)
+      if (content instanceof Error) throw damaged(target, generation, content)
+      options.check?.(content.files)
+      const request = requestFor(target, record, generation, content, options)
+      if (!(await isWhole(fs, request, generation))) throw damaged(target, generation)
+      return { generation, request }
+    })
+    if (found === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
+    return found
+  } catch (error) {
+    throw wrapError(target, error, false, `could not read the earlier contents of ${target}`)
+  }
+}
+
+/** Which one is asked for. */
+function chosen(
+  target: string,
+  { history, sequence: present, after, trusted }: StoredRecord,
+  digest: string | undefined,
+  to: number | undefined,
+): Generation {
+  const generations = history?.generations ?? []
+  const shown = generations.map(({ sequence }) => sequence).join(', ')
+  if (generations.length === 0) throw noneEarlier(target, `no earlier content of ${target} is kept`)
+  const found = generations.find((one) => (to === undefined ? one.digest !== digest : one.sequence === to))
+  // What is there, and not known to be durable, may be published again.
+  const isThere =
+    found === undefined ? to === undefined || (to === present && digest === after) : found.digest === digest
+  if (isThere && (found === undefined || trusted)) {
+    throw noneEarlier(target, `${target} holds this content already; there are ${shown}`)
+  }
+  if (found === undefined) throw noneEarlier(target, `${target} has no earlier content ${to}; there are ${shown}`)
+  return found
+}
+
+/** By what was published since: an object of the same name that is another one has taken the place of what this content was made from. */
+function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: StoredRecord): void {
+  for (const { kind, namespace, name, uid } of objects) {
+    const now = record.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
+    if (now === undefined || now.uid === uid) continue
+    const message = `the content ${sequence} of ${target} was made from another ${kind} ${namespace}/${name}, which was deleted since`
+    throw unfit(message, {
+      code: 'ESTALE',
+      syscall: 'none',
+      path: target,
+      advice: 'to publish it all the same, use --force',
+    })
+  }
+}
+
+interface Content {
+  readonly entries: readonly TreeEntry[]
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+/** What it holds, or why it cannot be read. */
+async function readGeneration(
+  fs: FileSystem,
+  parent: Descriptor,
+  target: string,
+  { name }: Generation,
+): Promise<Content | Error> {
+  const scope = new Scope(fs)
+  try {
+    const holder = await scope.keep(fs.openDirectory(parent, name))
+    const root = await scope.keep(fs.openDirectory(holder, target))
+    const { entries } = await readTree(fs, root, false)
+    const files = new Map<string, Uint8Array>()
+    const directories = new OpenDirectories(fs, root)
+    try {
+      for (const { path, type } of entries) {
+        if (type !== 'file') continue
+        const file = await directories.use(parentOf(path), (directory) => fs.openFile(directory, nameOf(path)))
+        try {
+          files.set(path, await readWhole(fs, file, (await fs.attributes(file)).size))
+        } finally {
+          await fs.close(file)
+        }
+      }
+    } finally {
+      await directories.closeAll()
+    }
+    return { entries, files }
+  } catch (error) {
+    if (isSystemError(error)) return error
+    throw error
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** As whoever published the present content would do it. */
+function requestFor(
+  target: string,
+  { publisher, history }: StoredRecord,
+  { objects }: Generation,
+  { entries, files }: Content,
+  { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
+): Request {
+  const [root] = entries
+  const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
+  return {
+    target,
+    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
+    emptyDirectories: entries.filter(({ type, path }) => type === 'directory' && path !== '').map(({ path }) => path),
+    contentStays: true,
+    mode: root?.mode,
+    owner: root && { uid: root.uid, gid: root.gid },
+    ...(publisher && { publisher }),
+    hooks: [...(history?.hooks ?? [])],
+    objects: [...objects],
+    ...{ pin, release, lockTimeout },
+    ...(signal && { signal }),
+    ...(log && { log }),
+  }
+}
+
+/** Whether what was read is what was published: names, bytes, modes and owners. */
+async function isWhole(fs: FileSystem, request: Request, { digest }: Generation): Promise<boolean> {
+  try {
+    const planned = PlannedTree.ofDirectory(planFor(request.target, request), fs.user)
+    await planned.read()
+    return planned.tree.digest === digest
+  } catch (error) {
+    // Somebody has put there what nobody can publish.
+    if (error instanceof TypeError || error instanceof RangeError) return false
+    throw error
+  }
+}
+
+function damaged(target: string, { sequence, name }: Generation, cause?: Error): DurableWriteError {
+  const why = cause === undefined ? 'it is not what was published' : `it cannot be read: ${messageOf(cause)}`
+  return unfit(`the content ${sequence} of ${target} is damaged: ${why}`, {
+    code: 'EBADMSG',
+    syscall: 'read',
+    path: `${target.slice(0, target.lastIndexOf('/'))}/${name}`,
+    advice: `choose another one (holdfast history ${target})`,
+    cause,
+  })
+}
+
+function noneEarlier(target: string, problem: string): DurableWriteError {
+  return unfit(problem, {
+    code: 'ENOENT',
+    syscall: 'open',
+    path: target,
+    advice: `holdfast history ${target} lists what there is; history: N in the configuration keeps more`,
+  })
+}

@@ -1,0 +1,205 @@
+/** rollback: an earlier content is published again and stays, until something newer comes; what is damaged is never published. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { readPublication } from '../../src/durable/inspect.js'
+import { setHold } from '../../src/durable/hold.js'
+import { inParallel } from '../../src/durable/parallel.js'
+import { readHistory } from '../../src/durable/past.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import { rollBack, type RollbackOptions } from '../../src/durable/rollback.js'
+import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
+import { failure, intercepted, Killed } from './intercepted.js'
+import { contents, kept, modeOf, scratch } from './scratch.js'
+
+const pin = { reason: 'INC-9', until: 'newer' } as const
+const objectOf = (version: string, uid = 'u') => [
+  { kind: 'Secret', namespace: 'demo', name: 'web', uid, resourceVersion: version, paths: ['tls.crt', 'sub/tls.key'] },
+]
+
+function scene(t: Test) {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  const fs = new NodeFileSystem()
+  const replace = async (text: string, options: PublicationOptions = {}): Promise<ReplaceResult> => {
+    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
+    const request = {
+      target,
+      files,
+      mode: 0o750,
+      history: { keep: 3, maxAge: null },
+      objects: objectOf(text),
+      ...options,
+    }
+    const [outcome] = await publish([directoryPublication(fs, request)])
+    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
+    return outcome
+  }
+  const back = (options: Partial<RollbackOptions> = {}, by: FileSystem = fs) =>
+    rollBack(by, target, { pin, ...options })
+  const holds = () => contents(target)['tls.crt']
+  const past = async () =>
+    ((await readHistory(fs, target)) ?? []).map(({ sequence, why, state }) => `${sequence} ${why} ${state}`)
+  const generation = (sequence: number): string =>
+    join(root, readdirSync(root).find((name) => name.includes(`.${sequence}-`)) ?? '')
+  return { root, target, fs, replace, back, holds, past, generation }
+}
+
+/** Who publishes by himself: ends a pin with objects that are newer. */
+const byItself = (version: string): PublicationOptions => ({
+  objects: objectOf(version),
+  supersedes: ({ from }: Pin) => from.every(({ resourceVersion }) => Number(version) > Number(resourceVersion)),
+})
+
+// Under load, the disk is slow.
+t.setTimeout(120_000)
+
+await t.test('an earlier content comes back as it was, as a new publication, with hooks and publisher', async (t) => {
+  const { target, fs, replace, back, holds, past } = scene(t)
+  const more: PublicationOptions = { publisher: 'agent', hooks: ['reload'] }
+  await replace('1', more)
+  const first = await readPublication(fs, target)
+  await replace('2', more)
+  await replace('3', more)
+  t.match(await back({ to: 1 }), { outcome: 'replaced', sequence: 1, digest: first?.digest })
+  t.equal(holds(), '1')
+  t.equal(modeOf(join(target, 'sub/tls.key')), '440')
+  t.strictSame(await past(), ['4 rolledBack present', '3 published whole', '2 published whole', '1 published whole'])
+  const now = await readPublication(fs, target)
+  t.match(now, { pendingHooks: ['reload'], objects: objectOf('1'), settled: true })
+  t.match(now?.pin, { ...pin, from: objectOf('3') })
+  t.match(await back(), { sequence: 3 }, 'the newest that differs')
+  t.equal(holds(), '3')
+})
+
+await t.test(
+  'whoever publishes by himself leaves it, until something newer comes; any other call ends it',
+  async (t) => {
+    const { target, fs, replace, back, holds } = scene(t)
+    await replace('1')
+    await replace('2')
+    await replace('3')
+    await back()
+    t.equal(holds(), '2')
+    await t.rejects(replace('3', byItself('3')), { message: /is rolled back since .* \(INC-9\)/ })
+    await t.rejects(
+      replace('3', byItself('4')),
+      { message: /is rolled back since/ },
+      'the very content that was rolled back from',
+    )
+    t.match(await replace('2', byItself('2')), { outcome: 'unchanged' })
+    await back({ to: 1 })
+    await t.rejects(
+      replace('3', byItself('3')),
+      { message: /is rolled back since/ },
+      'rolled back twice, it is from the same',
+    )
+    writeFileSync(join(target, 'tls.crt'), 'edited')
+    await t.rejects(replace('3', byItself('3')), { message: /is rolled back since/ }, 'drift does not end it')
+    t.equal(holds(), 'edited')
+    t.match(await replace('4', byItself('4')), { outcome: 'replaced' })
+    t.notOk((await readPublication(fs, target))?.pin)
+    await back()
+    t.match(await replace('5'), { outcome: 'replaced' }, 'a call is its own consent')
+  },
+)
+
+await t.test('until it is released, for a time, and beside a hold', async (t) => {
+  const { target, fs, replace, back, holds } = scene(t)
+  await replace('1')
+  await replace('2')
+  await back({ pin: { reason: '', until: 'released' } })
+  await t.rejects(replace('9', byItself('9')), { message: /is rolled back since/ })
+  await setHold(fs, target, { reason: '', since: 0, until: null }, {})
+  await t.rejects(back(), { message: /is held since/ })
+  t.match(await readPublication(fs, target), { hold: {}, pin: { until: 'released' } }, 'a hold carries it on')
+  t.match(await back({ release: true }), { outcome: 'replaced' })
+  t.equal(holds(), '2')
+  t.match(await setHold(fs, target, undefined, {}), { reason: 'INC-9' })
+  t.match(await replace('9', byItself('1')), { outcome: 'replaced' })
+  await back({ pin: { reason: '', until: Date.now() - 1 } })
+  t.match(await replace('9', byItself('1')), { outcome: 'replaced' }, 'its time is over')
+})
+
+await t.test('what cannot be gone back to is refused, with what there is; nothing is changed', async (t) => {
+  const { root, target, fs, replace, back, holds, generation } = scene(t)
+  await t.rejects(back(), { message: /has published nothing/ })
+  await replace('1')
+  await t.rejects(back(), { message: /no earlier content of .* is kept; .*holdfast history/ })
+  await replace('2')
+  await replace('3')
+  await t.rejects(back({ to: 9 }), { message: /has no earlier content 9; there are 2, 1/ })
+  await t.rejects(back({ to: 3 }), { message: /holds this content already/ })
+  writeFileSync(join(generation(2), 'certs/tls.crt'), 'edited')
+  await t.rejects(back(), { code: 'EBADMSG', message: /content 2 of .* is damaged: it is not what was published/ })
+  writeFileSync(join(generation(2), 'certs/tls.crt'), '2')
+  writeFileSync(join(generation(2), 'certs/more'), '')
+  await t.rejects(back(), { code: 'EBADMSG' })
+  rmSync(join(generation(2), 'certs/more'))
+  rmSync(join(generation(2), 'certs/sub'), { recursive: true })
+  await t.rejects(back(), { code: 'EBADMSG' })
+  rmSync(join(generation(2), 'certs'), { recursive: true })
+  await t.rejects(back(), { message: /is damaged: it cannot be read: .*ENOENT/ })
+  const check = (files: ReadonlyMap<string, Uint8Array>): void => {
+    throw failure([...files.keys()].join(), 'check')
+  }
+  await t.rejects(back({ to: 1, check }), { code: 'sub/tls.key,tls.crt' })
+  await replace('4', { objects: objectOf('4', 'another') })
+  await t.rejects(back({ to: 1 }), {
+    message: /was made from another Secret demo\/web, which was deleted since.*--force/,
+  })
+  t.equal(holds(), '4')
+  t.match(await back({ to: 1, force: true }), { outcome: 'replaced' })
+  t.equal(holds(), '1')
+  const file = join(root, 'links')
+  await publish([directoryPublication(fs, { target: file, files: { a: '1' }, publish: 'symlink' })])
+  await t.rejects(rollBack(fs, file, { pin }), { message: /no earlier content/ })
+  t.equal((await readPublication(fs, target))?.differences.length, 0)
+})
+
+await t.test('killed or failed at any call: whole, and pinned if it was acknowledged', async (t) => {
+  const trial = async (stop: (call: string, index: number) => void) => {
+    const one = scene(t)
+    await one.replace('1')
+    await one.replace('2')
+    const by = intercepted((call, _, index) => stop(call, index), one.fs).fs
+    const answer = await one.back({}, by).catch(() => undefined)
+    return { ...one, answer }
+  }
+  const calls: string[] = []
+  await trial((call) => calls.push(call))
+  const wrong: string[] = []
+  const stopped = async (n: number, kill: boolean): Promise<void> => {
+    const { root, replace, holds, past, answer } = await trial((call, index) => {
+      if (kill && index >= n) throw new Killed()
+      if (!kill && index === n) throw failure('EIO', call)
+    })
+    const when = `${kill ? 'killed' : 'failed'} at call ${n}, ${calls[n - 1] ?? ''}`
+    const found = holds()
+    if (found !== '1' && found !== '2') wrong.push(`${when}: it holds ${String(found)}`)
+    if (answer && found !== '1') wrong.push(`${when}: says that it is rolled back`)
+    const [, ...before] = await past()
+    if (before.some((line) => !line.endsWith('whole'))) wrong.push(`${when}: ${before.join()}`)
+    const refused = await replace('3', byItself('2')).then(
+      () => false,
+      (error: unknown) => (error as { reason?: string }).reason === 'RolledBack',
+    )
+    if (answer && !refused) wrong.push(`${when}: it is undone`)
+    await replace('4')
+    const left = kept(root)
+      .filter((name) => name !== 'generation')
+      .join()
+    if (left !== 'lock,record') wrong.push(`${when}: the next run leaves ${left}`)
+    if ((await past()).slice(1).some((line) => !line.endsWith('whole'))) wrong.push(`${when}: ${(await past()).join()}`)
+  }
+  const cases = calls.flatMap((call, index) => [
+    ...(/^(createDirectory|write|rename|remove)/.test(call) ? [{ n: index + 1, kill: true }] : []),
+    ...(/^(read$|startWriteOut|sync|rename)/.test(call) ? [{ n: index + 1, kill: false }] : []),
+  ])
+  t.ok(cases.length > 20, `${cases.length} cases`)
+  await inParallel(cases, 4, ({ n, kill }) => stopped(n, kill))
+  t.strictSame(wrong, [])
+})
