@@ -17,6 +17,7 @@ import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } f
 
 export { DurableWriteError, exchange, syncPath } from './durable/index.js'
 export type {
+  DirectoryRequest,
   FileContent,
   FilePath,
   Hold,
@@ -24,6 +25,8 @@ export type {
   Owner,
   Publication,
   RecordedObject,
+  ReplaceDirectoryOptions,
+  ReplaceFileOptions,
   ReplaceResult,
 } from './durable/index.js'
 export type { Log } from './log.js'
