@@ -2,10 +2,11 @@
  * Loaded before a process of tests, to spare CPU.
  *
  * tap follows every promise through `async_hooks`, so that it can tell to which test an error belongs that nobody caught. That
- * takes 10 to 30 % of a test's CPU (25 % of static-pods/monitor, 15 % of durable/crashes), and here it tells little: such an error ends the process, Node prints it, and the runner has its file fail.
+ * takes 10 to 30 % of a test's CPU (25 % of static-pods/monitor, 15 % of durable/crashes), and here it tells little: such an error ends
+ * the process, Node prints it, and the runner has its file fail.
  *
  * A process of tests ends after some seconds: code that V8 optimizes seldom runs long enough to repay it. With thirty times its budget,
- * durable/failing-calls takes 2.5 s of CPU instead of 3.5 s, and static-pods/rollout 3.3 s instead of 4.2 s; what runs for long is
+ * durable/failing-calls takes 3.8 s of CPU instead of 5.2 s, and static-pods/rollout 3.3 s instead of 4.2 s; what runs for long is
  * optimized all the same.
  */
 import asyncHooks from 'node:async_hooks'
