@@ -4,15 +4,8 @@
  * @packageDocumentation
  */
 import * as durable from './durable/index.js'
-import type {
-  DirectoryRequest,
-  FileContent,
-  Publication,
-  PublicationOptions,
-  ReplaceDirectoryOptions,
-  ReplaceFileOptions,
-  ReplaceResult,
-} from './durable/index.js'
+import type { FileContent, Publication, ReplaceResult } from './durable/index.js'
+import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } from './public-fields.js'
 
 export { DurableWriteError, exchange, syncPath } from './durable/index.js'
@@ -30,20 +23,8 @@ export type {
   ReplaceResult,
 } from './durable/index.js'
 export type { Log } from './log.js'
+export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 export type { Reason } from './reasons.js'
-
-/**
- * What every publication takes: `lockTimeout` in milliseconds, for another process's lock; `signal`, which stops it before the exchange and
- * never after; `requireProven`, which refuses file systems on which durability is not proven; `log`, such as pino's.
- */
-export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'requireProven' | 'log'>
-
-export type DirectoryOptions = ReplaceDirectoryOptions & CallOptions & Pick<PublicationOptions, 'publish' | 'foreign'>
-
-export type FileOptions = ReplaceFileOptions & CallOptions
-
-/** One of a batch; what stops the batch is an option of the batch. */
-export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>
 
 /**
  * Replaces a directory as a whole: whoever opens it sees all of the old content or all of the new, and once this resolves, the

@@ -2,7 +2,7 @@
  * What callers without a type checker may get wrong: a misspelt option would be the default, a Map would be a directory without files,
  * and 755 is not the mode that chmod(1) calls so.
  */
-import type { CallOptions, DirectoryOptions, FileOptions } from './index.js'
+import type { CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 
 type Check = (place: string, value: unknown) => void
 type Checks = Readonly<Record<string, Check>>
