@@ -40,17 +40,15 @@ export class PassObjects {
   ) {}
 
   /**
-   * One after the other: what is read for all of them at once would take twice their memory. Answers why content that was dropped
-   * from memory could not be read again, for the first such object; undefined: all of it is here.
+   * The objects of an expanded directory, one after the other: what is read for all of them at once would take twice their memory.
+   * Answers why content that was dropped from memory could not be read again, for the first such object; undefined: all of it is here.
    */
   async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
     for (const reference of referencesOf(configuration)) {
+      if (reference.selector !== undefined) continue
       const name = describeReference(reference)
-      const latest = this.source.latest(reference)
-      // What a selection matches may have changed since another directory was rendered.
-      if (latest?.state === 'selected') this.#loaded.set(name, latest)
       if (this.#loaded.get(name) !== undefined) continue
-      const dropped = latest?.state === 'unloaded'
+      const dropped = this.source.latest(reference)?.state === 'unloaded'
       const state = await this.source.load(reference, this.signal)
       if (dropped && state?.state === 'unknown') return { reason: state.reason, message: state.message, reference }
       this.#loaded.set(name, state)
@@ -58,8 +56,15 @@ export class PassObjects {
     return undefined
   }
 
-  /** With what its selections match now. */
+  /**
+   * With what its selections match now. What is rendered then says the same of them, known or unknown: it may have changed since another
+   * directory was rendered, and may change while objects are read.
+   */
   expand(configuration: DirectoryConfiguration): DirectoryConfiguration {
+    for (const { reference } of selectionsOf(configuration)) {
+      const state = this.source.latest(reference)
+      this.#loaded.set(describeReference(reference), state?.state === 'unloaded' ? undefined : state)
+    }
     return expand(configuration, (reference) => this.source.latest(reference))
   }
 
@@ -158,13 +163,17 @@ export function requestFor(
 
 /**
  * Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it, and so does one that no
- * selection matches any more.
+ * selection matches any more. While one selection is unknown, it may match any object of its kind and namespace.
  */
 export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
   const references = referencesOf(expand(configuration, latest))
   const without = references.filter((reference) => latest(reference)?.state === 'absent')
-  const known = selectionsOf(configuration).filter(({ reference }) => latest(reference)?.state === 'selected')
-  const only = known.map(({ reference: { kind, namespace } }) => ({
+  const selections = selectionsOf(configuration).map(({ reference }) => reference)
+  const unknown = selections.filter((reference) => latest(reference)?.state !== 'selected')
+  const known = selections.filter(
+    ({ kind, namespace }) => !unknown.some((one) => one.kind === kind && one.namespace === namespace),
+  )
+  const only = known.map(({ kind, namespace }) => ({
     kind,
     namespace,
     names: references.filter((one) => one.kind === kind && one.namespace === namespace).map(({ name }) => name),

@@ -1,0 +1,100 @@
+/** What a pass knows of selections that change while it goes on, and which earlier contents stay meanwhile. */
+import t from 'tap'
+import { historyFor, PassObjects, renderFrom } from '../../src/agent/desired-content.js'
+import type { SelectedContent } from '../../src/config/types.js'
+import type { Rendering } from '../../src/directories/types.js'
+import {
+  describeReference,
+  selectionReference,
+  type LoadedState,
+  type ObjectReference,
+  type ObservedState,
+} from '../../src/objects/types.js'
+import { directoryOf, present, secret, whole } from '../directories/objects.js'
+
+const away: ObservedState = { state: 'unknown', reason: 'SourceUnavailable', message: 'connection refused' }
+const names = (...matching: string[]): ObservedState => ({ state: 'selected', names: matching })
+
+function select(selector: string, more: Partial<SelectedContent> = {}): SelectedContent {
+  const reference = selectionReference('Secret', 'ns', selector)
+  return {
+    type: 'selector',
+    place: 'contents[0]',
+    reference,
+    into: '{name}',
+    optional: false,
+    items: undefined,
+    ...more,
+  }
+}
+
+/** Says what it is told, and reads every Secret. */
+class Told {
+  readonly states = new Map<string, ObservedState>()
+  /** Called when a Secret is read. */
+  reads: () => void = () => {}
+  readonly latest = (reference: ObjectReference) => this.states.get(describeReference(reference))
+
+  say(reference: ObjectReference, state: ObservedState): void {
+    this.states.set(describeReference(reference), state)
+  }
+
+  load(reference: ObjectReference): Promise<LoadedState> {
+    this.reads()
+    return Promise.resolve(present(reference, { k: reference.name })[1])
+  }
+}
+
+function shown(rendering: Rendering): unknown {
+  return rendering.ready ? Object.keys(rendering.files) : rendering.findings.map(({ message }) => message)
+}
+
+const unanswered = ['Secret ns/(app): connection refused']
+
+await t.test('a selection that turns unknown during a pass matches nobody knows what', async (t) => {
+  for (const optional of [true, false]) {
+    const content = select('app', { optional })
+    const [first, second] = [directoryOf([content], { path: '/a' }), directoryOf([content], { path: '/b' })]
+    const source = new Told()
+    const objects = new PassObjects(source, new AbortController().signal)
+    source.say(content.reference, names('a'))
+    t.strictSame(shown(await renderFrom(first, objects)), ['a/k'])
+    source.say(content.reference, away)
+    t.strictSame(shown(await renderFrom(second, objects)), unanswered, 'another directory')
+    t.strictSame(shown(await renderFrom(first, objects)), unanswered, 'the same once more')
+    source.say(content.reference, names('a', 'b'))
+    t.strictSame(shown(await renderFrom(second, objects)), ['a/k', 'b/k'])
+  }
+})
+
+await t.test('a selection that is known only after it was expanded is not one without objects', async (t) => {
+  const content = select('app', { optional: true })
+  const directory = directoryOf([whole(secret('first')), content])
+  const source = new Told()
+  source.say(content.reference, away)
+  source.reads = () => source.say(content.reference, names('a'))
+  const objects = new PassObjects(source, new AbortController().signal)
+  t.strictSame(shown(await renderFrom(directory, objects)), unanswered)
+  t.strictSame(shown(await renderFrom(directory, objects)), ['k', 'a/k'])
+})
+
+await t.test('earlier contents stay while one of the selections of their kind and namespace is unknown', (t) => {
+  const [web, db, other] = [
+    select('app=web'),
+    select('app=db'),
+    select('app=web', { reference: selectionReference('Secret', 'other', 'app=web') }),
+  ]
+  const directory = directoryOf([web, db, other])
+  const source = new Told()
+  source.say(web.reference, names('a'))
+  source.say(other.reference, names('c'))
+  const only = () => historyFor(directory, source.latest).only
+  const apart = { kind: 'Secret', namespace: 'other', names: ['(app=web)', 'c'] }
+  t.strictSame(only(), [apart], 'not reported yet')
+  source.say(db.reference, away)
+  t.strictSame(only(), [apart])
+  source.say(db.reference, names('b'))
+  const both = { kind: 'Secret', namespace: 'ns', names: ['(app=web)', 'a', '(app=db)', 'b'] }
+  t.strictSame(only(), [both, both, apart])
+  t.end()
+})
