@@ -77,15 +77,16 @@ await t.test('an object that comes or goes changes the directory as one swap', a
   t.strictSame(await past(node), [['d', 'e', 'other']], 'what was made from an object that has left does not linger')
   const { text } = await agent.get('/metrics')
   t.match(text, `holdfast_publishes_total{directory="${node.path('disk/web')}",result="replaced"} 5`)
-  const status = JSON.parse((await node.run('status', '-o', 'json')).stdout) as { directories: object[] }
-  t.match(status.directories, [
-    {
-      objects: [{ name: 'd' }, { name: 'e' }, { name: 'other' }],
-      conditions: [
-        { type: 'Published', status: 'True' },
-        { type: 'Fresh', status: 'True' },
-      ],
-    },
+  // The agent writes its status down after it has logged.
+  const status = await until('the status names what is published', async () => {
+    const { stdout } = await node.run('status', '-o', 'json')
+    const [directory] = (JSON.parse(stdout) as { directories: { objects: object[]; conditions: object[] }[] })
+      .directories
+    return directory && namesIn(directory).join() === 'd,e,other' && directory
+  })
+  t.match(status.conditions, [
+    { type: 'Published', status: 'True' },
+    { type: 'Fresh', status: 'True' },
   ])
   t.match(await node.run('verify'), { code: 0 })
 
