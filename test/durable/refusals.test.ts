@@ -30,7 +30,10 @@ await t.test('malformed requests are reported before anything is touched', async
     [[target, { files: { 'a\0b': 'x' } }], /holds a NUL byte/],
     [[target, { files: { a: 'x', 'a/b': 'y' } }], /^files: "a" is both a file and a directory$/],
     [[target, { files: { ['x'.repeat(256)]: '' } }], /longer than 255 bytes/],
-    [[target, { files: { a: 5 as unknown as string } }], /\["a"\] must be a string, a Uint8Array, or/],
+    [
+      [target, { files: { a: 5 as unknown as string } }],
+      /\["a"\] must be a string, a Uint8Array, \{ path \}, a stream, or/,
+    ],
     [[target, { files: { a: { content: 'x', mode: 0o10000 } } }], /^files\["a"\]\.mode must be an integer/],
     [[target, { files: {}, mode: -1 }], /^mode must be an integer from 0 to 0o7777, not -1$/],
     [[target, { files: {}, mode: Number.NaN }], /^mode must be/],
