@@ -49,6 +49,7 @@ export async function setHold(
   const site = new Site(scope, target, names)
   let leave: (() => void) | undefined
   let written = false
+  let synced = false
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
     await site.open({})
@@ -80,10 +81,16 @@ export async function setHold(
       const failure = failures.find((outcome) => outcome !== undefined)
       if (failure) throw failure
       await probeJournal(fs, directory, names)
+      synced = true
       if (!(await site.isInPlace(found))) throw renamed(target, doing, hold ? 'hold' : 'release')
     } catch (error) {
       // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
-      if (written) await attempt(log, target, 'could not remove the new record', () => remove(fs, directory, name))
+      const takeBack = async () => {
+        await remove(fs, directory, name)
+        const [failure] = synced ? await fs.sync([directory]) : []
+        if (failure) throw failure
+      }
+      if (written) await attempt(log, target, 'could not remove the new record', takeBack)
       throw error
     }
     await attempt(log, target, 'could not remove the older record', () =>
