@@ -137,8 +137,15 @@ export function adviceFor(code: string, access: 'read' | 'write' = 'write'): str
   return access === 'read' ? (rule?.adviceToRead ?? rule?.advice) : rule?.advice
 }
 
+const noDescriptor: readonly string[] = ['EMFILE', 'ENFILE']
+
 /** What any call may meet, whatever it is for: the process, or the system, has nothing left to make it with. */
-const shortages: readonly string[] = ['EMFILE', 'ENFILE', 'ENOMEM']
+const shortages: readonly string[] = [...noDescriptor, 'ENOMEM']
+
+/** Nothing was opened, and so nothing was written or synced either. */
+export function isOutOfDescriptors(code: string | undefined): boolean {
+  return code !== undefined && noDescriptor.includes(code)
+}
 
 /** What to do where something has run short; undefined for all other codes, whose advice depends on what the call was for. */
 export function adviceOnShortage(code: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import { syncParents } from '../durable/index.js'
-import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
+import { codeOf, isOutOfDescriptors, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { retryDelay } from './backoff.js'
 import { fileSystemsNow, onFileSystem } from './file-systems.js'
@@ -53,7 +53,7 @@ export class PendingRemovals {
     this.#timer = setTimeout(() => void this.sync(), retryDelay(this.#failures)).unref()
   }
 
-  /** Answers what is to be tried again: where something ran short, nothing was synced. A sync that has failed is never repeated. */
+  /** Answers what is to be tried again: without a descriptor, nothing was synced. A sync that has failed is never repeated. */
   async #syncOn(fileSystem: string, targets: readonly string[]): Promise<readonly string[]> {
     try {
       await onFileSystem(fileSystem, () => syncParents(targets))
@@ -61,7 +61,7 @@ export class PendingRemovals {
     } catch (error) {
       const message = `the removal of old content may not survive a power cut: ${messageOf(error)}`
       this.log[this.#failures === 0 ? 'warn' : 'debug']({ targets }, message)
-      return adviceOnShortage(codeOf(error)) === undefined ? [] : targets
+      return isOutOfDescriptors(codeOf(error)) ? targets : []
     }
   }
 }

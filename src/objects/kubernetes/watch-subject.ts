@@ -1,4 +1,5 @@
 /** What one watch is about, and what its answers mean: one object, or a collection of which some objects are followed. */
+import { listed } from '../../listed.js'
 import { describeReference, type ObjectReference, type ObservedState, type UnknownState } from '../types.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { isSameState } from '../same-state.js'
@@ -136,10 +137,7 @@ export function isKnown(latest: ObservedState | undefined): boolean {
 }
 
 export function describeObjects(subject: WatchSubject): string {
-  return subject
-    .objects()
-    .map(({ reference }) => describeReference(reference))
-    .join(', ')
+  return listed(subject.objects().map(({ reference }) => describeReference(reference)))
 }
 
 /** Says of the objects that are not known, or of all of them, why they are not. */
