@@ -6,6 +6,7 @@
  * stale, and the caller comes back with `confirm` and the answer of a read that started after that.
  */
 import { compareResourceVersions, isComparable } from './resource-version.js'
+import type { Labels } from '../label-selector.js'
 import type { ContentBudget } from './content-budget.js'
 import { hasObject, isSameContent, isSameState, unloaded } from './same-state.js'
 import type { LoadedState, ObjectReference, ObjectVersion, ObservedState, SourceListener } from './types.js'
@@ -17,6 +18,8 @@ export interface ObservedVersion {
   readonly resourceVersion: string | undefined
   /** The empty string where it is not known; undefined for an absence. */
   readonly uid: string | undefined
+  /** Where the source can tell them; an absence has none. */
+  readonly labels?: Labels
 }
 
 interface Floor {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../durable/index.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
-import type { StoredObject } from '../stored-object.js'
+import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { ApiError, field, isAbsent, refusedRequest } from './api-error.js'
 import { observeAbsence, resourceVersionOf } from './observed-version.js'
@@ -42,6 +42,8 @@ export class CollectionSubject implements WatchSubject {
   readonly #selections: Selections
   /** What is followed since the selections have begun to report what matches; undefined: they are not reporting. */
   #newcomers: StoredObject[] | undefined
+  /** The selections hold what all of the collection matches; else a list is under way, or has failed. */
+  #isListed = false
 
   /** @param followed those of its objects that are followed now, and for good the selections of them */
   constructor(
@@ -73,6 +75,7 @@ export class CollectionSubject implements WatchSubject {
   async list(ask: Ask): Promise<string | undefined> {
     const found = new Map<string, unknown>()
     let version: string | undefined
+    this.#isListed = false
     this.#selections.clear()
     for (let token: string | undefined = ''; token !== undefined;) {
       const query: Query = { limit: String(pageSize), ...(token !== '' && { continue: token }) }
@@ -92,7 +95,9 @@ export class CollectionSubject implements WatchSubject {
     const before = this.#followedObjects()
     const newcomers = this.#selections.any ? await this.#select(before, found, version, ask) : []
     const kept = before.filter((stored) => this.#follows(stored))
-    await inParallel(newcomers, readAtATime, (stored) => this.#read(stored, ask))
+    await inParallel(newcomers, readAtATime, async (stored) => {
+      await this.#read(stored, ask)
+    })
     await inParallel(kept, readAtATime, async (stored) => {
       const item = found.get(stored.reference.name)
       if (item === undefined) await this.#gone(stored, version, ask)
@@ -125,9 +130,9 @@ export class CollectionSubject implements WatchSubject {
       const { name } = stored.reference
       const item = found.get(name)
       if (!stored.isAbove(item === undefined ? version : resourceVersionOf(item))) continue
-      await this.#read(stored, ask)
-      this.#selections.set(name, await this.#readLabels(name, ask))
+      if (!(await this.#read(stored, ask))) this.#selections.set(name, await this.#readLabels(name, ask))
     }
+    this.#isListed = true
     return this.#report()
   }
 
@@ -190,15 +195,34 @@ export class CollectionSubject implements WatchSubject {
     if (stored.offer(observeAbsence(version)) === 'stale') await this.#read(stored, ask)
   }
 
-  /** One object that cannot be read holds up none of the others. */
-  async #read(stored: StoredObject, ask: Ask): Promise<void> {
+  /** One object that cannot be read holds up none of the others: answers whether this one could be. */
+  async #read(stored: StoredObject, ask: Ask): Promise<boolean> {
+    const newcomers: StoredObject[] = []
+    const settle = (fresh: ObservedVersion) => this.#settle(stored, fresh, newcomers)
     try {
-      await takeFresh(stored, () => readFresh(this.context.client, stored.reference, ask()))
+      await takeFresh(stored, () => readFresh(this.context.client, stored.reference, ask()), settle)
       this.#refused.delete(stored)
     } catch (error) {
       if (!(error instanceof ApiError) || (error.reason !== 'denied' && error.reason !== 'protocol')) throw error
       this.#refuse(stored, error)
+      return false
     }
+    // It has come to match another selector.
+    for (const newcomer of newcomers) await this.#read(newcomer, ask)
+    return true
+  }
+
+  /**
+   * A read by name may be newer than the list or the event that led to it: the object may have lost its label, and is not followed any
+   * more once that is reported. Until a list can be reported, content that no selector matches is left out; who asks for the object by
+   * its name has it read again. Answers whether the answer is taken.
+   */
+  #settle({ reference: { name } }: StoredObject, { labels }: ObservedVersion, newcomers: StoredObject[]): boolean {
+    if (!this.#selections.any) return true
+    const changed = this.#selections.set(name, labels)
+    if (!this.#isListed) return labels === undefined || this.#selections.has(name)
+    if (changed) newcomers.push(...this.#report())
+    return true
   }
 
   #refuse(stored: StoredObject, { message, observation, reason }: ApiError): void {

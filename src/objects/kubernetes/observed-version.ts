@@ -3,6 +3,7 @@ import type { ObservedVersion } from '../stored-object.js'
 import { describeReference, type ObjectReference } from '../types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
+import { labelsOf } from './selections.js'
 
 /**
  * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
@@ -20,7 +21,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
   try {
     const object = decodeObject(reference, json)
     const { resourceVersion, uid } = object
-    return { observation: { state: 'present', object }, resourceVersion, uid }
+    return { observation: { state: 'present', object }, resourceVersion, uid, labels: labelsOf(json) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
     const uid = field(metadata, 'uid')
@@ -32,6 +33,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
       },
       resourceVersion: resourceVersionOf(json),
       uid: typeof uid === 'string' ? uid : '',
+      labels: labelsOf(json),
     }
   }
 }

@@ -19,6 +19,10 @@ export class Selections {
     return this.#matches.length > 0
   }
 
+  has(name: string): boolean {
+    return this.#matches.some(({ names }) => names.has(name))
+  }
+
   /** A list starts: what it does not bring does not match. */
   clear(): void {
     for (const { names } of this.#matches) names.clear()

@@ -114,18 +114,19 @@ export class ObjectEvents implements WatchEvents {
 
 /**
  * Takes the answer of a fresh read. What else was said of the object meanwhile may be newer than the answer, which must not pass for
- * a rewound history then: it is read again.
+ * a rewound history then: it is read again. `isTaken`: asked of the answer before it is reported.
  */
 export async function takeFresh(
   stored: StoredObject,
   readFresh: () => Promise<ObservedVersion>,
+  isTaken: (fresh: ObservedVersion) => boolean = () => true,
 ): Promise<ObservedVersion> {
   for (;;) {
     const before = stored.latest
     const fresh = await readFresh()
     const { latest } = stored
     if (latest !== before && !(latest !== undefined && isSameState(before, latest))) continue
-    if (stored.offer(fresh) === 'stale') stored.confirm(fresh)
+    if (isTaken(fresh) && stored.offer(fresh) === 'stale') stored.confirm(fresh)
     return fresh
   }
 }

@@ -20,6 +20,7 @@ const object = (name: string, version: number, labels?: object) => ({
 /** Follows what a selection matches as it is reported, as a source does. */
 class Follower extends Recorder {
   readonly followed = new Map<string, StoredObject>()
+  readonly #matching = new Map<string, readonly string[]>()
   subject: CollectionSubject | undefined
 
   follow(reference: ObjectReference): StoredObject {
@@ -31,12 +32,14 @@ class Follower extends Recorder {
   override observed(reference: ObjectReference, state: ObservedState, details: { rewound: boolean }): void {
     super.observed(reference, state, details)
     if (state.state !== 'selected') return
+    this.#matching.set(reference.name, state.names)
+    const matching = new Set([...this.#matching.values()].flat())
     for (const [name, stored] of this.followed) {
-      if (stored.reference.selector !== undefined || state.names.includes(name)) continue
+      if (stored.reference.selector !== undefined || matching.has(name)) continue
       stored.forget()
       this.followed.delete(name)
     }
-    for (const name of state.names) {
+    for (const name of matching) {
       if (this.followed.has(name)) continue
       const stored = this.follow({ kind: 'Secret', namespace: 'kube-system', name })
       if (this.subject?.takes(stored) !== true) throw new Error(`${name}: nobody reads it`)
@@ -149,4 +152,46 @@ await t.test('an object that is there by name, and refused, keeps the collection
   follower.followed.get('a')?.offer(observeObject(reference('a'), object('a', 100)))
   await t.rejects(subject.list(ask), { message: /HTTP 403/ })
   t.equal(follower.names, undefined)
+})
+
+await t.test('what a read by name brings without its label is not reported, whatever led to the read', async (t) => {
+  let newest = object('a', 14)
+  const items = [object('a', 10, web)]
+  const { follower, subject, ask } = await scene(t, items, (_, reply) => json(reply, 200, newest))
+  const versions = () =>
+    follower.reported.map(({ observation }) => observation.state === 'present' && observation.object.resourceVersion)
+  await subject.list(ask)
+  t.strictSame(follower.names, [], 'it was listed with its label')
+  const events = subject.events(ask)
+  newest = object('a', 20, web)
+  await events.take('MODIFIED', newest)
+  t.strictSame(follower.names, ['a'])
+  newest = object('a', 31)
+  await events.take('MODIFIED', object('a', 30, web))
+  t.strictSame(follower.names, [], 'the event had its label')
+  await events.take('MODIFIED', object('a', 25, web))
+  t.strictSame(follower.names, [], 'an event that comes once more')
+
+  newest = object('a', 60, web)
+  await events.take('MODIFIED', newest)
+  newest = object('a', 61)
+  items[0] = object('a', 40, web)
+  await subject.list(ask)
+  t.strictSame(follower.names, [], 'a list that lags')
+  t.strictSame(versions().filter(Boolean), ['20', '60'])
+})
+
+await t.test('an object that a read by name finds under another selector is read for that one', async (t) => {
+  const db = { app: 'db' }
+  const other = selectionReference('Secret', 'kube-system', 'app=db')
+  const { follower, subject, ask } = await scene(
+    t,
+    [object('a', 10, web)],
+    (_, reply) => json(reply, 200, object('a', 14, db)),
+    [other],
+  )
+  await subject.list(ask)
+  t.match(follower.last(other), { observation: { state: 'selected', names: ['a'] } })
+  t.strictSame(follower.names, [])
+  t.match(follower.last(reference('a')), { observation: { state: 'present', object: { resourceVersion: '14' } } })
 })
