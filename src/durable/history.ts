@@ -8,7 +8,7 @@ import type { StoredRecord } from './record.js'
 import type { Scope } from './scope.js'
 import { setMetadata } from './stage.js'
 import type { Tree } from './tree.js'
-import type { Generation, History, HistoryLimits, RecordedObject } from './types.js'
+import type { Generation, History, HistoryLimits, PublicationOptions, RecordedObject } from './types.js'
 
 /*
  * History: the contents that a target had before. When a publication replaces a content, a copy of it is staged with the new content and
@@ -33,13 +33,28 @@ function recordedHistory(found: Found): History | undefined {
 }
 
 /** The hooks of a publication: those of one that names none are those of the last one. */
-export function hooksAfter(asked: readonly string[] | undefined, found: Found): readonly string[] | undefined {
+function hooksAfter(asked: readonly string[] | undefined, found: Found): readonly string[] | undefined {
   return asked ?? recordedHistory(found)?.hooks
 }
 
 /** What is asked for now, or was asked for last. */
 export function limitsOf(asked: HistoryLimits | undefined, found: Found): HistoryLimits {
   return asked ?? recordedHistory(found) ?? none
+}
+
+/**
+ * A rollback that is not known to be durable keeps one more: where there would be too many, that is the content that it went back to, and
+ * whoever repeats it reads that again.
+ */
+export function limitsBeside(
+  record: Pick<StoredRecord, 'why' | 'trusted'> | undefined,
+  limits: HistoryLimits,
+): HistoryLimits {
+  return record?.why === 'rolledBack' && !record.trusted ? oneMore(limits) : limits
+}
+
+function oneMore(limits: HistoryLimits): HistoryLimits {
+  return limits.keep === 0 ? limits : { ...limits, keep: limits.keep + 1 }
 }
 
 /** Those that may stay, newest first. A clock that is set back makes nothing older. */
@@ -78,7 +93,8 @@ export interface Sifted {
 /** What becomes of what is there. */
 export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
   const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
-  const stays = within(limitsOf(asked, found), listed, now)
+  const limits = limitsBeside(found?.current ?? found?.newest, limitsOf(asked, found))
+  const stays = within(limits, listed, now)
   const staying = new Set(stays.map(({ name }) => name))
   const recorded = new Set(listed.map(({ name }) => name))
   return {
@@ -94,15 +110,17 @@ export function historyAfter(
   stays: readonly Generation[],
   added: Generation | undefined,
   now: number,
-  hooks: readonly string[] = [],
+  options: Pick<PublicationOptions, 'hooks' | 'pin'>,
+  found: Found,
 ): History | undefined {
   const { keep, maxAge } = limits
   if (keep === 0) return undefined
+  const hooks = hooksAfter(options.hooks, found) ?? []
   return {
     keep,
     maxAge,
     ...(hooks.length > 0 && { hooks: [...hooks] }),
-    generations: within(limits, [...(added ? [added] : []), ...stays], now),
+    generations: within(options.pin ? oneMore(limits) : limits, [...(added ? [added] : []), ...stays], now),
   }
 }
 

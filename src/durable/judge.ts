@@ -4,7 +4,7 @@ import type { StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
 import type { Tree } from './tree.js'
-import type { Outcome, ReplaceResult } from './types.js'
+import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
 
 /** What was seen of a target and beside it, under its lock. */
 export interface Seen {
@@ -102,6 +102,11 @@ export function judge(seen: Seen): Judgement {
 /** Whether intact content is published again, only to make it durable. */
 export function isRepeated(found: Judgement | undefined, desired: Tree): boolean {
   return found?.current !== undefined && found.tree?.digest === desired.digest
+}
+
+/** Whether nothing need be published. A pin stands in a record: who asks for one always publishes. */
+export function isSettled(found: Judgement, desired: Tree, { pin }: Pick<PublicationOptions, 'pin'>): boolean {
+  return pin === undefined && isRepeated(found, desired) && found.current?.trusted === true
 }
 
 /** What a publication answers. */

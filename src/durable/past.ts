@@ -3,7 +3,7 @@ import { silent } from '../log.js'
 import { clean } from './clean.js'
 import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
-import { within } from './history.js'
+import { limitsBeside, within } from './history.js'
 import type { HoldOptions } from './hold.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
@@ -104,9 +104,9 @@ export async function pruneHistory(
     refuseNewer(target, records)
     if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) !== undefined)) return 0
     // Each record's own: which one is in force makes no difference to what may not stay.
-    const all = records.valid.flatMap(({ history }) => [history?.generations ?? []])
-    const over = all.flatMap((kept) => {
-      const stays = new Set(within(limits, kept, fs.now()))
+    const over = records.valid.flatMap((record) => {
+      const kept = record.history?.generations ?? []
+      const stays = new Set(within(limitsBeside(record, limits), kept, fs.now()))
       return kept.filter((one) => !stays.has(one) && records.generations.includes(one.name))
     })
     const going = [...new Set(over.map(({ name }) => name))]

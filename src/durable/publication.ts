@@ -6,11 +6,11 @@ import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-syst
 import { lock } from './lock.js'
 import { type Identity, identityOf } from './place.js'
 import { namesFor, type TargetNames } from './names.js'
-import { historyAfter, hooksAfter, limitsOf } from './history.js'
+import { historyAfter, limitsOf } from './history.js'
 import { newBody } from './new-record.js'
 import type { Exchanged, RecordKind } from './record.js'
 import { recordPlace, RecordFile } from './record-files.js'
-import { isRepeated, type Judgement, resultOf } from './judge.js'
+import { isRepeated, isSettled, type Judgement, resultOf } from './judge.js'
 import { clean, recover, type Recovered } from './clean.js'
 import { holdOf, refuseForeign, refuseHeld, refuseOtherForm, refuseOtherPublisher, refusePinned } from './refusals.js'
 import type { StagingArea } from './quarantine.js'
@@ -181,8 +181,7 @@ export abstract class TargetPublication {
     const area = { ...this.area, name, target: current?.attributes, listing, history: this.options.history }
     const state = {
       names,
-      exists: current !== undefined,
-      tree: current?.tree,
+      ...{ exists: current !== undefined, tree: current?.tree },
       parent: identityOf(this.site.parent.attributes),
       within: this.site.within,
       lasting: this.site.mount.proven,
@@ -193,7 +192,8 @@ export abstract class TargetPublication {
     this.#beside = beside
     if (current) refuseOtherPublisher(path, names, this.options.publisher, found)
     refuseOtherForm(path, this.kind, found)
-    if (isRepeated(found, this.desired) && found.current?.trusted && (await this.isComplete())) return true
+    this.options.confirm?.(found, beside.generations)
+    if (isSettled(found, this.desired, this.options) && (await this.isComplete())) return true
     if (this.options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, this.options, fs.now())
     if (this.options.foreign === 'same-names') refuseForeign(path, this.desired, found)
@@ -227,7 +227,7 @@ export abstract class TargetPublication {
     const { fs, name, kind, found, options, limits } = this
     const { staging, retiring, generation } = this.exchanged()
     const { retired, generations } = this.#beside
-    const history = historyAfter(limits, generations, generation, fs.now(), hooksAfter(options.hooks, found))
+    const history = historyAfter(limits, generations, generation, fs.now(), options, found)
     this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
     const { within, parent } = this.site
     const place = { within, parent: identityOf(parent.attributes), target: this.stagedIdentity }

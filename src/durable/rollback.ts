@@ -12,7 +12,7 @@ import { directoryPublication } from './replace.js'
 import { checkTarget, planFor } from './request.js'
 import { Scope } from './scope.js'
 import { readTree, readWhole, type TreeEntry } from './tree.js'
-import type { DirectoryRequest, Generation, Pin, PublicationOptions, ReplaceResult } from './types.js'
+import type { Confirmed, DirectoryRequest, Generation, Pin, PublicationOptions, ReplaceResult } from './types.js'
 
 /*
  * Rollback: an earlier content is published again, by a publication like any other. It is read into memory first, and counts only where
@@ -66,7 +66,11 @@ async function earlier(
       const content = await readGeneration(fs, parent, name, generation)
       if (content instanceof Error) throw damaged(target, generation, content)
       options.check?.(content.files)
-      const request = requestFor(target, record, generation, content, options)
+      const confirm: Request['confirm'] = (now, generations) => {
+        refuseMovedOn(target, newest, generation, now.newest, generations)
+        if (options.force !== true) refuseOtherObjects(target, generation, now.current ?? newest)
+      }
+      const request = { ...requestFor(target, record, generation, content, options), confirm }
       if (!(await isWhole(fs, request, generation))) throw damaged(target, generation)
       return { generation, request }
     })
@@ -80,13 +84,21 @@ async function earlier(
 /** Which one is asked for. */
 function chosen(
   target: string,
-  { history, sequence: present, after, trusted }: StoredRecord,
+  { history, sequence: present, after, trusted, why }: StoredRecord,
   digest: string | undefined,
   to: number | undefined,
 ): Generation {
   const generations = history?.generations ?? []
   const shown = generations.map(({ sequence }) => sequence).join(', ')
   if (generations.length === 0) throw noneEarlier(target, `no earlier content of ${target} is kept`)
+  if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === present)) {
+    const again = generations.find((one) => one.digest === digest)
+    if (again) return again
+    throw noneEarlier(
+      target,
+      `${target} was rolled back already, and no copy of that content is kept; there are ${shown}`,
+    )
+  }
   const found = generations.find((one) => (to === undefined ? one.digest !== digest : one.sequence === to))
   // What is there, and not known to be durable, may be published again.
   const isThere =
@@ -99,7 +111,7 @@ function chosen(
 }
 
 /** By what was published since: an object of the same name that is another one has taken the place of what this content was made from. */
-function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: StoredRecord): void {
+function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed): void {
   for (const { kind, namespace, name, uid } of objects) {
     const now = record.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
     if (now === undefined || now.uid === uid) continue
@@ -111,6 +123,23 @@ function refuseOtherObjects(target: string, { sequence, objects }: Generation, r
       advice: 'to publish it all the same, use --force',
     })
   }
+}
+
+/** By whoever holds the lock: what was read without it must still be so. */
+function refuseMovedOn(
+  target: string,
+  { sequence }: StoredRecord,
+  { name }: Generation,
+  newest: Confirmed | undefined,
+  generations: readonly Generation[],
+): void {
+  if (newest?.sequence === sequence && generations.some((one) => one.name === name)) return
+  throw unfit(`another process has published ${target} meanwhile, or removed the earlier content`, {
+    code: 'ESTALE',
+    syscall: 'none',
+    path: target,
+    advice: `repeat the call (holdfast history ${target} lists what there is)`,
+  })
 }
 
 interface Content {

@@ -162,6 +162,12 @@ export interface ContentCheck {
   examine(content: StagedContent): Promise<void>
 }
 
+/** What a record says that whoever has read it without the lock looks at again. */
+export interface Confirmed {
+  readonly sequence: number
+  readonly objects: readonly RecordedObject[]
+}
+
 /** How one publication is made; what the library's callers get are the defaults. */
 export interface PublicationOptions {
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
@@ -194,6 +200,11 @@ export interface PublicationOptions {
   history?: HistoryLimits
   /** The content is an earlier one, which an operator has chosen: pins the target. */
   pin?: Pick<Pin, 'reason' | 'until'>
+  /** Looks at what was found, under the lock; throws what refuses it. Default: nobody does. */
+  confirm?: (
+    found: Partial<Record<'current' | 'newest', Confirmed | undefined>>,
+    generations: readonly Generation[],
+  ) => void
   /** Whether this content ends a pin of this kind, as far as its objects tell. Default: the call is its own consent, and ends any pin. */
   supersedes?: (pin: Pin) => boolean
   /** Names of the hooks that are still to run once this is durable; kept in the record. */

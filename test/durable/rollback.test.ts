@@ -6,10 +6,11 @@ import type { FileSystem } from '../../src/durable/file-system.js'
 import { readPublication } from '../../src/durable/inspect.js'
 import { setHold } from '../../src/durable/hold.js'
 import { inParallel } from '../../src/durable/parallel.js'
-import { readHistory } from '../../src/durable/past.js'
+import { pruneHistory, readHistory } from '../../src/durable/past.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
+import { recordObjects } from '../../src/durable/record-files.js'
 import { rollBack, type RollbackOptions } from '../../src/durable/rollback.js'
 import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
 import { failure, intercepted, Killed } from './intercepted.js'
@@ -46,6 +47,26 @@ function scene(t: Test) {
   const generation = (sequence: number): string =>
     join(root, readdirSync(root).find((name) => name.includes(`.${sequence}-`)) ?? '')
   return { root, target, fs, replace, back, holds, past, generation }
+}
+
+/** What others do between the look without the lock and the publication. */
+function beside(real: NodeFileSystem, meanwhile: () => Promise<unknown>): FileSystem {
+  let armed = false
+  let done = false
+  return new Proxy(real, {
+    get(target, property: keyof FileSystem) {
+      const value: unknown = Reflect.get(target, property)
+      if (typeof value !== 'function') return value
+      const call = value.bind(target) as (...args: unknown[]) => unknown
+      if (property === 'random') armed = true
+      if (!armed || done || !/^(open|look|list|attributes)/.test(property)) return call
+      done = true
+      return async (...args: unknown[]) => {
+        await meanwhile()
+        return call(...args)
+      }
+    },
+  })
 }
 
 /** Who publishes by himself: ends a pin with objects that are newer. */
@@ -158,6 +179,64 @@ await t.test('what cannot be gone back to is refused, with what there is; nothin
   await publish([directoryPublication(fs, { target: file, files: { a: '1' }, publish: 'symlink' })])
   await t.rejects(rollBack(fs, file, { pin }), { message: /no earlier content/ })
   t.equal((await readPublication(fs, target))?.differences.length, 0)
+})
+
+await t.test(
+  'not known to be durable: the same call again publishes the same content, however few are kept',
+  async (t) => {
+    for (const keep of [3, 1]) {
+      for (const to of [undefined, 1, 3]) {
+        const { fs, target, replace, back, holds, past } = scene(t)
+        const history = { keep, maxAge: null }
+        await replace('1', { history })
+        await replace('2', { history })
+        const asked = { to: to === 3 ? undefined : to }
+        const doubtful = async (options: Partial<RollbackOptions>): Promise<void> => {
+          let visible = false
+          const by = intercepted((call) => {
+            visible ||= call === 'rename'
+            if (visible && call === 'sync') throw failure('EIO', call)
+          }, fs).fs
+          await t.rejects(back(options, by), { published: true, message: /repeat the call/ })
+        }
+        await doubtful(asked)
+        t.equal(holds(), '1')
+        await t.rejects(
+          replace('2', { ...byItself('2'), history }),
+          { message: /is rolled back since/ },
+          'which trims nothing yet',
+        )
+        await doubtful({ to })
+        t.match(await back({ to: to === 3 ? 4 : to }), { sequence: 1 }, `keep ${keep}, to ${to}`)
+        t.equal(holds(), '1')
+        t.match(await readPublication(fs, target), { settled: true, pin: { from: objectOf('2') } })
+        t.match(await replace('1', { ...byItself('1'), history }), { outcome: 'unchanged' })
+        t.equal((await past()).length, keep === 1 ? 2 : 3)
+        t.match(await back(), { sequence: 2 }, 'now it is another one that differs')
+      }
+    }
+  },
+)
+
+await t.test('published, changed or removed meanwhile: refused, to be repeated', async (t) => {
+  const one = scene(t)
+  const prepared = async (text: string, again: () => Promise<unknown>) => {
+    await one.replace(`${text}1`)
+    await one.replace(`${text}2`)
+    const refused = { code: 'ESTALE', published: false, message: /meanwhile.*repeat/ }
+    await t.rejects(one.back({}, beside(one.fs, again)), refused)
+  }
+  await prepared('a', () => one.replace('a1'))
+  t.equal(one.holds(), 'a1')
+  await prepared('b', () => pruneHistory(one.fs, one.target, { keep: 0, maxAge: null }, {}))
+  t.equal(one.holds(), 'b2')
+  await one.replace('c1')
+  await one.replace('c2')
+  const digest = (await readPublication(one.fs, one.target))?.digest ?? ''
+  const recreated = objectOf('c2', 'another')
+  const by = beside(one.fs, () => recordObjects(one.fs, one.target, digest, recreated))
+  await t.rejects(one.back({}, by), { message: /was made from another Secret demo\/web/ })
+  t.equal(one.holds(), 'c2')
 })
 
 await t.test('killed or failed at any call: whole, and pinned if it was acknowledged', async (t) => {
