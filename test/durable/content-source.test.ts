@@ -65,6 +65,56 @@ await t.test('bytes, files and streams give the same content, digest and modes',
   t.equal(digests.size, 1)
 })
 
+await t.test('a generator that uses its buffer again gives what it gave', async (t) => {
+  const target = join(scratch(t), 'target')
+  async function* reused(): AsyncIterable<Uint8Array> {
+    const buffer = Buffer.alloc(3)
+    for (const text of ['one', 'two', 'six']) {
+      buffer.write(text)
+      yield Promise.resolve(buffer)
+    }
+  }
+  await replaceFile(target, reused())
+  t.equal(readFileSync(target, 'utf8'), 'onetwosix')
+})
+
+await t.test('a stream that was read before is not published as an empty file', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'target')
+  const source = join(root, 'source')
+  writeFileSync(source, 'content')
+  const iterable = streamOf('content')
+  await replaceFile(target, iterable)
+  const read = createReadStream(source)
+  await read.toArray()
+  const twice = createReadStream(source)
+  for (const again of [iterable, read]) {
+    const error = await failure(replaceFile(target, again))
+    t.match(error, { code: 'EINVAL', published: false, message: /the stream of .* was read before/ })
+    t.equal(readFileSync(target, 'utf8'), 'content')
+  }
+  const error = await failure(replaceDirectory(join(root, 'directory'), { files: { a: twice, b: twice } }))
+  t.match(error, { code: 'EINVAL', published: false })
+  t.strictSame(
+    readdirSync(root)
+      .filter((name) => !name.startsWith('.'))
+      .sort(),
+    ['source', 'target'],
+  )
+})
+
+await t.test('a stream that fails before it is read ends the call, and no more', async (t) => {
+  const root = scratch(t)
+  const slow = new PassThrough()
+  const missing = createReadStream(join(root, 'missing'))
+  const last = new PassThrough()
+  const call = failure(replaceDirectory(join(root, 'target'), { files: { a: slow, b: missing, c: last } }))
+  await new Promise<void>((resolve) => missing.once('close', () => resolve()))
+  slow.end('x')
+  t.match(await call, { code: 'ENOENT', published: false, message: /the stream of "?.*b.* failed/ })
+  t.ok(last.destroyed, 'what nobody reads any more is closed')
+})
+
 await t.test('a file that another program changes while it is read is not published', async (t) => {
   const root = scratch(t)
   const source = join(root, 'source')

@@ -47,6 +47,8 @@ export class FileSource extends ContentSource {
       let size = 0
       for await (const piece of piecesOf(file, this.#found?.size ?? 0)) {
         size += piece.length
+        // One that grows without an end is not read to it.
+        if (size > (this.#found?.size ?? 0)) throw this.changed()
         yield piece
       }
       if (size !== this.#found?.size) throw this.changed()

@@ -15,6 +15,9 @@ const mostWithoutSpool = 64 * 1024 * 1024
 /** Not among Node's constants; the same on every architecture that Node runs on but for the bit of O_DIRECTORY. */
 const unnamed = 0o20000000 | constants.O_DIRECTORY
 
+/** Streams that somebody has begun to read: their first bytes are gone. */
+const begun = new WeakSet<object>()
+
 /**
  * A stream is read once: more than a little is kept in an unnamed file on the target's file system, where the same secrets will be. A
  * crash frees it.
@@ -32,9 +35,13 @@ export class StreamSource extends ContentSource {
     private readonly reading: ReadingOptions,
   ) {
     super(target, reading)
+    // It may fail while nobody reads it yet; reading it says so.
+    if (stream instanceof Readable) stream.on('error', () => {})
   }
 
   async size(): Promise<number> {
+    if (begun.has(this.stream) || (this.stream instanceof Readable && this.stream.readableDidRead)) throw this.#usedUp()
+    begun.add(this.stream)
     let most = mostInMemory
     for await (const chunk of this.#received()) {
       const bytes = this.#bytesOf(chunk)
@@ -57,13 +64,15 @@ export class StreamSource extends ContentSource {
   }
 
   async close(): Promise<void> {
+    if (this.stream instanceof Readable) this.stream.destroy()
     await this.#spool?.close()
   }
 
   /** What the stream fails with is the caller's: the cause of the publication's error. */
   async *#received(): AsyncIterable<unknown> {
     const { signal } = this.reading
-    const readable = this.stream instanceof Readable ? this.stream : Readable.from(this.stream, { highWaterMark: 1 })
+    const readable =
+      this.stream instanceof Readable ? this.stream : Readable.from(copies(this.stream), { highWaterMark: 1 })
     // Whoever waits for a pipe waits for the signal, too.
     if (signal) addAbortSignal(signal, readable)
     try {
@@ -82,10 +91,20 @@ export class StreamSource extends ContentSource {
     throw this.error(problem, { code: 'EINVAL' })
   }
 
+  #usedUp(): DurableWriteError {
+    const problem = `the stream of ${this.place} was read before`
+    return this.error(problem, { code: 'EINVAL', advice: 'give each file, and each call, a stream of its own' })
+  }
+
   #tooLarge(): DurableWriteError {
     const problem = `the stream of ${this.place} is larger than ${mostWithoutSpool / 1024 / 1024} MiB, and the file system takes no unnamed file (O_TMPFILE) to keep it in`
     return this.error(problem, { code: 'EFBIG', advice: 'give the content as a path' })
   }
+}
+
+/** A generator may use its buffer again as soon as it is asked for more, which Readable.from() does ahead. */
+async function* copies(chunks: AsyncIterable<unknown>): AsyncIterable<unknown> {
+  for await (const chunk of chunks) yield chunk instanceof Uint8Array ? Uint8Array.from(chunk) : chunk
 }
 
 /** An unnamed file in the nearest directory that exists; undefined where the file system has none. */
