@@ -18,8 +18,8 @@ export function renderObject(
   }
   const { state, kept } = availability
   const published = kept && publishedOf(content, kept)
-  // An object that only a selector asks for goes with its label or its deletion.
-  const mayGo = content.selected === true && state !== 'unknown'
+  // An object that only a selector asks for goes with its label or its deletion; what is published of it stays until it is gone.
+  const mayGo = content.selected === true && (state === 'absent' || (state === 'leaving' && kept === undefined))
   if (content.optional || mayGo) {
     // What cannot be read may well exist: only what certainly does not is left out.
     const keeps = state !== 'absent' || (onMissing === 'keep' && content.selected !== true)

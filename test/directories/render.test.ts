@@ -81,7 +81,14 @@ await t.test('what a selector matches goes with its deletion; what cannot be rea
   t.same(shown(rendered([selection], [names()])), [`ObjectMissing: ${none}`])
   t.same(shown(rendered([selection, member], [names('a'), absent(a)], kept)), [`ObjectMissing: ${none}`], 'a late list')
   t.same(shown(rendered([selection, member], [names('a'), leaving])), [`ObjectMissing: ${none}`], 'never published')
+  const moved = { ...member, into: 'x/a' }
+  const gone =
+    'ObjectMissing: Secret ns/a is being deleted, and nothing that is asked for in contents[0] is published of it: create it again'
+  t.same(shown(rendered([selection, moved], [names('a'), leaving], kept)), [gone], 'published elsewhere')
+  const items = ['k', 'l'].map((key) => ({ key, path: key, mode: undefined }))
+  t.same(shown(rendered([selection, { ...member, items }], [names('a'), leaving], kept)), [gone], 'one item of two')
   const optional = { ...selection, optional: true }
+  t.same(shown(rendered([optional, { ...moved, optional: true }], [names('a'), leaving], kept)), {})
   t.same(shown(rendered([optional], [names()])), {})
   t.same(shown(rendered([optional, { ...member, optional: true }], [names('a'), leaving])), {})
   const away = [reference, { state: 'unknown', reason: 'AccessDenied', message: '403 Forbidden' }] as const
