@@ -5,6 +5,7 @@
 import { describeReference } from '../objects/types.js'
 import type { PublishForm } from './publish-form.js'
 import { quote } from '../quote.js'
+import { placeholder } from './references.js'
 import type { Content } from './types.js'
 import type { Value } from './value.js'
 
@@ -35,6 +36,11 @@ export function reportContentConflicts(
             at: itemPaths[index] ?? at,
           }))
     for (const file of named) paths.addFile(file.path, file.at)
+    if (content.type === 'selector') {
+      // Whatever the names are, these directories hold them.
+      const below = content.items === undefined ? [{ path: content.into, at }] : named
+      for (const one of below) all.addDirectory(aboveNames(one.path), one.at)
+    }
     if (reservesDots) {
       if (content.type !== 'combine' && content.items === undefined) reportReserved(content.into, publish, at)
       for (const file of named) reportReserved(file.path, publish, file.at)
@@ -48,6 +54,13 @@ export function reportContentConflicts(
     }
     everyKey.set(identity, first ?? content.place)
   }
+}
+
+/** The directory that holds what a selector selects, as far as it is the same for all. */
+function aboveNames(path: string): string {
+  const parts = path.split('/')
+  const named = parts.findIndex((part) => part.includes(placeholder))
+  return parts.slice(0, Math.max(0, named)).join('/')
 }
 
 /** With `publish: symlink`, `..data` and the generations stand beside the links of the contents. */

@@ -82,6 +82,24 @@ export const brokenSelectors: readonly BrokenConfiguration[] = [
     lines: ['19:46: directories[1].contents[0].optional: unknown field: put it into secrets'],
   },
   {
+    mistake: 'files where the directories of what is selected must be',
+    replace: [
+      [kubernetes, namespaces],
+      [
+        'contents: [{ secret: other }]',
+        `contents:
+      - { secrets: { selector: app, into: 'tls/x/{name}' } }
+      - { configMaps: { selector: app, into: ., items: [{ key: a, path: 'conf/{name}' }] } }
+      - { combine: tls, from: [{ secret: other, key: a }] }
+      - { combine: conf, from: [{ secret: other, key: a }] }`,
+      ],
+    ],
+    lines: [
+      '22:20: directories[1].contents[2].combine: "tls" is a file here, and a directory for directories[1].contents[0].secrets.into',
+      '23:20: directories[1].contents[3].combine: "conf" is a file here, and a directory for directories[1].contents[1].configMaps.items[0].path',
+    ],
+  },
+  {
     mistake: 'the same selection twice',
     replace: [
       [kubernetes, namespaces],
