@@ -199,7 +199,10 @@ export class Agent {
   readonly #latest = (reference: ObjectReference): ObservedState | undefined => this.#source?.latest(reference)
 
   #follow(): void {
-    this.#source?.follow(desiredObjects(this.states, this.#latest))
+    const desired = desiredObjects(this.states, this.#latest)
+    // First: a source may report at once, and what that changes is followed then.
+    this.#freshness.keepOnly(desired.map(({ reference }) => reference))
+    this.#source?.follow(desired)
   }
 
   #listener(): SourceListener {

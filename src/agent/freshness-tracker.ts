@@ -73,6 +73,11 @@ export class FreshnessTracker {
     if (state.setFresh(condition, new Date())) this.options.changed()
   }
 
+  /** Only these are followed from now on. */
+  keepOnly(references: Iterable<ObjectReference>): void {
+    this.#heartbeats.keepOnly(references)
+  }
+
   /** Another source knows nothing of what this one said. */
   forgetSource(): void {
     this.#heartbeats.clear()

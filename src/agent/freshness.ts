@@ -143,6 +143,14 @@ export class Heartbeats {
     return over ? undefined : loss
   }
 
+  /** Forgets all others: what a selector matches comes and goes for as long as the agent runs. */
+  keepOnly(references: Iterable<ObjectReference>): void {
+    const names = new Set([...references].map(describeReference))
+    for (const known of [this.#confirmed, this.#lost]) {
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name)
+    }
+  }
+
   /** Another source knows nothing of what this one said. */
   clear(): void {
     this.#confirmed.clear()

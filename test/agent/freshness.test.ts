@@ -119,6 +119,20 @@ await t.test('a lost watch is reported with its last error', async (t) => {
   t.match(condition(), { reason: 'AccessDenied', message: /it needs a Role$/ })
 })
 
+await t.test('what is not followed any more is forgotten', (t) => {
+  const heartbeats = new Heartbeats()
+  for (const reference of [secret, configMap]) {
+    heartbeats.confirmed(reference, at(1000))
+    heartbeats.restarted(reference, 'connection', at(2000))
+  }
+  heartbeats.keepOnly([secret])
+  t.strictSame(heartbeats.lastConfirmed(secret), at(1000))
+  t.match(heartbeats.lossOf(secret, at(3000)), { reason: 'SourceUnavailable' })
+  t.equal(heartbeats.lastConfirmed(configMap), undefined)
+  t.equal(heartbeats.lossOf(configMap, at(3000)), undefined)
+  t.end()
+})
+
 await t.test('silence is no freshness', async (t) => {
   const state = await stateOf('True')
   const heartbeats = new Heartbeats()
