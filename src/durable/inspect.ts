@@ -22,24 +22,34 @@ const looks = 8
 
 /** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
 export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
-  let before: Look | undefined
+  return lookUntilQuiet(() => readOnce(fs, target))
+}
+
+interface Look<State> {
+  readonly state: State
+  readonly sequence: number
+  /** What was found is as it should be: nobody has changed it meanwhile. */
+  readonly quiet: boolean
+}
+
+/** Looks again while a publication may be under way. */
+export async function lookUntilQuiet<State>(once: () => Promise<Look<State> | undefined>): Promise<State | undefined> {
+  let before: Look<State> | undefined
   for (let look = 1; ; look++) {
-    const now = await lookOnce(fs, target, look === looks)
-    const quiet = now !== 'moving' && (now?.state.differences.length ?? 0) === 0
-    if (now !== 'moving' && (quiet || look === looks || now?.sequence === before?.sequence)) return now?.state
+    const now = await lookOnce(once, look === looks)
+    const quiet = now !== 'moving' && (now === undefined || now.quiet)
+    if (now !== 'moving' && (quiet || look === looks || now.sequence === before?.sequence)) return now?.state
     before = now === 'moving' ? undefined : now
   }
 }
 
-interface Look {
-  readonly state: Publication
-  readonly sequence: number
-}
-
 /** `moving`: what was listed was gone when it was opened, as beside a publication in the same instant. */
-async function lookOnce(fs: FileSystem, target: string, last: boolean): Promise<Look | undefined | 'moving'> {
+async function lookOnce<State>(
+  once: () => Promise<Look<State> | undefined>,
+  last: boolean,
+): Promise<Look<State> | undefined | 'moving'> {
   try {
-    return await readOnce(fs, target)
+    return await once()
   } catch (error) {
     if (!last && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving'
     throw error
@@ -49,10 +59,15 @@ async function lookOnce(fs: FileSystem, target: string, last: boolean): Promise<
 class Moving extends Error {}
 const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
 
-async function readOnce(fs: FileSystem, target: string): Promise<Look | undefined> {
+/** The record went while it was read, and its successor had not come when the names were listed. */
+export function refuseMissed(target: string, records: readonly StoredRecord[], missed: boolean): void {
+  if (!missed || records.length > 0) return
+  throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
+}
+
+async function readOnce(fs: FileSystem, target: string): Promise<Look<Publication> | undefined> {
   return withRecord(fs, target, async (parent, name, records, missed) => {
-    if (missed && records.length === 0)
-      throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
+    refuseMissed(target, records, missed)
     // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
     const [newest] = records
     if (newest === undefined) return undefined
@@ -78,7 +93,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look | undefine
       ...(await oldestKept(fs, parent, record)),
       differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
     }
-    return { state, sequence: record.sequence }
+    return { state, sequence: record.sequence, quiet: state.differences.length === 0 }
   })
 }
 

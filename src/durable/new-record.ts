@@ -2,7 +2,7 @@ import { hooksOf, isRepeated, type Judgement } from './judge.js'
 import type { Standing } from './place.js'
 import { demanding, isPinned, type RecordBody, type RetiredTree, type StagedInodes } from './record.js'
 import type { Tree } from './tree.js'
-import type { Cause, History, Pin, PublicationOptions } from './types.js'
+import type { Cause, History, Pin, PublicationOptions, RecordedObject } from './types.js'
 
 /** What a publication puts into its record. */
 interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
@@ -54,10 +54,23 @@ function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined
   const pin = record?.pin
   const before = isPinned(pin, now) ? pin : undefined
   if (options.pin) {
-    const { from, digest } = before ?? { from: [...(record?.objects ?? [])], digest: record?.after ?? '' }
-    return { ...options.pin, since: now, from, digest }
+    const digest = before?.digest ?? record?.after ?? ''
+    return { ...options.pin, since: now, from: [...goneFrom(record, now)], digest }
   }
   return options.supersedes && isRepeated(found, desired) ? before : undefined
+}
+
+/**
+ * The objects that a rollback from this content goes back from. A content that `replace` has published was made from none: then those of
+ * the newest one before it that was, since any object would be newer than none.
+ */
+export function goneFrom(
+  record: Pick<RecordBody, 'objects' | 'history' | 'pin'> | undefined,
+  now: number,
+): readonly RecordedObject[] {
+  const { objects = [], history, pin } = record ?? {}
+  const before = history?.generations.map((generation) => generation.objects) ?? []
+  return [isPinned(pin, now) ? pin.from : [], objects, ...before].find(({ length }) => length > 0) ?? []
 }
 
 /** The content that the newest record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */

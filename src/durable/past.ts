@@ -5,7 +5,7 @@ import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { limitsBeside, within } from './history.js'
 import type { HoldOptions } from './hold.js'
-import { readTarget } from './inspect.js'
+import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
 import { readRecords, withRecord } from './record-files.js'
@@ -21,7 +21,15 @@ import type { Generation, HistoryLimits, PastContent } from './types.js'
 
 /** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
 export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
-  return withRecord(fs, target, async (parent, name, records) => {
+  return lookUntilQuiet(() => readOnce(fs, target))
+}
+
+async function readOnce(
+  fs: FileSystem,
+  target: string,
+): Promise<{ state: PastContent[]; sequence: number; quiet: boolean } | undefined> {
+  return withRecord(fs, target, async (parent, name, records, missed) => {
+    refuseMissed(target, records, missed)
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind)
@@ -33,7 +41,7 @@ export async function readHistory(fs: FileSystem, target: string): Promise<PastC
       if (found === undefined) continue
       past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
     }
-    return past
+    return { state: past, sequence: record.sequence, quiet: past.every(({ state }) => state !== 'damaged') }
   })
 }
 

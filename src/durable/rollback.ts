@@ -3,6 +3,7 @@ import { unfit, wrapError, type DurableWriteError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import type { HoldOptions } from './hold.js'
 import { readTarget } from './inspect.js'
+import { goneFrom } from './new-record.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish, resultsOf } from './publish.js'
@@ -63,8 +64,9 @@ async function earlier(
       const record = records.find(({ after }) => after === tree?.digest) ?? newest
       const generation = chosen(target, record, tree?.digest, options.to)
       if (options.force !== true) refuseOtherObjects(target, generation, record)
+      refuseVoidPin(target, record, options.pin, fs.now())
       const content = await readGeneration(fs, parent, name, generation)
-      if (content instanceof Error) throw damaged(target, generation, content)
+      if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
       options.check?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
         refuseMovedOn(target, newest, generation, now.newest, generations)
@@ -125,6 +127,17 @@ function refuseOtherObjects(target: string, { sequence, objects }: Generation, r
   }
 }
 
+/** Any object is newer than none: the pin would be void at once. */
+function refuseVoidPin(target: string, record: StoredRecord, { until }: RollbackOptions['pin'], now: number): void {
+  if (until !== 'newer' || goneFrom(record, now).length > 0) return
+  throw unfit(`what ${target} holds, and all before it, was made from no object: nothing could be newer`, {
+    code: 'ENODATA',
+    syscall: 'none',
+    path: target,
+    advice: 'pin it until it is released (--pin released), or for a time',
+  })
+}
+
 /** By whoever holds the lock: what was read without it must still be so. */
 function refuseMovedOn(
   target: string,
@@ -147,18 +160,19 @@ interface Content {
   readonly files: ReadonlyMap<string, Uint8Array>
 }
 
-/** What it holds, or why it cannot be read. */
+/** What it holds, or why it cannot be read; undefined where it is not what was published: that can be of any size. */
 async function readGeneration(
   fs: FileSystem,
   parent: Descriptor,
   target: string,
-  { name }: Generation,
-): Promise<Content | Error> {
+  { name, digest }: Generation,
+): Promise<Content | Error | undefined> {
   const scope = new Scope(fs)
   try {
     const holder = await scope.keep(fs.openDirectory(parent, name))
     const root = await scope.keep(fs.openDirectory(holder, target))
-    const { entries } = await readTree(fs, root, false)
+    const { entries, digest: found } = await readTree(fs, root, false)
+    if (found !== digest) return undefined
     const files = new Map<string, Uint8Array>()
     const directories = new OpenDirectories(fs, root)
     try {

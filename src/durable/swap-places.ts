@@ -62,7 +62,7 @@ export async function knownContent(fs: FileSystem, directory: Descriptor): Promi
 }
 
 /**
- * Removes a directory that was published, its records and what was staged for it, durably. What is not there is no failure.
+ * Removes a directory that was published, its records, its earlier contents and what was staged for it, durably. What is not there is no failure.
  * `known`: what it held by this program's knowledge. Where it holds anything else, it gets another name, which no cleanup touches, and
  * that name is returned.
  */
@@ -73,7 +73,8 @@ export async function removeTarget(
 ): Promise<string | undefined> {
   return inParent(fs, path, 'could not remove', async ({ scope, parent, name }) => {
     const names = namesFor(name)
-    const isOwn = (entry: string) => names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined
+    const isOwn = (entry: string) =>
+      names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined || names.isGeneration(entry)
     const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
     await sync(fs, [parent])

@@ -9,8 +9,9 @@ import { pruneHistory, readHistory } from '../../src/durable/past.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
+import { knownContent, removeTarget } from '../../src/durable/swap-places.js'
 import type { HistoryLimits, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { failure, intercepted, Killed } from './intercepted.js'
+import { beside, failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, modeOf, scratch } from './scratch.js'
 
 /** Its clock stands still until the test moves it. */
@@ -142,6 +143,41 @@ await t.test('what was made from an object that is gone goes, and is not kept ei
   t.equal(await pruneHistory(fs, target, { ...forever(2), without: [secret('b')] }, {}), 0)
   await replace('5', { history: { ...forever(2), without: [secret('c')] } })
   t.strictSame(await past(), ['5 present'])
+})
+
+await t.test('beside a publication at any instant of the look, what is there is not called damaged', async (t) => {
+  const wrong: string[] = []
+  const look = async (at: number): Promise<boolean> => {
+    const { target, fs, replace } = scene(t)
+    for (const text of ['1', '2', '3']) await replace(text)
+    let calls = 0
+    const past = await readHistory(
+      beside(
+        fs,
+        () => ++calls === at,
+        () => replace('4'),
+      ),
+      target,
+    )
+    if (past?.every(({ state }) => state !== 'damaged') !== true) {
+      wrong.push(`${at}: ${past?.map(({ sequence, state }) => `${sequence} ${state}`).join() ?? 'nothing'}`)
+    }
+    return calls >= at
+  }
+  let at = 1
+  while (await look(at)) at++
+  t.ok(at > 10, `${at} instants`)
+  t.strictSame(wrong, [])
+})
+
+await t.test('a target that is removed takes its earlier contents with it', async (t) => {
+  const { root, target, fs, replace } = scene(t)
+  await replace('1')
+  await replace('2')
+  const opened = await fs.openPath(target)
+  const known = await knownContent(fs, opened).finally(() => fs.close(opened))
+  t.equal(await removeTarget(fs, target, known), undefined)
+  t.strictSame(kept(root), ['lock'])
 })
 
 await t.test('somebody who does not speak of history leaves it as it is asked for', async (t) => {

@@ -40,6 +40,31 @@ export function intercepted(
   return { fs, open }
 }
 
+/** The real file system, where somebody else acts before one of the calls; those that are synchronous are only told. */
+export function beside(
+  real: NodeFileSystem,
+  isNow: (call: string) => boolean,
+  act: () => Promise<unknown>,
+): FileSystem {
+  return new Proxy(real, {
+    get(target, property: keyof FileSystem) {
+      const value: unknown = Reflect.get(target, property)
+      if (typeof value !== 'function') return value
+      const call = value.bind(target) as (...args: unknown[]) => unknown
+      if (/^(open|look|list|attributes)/.test(property)) {
+        return async (...args: unknown[]) => {
+          if (isNow(property)) await act()
+          return call(...args)
+        }
+      }
+      return (...args: unknown[]) => {
+        if (property === 'random') isNow(property)
+        return call(...args)
+      }
+    },
+  })
+}
+
 /** A failure as a system call gives it. */
 export function failure(code: string, syscall: string): Error {
   return Object.assign(new Error(`${syscall}: ${code}`), { code, syscall })

@@ -13,7 +13,7 @@ import { directoryPublication } from '../../src/durable/replace.js'
 import { recordObjects } from '../../src/durable/record-files.js'
 import { rollBack, type RollbackOptions } from '../../src/durable/rollback.js'
 import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { failure, intercepted, Killed } from './intercepted.js'
+import { beside, failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, modeOf, scratch } from './scratch.js'
 
 const pin = { reason: 'INC-9', until: 'newer' } as const
@@ -49,24 +49,10 @@ function scene(t: Test) {
   return { root, target, fs, replace, back, holds, past, generation }
 }
 
-/** What others do between the look without the lock and the publication. */
-function beside(real: NodeFileSystem, meanwhile: () => Promise<unknown>): FileSystem {
-  let armed = false
-  let done = false
-  return new Proxy(real, {
-    get(target, property: keyof FileSystem) {
-      const value: unknown = Reflect.get(target, property)
-      if (typeof value !== 'function') return value
-      const call = value.bind(target) as (...args: unknown[]) => unknown
-      if (property === 'random') armed = true
-      if (!armed || done || !/^(open|look|list|attributes)/.test(property)) return call
-      done = true
-      return async (...args: unknown[]) => {
-        await meanwhile()
-        return call(...args)
-      }
-    },
-  })
+/** What others do between the look without the lock and the publication, which begins with a random name. */
+function meanwhile(real: NodeFileSystem, act: () => Promise<unknown>): FileSystem {
+  let begun = 0
+  return beside(real, (call) => (call === 'random' || begun > 0) && ++begun === 2, act)
 }
 
 /** Who publishes by himself: ends a pin with objects that are newer. */
@@ -155,6 +141,10 @@ await t.test('what cannot be gone back to is refused, with what there is; nothin
   await t.rejects(back({ to: 9 }), { message: /has no earlier content 9; there are 2, 1/ })
   await t.rejects(back({ to: 3 }), { message: /holds this content already/ })
   writeFileSync(join(generation(2), 'certs/tls.crt'), 'edited')
+  const opened: unknown[] = []
+  const watched = intercepted((call, [, name]) => call === 'openFile' && opened.push(name), fs).fs
+  await t.rejects(back({}, watched), { code: 'EBADMSG' })
+  t.equal(opened.filter((name) => name === 'tls.crt').length, 2, 'what is damaged is not read into memory')
   await t.rejects(back(), { code: 'EBADMSG', message: /content 2 of .* is damaged: it is not what was published/ })
   writeFileSync(join(generation(2), 'certs/tls.crt'), '2')
   writeFileSync(join(generation(2), 'certs/more'), '')
@@ -218,13 +208,28 @@ await t.test(
   },
 )
 
+await t.test('from a content without objects: newer than those before it, or not pinned by them', async (t) => {
+  const { fs, target, replace, back, holds } = scene(t)
+  await replace('1')
+  await replace('2')
+  await replace('by hand', { objects: [] })
+  await back()
+  t.equal(holds(), '2')
+  t.match(await readPublication(fs, target), { pin: { from: objectOf('2') } })
+  await replace('3', { objects: [], history: { keep: 1, maxAge: null } })
+  await replace('4', { objects: [], history: { keep: 1, maxAge: null } })
+  await t.rejects(back(), { code: 'ENODATA', published: false, message: /made from no object.*--pin released/ })
+  t.equal(holds(), '4')
+  t.match(await back({ pin: { reason: '', until: 'released' } }), { outcome: 'replaced' })
+})
+
 await t.test('published, changed or removed meanwhile: refused, to be repeated', async (t) => {
   const one = scene(t)
   const prepared = async (text: string, again: () => Promise<unknown>) => {
     await one.replace(`${text}1`)
     await one.replace(`${text}2`)
     const refused = { code: 'ESTALE', published: false, message: /meanwhile.*repeat/ }
-    await t.rejects(one.back({}, beside(one.fs, again)), refused)
+    await t.rejects(one.back({}, meanwhile(one.fs, again)), refused)
   }
   await prepared('a', () => one.replace('a1'))
   t.equal(one.holds(), 'a1')
@@ -234,7 +239,7 @@ await t.test('published, changed or removed meanwhile: refused, to be repeated',
   await one.replace('c2')
   const digest = (await readPublication(one.fs, one.target))?.digest ?? ''
   const recreated = objectOf('c2', 'another')
-  const by = beside(one.fs, () => recordObjects(one.fs, one.target, digest, recreated))
+  const by = meanwhile(one.fs, () => recordObjects(one.fs, one.target, digest, recreated))
   await t.rejects(one.back({}, by), { message: /was made from another Secret demo\/web/ })
   t.equal(one.holds(), 'c2')
 })
