@@ -66,6 +66,14 @@ export class CollectionSubject implements WatchSubject {
     return true
   }
 
+  /** Takes the labels of what somebody else has read by name, and answers whether they have changed what matches: it is reported then. */
+  settles({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
+    if (!this.#isListed || !this.#selections.set(reference.name, labels)) return false
+    // What that adds is not read here: the source lists anew for it.
+    this.#selections.report()
+    return true
+  }
+
   readonly objects = (): readonly StoredObject[] => [...this.followed.values()]
 
   query(from: string | undefined, seconds: number): Query {

@@ -113,8 +113,7 @@ export class KubernetesSource implements ObservableSource {
       const followed = this.#collections.get(collection) ?? new Map<string, StoredObject>()
       this.#collections.set(collection, followed)
       followed.set(reference.name, stored)
-      const subject = this.#watches.get(collection)?.subject
-      if (!(subject instanceof CollectionSubject && subject.takes(stored))) changed.set(collection, reference)
+      if (this.#collectionOf(reference)?.takes(stored) !== true) changed.set(collection, reference)
     }
     for (const [collection, reference] of changed) {
       const followed = this.#collections.get(collection)
@@ -147,7 +146,9 @@ export class KubernetesSource implements ObservableSource {
         const observed = await readFresh(client, reference, { signal, timeout: timing.requestTimeout })
         const { latest } = stored
         // What a watch has said meanwhile may be newer than the answer.
-        if (latest === undefined || !isSameState(before, latest)) continue
+        if (latest === undefined || !isSameState(before, latest) || this.#store.find(reference) !== stored) continue
+        // It may have lost its label since: then it is not to be published.
+        if (this.#collectionOf(reference)?.settles(stored, observed)) continue
         if (stored.offer(observed) === 'stale') stored.confirm(observed)
         return observed.observation
       } catch (error) {
@@ -155,6 +156,11 @@ export class KubernetesSource implements ObservableSource {
         return brokenRequest(objectTarget(reference), error).observation
       }
     }
+  }
+
+  #collectionOf(reference: ObjectReference): CollectionSubject | undefined {
+    const subject = this.#watches.get(collectionPath(reference))?.subject
+    return subject instanceof CollectionSubject ? subject : undefined
   }
 
   published(reference: ObjectReference, version: ObjectVersion): void {

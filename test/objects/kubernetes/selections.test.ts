@@ -3,10 +3,11 @@ import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'
 import { observeObject } from '../../../src/objects/kubernetes/observed-version.js'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { selectionReference, type ObjectReference, type ObservedState } from '../../../src/objects/types.js'
 import { Recorder, reference } from '../recorder.js'
-import { json, refuse, startServer, type Reply } from './api-server.js'
+import { beginWatch, json, refuse, startServer, type Reply } from './api-server.js'
 import { connectTo, serving } from './connected.js'
 
 const web = { app: 'web' }
@@ -194,4 +195,41 @@ await t.test('an object that a read by name finds under another selector is read
   t.match(follower.last(other), { observation: { state: 'selected', names: ['a'] } })
   t.strictSame(follower.names, [])
   t.match(follower.last(reference('a')), { observation: { state: 'present', object: { resourceVersion: '14' } } })
+})
+
+await t.test('content that is read again brings no object back that has lost its label', async (t) => {
+  let labels: object | undefined = web
+  let version = 10
+  const server = await startServer({
+    serving,
+    handler: ({ path }, reply) => {
+      const { pathname, searchParams } = new URL(path, 'https://server')
+      const now = object('a', version, labels)
+      if (searchParams.has('watch')) beginWatch(reply)
+      else if (pathname.endsWith('/a')) json(reply, 200, now)
+      else json(reply, 200, { kind: 'List', metadata: { resourceVersion: '50' }, items: [now] })
+    },
+  })
+  t.teardown(() => server.close())
+  class Following extends Recorder {
+    override observed(reference: ObjectReference, state: ObservedState, details: { rewound: boolean }): void {
+      super.observed(reference, state, details)
+      if (state.state !== 'selected') return
+      source.follow([selection, ...state.names.map((name) => ({ ...a, name }))].map((one) => ({ reference: one })))
+    }
+  }
+  const a = reference('a')
+  const recorder = new Following()
+  const client = await connectTo(t, server.url)
+  // No content stays in memory.
+  const source = new KubernetesSource(client, recorder, { watch: 'namespaces', contentBudget: 0 })
+  t.teardown(() => source.close())
+  source.follow([{ reference: selection }])
+  await recorder.until('it is read', () => source.latest(a)?.state === 'unloaded')
+  const { signal } = new AbortController()
+  t.match(await source.load(a, signal), { state: 'present' })
+  labels = undefined
+  version = 60
+  t.equal(await source.load(a, signal), undefined)
+  t.strictSame(source.latest(selection), { state: 'selected', names: [] })
 })
