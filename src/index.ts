@@ -16,6 +16,7 @@ export type {
   Hold,
   Outcome,
   Owner,
+  Pin,
   Publication,
   RecordedObject,
   ReplaceDirectoryOptions,

@@ -24,7 +24,7 @@ the disk before this command ends with 0: it stays over restarts and power cuts,
 is over. Holding a path again changes reason and time.
 
 While PATH is held, commands that would publish there exit with 1 and the reason Held; with --release they publish all the same, which
-ends the hold.`,
+ends the hold. A pin that "rollback" has set stays beside the hold; "holdfast release PATH" ends both.`,
     )
     .argument('<path>', 'a directory or file that holdfast has published')
     .option('--reason <text>', 'why, for those who meet the hold', '')

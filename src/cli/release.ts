@@ -8,12 +8,12 @@ import { targetArgument } from './target.js'
 /** `holdfast release PATH` */
 export function releaseCommand(io: Io): Command {
   return new Command('release')
-    .summary('let go of what "hold" keeps as it is')
+    .summary('let go of what "hold" or "rollback" keeps as it is')
     .description(
-      `Ends the hold of PATH, on the disk before this command ends with 0. The agent then publishes what has come meanwhile, and repairs
-what has drifted. Where nothing is held, nothing is written.`,
+      `Ends the hold of PATH, and the pin that "rollback" has set, on the disk before this command ends with 0. The agent then publishes
+what has come meanwhile, and repairs what has drifted. Where PATH is neither held nor pinned, nothing is written.`,
     )
-    .argument('<path>', 'a directory or file that is held')
+    .argument('<path>', 'a directory or file that is held or pinned')
     .addOption(lockTimeoutOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -25,7 +25,7 @@ Examples:
   holdfast release /etc/kubernetes/certs
   holdfast release /etc/kubernetes/certs -o json
 
-Exit codes: 0 released, or nothing was held, 1 not released (nothing is published there, or it cannot be written), 2 wrong usage,
+Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is published there, or it cannot be written), 2 wrong usage,
 75 another process holds PATH's lock.`,
     )
     .action(async (target: string, options: OutputOptions & { lockTimeout: number }) => {
