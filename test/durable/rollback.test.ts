@@ -1,5 +1,6 @@
 /** rollback: an earlier content is published again and stays, until something newer comes; what is damaged is never published. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
@@ -242,6 +243,15 @@ await t.test('published, changed or removed meanwhile: refused, to be repeated',
   const by = meanwhile(one.fs, () => recordObjects(one.fs, one.target, digest, recreated))
   await t.rejects(one.back({}, by), { message: /was made from another Secret demo\/web/ })
   t.equal(one.holds(), 'c2')
+})
+
+await t.test('pinned, even where somebody puts the very content back meanwhile', async (t) => {
+  const { fs, target, replace, back } = scene(t)
+  for (const text of ['1', '2', '1']) await replace(text)
+  writeFileSync(join(target, 'tls.crt'), 'edited')
+  const restored = meanwhile(fs, () => writeFile(join(target, 'tls.crt'), '1'))
+  t.match(await back({ to: 1 }, restored), { outcome: 'replaced', sequence: 1 })
+  t.match((await readPublication(fs, target))?.pin, pin)
 })
 
 await t.test('killed or failed at any call: whole, and pinned if it was acknowledged', async (t) => {
