@@ -3,6 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { adviceOnShortage, isSystemError } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
+import { errorAt } from './calls.js'
 import { ReadBuffers } from './read-buffers.js'
 
 const buffers = new ReadBuffers()
@@ -87,6 +88,7 @@ export class FileSource extends ContentSource {
 
   #readable(error: unknown): unknown {
     if (error instanceof DurableWriteError || !isSystemError(error)) return error
+    errorAt(this.origin, error)
     const { code, syscall } = error
     // It was there when its size was asked for.
     if (code === 'ENOENT' && this.#found !== undefined) return this.changed()

@@ -5,6 +5,7 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { codeOf, messageOf } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
+import { atPath } from './calls.js'
 import { piecesOf } from './file-source.js'
 
 /** So much of a stream stays in memory; it is most often all. */
@@ -47,13 +48,13 @@ export class StreamSource extends ContentSource {
       const bytes = this.#bytesOf(chunk)
       this.#size += bytes.length
       if (this.#spool === undefined && this.#size > most) {
-        this.#spool = await openUnnamed(dirname(this.target))
+        this.#spool = await this.#atTarget(openUnnamed(dirname(this.target)))
         most = mostWithoutSpool
         if (this.#spool === undefined && this.#size > most) throw this.#tooLarge()
-        if (this.#spool !== undefined) for (const kept of this.#chunks.splice(0)) await writeAll(this.#spool, kept)
+        if (this.#spool !== undefined) for (const kept of this.#chunks.splice(0)) await this.#keep(this.#spool, kept)
       }
       if (this.#spool === undefined) this.#chunks.push(Uint8Array.from(bytes))
-      else await writeAll(this.#spool, bytes)
+      else await this.#keep(this.#spool, bytes)
     }
     return this.#size
   }
@@ -66,6 +67,15 @@ export class StreamSource extends ContentSource {
   async close(): Promise<void> {
     if (this.stream instanceof Readable) this.stream.destroy()
     await this.#spool?.close()
+  }
+
+  #keep(spool: FileHandle, bytes: Uint8Array): Promise<void> {
+    return this.#atTarget(writeAll(spool, bytes))
+  }
+
+  /** The unnamed file has no path of its own: a full disk or a quota is that of the target's directory. */
+  #atTarget<T>(calling: Promise<T>): Promise<T> {
+    return atPath(() => this.target, calling)
   }
 
   /** What the stream fails with is the caller's: the cause of the publication's error. */

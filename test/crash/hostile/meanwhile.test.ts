@@ -36,7 +36,7 @@ interface Stage {
   readonly target: string
   /** Runs the program; `act` is done while it is stopped before its exchange. */
   readonly publish: (act: () => void) => Promise<Answer>
-  readonly again: () => Promise<Answer>
+  readonly again: (...options: string[]) => Promise<Answer>
 }
 
 function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
@@ -51,10 +51,10 @@ function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
     mkdirSync(target)
     writeFileSync(join(target, 'file'), 'old')
   }
-  const run = async (act?: () => void): Promise<Answer> => {
+  const run = async (act?: () => void, options: readonly string[] = []): Promise<Answer> => {
     const args = form === 'replace' ? ['replace', target, '--from', from] : ['write', target]
     const log = join(root, 'strace.log')
-    const holdfast = [process.execPath, executable(root), ...args, '-o', 'json']
+    const holdfast = [process.execPath, executable(root), ...args, ...options, '-o', 'json']
     const [name = '', ...rest] = act === undefined ? holdfast : stoppedAt('io_getevents', holdfast, log)
     const child = spawn(name, rest, { env: environment, stdio: 'pipe' })
     child.stdin.end('new')
@@ -78,7 +78,7 @@ function stage(t: Test, form: 'replace' | 'write', old = true): Stage {
     root,
     parent,
     target,
-    again: () => run(),
+    again: (...options) => run(undefined, options),
     publish: (act) => run(act),
   }
 }
@@ -175,7 +175,8 @@ for (const form of ['replace', 'write'] as const) {
     t.equal(code, 1)
     t.equal(error.published, false)
     t.notOk(existsSync(parent))
-    t.equal((await again()).code, 0, 'the next run makes it')
+    t.equal((await again()).code, 1, 'the next run does not make it')
+    t.equal((await again('--parents')).code, 0, 'unless it is told to')
     t.same(kept(parent), ['lock', 'record'])
   })
 }
