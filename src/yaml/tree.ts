@@ -179,7 +179,9 @@ class TreeReader {
     // The parser's own sentence is not used: it quotes the text.
     const code = isUnclosed(error) ? 'UNCLOSED' : isMisplaced(error) ? 'BAD_INDENT' : error.code
     const meaning = syntaxErrors[code] ?? 'is not valid YAML here'
-    this.#fail(this.#position(error.pos[0]), '', meaning)
+    const at = this.#position(error.pos[0])
+    // How deep the parser comes into a line depends on the stack that is free.
+    this.#fail(code === 'RESOURCE_EXHAUSTION' ? { ...at, column: 1 } : at, '', meaning)
   }
 
   #fail(at: Position, place: string, message: string, suggestion?: string): void {

@@ -81,7 +81,7 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     '755: "0755"',
     '8:5: directories[0]: has a field whose name is not a string',
   ),
-  broken('nested without end', mode, `mode: ${'['.repeat(20_000)}`, '8:796: is nested too deeply to be read'),
+  broken('nested without end', mode, `mode: ${'['.repeat(20_000)}`, '8:1: is nested too deeply to be read'),
   // Version and kind.
   broken(
     'no apiVersion',
