@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
+import { unlessAborted } from '../../deadline.js'
 import { codeOf, messageOf } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
@@ -80,13 +81,13 @@ export class StreamSource extends ContentSource {
 
   /** What the stream fails with is the caller's: the cause of the publication's error. */
   async *#received(): AsyncIterable<unknown> {
+    const { stream } = this
     const { signal } = this.reading
-    const readable =
-      this.stream instanceof Readable ? this.stream : Readable.from(copies(this.stream), { highWaterMark: 1 })
-    // Whoever waits for a pipe waits for the signal, too.
-    if (signal) addAbortSignal(signal, readable)
     try {
-      yield* readable
+      // Whoever waits for a pipe waits for the signal, too.
+      if (signal && stream instanceof Readable) yield* addAbortSignal(signal, stream)
+      else if (signal) yield* abortable(stream, signal)
+      else yield* stream
     } catch (error) {
       if (signal?.aborted || error instanceof DurableWriteError) throw error
       const problem = `the stream of ${this.place} failed: ${messageOf(error)}`
@@ -112,9 +113,19 @@ export class StreamSource extends ContentSource {
   }
 }
 
-/** A generator may use its buffer again as soon as it is asked for more, which Readable.from() does ahead. */
-async function* copies(chunks: AsyncIterable<unknown>): AsyncIterable<unknown> {
-  for await (const chunk of chunks) yield chunk instanceof Uint8Array ? Uint8Array.from(chunk) : chunk
+/** Not Readable.from(), which asks a generator for more before its last buffer is taken: it may use that again. */
+async function* abortable(stream: AsyncIterable<unknown>, signal: AbortSignal): AsyncIterable<unknown> {
+  const iterator = stream[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await unlessAborted(iterator.next(), signal)
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    // Nobody waits for one that hangs.
+    iterator.return?.().catch(() => undefined)
+  }
 }
 
 /** An unnamed file in the nearest directory that exists; undefined where the file system has none. */
