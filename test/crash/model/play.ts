@@ -109,7 +109,7 @@ export async function play(
 
 async function rolledBack(process: ModelProcess, path: string): Promise<PublishOutcome> {
   try {
-    return await rollBack(process, path, { pin: { reason: '', until: 'newer' } })
+    return await rollBack(process, path, { pin: { reason: '', until: 'released' } })
   } catch (error) {
     if (error instanceof DurableWriteError) return { error }
     throw error
