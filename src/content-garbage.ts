@@ -9,8 +9,11 @@ import { runInNewContext } from 'node:vm'
 /** Bytes of content between two collections: on their way from the wire, these are about five times as much. */
 const interval = 2 * 1024 * 1024
 
-/** Milliseconds: V8 frees what it has collected on another thread. */
-const sweeping = 1_000
+/**
+ * Milliseconds. V8 frees what it has collected on another thread; and at the moment of a collection somebody may still refer to what
+ * has passed: a pass that writes its status, a server that is slow. An idle process allocates nothing that would bring the next one.
+ */
+const settling = 1_000
 
 let passed = 0
 let collect: (() => void) | undefined
@@ -27,14 +30,19 @@ export function contentPassed(bytes: number): void {
   passed += bytes
   if (passed < interval) return
   passed = 0
+  collectGarbage()
+  clearTimeout(later)
+  later = setTimeout(() => {
+    collectGarbage()
+    later = setTimeout(() => returnFreed?.(), settling).unref()
+  }, settling).unref()
+}
+
+function collectGarbage(): void {
   if (collect === undefined) {
     setFlagsFromString('--expose-gc')
     collect = runInNewContext('gc') as () => void
   }
   collect()
   returnFreed?.()
-  later ??= setTimeout(() => {
-    later = undefined
-    returnFreed?.()
-  }, sweeping).unref()
 }

@@ -3,12 +3,15 @@ import type { Ran } from './run-batch.js'
 import { inSources } from './source-places.js'
 import type { FileTally, Outcome, TestResult } from './tally.js'
 
-/** Of what a failed file prints besides, the last lines. */
+/** Of what a failed file prints besides, the last lines, and of each so many characters: a log may name a hundred objects in one. */
 const keptLines = 60
+const keptCharacters = 300
 
 export class Report {
   readonly #counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 }
   readonly #failures: string[] = []
+  /** One line each, for who reads only the end. */
+  readonly #failed: string[] = []
   readonly #skipped: string[] = []
 
   constructor(
@@ -44,22 +47,31 @@ export class Report {
     if (this.verbose) for (const remark of remarks) this.print(`  ${remark}`)
     const failures = results.filter(({ outcome }) => outcome === 'failed')
     if (failures.length === 0) return
+    for (const { name, detail } of failures) {
+      const [why = ''] = detail.split('\n')
+      this.#failed.push(`failed: ${name === file ? file : `${file} › ${name}`}: ${why}`)
+    }
     const lines = failures.map(
       ({ name, detail }) => `✗ ${name === file ? '' : `${name}\n`}${indented(inSources(detail))}`,
     )
     const more = [...remarks, ...inSources(stderr).split('\n')].filter((line) => line.trim() !== '').slice(-keptLines)
-    this.#failures.push([`-- ${file}`, ...lines, ...more.map((line) => `  | ${line}`)].join('\n'))
+    this.#failures.push([`-- ${file}`, ...lines, ...more.map((line) => `  | ${shortened(line)}`)].join('\n'))
   }
 
   /** The end of the run; its last line is the one that counts. */
   totals(seconds: number, cpuSeconds: number): void {
     for (const failure of this.#failures) this.print(`\n${failure}`)
     if (this.#failures.length > 0) this.print('')
+    for (const line of this.#failed) this.print(shortened(line))
     for (const line of this.#skipped) this.print(line)
     this.print(`${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`)
     const { passed, failed, skipped } = this.#counts
     this.print(`${passed} passed, ${failed} failed, ${skipped} skipped`)
   }
+}
+
+function shortened(line: string): string {
+  return line.length > keptCharacters ? `${line.slice(0, keptCharacters)}…` : line
 }
 
 function indented(text: string): string {
