@@ -19,7 +19,10 @@ const callFields = {
 
 export const callChecks: Checks = callFields
 
+const attributes = oneOf('set', 'keep')
+
 const fileFields = {
+  attributes,
   mode: refuseDecimal,
   owner: checkOwner,
   ...callFields,
@@ -34,6 +37,7 @@ const directoryFields = {
   owner: checkOwner,
   publish: oneOf('exchange', 'symlink'),
   foreign: oneOf('always', 'same-names'),
+  attributes,
   ...callFields,
 } satisfies Record<keyof DirectoryOptions, Check>
 

@@ -11,9 +11,11 @@ import type {
  */
 export type CallOptions = Pick<PublicationOptions, 'lockTimeout' | 'signal' | 'requireProven' | 'log'>
 
-export type DirectoryOptions = ReplaceDirectoryOptions & CallOptions & Pick<PublicationOptions, 'publish' | 'foreign'>
+export type DirectoryOptions = ReplaceDirectoryOptions &
+  CallOptions &
+  Pick<PublicationOptions, 'publish' | 'foreign' | 'attributes'>
 
-export type FileOptions = ReplaceFileOptions & CallOptions
+export type FileOptions = ReplaceFileOptions & CallOptions & Pick<PublicationOptions, 'attributes'>
 
 /** One of a batch; what stops the batch is an option of the batch. */
 export type BatchRequest = DirectoryRequest & Omit<DirectoryOptions, 'signal'>

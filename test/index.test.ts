@@ -37,7 +37,7 @@ await t.test('callers without a type checker: nothing is guessed, nothing is tou
     ],
     [
       { files: {}, filemode: 0o600 },
-      'options.filemode is not a known option; known are files, mode, fileMode, owner, publish, foreign, lockTimeout, signal, requireProven, log',
+      'options.filemode is not a known option; known are files, mode, fileMode, owner, publish, foreign, attributes, lockTimeout, signal, requireProven, log',
     ],
     [{ files: {}, mode: 755 }, 'options.mode is the decimal number 755, which is 0o1363: write 0o755'],
     [{ files: {}, fileMode: 600 }, 'options.fileMode is the decimal number 600, which is 0o1130: write 0o600'],

@@ -149,6 +149,7 @@ export function requestFor(
     mode: configuration.mode,
     fileMode: configuration.fileMode,
     ...(configuration.owner ? { owner: configuration.owner } : {}),
+    attributes: configuration.attributes,
     publish: configuration.publish,
     retire: configuration.retire,
     retireTimeout: configuration.retireTimeout,

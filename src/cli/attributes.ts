@@ -1,12 +1,11 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { formatMode, modeLimits } from '../config/mode.js'
+import { formatMode } from '../config/mode.js'
 import type { Owner, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
-import { NotPublished } from './exit-codes.js'
 
-/* Mode and owner of what a publication replaces: kept, or their change reported. */
+/* Mode and owner of what a publication replaces: their change is reported. */
 
 interface Attributes {
   readonly kind: 'file' | 'directory'
@@ -16,12 +15,6 @@ interface Attributes {
 
 /** What is there now, by its path in the target; `''` is the target itself. */
 type FoundAttributes = ReadonlyMap<string, Attributes>
-
-/** What `--keep-attributes` publishes with; undefined: nothing is there to be kept. */
-interface KeptAttributes {
-  readonly mode: number | undefined
-  readonly owner: Owner | undefined
-}
 
 async function attributesAt(path: string): Promise<Attributes | undefined> {
   // What cannot be looked at is for the publication to refuse.
@@ -58,41 +51,6 @@ function above(path: string): string[] {
 function parentOf(path: string): string {
   const parent = dirname(path)
   return parent === '.' ? '' : parent
-}
-
-/** @throws NotPublished for a file that is another user's program */
-export function keepFileAttributes(target: string, found: FoundAttributes): KeptAttributes {
-  const own = found.get('')
-  if (own?.kind !== 'file') return { mode: undefined, owner: undefined }
-  return { mode: allowed(target, own), owner: own.owner }
-}
-
-/**
- * For a directory; the modes of its files are `found`'s.
- * @throws NotPublished where one owner, and one mode for all directories, cannot keep what is there
- */
-export function keepTreeAttributes(target: string, found: FoundAttributes): KeptAttributes {
-  const own = found.get('')
-  if (own?.kind !== 'directory') return { mode: undefined, owner: undefined }
-  for (const [path, { kind, mode, owner }] of found) {
-    const at = join(target, path)
-    if (owner.uid !== own.owner.uid || owner.gid !== own.owner.gid) {
-      const problem = `${at} has owner ${show(owner)}, but ${target} has ${show(own.owner)}: holdfast publishes all with one owner`
-      throw new NotPublished(`--keep-attributes: ${problem}; choose it with --owner`, target)
-    }
-    if (kind === 'directory' && mode !== own.mode) {
-      const problem = `${at} has mode ${formatMode(mode)}, but ${target} has ${formatMode(own.mode)}: holdfast publishes all directories with one mode`
-      throw new NotPublished(`--keep-attributes: ${problem}; choose it with --mode`, target)
-    }
-    allowed(at, { kind, mode })
-  }
-  return { mode: own.mode, owner: own.owner }
-}
-
-function allowed(path: string, { kind, mode }: Pick<Attributes, 'kind' | 'mode'>): number {
-  if ((mode & ~modeLimits[kind]) === 0) return mode
-  const problem = `${path} has mode ${formatMode(mode)}: holdfast publishes at most ${formatMode(modeLimits[kind])}`
-  throw new NotPublished(`--keep-attributes: ${problem}; choose another with --mode`, path)
 }
 
 /** What was published with; undefined: the user named it, and knows. */

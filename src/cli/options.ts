@@ -89,6 +89,7 @@ export interface PublishingOptions extends OutputOptions {
   readonly requireProven?: true
   readonly release?: true
   readonly lockTimeout: number
+  readonly keepAttributes?: true
 }
 
 export const publishingOptions = () => [
@@ -99,8 +100,10 @@ export const publishingOptions = () => [
   ...reportOptions(),
 ]
 
-export function publicationOptions({ parents, requireProven, release, lockTimeout }: PublishingOptions) {
+export function publicationOptions(options: PublishingOptions) {
+  const { parents, requireProven, release, lockTimeout, keepAttributes } = options
   return {
+    attributes: keepAttributes ? ('keep' as const) : ('set' as const),
     parents: parents ?? false,
     requireProven: requireProven ?? false,
     release: release ?? false,

@@ -10,7 +10,7 @@ import {
   type PublishingOptions,
   publishingOptions,
 } from './options.js'
-import { findAttributes, keepTreeAttributes, ownOwner, warnOfChanges } from './attributes.js'
+import { findAttributes, ownOwner, warnOfChanges } from './attributes.js'
 import { Progress, Reading } from './progress.js'
 import type { FoundFile } from './read-file.js'
 import type { FoundTree } from './read-tree.js'
@@ -25,7 +25,6 @@ interface ReplaceOptions extends PublishingOptions {
   readonly mode: number
   readonly fileMode: number
   readonly owner?: { uid: number; gid: number }
-  readonly keepAttributes?: true
 }
 
 /** `holdfast replace TARGET --from DIR` */
@@ -91,18 +90,13 @@ async function publishTree(
 ): Promise<ReplaceResult> {
   const { replaceDirectory } = await import('../durable/index.js')
   const found = await findAttributes(path, Object.keys(tree.files))
-  const kept = options.keepAttributes && keepTreeAttributes(path, found)
-  const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
   const fileModeNamed = isNamed(command, 'fileMode')
-  const modeOf = (name: string, { mode }: FoundFile): number => {
-    const before = kept && found.get(name)
-    if (before?.kind === 'file') return before.mode
-    return fileModeNamed ? options.fileMode : withExecution(options.fileMode, mode)
-  }
+  const modeOf = ({ mode }: FoundFile): number =>
+    fileModeNamed ? options.fileMode : withExecution(options.fileMode, mode)
   const files = Object.fromEntries(
     Object.entries(tree.files).map(([name, file]) => [
       name,
-      { content: { path: file.path, follow: false }, mode: modeOf(name, file) },
+      { content: { path: file.path, follow: false }, mode: modeOf(file) },
     ]),
   )
   const log = createLogger(io, options)
@@ -110,17 +104,19 @@ async function publishTree(
   const result = await new Progress(io.stderr).during(reading.describe, () =>
     replaceDirectory(path, {
       files,
-      ...made,
+      mode: options.mode,
+      owner: options.owner,
       ...publicationOptions(options),
       progress: reading.add,
       signal,
       log,
     }),
   )
+  if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {
-    mode: isNamed(command, 'mode') ? undefined : made.mode,
+    mode: isNamed(command, 'mode') ? undefined : options.mode,
     fileMode: (name) => (fileModeNamed ? undefined : files[name]?.mode),
-    owner: options.owner ? undefined : (made.owner ?? ownOwner()),
+    owner: options.owner ? undefined : ownOwner(),
   })
   return result
 }

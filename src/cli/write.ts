@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { findAttributes, keepFileAttributes, ownOwner, warnOfChanges } from './attributes.js'
+import { findAttributes, ownOwner, warnOfChanges } from './attributes.js'
 import { contentOf, type ContentChecks, throwReason } from './content.js'
 import { contentKinds } from './content-kinds.js'
 import type { Io } from './io.js'
@@ -23,7 +23,6 @@ interface WriteOptions extends PublishingOptions, ContentChecks {
   readonly from?: string
   readonly mode: number
   readonly owner?: { uid: number; gid: number }
-  readonly keepAttributes?: true
 }
 
 /** Knows what stood after `--`, which the parser takes away. */
@@ -96,30 +95,31 @@ to be durable, 75 another process holds FILE's lock.`,
         throw new UsageError('--from and a command exclude each other: name one of them')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
-        const { disableCoreDumps, replaceFile } = await import('../durable/index.js')
+        const { checkFile, disableCoreDumps, replaceFile } = await import('../durable/index.js')
         disableCoreDumps()
+        const request = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
+        // Before a command runs, whose effects nobody could take back.
+        if (command.length > 0) await checkFile(path, request)
         const content = await contentOf({ from, command }, options, { io, signal, path })
         const found = await findAttributes(path)
-        const kept = options.keepAttributes && keepFileAttributes(path, found)
-        const made = { mode: kept?.mode ?? options.mode, owner: kept?.owner ?? options.owner }
         const log = createLogger(io, options)
         const reading = new Reading()
         const result = await new Progress(io.stderr)
           .during(reading.describe, () =>
             replaceFile(path, content, {
-              ...made,
-              ...publicationOptions(options),
+              ...request,
               progress: reading.add,
               signal,
               log,
             }),
           )
           .catch(throwReason)
-        warnOfChanges(log, result, found, {
-          mode: isNamed(write, 'mode') ? undefined : made.mode,
-          fileMode: () => undefined,
-          owner: options.owner ? undefined : (made.owner ?? ownOwner()),
-        })
+        if (options.keepAttributes !== true)
+          warnOfChanges(log, result, found, {
+            mode: isNamed(write, 'mode') ? undefined : options.mode,
+            fileMode: () => undefined,
+            owner: options.owner ? undefined : ownOwner(),
+          })
         return result
       })
       await printPublished(io, result, options)

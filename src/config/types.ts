@@ -45,6 +45,8 @@ export interface DirectoryConfiguration {
   readonly mode: number
   readonly fileMode: number
   readonly owner: Owner | undefined
+  /** Whether mode and owner are as configured, or, where the target has them already, as they are there. */
+  readonly attributes: 'set' | 'keep'
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
   /** When the content that a publication replaced goes. */

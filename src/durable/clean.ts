@@ -3,13 +3,13 @@ import type { Attributes } from './file-system.js'
 import { attributesDigest } from './kept-attributes.js'
 import { judge, type Judgement, type Seen } from './judge.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
-import { readAllRecords, readRecords, recordAttributes, type Records } from './record-files.js'
+import { append, readAllRecords, readRecords, type Records } from './record-files.js'
 import { holdOf, refuseNewer } from './refusals.js'
 import { sift } from './history.js'
 import type { RetiredTree } from './record.js'
 import { attempt, remove } from './remove.js'
 import { findRetired, removeUnused, retiredClaims } from './retired.js'
-import type { Generation, HistoryLimits } from './types.js'
+import type { Generation, PublicationOptions } from './types.js'
 
 /** A target, locked, and where its records and staging are. */
 export interface TargetArea extends StagingArea {
@@ -18,8 +18,8 @@ export interface TargetArea extends StagingArea {
   readonly target: Attributes | undefined
   /** The names in the parent, listed under the lock, where they are known. */
   readonly listing?: readonly string[] | undefined
-  /** As a publication asks for it. */
-  readonly history?: HistoryLimits | undefined
+  /** Of the publication. */
+  readonly options: Pick<PublicationOptions, 'history' | 'attributes'>
 }
 
 export interface Recovered {
@@ -47,9 +47,10 @@ export async function recover(
   const retired = await findRetired(area, records.valid)
   const names = new Set(retired.map(({ name }) => name))
   const found = judge({ ...state, records, staging: own.filter((random) => !names.has(area.names.staging(random))) })
-  const { stays: generations, over, leftovers } = sift(records.generations, found, area.history, area.fs.now())
+  const { stays: generations, over, leftovers } = sift(records.generations, found, area.options.history, area.fs.now())
   if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired, generations }
   await reportAttributes(area, found)
+  await recordWhose(area, found)
   // A power cut may still bring it back, where the target is not known to be durable.
   const staying = found.known ? await removeUnused(area, retired) : retired
   const left = await clean(area, [...found.removeNow, ...over, ...(found.known ? leftovers : [])])
@@ -76,7 +77,19 @@ async function reportAttributes(area: TargetArea, { current, tree }: Judgement):
     `another program changed ACLs or user attributes of ${path} since holdfast published it; holdfast keeps them as they are`,
   )
   await attempt(log, path, 'could not record the attributes', () =>
-    recordAttributes(fs, parent, names.record(current.sequence), attributes),
+    append(fs, parent, names.record(current.sequence), { attributes }),
+  )
+}
+
+/** Those who look at the disk know only the record: it says whose mode and owner are, also of content that stays as it is. */
+async function recordWhose(
+  { fs, parent, path, names, log, options }: TargetArea,
+  { current }: Judgement,
+): Promise<void> {
+  const keepsAttributes = options.attributes === 'keep'
+  if (current === undefined || (current.keepsAttributes ?? false) === keepsAttributes) return
+  await attempt(log, path, 'could not record whose mode and owner are', () =>
+    append(fs, parent, names.record(current.sequence), { keepsAttributes }),
   )
 }
 

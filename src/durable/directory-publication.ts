@@ -100,12 +100,12 @@ export class DirectoryPublication extends TargetPublication {
   protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { directory } = this
     const name = this.names.staging(this.random)
-    await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
+    await this.fs.createDirectory(directory, name, stagingMode(this.planned.attributesOf('').mode))
     this.#made = true
     const root = await this.scope.keep(this.fs.openDirectory(directory, name))
     const metadata = new OldMetadata(this.found?.tree, await disinherit(this.fs, root))
     this.stagedAttributes = metadata.digest(this.desired)
-    this.#staged = await stageTree(this.scope, root, this.plan, metadata, staged, this)
+    this.#staged = await stageTree(this.scope, root, metadata, staged, this)
     this.#stagedDirectory = root
     return [root, ...(await this.#stageGeneration(staged))]
   }
@@ -117,7 +117,7 @@ export class DirectoryPublication extends TargetPublication {
     const root = this.#oldDirectory
     if (limits.keep === 0 || !current || !tree || root === undefined || isRepeated(found, this.desired)) return []
     const name = names.generation(current.sequence, this.random)
-    const generation = generationOf(current, name, fs.now())
+    const generation = generationOf({ ...current, after: tree.digest }, name, fs.now())
     if (within(limits, [generation], fs.now()).length === 0) return []
     this.#generation = generation
     return stageGeneration(scope, this.directory, name, { root, tree, name: this.name }, staged, this)

@@ -4,7 +4,15 @@ import type { FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
-import { encodeAppendix, encodeRecord, isInForce, isPinned, recordBody, type StoredRecord } from './record.js'
+import {
+  describes,
+  encodeAppendix,
+  encodeRecord,
+  isInForce,
+  isPinned,
+  recordBody,
+  type StoredRecord,
+} from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
 import { refuseNewer } from './refusals.js'
 import { attempt, remove } from './remove.js'
@@ -67,7 +75,7 @@ export async function setHold(
     const [newest] = records.valid
     if (newest === undefined) throw nothingPublished(target)
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
-    const record = records.valid.find(({ after }) => after === tree?.digest) ?? newest
+    const record = records.valid.find((one) => describes(one, tree)) ?? newest
     const held = isInForce(record.hold, fs.now()) ? record.hold : undefined
     const before = held ?? (isPinned(record.pin, fs.now()) ? record.pin : undefined)
     if (hold === undefined && record.hold === undefined && record.pin === undefined) return before

@@ -4,7 +4,7 @@ import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from 
 import { metadataOf } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { identityOf, isTrustedHere } from './place.js'
-import { isInForce, isPinned, type StoredRecord } from './record.js'
+import { describes, digestBy, isInForce, isPinned, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
@@ -72,7 +72,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look<Publicatio
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind)
-    const record = records.find(({ after }) => after === tree?.digest) ?? newest
+    const record = records.find((one) => describes(one, tree)) ?? newest
     const here = {
       parent: identityOf(await fs.attributes(parent)),
       target: tree?.identity,
@@ -81,7 +81,7 @@ async function readOnce(fs: FileSystem, target: string): Promise<Look<Publicatio
     const state: Publication = {
       path: checkTarget(target),
       digest: record.after,
-      actual: tree?.digest,
+      actual: digestBy(record, tree),
       settled: record.trusted,
       durable: isTrustedHere(record, here),
       publishedAt: new Date(record.publishedAt),
@@ -148,7 +148,10 @@ async function formDifferences(
     const differences: Publication['differences'] = []
     const root = record.entries.find(({ path }) => path === '')
     const { mode, uid, gid } = await metadataOf(fs, target)
-    if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
+    const kept = record.keepsAttributes === true
+    if (kept) {
+      // They are the administrator's.
+    } else if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
     else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
     const generation = await currentGeneration(fs, target)
     if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })
@@ -166,7 +169,10 @@ async function formDifferences(
 }
 
 /** What on the disk is not as it was published. */
-export function compare(record: Pick<StoredRecord, 'entries'>, tree: Tree | undefined): Publication['differences'] {
+export function compare(
+  record: Pick<StoredRecord, 'entries' | 'keepsAttributes'>,
+  tree: Tree | undefined,
+): Publication['differences'] {
   const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
   const differences: Publication['differences'] = []
   for (const entry of record.entries) {
@@ -176,6 +182,7 @@ export function compare(record: Pick<StoredRecord, 'entries'>, tree: Tree | unde
     if (!found) differences.push({ path, problem: 'missing' })
     else if (found.type !== entry.type) differences.push({ path, problem: 'type' })
     else if (found.sha256 !== entry.sha256) differences.push({ path, problem: 'content' })
+    else if (record.keepsAttributes === true) continue
     else if (found.mode !== entry.mode) differences.push({ path, problem: 'mode' })
     else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
   }

@@ -1,6 +1,6 @@
 import type { Mount } from './file-system.js'
 import type { TargetNames } from './names.js'
-import type { StoredRecord } from './record.js'
+import { describes, type StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
 import type { Tree } from './tree.js'
@@ -64,12 +64,12 @@ export function judge(seen: Seen): Judgement {
   const digest = tree?.digest ?? null
   const here = { parent, target: tree?.identity, lasting }
   const valid = seen.records.valid.map((record) =>
-    record.after === digest ? { ...record, trusted: isTrustedHere(record, here) } : record,
+    describes(record, tree) ? { ...record, trusted: isTrustedHere(record, here) } : record,
   )
   const [newest] = valid
-  const current = valid.find((record) => record.after === digest)
+  const current = valid.find((record) => describes(record, tree))
   // A record may be of a publication that was aborted before its exchange: what that found is not ours by it.
-  const recorded = valid.some((record) => record.after === digest || record.owned || record.committed)
+  const recorded = valid.some((record) => describes(record, tree) || record.owned || record.committed)
   const staged = staging.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))
@@ -104,9 +104,17 @@ export function isRepeated(found: Judgement | undefined, desired: Tree): boolean
   return found?.current !== undefined && found.tree?.digest === desired.digest
 }
 
-/** Whether nothing need be published. A pin stands in a record: who asks for one always publishes. */
-export function isSettled(found: Judgement, desired: Tree, { pin }: Pick<PublicationOptions, 'pin'>): boolean {
-  return pin === undefined && isRepeated(found, desired) && found.current?.trusted === true
+/**
+ * Whether nothing need be published. A pin stands in a record: who asks for one always publishes. So does mode and owner that its own
+ * record does not name, once they are the administrator's no more.
+ */
+export function isSettled(
+  found: Judgement,
+  desired: Tree,
+  { pin, attributes }: Pick<PublicationOptions, 'pin' | 'attributes'>,
+): boolean {
+  if (pin !== undefined || !isRepeated(found, desired) || found.current?.trusted !== true) return false
+  return attributes === 'keep' || found.current.after === desired.digest
 }
 
 /** What a publication answers. */
@@ -120,7 +128,8 @@ export function resultOf(
   return {
     outcome,
     path,
-    digest: desired.digest,
+    // As the record names it.
+    digest: (outcome === 'unchanged' ? found?.current?.after : undefined) ?? desired.digest,
     ...(proven ? {} : { unproven: true as const }),
     ...(outcome !== 'unchanged' && isRepeated(found, desired) && { pendingHooks: [...hooksOf(found, desired)] }),
   }

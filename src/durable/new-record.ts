@@ -1,6 +1,6 @@
 import { hooksOf, isRepeated, type Judgement } from './judge.js'
 import type { Standing } from './place.js'
-import { demanding, isPinned, type RecordBody, type RetiredTree, type StagedInodes } from './record.js'
+import { demanding, describes, isPinned, type RecordBody, type RetiredTree, type StagedInodes } from './record.js'
 import type { Tree } from './tree.js'
 import type { Cause, History, Pin, PublicationOptions, RecordedObject } from './types.js'
 
@@ -10,7 +10,7 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
   readonly now: number
   readonly found: Judgement | undefined
   readonly desired: Tree
-  readonly options: Pick<PublicationOptions, 'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes'>
+  readonly options: Pick<PublicationOptions, 'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes'>
   readonly place: Standing
   readonly staging: StagedInodes | undefined
   readonly attributes: string | null
@@ -38,6 +38,7 @@ export function newBody(publishing: Publishing): RecordBody {
     entries: desired.entries,
     ...(options.publisher && { publisher: options.publisher }),
     attributes,
+    ...(options.attributes === 'keep' && { keepsAttributes: true }),
     ...(staging && { staging }),
     ...demanding({ retired, history, pin }),
     ...(why !== 'published' && { why }),
@@ -77,5 +78,5 @@ export function goneFrom(
 function causeOf(found: Judgement | undefined, desired: Tree): Cause {
   if (isRepeated(found, desired)) return found?.current?.why ?? 'published'
   const repairs = found?.current === undefined && found?.newest?.committed === true
-  return repairs && found.newest.after === desired.digest ? 'driftRepaired' : 'published'
+  return repairs && describes(found.newest, desired) ? 'driftRepaired' : 'published'
 }

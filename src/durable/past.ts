@@ -9,7 +9,7 @@ import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
 import { readRecords, withRecord } from './record-files.js'
-import type { StoredRecord } from './record.js'
+import { describes, type StoredRecord } from './record.js'
 import { holdOf, refuseNewer } from './refusals.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
@@ -33,7 +33,7 @@ async function readOnce(
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind)
-    const record = records.find(({ after }) => after === tree?.digest) ?? newest
+    const record = records.find((one) => describes(one, tree)) ?? newest
     const past: PastContent[] = [presentOf(record, tree)]
     for (const generation of record.history?.generations ?? []) {
       const found = await generationTree(fs, parent, name, generation)
@@ -48,7 +48,7 @@ async function readOnce(
 function presentOf(record: StoredRecord, tree: Tree | undefined): PastContent {
   const { sequence, after: digest, publishedAt, why = 'published', objects } = record
   const said = saidOf({ sequence, digest, publishedAt, why, objects: [...objects] })
-  if (tree?.digest === digest) return { ...said, replacedAt: null, state: 'present' }
+  if (describes(record, tree)) return { ...said, replacedAt: null, state: 'present' }
   const problem = tree === undefined ? 'it is not there any more' : 'somebody has changed it since'
   return { ...said, replacedAt: null, state: 'damaged', problem }
 }

@@ -158,7 +158,8 @@ export abstract class TargetPublication {
     try {
       await this.planned.read()
       const { missing } = await this.site.resolve(parents)
-      if (missing.length > 0) return { outcome: 'created', desired: this.desired, found: undefined }
+      if (missing.length > 0 && this.options.parents !== false)
+        return { outcome: 'created', desired: this.desired, found: undefined }
       await this.site.open(this.options)
       await this.#refuseKind()
       const outcome = (await this.#decide(parents, true)) ? 'unchanged' : this.outcome
@@ -176,9 +177,10 @@ export abstract class TargetPublication {
   /** Whether the target is as desired already, and known to be durable. */
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
+    if (this.options.attributes === 'keep') await this.planned.keep(this.path, current?.tree)
     const { fs, path, name, names } = this
     const listing = await parents.names(this.directory)
-    const area = { ...this.area, name, target: current?.attributes, listing, history: this.options.history }
+    const area = { ...this.area, name, target: current?.attributes, listing, options: this.options }
     const state = {
       names,
       ...{ exists: current !== undefined, tree: current?.tree },
@@ -224,18 +226,16 @@ export abstract class TargetPublication {
   async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
-    const { fs, name, kind, found, options, limits } = this
+    const { fs, name, kind, found, options, limits, site } = this
     const { staging, retiring, generation } = this.exchanged()
     const { retired, generations } = this.#beside
     const history = historyAfter(limits, generations, generation, fs.now(), options, found)
     this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
-    const { within, parent } = this.site
-    const place = { within, parent: identityOf(parent.attributes), target: this.stagedIdentity }
+    const place = { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity }
     const body = newBody({
       ...{ name, kind, boot: await fs.bootId(), now: fs.now(), found, desired: this.desired, options, place, staging },
-      attributes: this.stagedAttributes,
+      ...{ history, attributes: this.stagedAttributes },
       retired: [...retired, ...(retiring ? [retiring] : [])],
-      history,
     })
     await this.#record.stage(body, staged, this)
   }

@@ -26,6 +26,7 @@ export const knownFields = {
   place: isStanding,
   publisher: (value) => value === undefined || isText(value),
   attributes: (value) => value === undefined || value === null || isText(value),
+  keepsAttributes: (value) => value === undefined || typeof value === 'boolean',
   requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
   hold: (value) => value === undefined || isHold(value),
   retired: (value) => value === undefined || isListOf(value, isRetired),

@@ -167,16 +167,16 @@ export async function recordPlace(scope: Scope, parent: Descriptor, name: string
   await scope.fs.write(file, encodeAppendix({ within }))
 }
 
-/** Adds to a record which ACLs and user attributes its content has now, as another program has set them. */
-export async function recordAttributes(
+/** Adds a line to a record. */
+export async function append(
   fs: FileSystem,
   parent: Descriptor,
   name: string,
-  attributes: string | null,
+  appendix: Parameters<typeof encodeAppendix>[0],
 ): Promise<void> {
   const file = await fs.openAppend(parent, name)
   try {
-    await fs.write(file, encodeAppendix({ attributes }))
+    await fs.write(file, encodeAppendix(appendix))
   } finally {
     await fs.close(file)
   }
@@ -205,31 +205,30 @@ export async function withRecord<T>(
  */
 
 /** Appends to the record of this digest, if it is still the newest one; answers whether it was. */
-async function append(fs: FileSystem, target: string, digest: string, line: Uint8Array): Promise<boolean> {
+async function appendTo(
+  fs: FileSystem,
+  target: string,
+  digest: string,
+  appendix: Parameters<typeof encodeAppendix>[0],
+): Promise<boolean> {
   const done = await withRecord(fs, target, async (parent, name, records) => {
     const record = records.find(({ after }) => after === digest)
     if (record === undefined) return false
-    let file: Descriptor
     try {
-      file = await fs.openAppend(parent, namesFor(name).record(record.sequence))
+      await append(fs, parent, namesFor(name).record(record.sequence), appendix)
+      return true
     } catch (error) {
       // A newer publication has just removed it.
       if (codeOf(error) === 'ENOENT') return false
       throw error
     }
-    try {
-      await fs.write(file, line)
-    } finally {
-      await fs.close(file)
-    }
-    return true
   })
   return done ?? false
 }
 
 /** Records that a hook has run for the publication with this digest. False where a newer one has taken its place. */
 export async function completeHook(fs: FileSystem, target: string, digest: string, hook: string): Promise<boolean> {
-  return append(fs, target, digest, encodeAppendix({ hook }))
+  return appendTo(fs, target, digest, { hook })
 }
 
 /** Records newer versions of some of the objects, which gave the same content: no older ones are taken after a restart. */
@@ -239,5 +238,5 @@ export async function recordObjects(
   digest: string,
   objects: readonly RecordedObject[],
 ): Promise<boolean> {
-  return append(fs, target, digest, encodeAppendix({ objects }))
+  return appendTo(fs, target, digest, { objects })
 }

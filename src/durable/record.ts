@@ -1,7 +1,7 @@
 import type { Standing } from './place.js'
 import { isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
-import type { TreeEntry } from './tree.js'
+import type { Tree, TreeEntry } from './tree.js'
 import type { Cause, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
 
 /*
@@ -14,6 +14,7 @@ import type { Cause, Generation, History, Hold, Pin, Publisher, RecordedObject }
  *   {"objects":[…]}      newer versions of some objects, which gave the same content
  *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
  *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
+ *   {"keepsAttributes":…} whether mode and owner are the administrator's from now on
  *
  * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
  * hook runs at least once. A line that does not match its checksum, and all after it, count as absent.
@@ -76,6 +77,8 @@ export interface RecordBody {
   readonly publisher?: Publisher
   /** Digest of the ACLs and user attributes that its entries got; null for none. Absent in older records: it is not known. */
   readonly attributes?: string | null
+  /** Mode and owner are the administrator's, as ACLs are: that they were changed is no drift. Absent: no. */
+  readonly keepsAttributes?: boolean
   /** What a reader must understand to publish after this record. */
   readonly requires?: readonly string[]
   /** Nobody publishes while it is in force. */
@@ -109,9 +112,10 @@ type Appendix =
   | { objects: readonly RecordedObject[] }
   | { within: string }
   | { attributes: string | null }
+  | { keepsAttributes: boolean }
 
 /** What may stand in a line that was appended. */
-type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes', unknown>>
+type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes', unknown>>
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(body)
@@ -126,7 +130,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let committed = false
-  let { objects, place, attributes } = body
+  let { objects, place, attributes, keepsAttributes } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
@@ -135,6 +139,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (isText(line.hook)) done.add(line.hook)
     if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedObject[])
     if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
+    if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
     if (isText(line.within) && place) place = { ...place, within: line.within }
   }
   return {
@@ -142,6 +147,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     objects,
     ...(place && { place }),
     ...(attributes !== undefined && { attributes }),
+    ...(keepsAttributes !== undefined && { keepsAttributes }),
     sequence,
     committed,
     trusted: committed || body.boot !== boot,
@@ -158,6 +164,24 @@ const fields: Readonly<Record<keyof RecordBody, (value: unknown) => boolean>> = 
 export function isBody(line: unknown): line is RecordBody {
   const body = (line ?? {}) as Readonly<Record<string, unknown>>
   return Object.entries(fields).every(([field, isSuch]) => isSuch(body[field]))
+}
+
+type Described = Pick<RecordBody, 'after' | 'entries' | 'keepsAttributes'>
+
+/** Whether a record is of what the disk holds: of just that, or of that content where mode and owner are the administrator's. */
+export function describes(record: Described, tree: Pick<Tree, 'digest' | 'entries'> | undefined): boolean {
+  if (tree === undefined || record.after === tree.digest) return tree !== undefined
+  const { entries, keepsAttributes } = record
+  if (keepsAttributes !== true || entries.length !== tree.entries.length) return false
+  return tree.entries.every(({ path, type, sha256 }, index) => {
+    const entry = entries[index]
+    return entry?.path === path && entry.type === type && entry.sha256 === sha256
+  })
+}
+
+/** The digest by which a record names what the disk holds, where it is of that; else the disk's own. */
+export function digestBy(record: Described, tree: Tree | undefined): string | undefined {
+  return describes(record, tree) ? record.after : tree?.digest
 }
 
 /** Until its end, by the clock on the wall: one that is wrong and stands before the hold's beginning does not end it. */

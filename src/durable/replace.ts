@@ -69,6 +69,15 @@ export async function replaceFile(
   return only(await publish([filePublication(system, path, content, options)], options.signal))
 }
 
+/**
+ * Refuses what replaceFile() would refuse whatever the content is: for callers whose content costs something. Takes no lock and makes
+ * nothing. Rejects as replaceFile() does.
+ */
+export async function checkFile(path: string, options: ReplaceFileOptions & PublicationOptions): Promise<void> {
+  // No file holds this yet: else a held one would pass as unchanged.
+  await plan(filePublication(system, path, system.random(), options))
+}
+
 /** The publication of one file on the given file system, for publish(). */
 export function filePublication(
   fs: FileSystem,

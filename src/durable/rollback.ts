@@ -8,7 +8,7 @@ import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish, resultsOf } from './publish.js'
 import { withRecord } from './record-files.js'
-import type { StoredRecord } from './record.js'
+import { describes, digestBy, type StoredRecord } from './record.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget, planFor } from './request.js'
 import { Scope } from './scope.js'
@@ -61,8 +61,8 @@ async function earlier(
       const [newest] = records
       if (newest === undefined) return undefined
       const tree = await readTarget(fs, target, parent, name, newest.kind)
-      const record = records.find(({ after }) => after === tree?.digest) ?? newest
-      const generation = chosen(target, record, tree?.digest, options.to)
+      const record = records.find((one) => describes(one, tree)) ?? newest
+      const generation = chosen(target, record, digestBy(record, tree), options.to)
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())
       const content = await readGeneration(fs, parent, name, generation)
@@ -73,7 +73,7 @@ async function earlier(
         if (options.force !== true) refuseOtherObjects(target, generation, now.current ?? newest)
       }
       const request = { ...requestFor(target, record, generation, content, options), confirm }
-      if (!(await isWhole(fs, request, generation))) throw damaged(target, generation)
+      if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
       return { generation, request }
     })
     if (found === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
@@ -200,7 +200,7 @@ async function readGeneration(
 /** As whoever published the present content would do it. */
 function requestFor(
   target: string,
-  { publisher, history }: StoredRecord,
+  { publisher, history, keepsAttributes }: StoredRecord,
   { objects }: Generation,
   { entries, files }: Content,
   { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
@@ -215,6 +215,7 @@ function requestFor(
     mode: root?.mode,
     owner: root && { uid: root.uid, gid: root.gid },
     ...(publisher && { publisher }),
+    ...(keepsAttributes === true && { attributes: 'keep' as const }),
     hooks: [...(history?.hooks ?? [])],
     objects: [...objects],
     ...{ pin, release, lockTimeout },
@@ -224,10 +225,17 @@ function requestFor(
 }
 
 /** Whether what was read is what was published: names, bytes, modes and owners. */
-async function isWhole(fs: FileSystem, request: Request, { digest }: Generation): Promise<boolean> {
+async function isWhole(
+  fs: FileSystem,
+  request: Request,
+  { entries }: Content,
+  { digest }: Generation,
+): Promise<boolean> {
   try {
     const planned = PlannedTree.ofDirectory(planFor(request.target, request), fs.user)
     await planned.read()
+    // An administrator may have given its entries an owner each.
+    if (request.attributes === 'keep') await planned.keep(request.target, { entries, digest })
     return planned.tree.digest === digest
   } catch (error) {
     // Somebody has put there what nobody can publish.

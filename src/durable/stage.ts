@@ -4,6 +4,7 @@ import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './f
 import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
+import type { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import type { Scope } from './scope.js'
 import type { Tree } from './tree.js'
@@ -68,33 +69,37 @@ export function stagingMode(mode: number): number {
 export async function stageTree<T>(
   scope: Scope,
   root: Descriptor,
-  plan: DirectoryPlan,
   metadata: OldMetadata,
   staged: StagedEntries<T>,
-  owner: T,
+  owner: T & { readonly plan: DirectoryPlan; readonly planned: Pick<PlannedTree, 'attributesOf'> },
 ): Promise<Attributes> {
   const { fs } = scope
+  const { plan, planned } = owner
   const directories = new OpenDirectories(fs, root)
+  const metadataOf = (path: string, type: 'file' | 'directory'): Metadata => {
+    const { mode, owner } = planned.attributesOf(path)
+    return { target: plan.target, mode, owner, ...metadata.of(path, type, mode) }
+  }
   try {
     for (const path of plan.directories) {
       const make = (parent: Descriptor): Promise<void> =>
-        fs.createDirectory(parent, nameOf(path), stagingMode(plan.mode))
+        fs.createDirectory(parent, nameOf(path), stagingMode(planned.attributesOf(path).mode))
       await directories.use(parentOf(path), make)
     }
     await inParallel(plan.files, writers, async (file) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
       await writeContent(fs, descriptor, file.content)
-      await setMetadata(fs, descriptor, { ...plan, mode: file.mode, ...metadata.of(file.path, 'file', file.mode) })
+      await setMetadata(fs, descriptor, metadataOf(file.path, 'file'))
       staged.add(scope, descriptor, owner)
     })
     // Last, so that a mode without write permission is no obstacle to the files; the deepest first, since they are reached through the others.
     for (const path of [...plan.directories].reverse()) {
       const descriptor = await scope.keep(directories.take(path))
-      await setMetadata(fs, descriptor, { ...plan, ...metadata.of(path, 'directory', plan.mode) })
+      await setMetadata(fs, descriptor, metadataOf(path, 'directory'))
       await staged.addDirectory(scope, descriptor, owner)
     }
-    await setMetadata(fs, root, { ...plan, ...metadata.of('', 'directory', plan.mode) })
+    await setMetadata(fs, root, metadataOf('', 'directory'))
     return await fs.attributes(root)
   } finally {
     await directories.closeAll()

@@ -115,6 +115,7 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   #isAsAsked({ mode, uid, gid }: { mode: number; uid: number; gid: number }): boolean {
+    if (this.options.attributes === 'keep') return true
     const owner = this.plan.owner ?? this.fs.user
     return mode === this.plan.mode && uid === owner.uid && gid === owner.gid
   }
@@ -127,7 +128,7 @@ export class SymlinkPublication extends TargetPublication {
     let inherited: Uint8Array | undefined
     if (target === undefined) {
       const name = this.names.staging(this.random)
-      await this.fs.createDirectory(directory, name, stagingMode(this.plan.mode))
+      await this.fs.createDirectory(directory, name, stagingMode(this.planned.attributesOf('').mode))
       this.#generation = generation
       target = await this.scope.keep(this.fs.openDirectory(directory, name))
       inherited = await disinherit(this.fs, target)
@@ -136,13 +137,13 @@ export class SymlinkPublication extends TargetPublication {
       // Our own name, under the lock: what a predecessor left.
       await remove(this.fs, target, nextDataLink)
     }
-    await this.fs.createDirectory(target, generation, stagingMode(this.plan.mode))
+    await this.fs.createDirectory(target, generation, stagingMode(this.planned.attributesOf('').mode))
     this.#generation = generation
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
     this.stagedAttributes = metadata.digest(this.desired)
     this.#stagedDirectory = root
-    this.#generationIdentity = identityOf(await stageTree(this.scope, root, this.plan, metadata, staged, this))
+    this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {
       for (const name of this.#names) await this.#link(target, name, `${dataLink}/${name}`)

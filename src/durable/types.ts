@@ -170,6 +170,12 @@ export interface Confirmed {
 
 /** How one publication is made; what the library's callers get are the defaults. */
 export interface PublicationOptions {
+  /**
+   * `set` (default): mode and owner are as asked. `keep`: what the target has already keeps its mode and owner, and a change of them is no
+   * drift; what is new in it gets the target's owner, and its mode where it is a directory. What is asked for is for a new target, and for
+   * the modes of new files.
+   */
+  attributes?: 'set' | 'keep'
   /** `exchange` (default): the target is swapped whole. `symlink`: `..data`, as kubelet's volumes. */
   publish?: 'exchange' | 'symlink'
   /**

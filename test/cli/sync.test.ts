@@ -1,5 +1,5 @@
 /** One pass, from outside: what it publishes, what it would, and what is said of it afterwards. */
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Node } from './holdfast.js'
@@ -203,3 +203,23 @@ await t.test(
     }
   },
 )
+
+await t.test('attributes: keep: a change of mode and owner is no drift, and outlives the next content', async (t) => {
+  const node = new Node(t, [{ ...web, attributes: 'keep' }])
+  node.put('Secret', 'web', { password: canary })
+  t.match(await node.run('sync'), { code: 0, stdout: /^created/ })
+  const path = node.path('disk/web/password')
+  const attributes = () => {
+    const { mode, uid, gid } = statSync(path)
+    return [mode & 0o7777, uid, gid]
+  }
+  chmodSync(path, 0o640)
+  if (process.geteuid?.() === 0) chownSync(path, 12, 34)
+  const kept = attributes()
+  t.match(await node.run('verify'), { code: 0 })
+  t.match(await node.run('sync'), { code: 0, stdout: /^unchanged/ })
+  node.put('Secret', 'web', { password: 'new' })
+  t.match(await node.run('sync'), { code: 0, stdout: /^replaced/ })
+  t.equal(node.read('disk/web/password'), 'new')
+  t.strictSame(attributes(), kept)
+})

@@ -1,7 +1,7 @@
 /** `holdfast write`: what it takes its content from, and what it refuses before anything is touched. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { selfSigned } from '../../src/cli/demo/certificate.js'
@@ -203,6 +203,30 @@ await t.test('what a command printed is published, where it ended with 0', async
 
   t.match(await write('sh', '-c', 'cat; printf "\\000\\377"'), { code: 0, stdout: /^replaced / })
   t.ok(readFileSync(file).equals(Buffer.concat([Buffer.from('given'), Buffer.of(0, 255)])), 'it has standard input')
+})
+
+await t.test('what cannot be published is refused before the command runs', async (t) => {
+  const { root, file, untouched } = target(t)
+  const ran = join(root, 'ran')
+  const write = (path: string, ...flags: string[]) =>
+    holdfast(['write', path, ...flags, '--', 'sh', '-c', 'touch "$1"; echo x', 'sh', ran])
+  const missing = join(root, 'missing/below/file')
+  t.match(await write(missing), { code: 1, stdout: '', stderr: /missing does not exist/ })
+  t.notOk(existsSync(ran), 'a missing parent')
+  t.match(await write(join(root, 'missing/file'), '--parents'), { code: 0, stdout: /^created / })
+  t.ok(existsSync(ran))
+  rmSync(ran)
+  symlinkSync(file, join(root, 'link'))
+  t.match(await write(join(root, 'link')), { code: 1, stderr: /is a symbolic link/ })
+  t.match(await write(root), { code: 1, stderr: /is a directory/ })
+  mkdirSync(join(root, 'sub'))
+  const held = join(root, 'sub/held')
+  t.equal((await holdfast(['write', held, '--allow-empty'])).code, 0)
+  t.equal((await holdfast(['hold', held])).code, 0)
+  t.match(await write(held), { code: 1, stderr: /held/ })
+  t.notOk(existsSync(ran), 'a link, a directory, a hold')
+  t.match(await write(held, '--release'), { code: 0, stdout: /^replaced / })
+  untouched('what was refused')
 })
 
 await t.test('a signal reaches the command, and nothing is published', async (t) => {

@@ -66,9 +66,23 @@ export const attributes: readonly Mutation[] = [
   mutation(
     'a change of attributes is reported each time',
     'clean.ts',
-    'recordAttributes(fs, parent, names.record(current.sequence), attributes)',
+    'append(fs, parent, names.record(current.sequence), { attributes })',
     'Promise.resolve()',
     ownTest('durable/attribute-changes'),
+  ),
+  mutation(
+    'a mode that an administrator set is drift',
+    'record.ts',
+    'if (keepsAttributes !== true || ',
+    'if (keepsAttributes !== undefined || ',
+    ownTest('durable/keep-attributes'),
+  ),
+  mutation(
+    'a set-user-ID bit is kept',
+    'planned-tree.ts',
+    'if ((entry.mode & ~most) === 0) return',
+    'return',
+    ownTest('durable/keep-attributes'),
   ),
   mutation(
     'a mask is read as the mode',

@@ -58,7 +58,7 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'an earlier content is published whatever it holds',
     'rollback.ts',
-    'if (!(await isWhole(fs, request, generation))) throw damaged(target, generation)',
+    'if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)',
     '',
     ownTest('durable/rollback'),
   ),

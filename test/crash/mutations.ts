@@ -36,8 +36,8 @@ const orders: readonly Mutation[] = [
     [
       [
         'stage.ts',
-        'await setMetadata(fs, descriptor, { ...plan, mode: file.mode,',
-        'const setLate = (metadata: Metadata): void => void ((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, metadata))\n      setLate({ ...plan, mode: file.mode,',
+        'await setMetadata(fs, descriptor, metadataOf(file.path,',
+        'const setLate = (metadata: Metadata): void => void ((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setMetadata(fs, descriptor, metadata))\n      setLate(metadataOf(file.path,',
       ],
       [
         'publish.ts',

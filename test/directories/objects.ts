@@ -28,6 +28,7 @@ export function directoryOf(
     mode: 0o755,
     fileMode: 0o600,
     owner: undefined,
+    attributes: 'set',
     contents,
     onMissing: 'keep',
     retire: 'immediately',

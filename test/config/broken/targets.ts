@@ -20,6 +20,12 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     '7:11: directories[0].path: must be a string, not a number: quote it, "12"',
   ),
   broken(
+    'attributes that are neither',
+    path,
+    `${path}\n    attributes: kept`,
+    '8:17: directories[0].attributes: "kept" is not one of set, keep',
+  ),
+  broken(
     'the root',
     path,
     'path: /',

@@ -1,0 +1,116 @@
+/** `attributes: keep`: mode and owner of what is there are the administrator's, and a change of them is no drift. */
+import { chmodSync, chownSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { readHistory, rollBack, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
+import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
+import { contents, scratch } from './scratch.js'
+
+const asRoot = process.geteuid?.() === 0
+const user = process.geteuid?.() ?? 0
+
+/** Mode and owner, as `640 12:34`. */
+function attributesOf(path: string): string {
+  const { mode, uid, gid } = statSync(path)
+  return `${(mode & 0o7777).toString(8)} ${uid}:${gid}`
+}
+
+/** What an administrator does; without root, the mode alone. */
+function give(path: string, mode: number, [uid, gid]: readonly [number, number]): string {
+  if (asRoot) chownSync(path, uid, gid)
+  chmodSync(path, mode)
+  return attributesOf(path)
+}
+
+await t.test('each entry keeps its own; what is new gets those of the target', async (t) => {
+  const target = join(scratch(t), 'target')
+  const replace = (files: Record<string, string>) =>
+    replaceDirectory(target, { attributes: 'keep', fileMode: 0o604, files })
+  t.equal((await replace({ a: '1', 'sub/b': '1', gone: '1' })).outcome, 'created')
+  t.equal(attributesOf(join(target, 'a')), `604 ${user}:${process.getegid?.() ?? 0}`)
+  const [root, a, sub] = [
+    give(target, 0o750, [12, 34]),
+    give(join(target, 'a'), 0o640, [12, 35]),
+    give(join(target, 'sub'), 0o2710, [13, 34]),
+  ]
+  const first = await replace({ a: '2', 'sub/b': '1', 'new/c': '3', gone: '1' })
+  t.equal(first.outcome, 'replaced')
+  t.same(contents(target), { a: '2', 'sub/b': '1', 'new/c': '3', gone: '1' })
+  t.strictSame([target, join(target, 'a'), join(target, 'sub')].map(attributesOf), [root, a, sub])
+  const owner = asRoot ? '12:34' : root.split(' ')[1]
+  t.strictSame([join(target, 'new'), join(target, 'new/c')].map(attributesOf), [`750 ${owner}`, `604 ${owner}`])
+  t.equal((await replace({ a: '2', 'sub/b': '1', 'new/c': '3', gone: '1' })).digest, first.digest)
+  chmodSync(join(target, 'a'), 0o4755)
+  await t.rejects(replace({ a: '3' }), { reason: 'TargetUnfit', published: false, message: /a has mode 4755/ })
+  t.equal(contents(target).a, '2')
+})
+
+await t.test('a change of mode or owner is no drift; one of the content is', async (t) => {
+  const target = join(scratch(t), 'target')
+  const options = { files: { a: '1', 'sub/b': '1' }, attributes: 'keep' } as const
+  const { digest } = await replaceDirectory(target, options)
+  const changed = [give(target, 0o700, [12, 34]), give(join(target, 'a'), 0o444, [12, 34])]
+  const intact = { intact: true, digest, actual: digest, differences: [] }
+  t.match(await verifyDirectory(target), intact)
+  t.match(await readPublication(target), { durable: true, settled: true })
+  const inode = statSync(target).ino
+  t.match(await replaceDirectory(target, options), { outcome: 'unchanged', digest }, 'as the record names it')
+  t.equal(statSync(target).ino, inode)
+  t.strictSame([attributesOf(target), attributesOf(join(target, 'a'))], changed)
+  chmodSync(join(target, 'a'), 0o644)
+  writeFileSync(join(target, 'a'), 'x')
+  t.match(await verifyDirectory(target), { intact: false, differences: [{ path: 'a', problem: 'content' }] })
+  t.equal((await replaceDirectory(target, options)).outcome, 'replaced')
+  t.equal(attributesOf(join(target, 'a')).slice(0, 3), '644', 'what drifted is repaired with the mode that it has')
+})
+
+await t.test('who no longer keeps them has them set, and who begins to need not publish', async (t) => {
+  const target = join(scratch(t), 'target')
+  const files = { a: '1' }
+  await replaceDirectory(target, { files })
+  t.equal((await replaceDirectory(target, { files, attributes: 'keep' })).outcome, 'unchanged')
+  give(join(target, 'a'), 0o640, [12, 34])
+  t.match(await verifyDirectory(target), { intact: true }, 'the record says whose they are')
+  t.equal((await replaceDirectory(target, { files })).outcome, 'replaced')
+  t.equal(attributesOf(join(target, 'a')), `600 ${user}:${process.getegid?.() ?? 0}`)
+  give(join(target, 'a'), 0o640, [12, 34])
+  t.match(await verifyDirectory(target), { intact: false, differences: [{ path: 'a', problem: 'mode' }] })
+})
+
+await t.test('a file, with content from a stream; and the form symlink', async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'file')
+  await replaceFile(file, 'old', { mode: 0o600 })
+  const kept = give(file, 0o640, [12, 34])
+  const stream = Readable.from([Buffer.alloc(700_000, 'a'), Buffer.alloc(700_000, 'b')])
+  t.match(await replaceFile(file, stream, { attributes: 'keep' }), { outcome: 'replaced' })
+  t.equal(readFileSync(file).length, 1_400_000)
+  t.equal(attributesOf(file), kept)
+
+  const target = join(root, 'links')
+  const replace = (a: string) => replaceDirectory(target, { files: { a }, publish: 'symlink', attributes: 'keep' })
+  await replace('1')
+  const own = give(target, 0o700, [12, 34])
+  const a = give(join(target, readlinkSync(join(target, '..data')), 'a'), 0o640, [12, 34])
+  t.match(await verifyDirectory(target), { intact: true })
+  t.equal((await replace('1')).outcome, 'unchanged')
+  t.equal((await replace('2')).outcome, 'replaced')
+  t.strictSame([attributesOf(target), attributesOf(join(target, 'a'))], [own, a])
+  t.match(await verifyDirectory(target), { intact: true })
+})
+
+await t.test('earlier contents are what they were, and go back with the mode and owner of now', async (t) => {
+  const target = join(scratch(t), 'target')
+  const replace = (a: string) =>
+    replaceInCore(target, { files: { a }, attributes: 'keep', history: { keep: 3, maxAge: null } })
+  await replace('1')
+  give(join(target, 'a'), 0o640, [12, 34])
+  await replace('2')
+  const now = give(join(target, 'a'), 0o444, [13, 34])
+  t.match(await readHistory(target), [{ state: 'present' }, { state: 'whole' }])
+  await rollBack(target, { pin: { reason: 'test', until: 'released' } })
+  t.same(contents(target), { a: '1' })
+  t.equal(attributesOf(join(target, 'a')), now)
+  t.match(await verifyDirectory(target), { intact: true })
+})
