@@ -1,11 +1,22 @@
 /** Names that the Kubernetes API allows. Source: k8s.io/apimachinery/pkg/util/validation. */
 
 const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
-const subdomainPattern = new RegExp(`^${label}(?:\\.${label})*$`)
-const labelPattern = new RegExp(`^${label}$`)
+const subdomain = `${label}(?:\\.${label})*`
 
 /** Characters of an object's name, and of a key. */
 export const longestName = 253
+const longestLabel = 63
+
+/** The same rules as patterns. */
+export const namePatterns = {
+  label: `(?=[^/]{1,${longestLabel}}(?:/|$))${label}`,
+  objectName: `(?=[^/]{1,${longestName}}$)${subdomain}`,
+  dataKey: `(?!\\.\\.|\\.$)[-._a-zA-Z0-9]{1,${longestName}}`,
+} as const
+
+const subdomainPattern = new RegExp(`^${subdomain}$`)
+const labelPattern = new RegExp(`^${label}$`)
+const dataKeyPattern = new RegExp(`^${namePatterns.dataKey}$`)
 
 /** A DNS-1123 subdomain, as the names of Secrets, ConfigMaps and pods are. */
 export function isObjectName(text: string): boolean {
@@ -14,7 +25,7 @@ export function isObjectName(text: string): boolean {
 
 /** A DNS-1123 label, as the names of namespaces, containers and volumes are. */
 export function isLabel(text: string): boolean {
-  return text.length <= 63 && labelPattern.test(text)
+  return text.length <= longestLabel && labelPattern.test(text)
 }
 
 /**
@@ -22,5 +33,5 @@ export function isLabel(text: string): boolean {
  * atomic volume, or climb out.
  */
 export function isDataKey(text: string): boolean {
-  return text.length <= longestName && /^[-._a-zA-Z0-9]+$/.test(text) && text !== '.' && !text.startsWith('..')
+  return dataKeyPattern.test(text)
 }

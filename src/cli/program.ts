@@ -17,6 +17,7 @@ import { reloadCommand } from './reload.js'
 import { replaceCommand } from './replace.js'
 import { rollbackCommand } from './rollback.js'
 import { rolloutCommand } from './rollout.js'
+import { schemaCommand } from './schema.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
 import { verifyCommand } from './verify.js'
@@ -42,6 +43,7 @@ export const commands = {
   monitor: monitorCommand,
   rollout: rolloutCommand,
   rbac: rbacCommand,
+  schema: schemaCommand,
   demo: demoCommand,
   completion: completionCommand,
 } satisfies Record<string, (io: Io) => Command>

@@ -57,7 +57,7 @@ async function reload(options: ReloadOptions, signal: AbortSignal): Promise<numb
   const { readStatusFile, statusFileIn } = await import('../agent/status-file.js')
   // A file that is wrong is reported here, with its places, and the agent is left alone.
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
-  const stateDirectory = configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
+  const stateDirectory = configuration?.stateDirectory ?? (await import('../config/document.js')).defaultStateDirectory
   const before = (await readStatusFile(stateDirectory))?.agent ?? undefined
   const agent = await running(before, statusFileIn(stateDirectory))
   try {

@@ -62,7 +62,7 @@ async function statusFor(options: OutputOptions & { config?: string }): Promise<
     import('../agent/state-lock.js'),
   ])
   const configuration = options.config === undefined ? undefined : await loadForLooking(options)
-  const stateDirectory = configuration?.stateDirectory ?? (await import('../config/parse.js')).defaultStateDirectory
+  const stateDirectory = configuration?.stateDirectory ?? (await import('../config/document.js')).defaultStateDirectory
   const found = await readStatusFile(stateDirectory)
   const running = found?.agent ? await isAgentRunning(stateDirectory, found.agent) : false
   const otherConfiguration = otherThan(configuration, found)

@@ -1,33 +1,97 @@
 import { reportContentConflicts } from './content-conflicts.js'
-import { readContent } from './contents.js'
-import { readContentChecks, readHooks } from './hooks.js'
-import { readDuration } from './duration.js'
+import { content } from './contents.js'
+import { contentChecks, hooks } from './hooks.js'
+import { duration } from './duration.js'
+import { mappingOf, needs, neverBoth, type Fields, type ValueType } from './field.js'
 import type { NamespaceDefault } from './object-names.js'
-import { readDirectoryMode, readFileMode, readOwner } from './ownership.js'
-import { readNodePath } from './paths.js'
+import { directoryMode, fileMode, owner } from './ownership.js'
+import type { PathContext } from './paths.js'
 import { publishForms, type PublishForm } from './publish-form.js'
+import { targetPath } from './target-path.js'
 import type { DirectoryConfiguration } from './types.js'
 import { validations } from './validation.js'
-import type { MappingValue, Value } from './value.js'
+import { boolean, integer, listOf, made, oneOf } from './value-types.js'
+import type { Value } from './value.js'
 
-const fields = [
-  'path',
-  'publish',
-  'adopt',
-  'mode',
-  'fileMode',
-  'owner',
-  'attributes',
-  'contents',
-  'onMissing',
-  'retire',
-  'retireTimeout',
-  'history',
-  'historyMaxAge',
-  'validate',
-  'beforePublish',
-  'afterPublish',
-]
+/** What directories are read with. */
+export interface DirectoryContext extends PathContext, NamespaceDefault {}
+
+/** Each of them is a copy of private keys. */
+const longestHistory = 100
+
+const fields = {
+  path: {
+    type: targetPath,
+    description: 'the directory that holdfast replaces in one step; consumers mount its parent',
+    required: '/etc/kubernetes/certs',
+  },
+  publish: {
+    type: oneOf(Object.keys(publishForms) as PublishForm[]),
+    description:
+      "symlink: the directory stays, and `..data` in it changes, as in kubelet's volumes: for consumers that mount the directory itself",
+    default: 'exchange',
+  },
+  adopt: {
+    type: boolean,
+    description: 'whether holdfast may replace a directory that it did not publish and that holds other names',
+    default: false,
+  },
+  mode: { type: directoryMode, description: 'of the directory and its subdirectories', default: '0755' },
+  fileMode: { type: fileMode, description: 'of files whose item has no mode', default: '0600' },
+  owner: { type: owner, description: "in numbers: a container's passwd is not the host's; default: who runs holdfast" },
+  attributes: {
+    type: oneOf(['set', 'keep']),
+    description: 'keep: mode and owner of what is there stay; `mode` and `owner` are then for a new directory',
+    default: 'set',
+  },
+  contents: {
+    type: listOf(content),
+    description: 'what the directory holds; holdfast publishes all of it together, or nothing',
+    required: '[{ secret: NAME }]',
+  },
+  onMissing: {
+    type: oneOf(['keep', 'remove']),
+    description: 'what happens to the files of an optional object that has vanished',
+    default: 'keep',
+  },
+  retire: {
+    type: oneOf(['immediately', 'whenUnused']),
+    description: 'when the content that a publication has replaced goes; whenUnused: once no process uses it',
+    default: 'immediately',
+  },
+  // Without a view of all processes, old private keys would else stay for ever.
+  retireTimeout: {
+    type: duration({ least: '1s', most: '720h' }),
+    description: 'with `retire: whenUnused`: after this time the next look removes it in any case',
+    default: '1h',
+  },
+  history: {
+    type: integer(0, longestHistory),
+    description: 'how many earlier contents stay beside the directory',
+    default: 0,
+  },
+  historyMaxAge: {
+    type: duration({ least: '1s', most: '87600h' }),
+    description: 'with `history`: an earlier content goes when this time has passed since it was replaced',
+  },
+  validate: {
+    type: made(listOf(oneOf(validations), { mayBeEmpty: true }), (words) => [...new Set(words)]),
+    description:
+      'certificates: a Secret with `tls.crt` or `tls.key` must hold both, they must parse and match, and every CERTIFICATE block must parse',
+    default: [],
+  },
+  beforePublish: {
+    type: contentChecks,
+    description: 'commands that examine new content before it is published, in order',
+    default: [],
+  },
+  afterPublish: {
+    type: hooks,
+    description: 'hooks, in order; each runs at least once for each publication, after it is durable',
+    default: [],
+  },
+} satisfies Fields<DirectoryContext>
+
 const misplaced = {
   secret: 'it belongs to one of contents',
   configMap: 'it belongs to one of contents',
@@ -46,94 +110,58 @@ export interface ReadDirectory {
   readonly at: Value
 }
 
-/** Reads one of `directories`; undefined where it has no usable path. `base`: where relative paths start. */
-export function readDirectory(value: Value, base: string, defaults: NamespaceDefault): ReadDirectory | undefined {
-  const directory = value.mapping(fields, misplaced)
-  if (directory === undefined) return undefined
-  const at = directory.required('path', '/etc/kubernetes/certs')
-  const path = at && readNodePath(at, base)
-  const publish = directory.field('publish')?.oneOf(Object.keys(publishForms) as PublishForm[]) ?? 'exchange'
-  const contents = directory
-    .required('contents', '[{ secret: NAME }]')
-    ?.list()
-    .map((content) => readContent(content, defaults))
-    .filter((content) => content !== undefined)
-  reportContentConflicts(contents ?? [], publish, publishForms[publish].reservesDots)
-  const configuration = {
-    place: value.place,
-    publish,
-    adopt: directory.field('adopt')?.boolean() ?? false,
-    ...readOwnership(directory),
-    attributes: directory.field('attributes')?.oneOf(['set', 'keep'] as const) ?? 'set',
-    contents: contents?.map(({ content }) => content) ?? [],
-    onMissing: directory.field('onMissing')?.oneOf(['keep', 'remove'] as const) ?? 'keep',
-    ...readRetirement(directory, publish),
-    history: readHistory(directory, publish),
-    validate: listOr(directory, 'validate', readValidations),
-    beforePublish: listOr(directory, 'beforePublish', readContentChecks),
-    afterPublish: listOr(directory, 'afterPublish', readHooks),
-  }
-  return path === undefined || at === undefined ? undefined : { configuration: { path, ...configuration }, at }
-}
-
-function readOwnership(directory: MappingValue): Pick<DirectoryConfiguration, 'mode' | 'fileMode' | 'owner'> {
-  const mode = directory.field('mode')
-  const fileMode = directory.field('fileMode')
-  const owner = directory.field('owner')
-  return {
-    mode: (mode && readDirectoryMode(mode)) ?? 0o755,
-    fileMode: (fileMode && readFileMode(fileMode)) ?? 0o600,
-    owner: owner && readOwner(owner),
-  }
-}
-
-/** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
-const defaultRetireTimeout = 3_600_000
-
-function readRetirement(
-  directory: MappingValue,
-  publish: PublishForm,
-): Pick<DirectoryConfiguration, 'retire' | 'retireTimeout'> {
-  const value = directory.field('retire')
-  const retire = value?.oneOf(['immediately', 'whenUnused'] as const) ?? 'immediately'
-  const timeout = directory.field('retireTimeout')
-  const retireTimeout = timeout && readDuration(timeout, { least: '1s', most: '720h' })
-  if (retire === 'whenUnused' && publish === 'symlink') {
-    value?.wrong('whenUnused is only for publish: exchange', 'leave out retire, or publish')
-  }
-  if (timeout !== undefined && retire !== 'whenUnused') {
-    timeout.wrong('retireTimeout has no effect without retire: whenUnused', 'add retire: whenUnused, or leave it out')
-  }
-  return { retire, retireTimeout: retireTimeout ?? defaultRetireTimeout }
-}
-
-/** Each of them is a copy of private keys. */
-const longestHistory = 100
-
-function readHistory(directory: MappingValue, publish: PublishForm): DirectoryConfiguration['history'] {
-  const value = directory.field('history')
-  const keep = value?.integer(0, longestHistory) ?? 0
-  const age = directory.field('historyMaxAge')
-  const maxAge = age && readDuration(age, { least: '1s', most: '87600h' })
-  if (keep > 0 && publish === 'symlink') {
-    value?.wrong('history is only for publish: exchange', 'leave out history, or publish')
-  }
-  if (age !== undefined && keep === 0)
-    age.wrong('historyMaxAge has no effect without history', 'add history: 3, or leave it out')
-  return { keep, maxAge: maxAge ?? null }
-}
-
-function readValidations(value: Value): DirectoryConfiguration['validate'] {
-  const checks = value.list().map((check) => check.oneOf(validations))
-  return [...new Set(checks.filter((check) => check !== undefined))]
-}
-
-/** An empty list says in so many words that there is none. */
-function listOr<T>(directory: MappingValue, name: string, read: (value: Value) => readonly T[]): readonly T[] {
-  const value = directory.field(name)
-  return value === undefined || isEmptyList(value) ? [] : read(value)
-}
-
-function isEmptyList({ node }: Value): boolean {
-  return node.kind === 'list' && node.items.length === 0
-}
+/** One of `directories`; undefined where it has no usable path. */
+export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
+  {
+    fields,
+    misplaced,
+    rules: [
+      {
+        check: ({ read: { retire, publish }, at }) => {
+          if (retire === 'whenUnused' && publish === 'symlink')
+            at.retire?.wrong('whenUnused is only for publish: exchange', 'leave out retire, or publish')
+        },
+        schema: neverBoth({ publish: { const: 'symlink' }, retire: { const: 'whenUnused' } }),
+      },
+      {
+        check: ({ read: { retire }, at }) => {
+          if (retire === 'whenUnused') return
+          at.retireTimeout?.wrong(
+            'retireTimeout has no effect without retire: whenUnused',
+            'add retire: whenUnused, or leave it out',
+          )
+        },
+        schema: needs('retireTimeout', { retire: { const: 'whenUnused' } }),
+      },
+      {
+        check: ({ read: { history, publish }, at }) => {
+          if (history > 0 && publish === 'symlink')
+            at.history?.wrong('history is only for publish: exchange', 'leave out history, or publish')
+        },
+        schema: neverBoth({ publish: { const: 'symlink' }, history: { minimum: 1 } }),
+      },
+      {
+        check: ({ read: { history }, at }) => {
+          if (history === 0)
+            at.historyMaxAge?.wrong('historyMaxAge has no effect without history', 'add history: 3, or leave it out')
+        },
+        schema: needs('historyMaxAge', { history: { minimum: 1 } }),
+      },
+    ],
+  },
+  ({ read, at }, { place }) => {
+    const { path, publish, contents = [], owner, history, historyMaxAge, ...others } = read
+    reportContentConflicts(contents, publish, publishForms[publish].reservesDots)
+    if (path === undefined || at.path === undefined) return undefined
+    const configuration = {
+      ...others,
+      path,
+      place,
+      publish,
+      owner,
+      contents: contents.map(({ content }) => content),
+      history: { keep: history, maxAge: historyMaxAge ?? null },
+    }
+    return { configuration, at: at.path }
+  },
+)

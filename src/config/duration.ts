@@ -1,3 +1,4 @@
+import type { ValueType } from './field.js'
 import type { Value } from './value.js'
 import { quote } from '../quote.js'
 
@@ -12,17 +13,19 @@ const milliseconds: Readonly<Record<string, number>> = {
   h: 3_600_000,
 }
 
+// A number of any length is tried in one way only: refusing a long one must not take time.
+const part = `(\\d+(?:\\.\\d*)?|\\.\\d+)(${Object.keys(milliseconds).join('|')})`
+
 /**
  * Milliseconds of a duration as Go writes it: `10s`, `1m30s`, `500ms`, `1.5h`, `0`; undefined for any other text. Negative
  * durations are not accepted. Source: Go, time.ParseDuration.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0
-  // A number of any length is tried in one way only: refusing a long one must not take time.
-  const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y
+  const next = new RegExp(part, 'y')
   let total = 0
-  while (part.lastIndex < text.length) {
-    const found = part.exec(text)
+  while (next.lastIndex < text.length) {
+    const found = next.exec(text)
     if (found === null) return undefined
     total += Number(found[1]) * (milliseconds[found[2] ?? ''] ?? NaN)
   }
@@ -38,7 +41,18 @@ export interface DurationLimits {
 const hookLimits: DurationLimits = { least: '1ms', most: '1h' }
 
 /** Milliseconds, an integer, within the limits. */
-export function readDuration(value: Value, limits: DurationLimits = hookLimits): number | undefined {
+export function duration(limits: DurationLimits = hookLimits): ValueType<number> {
+  return {
+    read: (value) => readDuration(value, limits),
+    schema: () => ({
+      type: 'string',
+      pattern: `^(?:0|(?:${part})+)$`,
+      description: `a duration such as 1m30s, ${limits.least} to ${limits.most}`,
+    }),
+  }
+}
+
+function readDuration(value: Value, limits: DurationLimits): number | undefined {
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {
     return value.wrong(`${node.source} has no unit`, `write ${quote(`${node.source}s`)} for seconds`)

@@ -1,18 +1,27 @@
-import { readKey } from './object-names.js'
-import { readFileMode } from './ownership.js'
-import { readInnerPath } from './paths.js'
+import { mappingOf, type Fields, type ValueType } from './field.js'
+import { dataKey } from './object-names.js'
+import { fileMode } from './ownership.js'
 import type { Item } from './types.js'
 import type { Value } from './value.js'
 
 /** One of `items`; `at`: where its path is written. */
-export function readItem(value: Value): { item: Item; at: Value } | undefined {
-  const fields = value.mapping(['key', 'path', 'mode'])
-  const keyValue = fields?.required('key', 'tls.crt')
-  const key = keyValue && readKey(keyValue)
-  const at = fields?.required('path', key ?? 'tls.crt')
-  const path = at && readInnerPath(at)
-  const modeValue = fields?.field('mode')
-  const mode = modeValue && readFileMode(modeValue)
-  if (key === undefined || path === undefined || at === undefined) return undefined
-  return { item: { key, path, mode }, at }
+export interface ReadItem {
+  readonly item: Item
+  readonly at: Value
+}
+
+/** `path`: what its path may be. */
+export function itemWith(path: ValueType<string>): ValueType<ReadItem> {
+  const fields = {
+    key: { type: dataKey, description: 'a key of the object', required: 'tls.crt' },
+    path: {
+      type: path,
+      description: 'the file that the key becomes, below `into`',
+      required: ({ key }) => (typeof key === 'string' ? key : 'tls.crt'),
+    },
+    mode: { type: fileMode, description: "of this file; default: the directory's `fileMode`" },
+  } satisfies Fields<unknown>
+  return mappingOf({ fields }, ({ read: { key, path, mode }, at: { path: at } }) =>
+    key === undefined || path === undefined || at === undefined ? undefined : { item: { key, path, mode }, at },
+  )
 }

@@ -1,5 +1,6 @@
 /** Reads names of the Kubernetes API. */
-import { isDataKey, isLabel, isObjectName } from '../kubernetes-names.js'
+import type { ValueType } from './field.js'
+import { isDataKey, isLabel, isObjectName, namePatterns } from '../kubernetes-names.js'
 import type { ObjectKind, ObjectReference } from '../objects/types.js'
 import { quote } from '../quote.js'
 import type { Value } from './value.js'
@@ -13,14 +14,32 @@ export interface NamespaceDefault {
   readonly selectable: boolean
 }
 
-export function readNamespace(value: Value): string | undefined {
+export const namespaceName: ValueType<string> = {
+  read: readNamespace,
+  schema: () => ({ type: 'string', pattern: `^${namePatterns.label}$` }),
+}
+
+/** `[NAMESPACE/]NAME`. A name that has no namespace and gets none is noted in `unqualified`. */
+export function referenceTo(kind: ObjectKind): ValueType<ObjectReference, NamespaceDefault> {
+  return {
+    read: (value, defaults) => readReference(value, kind, defaults),
+    schema: () => ({ type: 'string', pattern: `^(?:${namePatterns.label}/)?${namePatterns.objectName}$` }),
+  }
+}
+
+/** A key of an object. */
+export const dataKey: ValueType<string> = {
+  read: readKey,
+  schema: () => ({ type: 'string', pattern: `^${namePatterns.dataKey}$` }),
+}
+
+function readNamespace(value: Value): string | undefined {
   const text = value.name('kube-system')
   if (text === undefined || isLabel(text)) return text
   return value.wrong(`${quote(text)} is not a namespace`, "it is lower-case letters, digits and '-', at most 63")
 }
 
-/** `[NAMESPACE/]NAME`. A name that has no namespace and gets none is noted in `unqualified`. */
-export function readReference(value: Value, kind: ObjectKind, defaults: NamespaceDefault): ObjectReference | undefined {
+function readReference(value: Value, kind: ObjectKind, defaults: NamespaceDefault): ObjectReference | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   const parts = text.split('/')
@@ -41,7 +60,7 @@ export function readReference(value: Value, kind: ObjectKind, defaults: Namespac
   return { kind, namespace, name }
 }
 
-export function readKey(value: Value): string | undefined {
+function readKey(value: Value): string | undefined {
   const text = value.name('tls.crt')
   if (text === undefined || isDataKey(text)) return text
   const rule = "it is letters, digits, '-', '_' and '.', at most 253, and does not start with '..'"

@@ -1,16 +1,27 @@
 import { formatMode, modeLimits, parseOctal } from './mode.js'
+import type { ValueType } from './field.js'
 import { quote } from '../quote.js'
 import type { Owner } from './types.js'
+import { numberUpTo } from './value-types.js'
 import type { Value } from './value.js'
 
 /** A file's mode: permission bits only, `"0600"`. */
-export function readFileMode(value: Value): number | undefined {
-  return readMode(value, modeLimits.file, '0600')
-}
+export const fileMode = modeWithin(modeLimits.file, '0600')
 
 /** A directory's mode: permission bits, and set-group-ID or sticky where they are set. */
-export function readDirectoryMode(value: Value): number | undefined {
-  return readMode(value, modeLimits.directory, '0755')
+export const directoryMode = modeWithin(modeLimits.directory, '0755')
+
+/** `allowed`: all of the permission bits, and some above them. */
+function modeWithin(allowed: number, example: string): ValueType<number> {
+  const above = allowed >> 9
+  return {
+    read: (value) => readMode(value, allowed, example),
+    schema: () => ({
+      type: 'string',
+      pattern: `^${above === 0 ? '0' : `[0-${above}]`}?[0-7]{3}$`,
+      description: `octal digits, always as a string, at most "${formatMode(allowed)}"`,
+    }),
+  }
 }
 
 function readMode(value: Value, allowed: number, example: string): number | undefined {
@@ -39,7 +50,18 @@ function readMode(value: Value, allowed: number, example: string): number | unde
 /** The highest number is no owner: to chown it means "leave as it is". */
 const highestId = 0xffff_fffe
 
-export function readOwner(value: Value): Owner | undefined {
+/** UID and GID. */
+const ownerPattern = /^(\d{1,10}):(\d{1,10})$/
+
+export const owner: ValueType<Owner> = {
+  read: readOwner,
+  schema: () => {
+    const id = numberUpTo(highestId)
+    return { type: 'string', pattern: `^${id}:${id}$`, description: '"UID:GID"' }
+  },
+}
+
+function readOwner(value: Value): Owner | undefined {
   const example = 'write numbers, as in "0:0"'
   const { node } = value
   if (node.kind === 'scalar' && typeof node.value === 'number') {
@@ -50,7 +72,7 @@ export function readOwner(value: Value): Owner | undefined {
   }
   const text = value.text('0:0')
   if (text === undefined) return undefined
-  const found = /^(\d{1,10}):(\d{1,10})$/.exec(text)
+  const found = ownerPattern.exec(text)
   if (found === null) {
     if (!/^[^:\s]+:[^:\s]+$/.test(text) || /^[-\d]+:[-\d]+$/.test(text))
       return value.wrong(`${quote(text)} is not UID:GID`, example)

@@ -4,19 +4,16 @@
  */
 import { hash } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
-import { readDirectory } from './directory.js'
-import { readDuration } from './duration.js'
+import { documentFields } from './document.js'
+import { readFields } from './field.js'
 import { isLabel } from '../kubernetes-names.js'
 import type { NamespaceDefault } from './object-names.js'
-import { readNodePath } from './paths.js'
 import { quote } from '../quote.js'
 import { Problems } from './problem.js'
-import { readServer } from './server.js'
-import { readSource } from './source.js'
 import { reportTargetProblems } from './targets.js'
 import { parseTree, type TreeNode } from '../yaml/tree.js'
 import type { AgentConfiguration, SourceConfiguration } from './types.js'
-import { Value, type MappingValue } from './value.js'
+import { Value } from './value.js'
 
 export interface ConfigurationOptions {
   /** The namespace of names without one, in place of source.namespace: `--namespace`. */
@@ -28,28 +25,6 @@ export interface ConfigurationOptions {
   readonly defaultNamespace?: string | ((source: SourceConfiguration) => Promise<string | undefined>) | undefined
 }
 
-export const apiVersion = 'holdfast.dev/v1alpha1'
-export const kind = 'AgentConfiguration'
-export const defaultStateDirectory = '/var/lib/holdfast'
-
-/** Milliseconds between two comparisons of the disk with what was published. */
-const defaultDriftInterval = 10 * 60_000
-
-/** Milliseconds after which an operation that has not ended is reported: longer than a worn-out card takes to flush. */
-const defaultOperationTimeout = 2 * 60_000
-
-const fields = [
-  'apiVersion',
-  'kind',
-  'stateDirectory',
-  'requireProven',
-  'driftInterval',
-  'operationTimeout',
-  'reload',
-  'source',
-  'directories',
-  'server',
-]
 const misplaced = {
   metadata: 'this file is not an object of the API: remove the field',
   namespace: 'it belongs to source',
@@ -113,39 +88,30 @@ function read(
   override: string | undefined,
 ): Read {
   const root = new Value(tree, '', problems)
-  const document = root.mapping(fields, misplaced)
+  const document = root.mapping(Object.keys(documentFields), misplaced)
   if (document === undefined) return { configuration: undefined, source: undefined, unqualified: [] }
   const file = resolve(problems.file)
   const base = dirname(file)
-  readFixed(document, 'apiVersion', apiVersion)
-  readFixed(document, 'kind', kind)
-  const { source, namespace, filesPath } = readSource(document.required('source', '{ kubernetes: {} }'), base)
+  const {
+    stateDirectory,
+    source: given,
+    directories: list,
+    ...others
+  } = readFields(document, documentFields, { base }).read
+  const { source, namespace, filesPath } = given ?? {}
   const fallback = override ?? namespace ?? defaultNamespace
   if (fallback !== undefined && fallback !== namespace && !isLabel(fallback)) {
     root.wrong(`the default namespace ${quote(fallback)} is not a namespace`)
   }
   const selectable = source?.type !== 'kubernetes' || source.watch === 'namespaces'
   const defaults: NamespaceDefault = { namespace: fallback, unqualified: [], selectable }
-  const directories = (
-    document.required('directories', '[{ path: /etc/x, contents: [{ secret: NAME }] }]')?.list() ?? []
-  )
-    .map((value) => readDirectory(value, base, defaults))
-    .filter((directory) => directory !== undefined)
-  const stateValue = document.field('stateDirectory')
-  const stateDirectory = (stateValue && readNodePath(stateValue, base)) ?? defaultStateDirectory
-  const requireProven = document.field('requireProven')?.boolean() ?? false
-  const driftValue = document.field('driftInterval')
-  const driftInterval = driftValue && readDuration(driftValue, { least: '1s', most: '24h' })
-  const timeoutValue = document.field('operationTimeout')
-  const operationTimeout = timeoutValue && readDuration(timeoutValue, { least: '1s', most: '24h' })
-  const reload = document.field('reload')?.oneOf(['signal', 'auto'] as const)
-  const serverValue = document.field('server')
-  const server = serverValue && readServer(serverValue)
+  const directories = list?.({ base, ...defaults }) ?? []
   reportTargetProblems(directories, [
     { name: 'stateDirectory', path: stateDirectory },
     { name: 'this configuration file', path: file },
     ...(source?.type === 'files' && filesPath !== undefined ? [{ name: filesPath.place, path: source.path }] : []),
   ])
+  const { requireProven, driftInterval, operationTimeout, reload, server } = others
   return {
     source,
     unqualified: defaults.unqualified,
@@ -153,20 +119,12 @@ function read(
       file,
       stateDirectory,
       requireProven,
-      driftInterval: driftInterval ?? defaultDriftInterval,
-      operationTimeout: operationTimeout ?? defaultOperationTimeout,
-      reload: reload ?? 'signal',
+      driftInterval,
+      operationTimeout,
+      reload,
       source,
       directories: directories.map(({ configuration }) => configuration),
       server,
     },
-  }
-}
-
-function readFixed(document: MappingValue, name: string, expected: string): void {
-  const value = document.required(name, expected)
-  const text = value?.text(expected)
-  if (value !== undefined && text !== undefined && text !== expected) {
-    value.wrong(`${quote(text)} is not known`, `write ${name}: ${expected}`)
   }
 }

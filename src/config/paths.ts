@@ -1,6 +1,8 @@
 import { absolutePath } from '../absolute-path.js'
 import { messageOf } from '../errors.js'
+import type { Schema, ValueType } from './field.js'
 import { quote } from '../quote.js'
+import { textSchema } from './value-types.js'
 import type { Value } from './value.js'
 
 /** Longest name of a file, and longest path, in bytes. Source: Linux, include/uapi/linux/limits.h. */
@@ -14,8 +16,28 @@ const expansion = [
   { pattern: /^[a-z]+:\/\//, message: 'is a URL' },
 ]
 
+/** What paths of the node are read with. */
+export interface PathContext {
+  /** The directory that relative paths start at. */
+  readonly base: string
+}
+
 /** A path of the node, absolute and normalised; a relative one starts at the configuration file's directory. */
-export function readNodePath(value: Value, base: string): string | undefined {
+export const nodePath: ValueType<string, PathContext> = {
+  read: (value, { base }) => readNodePath(value, base),
+  schema: () => {
+    // Before a '..' a name may be of any length.
+    const tooLong = `^(?![\\s\\S]*\\.\\.)[\\s\\S]*[^/]{${longestName + 1}}`
+    return except(textSchema, ...expansion.map(({ pattern }) => pattern.source), tooLong)
+  },
+}
+
+/** What none of these patterns matches. */
+export function except(schema: Schema, ...patterns: readonly string[]): Schema {
+  return { ...schema, allOf: patterns.map((pattern) => ({ not: { pattern } })) }
+}
+
+function readNodePath(value: Value, base: string): string | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   const expected = expansion.find(({ pattern }) => pattern.test(text))
@@ -30,7 +52,12 @@ export function readNodePath(value: Value, base: string): string | undefined {
 }
 
 /** A path that must be absolute as it is written, since it is another program's. */
-export function readAbsolutePath(value: Value): string | undefined {
+export const programPath: ValueType<string> = {
+  read: readAbsolutePath,
+  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:/[^/\\u0000]{0,${longestName}})+$` }),
+}
+
+function readAbsolutePath(value: Value): string | undefined {
   const text = value.text()
   if (text === undefined) return undefined
   if (!text.startsWith('/')) return value.wrong(`${quote(text)} is not an absolute path`)
@@ -38,17 +65,27 @@ export function readAbsolutePath(value: Value): string | undefined {
   return tooLong === undefined ? text : value.wrong(tooLong)
 }
 
+/** Names joined by single slashes, none of them `.` or `..`. */
+const name = `[^/\\u0000]{1,${longestName}}`
+const innerPattern = `(?!(?:[^/]*/)*\\.{1,2}(?:/|$))${name}(?:/${name})*`
+
 /** A path inside the target that cannot climb out of it; its parts are joined by single slashes. */
-export function readInnerPath(value: Value): string | undefined {
-  const text = value.text()
-  return text === undefined ? undefined : checkInnerPath(value, text)
+export const innerPath: ValueType<string> = {
+  read: (value) => {
+    const text = value.text()
+    return text === undefined ? undefined : checkInnerPath(value, text)
+  },
+  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^${innerPattern}$` }),
 }
 
-/** Like readInnerPath, and `.` for the target itself, which is answered as the empty string. */
-export function readInto(value: Value): string | undefined {
-  const text = value.text('.')
-  if (text === undefined) return undefined
-  return text === '.' ? '' : checkInnerPath(value, text)
+/** Like innerPath, and `.` for the target itself, which is answered as the empty string. */
+export const into: ValueType<string> = {
+  read: (value) => {
+    const text = value.text('.')
+    if (text === undefined) return undefined
+    return text === '.' ? '' : checkInnerPath(value, text)
+  },
+  schema: () => ({ type: 'string', maxLength: longestPath, pattern: `^(?:\\.|${innerPattern})$` }),
 }
 
 function checkInnerPath(value: Value, text: string): string | undefined {

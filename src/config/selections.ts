@@ -1,16 +1,44 @@
 /** Reads `secrets: { selector: app=web, into: '{name}' }`, and `configMaps` alike. */
+import { readFields, mappingSchema, type Fields, type Schema, type ValueType } from './field.js'
 import { parseSelector, SelectorError } from '../label-selector.js'
-import { selectionReference } from '../objects/types.js'
+import { selectionReference, type ObjectKind } from '../objects/types.js'
 import { quote } from '../quote.js'
 import type { ReadContent } from './content-conflicts.js'
-import { readItem } from './items.js'
-import { readNamespace, type NamespaceDefault } from './object-names.js'
-import { readInto } from './paths.js'
+import { itemWith } from './items.js'
+import { namespaceName, type NamespaceDefault } from './object-names.js'
+import { except, innerPath, into } from './paths.js'
 import { placeholder } from './references.js'
 import type { SelectedContent } from './types.js'
+import { boolean, listOf, textSchema } from './value-types.js'
 import type { Value } from './value.js'
 
-export const selectionFields = ['selector', 'namespace', 'into', 'optional', 'items']
+const selector: ValueType<string> = { read: readSelector, schema: () => textSchema }
+
+const fields = {
+  selector: {
+    type: selector,
+    description:
+      'as in kubectl get -l: app=web, app!=web, app in (web,db), app notin (web), app, !app, joined by commas',
+    required: 'app=web',
+  },
+  namespace: { type: namespaceName, description: 'whose objects; default: `source.namespace`' },
+  into: {
+    type: pattern(into),
+    description: `where the keys of each object go; ${placeholder} is the object's name`,
+    default: placeholder,
+  },
+  optional: {
+    type: boolean,
+    description: 'publish also while nothing matches, or keys of `items` are absent',
+    default: false,
+  },
+  items: {
+    type: listOf(itemWith(pattern(innerPath))),
+    description: `which keys of each object become which files; with ${placeholder} in each path, \`into\` needs none; default: every key`,
+  },
+} satisfies Fields<unknown>
+
+export const selectionFields = Object.keys(fields)
 
 const misplaced = {
   matchLabels: 'write selector: app=web',
@@ -19,50 +47,57 @@ const misplaced = {
   name: 'an object with a known name is secret: NAME, or configMap: NAME',
 }
 
-const kinds = { secrets: 'Secret', configMaps: 'ConfigMap' } as const
+interface SelectionContext {
+  /** Of the content as a whole. */
+  readonly place: string
+  readonly defaults: NamespaceDefault
+}
 
-/** `place`: of the content as a whole. */
-export function readSelection(
-  value: Value,
-  type: keyof typeof kinds,
-  place: string,
-  defaults: NamespaceDefault,
-): ReadContent | undefined {
+/** The objects of a kind that have certain labels. */
+export function selection(kind: ObjectKind): ValueType<ReadContent, SelectionContext> {
+  return {
+    read: (value, context) => readSelection(value, kind, context),
+    schema: () => mappingSchema(fields, {}, [{ schema: apartSchema() }]),
+  }
+}
+
+function readSelection(value: Value, kind: ObjectKind, { place, defaults }: SelectionContext): ReadContent | undefined {
   if (!defaults.selectable) {
     const rights = 'set source.kubernetes.watch: namespaces, which takes get, list and watch of all of them'
     value.wrong('a selector needs the labels of all objects of a namespace', rights)
   }
-  const fields = value.mapping(selectionFields, misplaced)
-  if (fields === undefined) return undefined
-  const selectorValue = fields.required('selector', 'app=web')
-  const selector = selectorValue && readSelector(selectorValue)
-  const namespaceValue = fields.field('namespace')
-  const namespace = namespaceValue === undefined ? defaults.namespace : readNamespace(namespaceValue)
-  if (namespaceValue === undefined && namespace === undefined) defaults.unqualified.push({ value, name: undefined })
-  const intoValue = fields.field('into')
-  const into = intoValue === undefined ? placeholder : readPattern(intoValue)
-  const optional = fields.field('optional')?.boolean() ?? false
-  const items = fields
-    .field('items')
-    ?.list()
-    .map(readItem)
-    .filter((item) => item !== undefined)
-  for (const { item, at } of items ?? []) checkPlaceholders(item.path, at)
-  if (selector === undefined || namespace === undefined || into === undefined) return undefined
-  const apart = into.includes(placeholder) || items?.every(({ item }) => item.path.includes(placeholder)) === true
+  const mapping = value.mapping(selectionFields, misplaced)
+  if (mapping === undefined) return undefined
+  const { read, at, wrong } = readFields(mapping, fields, undefined)
+  const { selector, optional, items } = read
+  const namespace = at.namespace === undefined ? defaults.namespace : read.namespace
+  if (at.namespace === undefined && namespace === undefined) defaults.unqualified.push({ value, name: undefined })
+  if (selector === undefined || namespace === undefined || wrong.has('into')) return undefined
+  const apart = read.into.includes(placeholder) || items?.every(({ item }) => item.path.includes(placeholder)) === true
   if (!apart) {
     const todo = `write into: '${placeholder}', or ${placeholder} in the path of each of the items`
-    intoValue?.wrong(`${quote(into || '.')} is the same for all objects, and two of them may have the same key`, todo)
+    at.into?.wrong(
+      `${quote(read.into || '.')} is the same for all objects, and two of them may have the same key`,
+      todo,
+    )
   }
   const content: SelectedContent = {
     type: 'selector',
     place,
-    reference: selectionReference(kinds[type], namespace, selector),
-    into,
+    reference: selectionReference(kind, namespace, selector),
+    into: read.into,
     optional,
     items: items?.map(({ item }) => item),
   }
-  return { content, at: intoValue ?? value, itemPaths: items?.map(({ at }) => at) ?? [] }
+  return { content, at: at.into ?? value, itemPaths: items?.map(({ at }) => at) ?? [] }
+}
+
+/** Each object gets files of its own. */
+function apartSchema(): Schema {
+  const named = { pattern: placeholder.replace(/[{}]/g, '\\$&') }
+  const everyPath = { type: 'array', items: { properties: { path: named } } }
+  const byItems = { required: ['items'], properties: { items: everyPath } }
+  return { anyOf: [{ not: { required: ['into'] } }, { properties: { into: named } }, byItems] }
 }
 
 function readSelector(value: Value): string | undefined {
@@ -77,15 +112,19 @@ function readSelector(value: Value): string | undefined {
   }
 }
 
-function readPattern(value: Value): string | undefined {
-  // Without quotes, {name} is a mapping in YAML.
-  if (value.node.kind === 'mapping') return value.wrong('must be a string, not a mapping', `quote it: '${placeholder}'`)
-  const into = readInto(value)
-  if (into !== undefined) checkPlaceholders(into, value)
-  return into
-}
-
-function checkPlaceholders(path: string, at: Value): void {
-  const unknown = path.match(/\{\w+\}/g)?.find((found) => found !== placeholder)
-  if (unknown !== undefined) at.wrong(`${quote(unknown)} is not known`, `holdfast replaces ${placeholder} only`)
+/** A path that may hold the placeholder. */
+function pattern(path: ValueType<string>): ValueType<string> {
+  return {
+    read: (value) => {
+      // Without quotes, {name} is a mapping in YAML.
+      if (value.node.kind === 'mapping') {
+        return value.wrong('must be a string, not a mapping', `quote it: '${placeholder}'`)
+      }
+      const read = path.read(value, undefined)
+      const unknown = read?.match(/\{\w+\}/g)?.find((found) => found !== placeholder)
+      if (unknown !== undefined) value.wrong(`${quote(unknown)} is not known`, `holdfast replaces ${placeholder} only`)
+      return read
+    },
+    schema: () => except(path.schema(), `\\{(?!${placeholder.slice(1, -1)}\\})\\w+\\}`),
+  }
 }

@@ -1,22 +1,42 @@
 import { isIP, isIPv6 } from 'node:net'
+import { mappingOf, type Fields, type ValueType } from './field.js'
 import { quote } from '../quote.js'
 import type { ServerConfiguration } from './types.js'
+import { numberUpTo } from './value-types.js'
 import type { Value } from './value.js'
 
 const example = '127.0.0.1:10808'
 
-/** Reads `server`: where /livez, /readyz, /healthz and /metrics are answered. Port 0 lets the kernel choose one. */
-export function readServer(value: Value): ServerConfiguration | undefined {
-  const address = value.mapping(['address'])?.required('address', quote(example))
-  const text = address?.text(example)
-  if (address === undefined || text === undefined) return undefined
+const highestPort = 65535
+const hostName = '[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?'
+const hostNamePattern = new RegExp(`^${hostName}$`)
+
+const address: ValueType<ServerConfiguration> = {
+  read: readAddress,
+  schema: () => {
+    const octet = `(?!0[0-9])${numberUpTo(255)}`
+    const host = `\\[[^\\]\\u0000]*:[^\\]\\u0000]*\\]|(?:${octet}\\.){3}${octet}|(?![0-9.]*:)${hostName}`
+    return { type: 'string', pattern: `^(?:${host}):0*${numberUpTo(highestPort)}$` }
+  },
+}
+
+const fields = {
+  address: { type: address, description: 'HOST:PORT; port 0 lets the kernel choose one', required: quote(example) },
+} satisfies Fields<unknown>
+
+/** `server`: where /livez, /readyz, /healthz and /metrics are answered. */
+export const server: ValueType<ServerConfiguration> = mappingOf({ fields }, ({ read }) => read.address)
+
+function readAddress(address: Value): ServerConfiguration | undefined {
+  const text = address.text(example)
+  if (text === undefined) return undefined
   const found = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]+)$/.exec(text)
   if (found === null) {
     return address.wrong(`${quote(text)} is not HOST:PORT`, `write ${meant(text)}`)
   }
   const [, bracketed, plain, digits] = found
   const port = Number(digits)
-  if (port > 65535) return address.wrong(`${quote(text)} has a port above 65535`)
+  if (port > highestPort) return address.wrong(`${quote(text)} has a port above 65535`)
   if (bracketed !== undefined) {
     if (!isIPv6(bracketed)) return address.wrong(`${quote(bracketed)} is not an IPv6 address`)
     return { host: bracketed, port }
@@ -38,5 +58,5 @@ function meant(text: string): string {
 
 /** A name that can be looked up; one of digits and dots alone is a mistyped address. */
 function isHostName(text: string): boolean {
-  return text.length <= 253 && !/^[0-9.]+$/.test(text) && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/i.test(text)
+  return text.length <= 253 && !/^[0-9.]+$/.test(text) && hostNamePattern.test(text)
 }

@@ -1,6 +1,9 @@
 /** Reads hooks that act on a service of the node. */
-import { readAbsolutePath } from './paths.js'
+import { mappingOf, type Fields, type ValueType } from './field.js'
+import { misplacedPolicy } from './hook-policy.js'
+import { programPath } from './paths.js'
 import { quote } from '../quote.js'
+import { nameLike, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 
 /** What systemd may be asked to do, as systemctl calls it. A new one starts here: the compiler then names what it lacks. */
@@ -22,24 +25,25 @@ export interface SystemdSettings {
   readonly socket: string
 }
 
-const systemBus = '/run/dbus/system_bus_socket'
-
 /** As systemd.unit(5) has it; a template without its instance (`x@.service`) is none. */
 const unitName =
   /^(?=.{1,255}$)[\w:.\\-]+(?:@[\w:.\\-]+)?\.(?:service|socket|target|timer|path|mount|automount|swap|slice|scope)$/
 
-type Misplaced = Readonly<Record<string, string>>
+const unit: ValueType<string> = { read: readUnit, schema: () => ({ type: 'string', pattern: unitName.source }) }
 
-export function readSystemd(value: Value, misplaced: Misplaced): (SystemdSettings & { name: string }) | undefined {
-  const systemd = value.mapping(['unit', 'action', 'socket'], misplaced)
-  const action = systemd?.field('action')?.oneOf(systemdActions) ?? 'reload-or-restart'
-  const unitValue = systemd?.required('unit', 'nginx.service')
-  const unit = unitValue && readUnit(unitValue)
-  const socketValue = systemd?.field('socket')
-  const socket = socketValue === undefined ? systemBus : readAbsolutePath(socketValue)
-  if (unit === undefined || socket === undefined) return undefined
-  return { name: `systemd ${action} ${unit}`, unit, action, socket }
-}
+const systemdFields = {
+  action: { type: oneOf(systemdActions), description: 'as systemctl calls it', default: 'reload-or-restart' },
+  unit: { type: unit, description: 'with its type, as in nginx.service', required: 'nginx.service' },
+  socket: { type: programPath, description: 'of the bus', default: '/run/dbus/system_bus_socket' },
+} satisfies Fields<unknown>
+
+export const systemd: ValueType<SystemdSettings & { name: string }> = mappingOf(
+  { fields: systemdFields, misplaced: misplacedPolicy },
+  ({ read: { action, unit, socket }, wrong }) => {
+    if (unit === undefined || wrong.has('socket')) return undefined
+    return { name: `systemd ${action} ${unit}`, unit, action, socket }
+  },
+)
 
 function readUnit(value: Value): string | undefined {
   const text = value.text('nginx.service')
@@ -55,13 +59,20 @@ export interface StaticPodSettings {
   readonly lockFile: string | undefined
 }
 
-export function readStaticPod(value: Value, misplaced: Misplaced): (StaticPodSettings & { name: string }) | undefined {
-  const staticPod = value.mapping(['name', 'manifestDirectory', 'lockFile'], misplaced)
-  const pod = staticPod?.required('name', 'etcd')?.name('etcd')
-  const directoryValue = staticPod?.required('manifestDirectory', '/etc/kubernetes/manifests')
-  const manifestDirectory = directoryValue && readAbsolutePath(directoryValue)
-  const lockValue = staticPod?.field('lockFile')
-  const lockFile = lockValue && readAbsolutePath(lockValue)
-  if (pod === undefined || manifestDirectory === undefined) return undefined
-  return { name: `staticPod ${pod}`, pod, manifestDirectory, lockFile }
-}
+const staticPodFields = {
+  name: { type: nameLike('etcd'), description: 'of the pod, as its manifest has it', required: 'etcd' },
+  manifestDirectory: {
+    type: programPath,
+    description: 'where kubelet reads the manifest',
+    required: '/etc/kubernetes/manifests',
+  },
+  lockFile: { type: programPath, description: 'the file that another program locks while it writes the manifest' },
+} satisfies Fields<unknown>
+
+export const staticPod: ValueType<StaticPodSettings & { name: string }> = mappingOf(
+  { fields: staticPodFields, misplaced: misplacedPolicy },
+  ({ read: { name: pod, manifestDirectory, lockFile } }) => {
+    if (pod === undefined || manifestDirectory === undefined) return undefined
+    return { name: `staticPod ${pod}`, pod, manifestDirectory, lockFile }
+  },
+)

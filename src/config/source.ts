@@ -1,6 +1,8 @@
-import { readNamespace } from './object-names.js'
-import { readNodePath } from './paths.js'
-import type { MappingValue, Value } from './value.js'
+import { mappingOf, mappingSchema, needs, readFields, type Field, type Fields, type ValueType } from './field.js'
+import { namespaceName } from './object-names.js'
+import { nodePath, type PathContext } from './paths.js'
+import { integer, oneOf, text } from './value-types.js'
+import type { Value } from './value.js'
 
 /** What each kind of source is configured with. A new kind starts here: the compiler then names what it lacks. */
 interface SourceSettings {
@@ -23,12 +25,6 @@ interface SourceSettings {
 
 export type SourceType = keyof SourceSettings
 
-/**
- * controller-runtime's, which most agents on nodes are built with; client-go's own 5 and 10 let 50 watches wait for 8 s, and kubelet's
- * 50 and 100 are for one process of a node, not for one of several.
- */
-const defaultRate = { qps: 20, burst: 30 }
-
 /** Beyond it, a limit is none. */
 const highestRate = 10_000
 
@@ -45,67 +41,98 @@ export interface ReadSource {
   readonly filesPath: Value | undefined
 }
 
-interface SourceContext {
-  /** The directory that relative paths start at. */
-  readonly base: string
-  readonly namespace: string | undefined
+type ReadKind<Type extends SourceType> = Pick<ReadSource, 'filesPath'> & {
+  readonly source: SourceConfiguration<Type> | undefined
 }
 
-type ReadKind = Pick<ReadSource, 'source' | 'filesPath'>
+const filesFields = {
+  path: {
+    type: nodePath,
+    description: 'a directory of Secret and ConfigMap manifests, YAML or JSON, watched',
+    required: './objects',
+  },
+} satisfies Fields<PathContext>
 
-/** Reads the field of each kind out of the mapping `source`. */
-const readers: Readonly<Record<SourceType, (source: MappingValue, context: SourceContext) => ReadKind>> = {
-  kubernetes: readKubernetes,
-  files: readFiles,
+const files: ValueType<ReadKind<'files'>, PathContext> = mappingOf(
+  { fields: filesFields },
+  ({ read: { path }, at: { path: filesPath } }) => ({
+    filesPath,
+    source: path === undefined ? undefined : { type: 'files', path },
+  }),
+)
+
+const kubernetesFields = {
+  kubeconfig: { type: nodePath, description: "a kubeconfig; default: the pod's service account" },
+  context: { type: text, description: 'of the kubeconfig; default: its `current-context`' },
+  watch: {
+    type: oneOf(['objects', 'namespaces']),
+    description: 'one watch for each object, or one for all Secrets and one for all ConfigMaps of a namespace',
+    default: 'objects',
+  },
+  // controller-runtime's defaults, which most agents on nodes are built with; client-go's own 5 and 10 let 50 watches wait for 8 s,
+  // and kubelet's 50 and 100 are for one process of a node, not for one of several.
+  qps: { type: integer(1, highestRate), description: 'requests per second, on average', default: 20 },
+  burst: { type: integer(1, highestRate), description: 'requests at once, after a pause', default: 30 },
+} satisfies Fields<PathContext>
+
+const kubernetes: ValueType<ReadKind<'kubernetes'>, PathContext> = mappingOf(
+  {
+    fields: kubernetesFields,
+    misplaced: { namespace: 'it belongs to source, beside kubernetes' },
+    rules: [
+      {
+        check: ({ wasGiven, at }) => {
+          if (wasGiven('kubeconfig')) return
+          at.context?.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
+        },
+        schema: needs('context', { kubeconfig: {} }),
+      },
+    ],
+  },
+  ({ read: { context, ...others } }) => ({
+    filesPath: undefined,
+    source: { type: 'kubernetes', ...others, ...(context !== undefined && { context }) },
+  }),
+)
+
+const sources: { readonly [Type in SourceType]: Field<ReadKind<Type>, PathContext> } = {
+  kubernetes: {
+    type: kubernetes,
+    description: "the API server; {} for the pod's service account",
+    withoutValue: 'write kubernetes: {} for the service account',
+  },
+  files: { type: files, description: 'a directory of manifests; no cluster is needed' },
 }
 
-const types = Object.keys(readers) as SourceType[]
+const types = Object.keys(sources) as SourceType[]
 
-/** Reads `source`; `base` is the directory that relative paths start at. */
-export function readSource(value: Value | undefined, base: string): ReadSource {
-  const nothing = { source: undefined, namespace: undefined, filesPath: undefined }
-  const source = value?.mapping(['namespace', ...types], {
+const fields = {
+  namespace: {
+    type: namespaceName,
+    description:
+      "for names that have none; default: that of the kubeconfig's context or of the service account; for files, `default`",
+  },
+} satisfies Fields<unknown>
+
+export const source: ValueType<ReadSource, PathContext> = {
+  read: readSource,
+  schema: () => mappingSchema(fields, sources),
+}
+
+function readSource(value: Value, context: PathContext): ReadSource | undefined {
+  const mapping = value.mapping([...Object.keys(fields), ...types], {
     kubeconfig: 'it belongs to kubernetes: write kubernetes: { kubeconfig: … }',
     path: 'it belongs to files: write files: { path: … }',
   })
-  if (source === undefined) return nothing
-  const namespaceValue = source.field('namespace')
+  if (mapping === undefined) return undefined
+  const { read, at } = readFields(mapping, fields, context)
   // One that is wrong is reported once, and not again with each name that it would have been for.
-  const namespace = namespaceValue && (readNamespace(namespaceValue) ?? 'default')
-  const type = source.exactlyOne(types)
-  if (type === undefined) return { ...nothing, namespace }
-  return { namespace, ...readers[type](source, { base, namespace }) }
-}
-
-function readFiles(source: MappingValue, { base, namespace }: SourceContext): ReadKind {
-  const filesPath = source.field('files')?.mapping(['path'])?.required('path', './objects')
-  const path = filesPath && readNodePath(filesPath, base)
-  if (path === undefined) return { filesPath, source: undefined }
-  return { filesPath, source: { type: 'files', path, ...(namespace !== undefined && { namespace }) } }
-}
-
-function readKubernetes(source: MappingValue, { base }: SourceContext): ReadKind {
-  const filesPath = undefined
-  const kubernetes = source
-    .field('kubernetes', 'write kubernetes: {} for the service account')
-    ?.mapping(['kubeconfig', 'context', 'watch', 'qps', 'burst'], {
-      namespace: 'it belongs to source, beside kubernetes',
-    })
-  if (kubernetes === undefined) return { source: undefined, filesPath }
-  const kubeconfigValue = kubernetes.field('kubeconfig')
-  const kubeconfig = kubeconfigValue && readNodePath(kubeconfigValue, base)
-  const contextValue = kubernetes.field('context')
-  const context = contextValue?.text()
-  if (contextValue !== undefined && !kubernetes.has('kubeconfig')) {
-    contextValue.wrong('is given without a kubeconfig', 'the service account of a pod has no contexts')
-  }
-  const watch = kubernetes.field('watch')?.oneOf(['objects', 'namespaces'] as const) ?? 'objects'
-  const rate = {
-    qps: kubernetes.field('qps')?.integer(1, highestRate) ?? defaultRate.qps,
-    burst: kubernetes.field('burst')?.integer(1, highestRate) ?? defaultRate.burst,
-  }
-  return {
-    source: { type: 'kubernetes', kubeconfig, watch, ...rate, ...(context !== undefined && { context }) },
-    filesPath,
-  }
+  const namespace = at.namespace && (read.namespace ?? 'default')
+  const type = mapping.exactlyOne(types)
+  const body = type && mapping.field(type, sources[type].withoutValue)
+  const kind = body && sources[type].type.read(body, context)
+  if (kind === undefined) return { namespace, source: undefined, filesPath: undefined }
+  const { source, filesPath } = kind
+  const named = source?.type === 'files' && namespace !== undefined ? { ...source, namespace } : source
+  return { namespace, source: named, filesPath }
 }

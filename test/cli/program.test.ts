@@ -33,6 +33,7 @@ await t.test('every command runs in a process of its own', async (t) => {
     hold: [[node.path('certs'), '--for', '1h'], undefined, { code: 0, stdout: /^held \S+certs until 20/ }],
     release: [[node.path('certs')], undefined, { code: 0, stdout: /^released \S+certs$/m }],
     rbac: [config, undefined, { code: 0, stdout: /holdfast asks no API server/ }],
+    schema: [[], undefined, { code: 0, stdout: /json-schema.org\/draft-07.*"AgentConfiguration"/s }],
     completion: [['bash'], undefined, { code: 0, stdout: /complete -F _holdfast holdfast/ }],
     replace: [
       [node.path('target'), '--from', node.path('content'), '-o', 'json'],

@@ -1,0 +1,156 @@
+/** Reads hooks that act on a process: a signal, a command, a request. What they are given may hold secrets. */
+import { constants } from 'node:os'
+import { except, programPath } from './paths.js'
+import { mappingOf, type Fields, type Schema, type ValueType } from './field.js'
+import { misplacedPolicy } from './hook-policy.js'
+import { quote } from '../quote.js'
+import { nearest } from './suggestion.js'
+import { oneOf, textSchema } from './value-types.js'
+import type { Value } from './value.js'
+
+export interface SignalSettings {
+  readonly signal: NodeJS.Signals
+  readonly pidFile: string
+}
+
+export interface ExecSettings {
+  readonly command: readonly string[]
+}
+
+export interface HttpSettings {
+  readonly url: string
+  readonly method: string
+}
+
+/** These only end or stop a process. */
+const unfitSignals: readonly string[] = ['SIGKILL', 'SIGSTOP']
+
+const signalName: ValueType<NodeJS.Signals> = {
+  read: readSignalName,
+  schema: () => {
+    const names = Object.keys(constants.signals).filter((name) => !unfitSignals.includes(name))
+    return { enum: [...names, ...names.map((name) => name.slice('SIG'.length))] }
+  },
+}
+
+const signalFields = {
+  name: { type: signalName, description: 'of the signal, with or without SIG', required: 'SIGHUP' },
+  pidFile: {
+    type: programPath,
+    description: 'the file that holds the number of the process',
+    required: '/run/NAME.pid',
+  },
+} satisfies Fields<unknown>
+
+export const signal: ValueType<SignalSettings & { name: string }> = mappingOf(
+  { fields: signalFields, misplaced: misplacedPolicy },
+  ({ read: { name, pidFile } }) =>
+    name === undefined || pidFile === undefined
+      ? undefined
+      : { name: `signal ${name} ${pidFile}`, signal: name, pidFile },
+)
+
+function readSignalName(value: Value): NodeJS.Signals | undefined {
+  const text = value.text('SIGHUP')
+  if (text === undefined) return undefined
+  const known = Object.keys(constants.signals) as NodeJS.Signals[]
+  const name = text.startsWith('SIG') ? text : `SIG${text}`
+  const found = known.find((candidate) => candidate === name)
+  if (found !== undefined && unfitSignals.includes(found)) {
+    return value.wrong(`${found} only ends or stops a process`, 'write as in "SIGHUP"')
+  }
+  if (found !== undefined) return found
+  // Without what they all have in common: otherwise any three letters are near to some signal.
+  const meant = nearest(
+    name.slice('SIG'.length),
+    known.map((candidate) => candidate.slice('SIG'.length)),
+  )
+  const suggestion = meant === undefined ? 'write as in "SIGHUP", "SIGUSR1"' : `did you mean "SIG${meant}"?`
+  return value.wrong(`${quote(text)} is not a signal`, suggestion)
+}
+
+/** A command as a list of words, without a shell. */
+export const exec: ValueType<ExecSettings & { name: string }> = {
+  read: readExec,
+  schema: () => ({
+    type: 'array',
+    minItems: 1,
+    items: [{ type: 'string', pattern: '^(?:/[^\\u0000]*|[^/\\u0000]+)$' }],
+    additionalItems: { type: 'string', pattern: '^[^\\u0000]*$' },
+  }),
+}
+
+function readExec(value: Value): (ExecSettings & { name: string }) | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'string') {
+    return value.wrong('is one string', 'write a list, ["/usr/bin/systemctl", "reload", "x"]: there is no shell')
+  }
+  const words = value.list()
+  const [program, ...rest] = words
+  if (program === undefined) return undefined
+  const path = readProgram(program)
+  const command = [path, ...rest.map(readArgument)]
+  if (!command.every((word) => word !== undefined)) return undefined
+  return { name: `exec ${programName(command[0] ?? '')}`, command }
+}
+
+/** An absolute path, or a name without a slash, which is looked for in the PATH that hooks have. */
+function readProgram(value: Value): string | undefined {
+  const { node } = value
+  const isName = node.kind === 'scalar' && typeof node.value === 'string' && /^[^/]+$/.test(node.value)
+  return isName ? value.text() : programPath.read(value, undefined)
+}
+
+/** An argument may be empty, and is never shown. */
+function readArgument(value: Value): string | undefined {
+  const { node } = value
+  if (node.kind === 'scalar' && typeof node.value === 'string') {
+    return node.value.includes('\0') ? value.wrong('contains a NUL character') : node.value
+  }
+  return value.wrong('is not a string', 'quote each argument')
+}
+
+function programName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1) || path
+}
+
+const url: ValueType<URL> = { read: readUrl, schema: urlSchema }
+
+const httpFields = {
+  // A reload is a change, so it is asked for with POST where the file does not say.
+  method: {
+    type: oneOf(['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD']),
+    description: 'of the request',
+    default: 'POST',
+  },
+  url: {
+    type: url,
+    description: 'http or https, without credentials and without a fragment',
+    required: '"http://127.0.0.1:9000/reload"',
+  },
+} satisfies Fields<unknown>
+
+export const http: ValueType<HttpSettings & { name: string }> = mappingOf(
+  { fields: httpFields, misplaced: misplacedPolicy },
+  ({ read: { url, method } }) => (url === undefined ? undefined : { name: `http ${url.host}`, url: url.href, method }),
+)
+
+function urlSchema(): Schema {
+  const scheme = '[\\u0000-\\u0020]*[Hh][Tt][Tt][Pp][Ss]?:'
+  const credentials = `^${scheme}[/\\\\]+[^/\\\\?#]*[^/\\\\?#:@][^/\\\\?#]*@`
+  return except({ ...textSchema, pattern: `^${scheme}[^\\u0000]+$` }, credentials, '#[^\\u0000-\\u0020]')
+}
+
+function readUrl(value: Value): URL | undefined {
+  const text = value.text('http://127.0.0.1:9000/reload')
+  if (text === undefined) return undefined
+  const example = 'write as in "http://127.0.0.1:9000/reload"'
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined) return value.wrong('is not a URL', example)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return value.wrong('is not an http or https URL', example)
+  if (url.username !== '' || url.password !== '') {
+    return value.wrong('contains credentials', 'remove them: secrets do not belong in this file')
+  }
+  if (url.hash !== '') return value.wrong('has a fragment', "remove what follows '#': it is never sent")
+  return url
+}
