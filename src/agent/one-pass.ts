@@ -1,10 +1,12 @@
-import type { AgentConfiguration } from '../config/types.js'
+import { expand, referencesOf } from '../config/references.js'
+import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
+import type { Finding } from '../directories/types.js'
 import { planDirectory, type DirectoryChange } from '../durable/index.js'
-import type { ReplaceResult } from '../durable/types.js'
+import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
-import type { DesiredObject, ObjectReference, SourceListener } from '../objects/types.js'
-import { desiredObjects, PassObjects, renderFrom, requestFor, unreported } from './desired-content.js'
+import type { DesiredObject, ObjectKind, ObjectReference, SourceListener } from '../objects/types.js'
+import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
@@ -98,22 +100,72 @@ async function plan(
   source: ObservableSource,
   { requireProven, release, signal }: Pick<OnePassOptions, 'requireProven' | 'release' | 'signal'>,
 ): Promise<Planned['plan']> {
+  const rendered = await renderedRequest(configuration, source, signal)
+  if ('notPlanned' in rendered) return rendered
+  try {
+    return await planDirectory({ ...rendered.request, requireProven, release })
+  } catch (error) {
+    return { notPlanned: failedOutcome(error) }
+  }
+}
+
+async function renderedRequest(
+  configuration: DirectoryConfiguration,
+  source: ObservableSource,
+  signal: AbortSignal,
+): Promise<{ readonly request: Request } | { readonly notPlanned: Outcome }> {
   const latest = (reference: ObjectReference) => source.latest(reference)
   if (unreported(configuration, latest).length > 0) {
     return { notPlanned: { kind: 'waiting', message: 'the source did not report all objects in time' } }
   }
   const rendering = await renderFrom(configuration, new PassObjects(source, signal))
   if (!rendering.ready) return { notPlanned: { kind: 'incomplete', findings: rendering.findings } }
-  try {
-    return await planDirectory({ ...requestFor(configuration, rendering, latest), requireProven, release })
-  } catch (error) {
-    return { notPlanned: failedOutcome(error) }
-  }
+  return { request: requestFor(configuration, rendering, latest) }
+}
+
+/** What the source says that a directory must hold. */
+interface Desired {
+  readonly request: Request
+  /** Objects of which the directory keeps what is published: they are gone, or going. */
+  readonly kept: readonly RecordedObject[]
+}
+
+/** Asks the source what each directory must hold, or why nobody knows; writes nothing. */
+export async function desiredContents(
+  configuration: AgentConfiguration,
+  options: Omit<OnePassOptions, 'lockTimeout' | 'requireProven' | 'release'>,
+): Promise<(Desired | { readonly notPlanned: Outcome })[]> {
+  return withSource(configuration, options, async ({ states, source }) => {
+    const desired: (Desired | { readonly notPlanned: Outcome })[] = []
+    for (const { configuration } of states) {
+      const rendered = await renderedRequest(configuration, source, options.signal)
+      const findings = unreadable(configuration, source)
+      if ('notPlanned' in rendered) desired.push(rendered)
+      else if (findings.length > 0) desired.push({ notPlanned: { kind: 'incomplete', findings } })
+      else desired.push({ ...rendered, kept: keptOf(rendered.request, source) })
+    }
+    return desired
+  })
+}
+
+/** A directory keeps what is published of an optional object that cannot be read; what it must hold is not known, all the same. */
+function unreadable(configuration: DirectoryConfiguration, source: ObservableSource): Finding[] {
+  return referencesOf(expand(configuration, (reference) => source.latest(reference))).flatMap((reference) => {
+    const known = source.latest(reference)
+    return known?.state === 'unknown' ? [{ reason: known.reason, message: known.message, reference }] : []
+  })
+}
+
+function keptOf({ objects = [] }: Request, source: ObservableSource): RecordedObject[] {
+  return objects.filter(({ kind, namespace, name }) => {
+    const known = source.latest({ kind: kind as ObjectKind, namespace, name })
+    return !(known?.state === 'present' || known?.state === 'unloaded') || known.object.terminating
+  })
 }
 
 async function withSource<T>(
   configuration: AgentConfiguration,
-  options: OnePassOptions,
+  options: Pick<OnePassOptions, 'log' | 'signal' | 'timeout' | 'openSource' | 'waiting'>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const states = new DirectoryStates()

@@ -56,11 +56,12 @@ function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, o
     causes[why],
     problem === undefined ? state : `${state}: ${problem}`,
     digest.slice(0, 'sha256:'.length + 12),
-    objects.length === 0 ? '-' : objects.map(named).join(', '),
+    objects.length === 0 ? '-' : objects.map(objectText).join(', '),
   ]
 }
 
-function named({ kind, namespace, name, resourceVersion }: RecordedObject): string {
+/** `Secret demo/web@1234` */
+export function objectText({ kind, namespace, name, resourceVersion }: Omit<RecordedObject, 'paths'>): string {
   // A file's version is a long text that tells nobody anything.
   return `${kind} ${namespace}/${name}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
 }

@@ -38,6 +38,12 @@ export function parseOwner(text: string): { uid: number; gid: number } {
   return { uid, gid }
 }
 
+/** The number of a content, in a target's history. */
+export function parseSequence(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a number that "holdfast history PATH" lists.')
+}
+
 /** `sha256:` and 64 hexadecimal digits, in lower case. */
 export function parseDigest(text: string): string {
   if (!/^sha256:[0-9a-f]{64}$/i.test(text))

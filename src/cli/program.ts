@@ -4,6 +4,7 @@ import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
 import { completionCommand } from './completion.js'
 import { demoCommand } from './demo.js'
+import { diffCommand } from './diff.js'
 import { historyCommand } from './history.js'
 import { holdCommand } from './hold.js'
 import { installCommand } from './install.js'
@@ -32,6 +33,7 @@ export const commands = {
   write: writeCommand,
   verify: verifyCommand,
   status: statusCommand,
+  diff: diffCommand,
   history: historyCommand,
   rollback: rollbackCommand,
   reload: reloadCommand,

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { Pin } from '../durable/types.js'
 import type { Io } from './io.js'
 import { Option } from './option.js'
-import { parseDuration } from './option-values.js'
+import { parseDuration, parseSequence } from './option-values.js'
 import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
@@ -115,11 +115,13 @@ function pinned(until: Pin['until'], shown: string): string {
   return until === 'released' ? 'pinned until it is released' : `pinned until ${shown}`
 }
 
-function parseSequence(text: string): number {
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('write a number that "holdfast history PATH" lists')
-}
-
 function parsePin(text: string): RollbackOptions['pin'] {
-  return text === 'newer' || text === 'released' ? text : parseDuration(text)
+  if (text === 'newer' || text === 'released') return text
+  try {
+    return parseDuration(text)
+  } catch {
+    throw new InvalidArgumentError(
+      'It must be newer, released, or less than 24 days as a duration with units: 2h, 1m30s.',
+    )
+  }
 }

@@ -65,7 +65,8 @@ export function lineOf(
   }
 }
 
-function explanation(outcome: Outcome | undefined): string | undefined {
+/** Why a directory was not published. */
+export function explanation(outcome: Outcome | undefined): string | undefined {
   if (outcome === undefined) return undefined
   switch (outcome.kind) {
     case 'incomplete':

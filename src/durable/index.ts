@@ -7,6 +7,7 @@ import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
+import { readContent as contentOf, type TargetContent } from './target-content.js'
 import type { Hold, HistoryLimits, PastContent, Pin, Publication, RecordedObject, ReplaceResult } from './types.js'
 
 /*
@@ -42,7 +43,14 @@ export type { HoldingKind, Unseen } from './posix/holdings.js'
 export type { DirectoryChange } from './replace.js'
 export { openedByLists } from './kept-attributes.js'
 export { modeAt } from './posix/attributes.js'
-export { checkFile, planDirectory, replaceDirectories, replaceDirectory, replaceFile } from './replace.js'
+export {
+  checkFile,
+  desiredEntries,
+  planDirectory,
+  replaceDirectories,
+  replaceDirectory,
+  replaceFile,
+} from './replace.js'
 export { showInPlace } from './posix/show-in-place.js'
 export { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from './swap-places.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
@@ -51,6 +59,7 @@ export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps, returnFreedMemory } from '../../native/index.js'
 export type * from './types.js'
+export type { ContentEntry, TargetContent } from './target-content.js'
 
 const system: FileSystem = new NodeFileSystem()
 
@@ -101,6 +110,11 @@ export async function readHold(target: string): Promise<Hold | Pin | undefined> 
 /** A target's present content and its earlier ones, newest first; undefined where nothing was ever published there. */
 export async function readHistory(target: string): Promise<PastContent[] | undefined> {
   return readable(target, historyOf(system, target))
+}
+
+/** What is at a target now, or the content of this sequence, with its bytes. Nothing is locked or written. @throws DurableWriteError */
+export async function readContent(target: string, sequence?: number): Promise<TargetContent> {
+  return readable(target, contentOf(system, target, sequence))
 }
 
 /** Removes what is beyond these limits of a target's earlier contents, durably, without publishing. Answers how many. */

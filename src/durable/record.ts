@@ -68,7 +68,7 @@ export interface RecordBody {
   readonly publishedAt: number
   readonly objects: readonly RecordedObject[]
   readonly hooks: readonly string[]
-  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed'>[]
+  readonly entries: readonly Omit<TreeEntry, 'label' | 'changed' | 'size'>[]
   /** Only where something is exchanged. */
   readonly staging?: StagedInodes
   /** Absent in records of version 0.1.0: they prove nothing about durability. */

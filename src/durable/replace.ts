@@ -6,9 +6,11 @@ import { plannedContent } from './content.js'
 import { compare } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import type { TargetPublication } from './publication.js'
+import { PlannedTree } from './planned-tree.js'
 import { publish } from './publish.js'
 import { checkMode, checkOwner, checkPublishedTarget, planFor } from './request.js'
 import { SymlinkPublication } from './symlink-publication.js'
+import type { Tree } from './tree.js'
 import type {
   DirectoryRequest,
   FileContent,
@@ -58,6 +60,17 @@ const forms = {
 /** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
 export async function planDirectory(request: DirectoryRequest & PublicationOptions): Promise<DirectoryPlanResult> {
   return plan(directoryPublication(system, request))
+}
+
+/** What a directory would hold, which holds `found` now: that is not read, and nothing is refused but what can never be published. */
+export async function desiredEntries(
+  request: DirectoryRequest & PublicationOptions,
+  found: Tree['entries'],
+): Promise<Tree['entries']> {
+  const planned = PlannedTree.ofDirectory(planFor(request.target, request), system.user)
+  await planned.read()
+  if (request.attributes === 'keep') await planned.keep(request.target, { entries: found, digest: '' })
+  return planned.tree.entries
 }
 
 /** Replaces one file: a temporary with a leading dot beside it, renamed over. */

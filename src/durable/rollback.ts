@@ -1,18 +1,15 @@
-import { isSystemError, messageOf } from '../errors.js'
-import { unfit, wrapError, type DurableWriteError } from './errors.js'
-import type { Descriptor, FileSystem } from './file-system.js'
+import { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
+import { unfit, wrapError } from './errors.js'
+import type { FileSystem } from './file-system.js'
 import type { HoldOptions } from './hold.js'
 import { readTarget } from './inspect.js'
 import { goneFrom } from './new-record.js'
-import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish, resultsOf } from './publish.js'
 import { withRecord } from './record-files.js'
 import { describes, digestBy, type StoredRecord } from './record.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget, planFor } from './request.js'
-import { Scope } from './scope.js'
-import { readTree, readWhole, type TreeEntry } from './tree.js'
 import type { Confirmed, DirectoryRequest, Generation, Pin, PublicationOptions, ReplaceResult } from './types.js'
 
 /*
@@ -65,7 +62,7 @@ async function earlier(
       const generation = chosen(target, record, digestBy(record, tree), options.to)
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())
-      const content = await readGeneration(fs, parent, name, generation)
+      const content = await readEarlier(fs, parent, name, generation)
       if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
       options.check?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
@@ -155,54 +152,12 @@ function refuseMovedOn(
   })
 }
 
-interface Content {
-  readonly entries: readonly TreeEntry[]
-  readonly files: ReadonlyMap<string, Uint8Array>
-}
-
-/** What it holds, or why it cannot be read; undefined where it is not what was published: that can be of any size. */
-async function readGeneration(
-  fs: FileSystem,
-  parent: Descriptor,
-  target: string,
-  { name, digest }: Generation,
-): Promise<Content | Error | undefined> {
-  const scope = new Scope(fs)
-  try {
-    const holder = await scope.keep(fs.openDirectory(parent, name))
-    const root = await scope.keep(fs.openDirectory(holder, target))
-    const { entries, digest: found } = await readTree(fs, root, false)
-    if (found !== digest) return undefined
-    const files = new Map<string, Uint8Array>()
-    const directories = new OpenDirectories(fs, root)
-    try {
-      for (const { path, type } of entries) {
-        if (type !== 'file') continue
-        const file = await directories.use(parentOf(path), (directory) => fs.openFile(directory, nameOf(path)))
-        try {
-          files.set(path, await readWhole(fs, file, (await fs.attributes(file)).size))
-        } finally {
-          await fs.close(file)
-        }
-      }
-    } finally {
-      await directories.closeAll()
-    }
-    return { entries, files }
-  } catch (error) {
-    if (isSystemError(error)) return error
-    throw error
-  } finally {
-    await scope.closeAll()
-  }
-}
-
 /** As whoever published the present content would do it. */
 function requestFor(
   target: string,
   { publisher, history, keepsAttributes }: StoredRecord,
   { objects }: Generation,
-  { entries, files }: Content,
+  { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
 ): Request {
   const [root] = entries
@@ -228,7 +183,7 @@ function requestFor(
 async function isWhole(
   fs: FileSystem,
   request: Request,
-  { entries }: Content,
+  { entries }: EarlierContent,
   { digest }: Generation,
 ): Promise<boolean> {
   try {
@@ -242,24 +197,4 @@ async function isWhole(
     if (error instanceof TypeError || error instanceof RangeError) return false
     throw error
   }
-}
-
-function damaged(target: string, { sequence, name }: Generation, cause?: Error): DurableWriteError {
-  const why = cause === undefined ? 'it is not what was published' : `it cannot be read: ${messageOf(cause)}`
-  return unfit(`the content ${sequence} of ${target} is damaged: ${why}`, {
-    code: 'EBADMSG',
-    syscall: 'read',
-    path: `${target.slice(0, target.lastIndexOf('/'))}/${name}`,
-    advice: `choose another one (holdfast history ${target})`,
-    cause,
-  })
-}
-
-function noneEarlier(target: string, problem: string): DurableWriteError {
-  return unfit(problem, {
-    code: 'ENOENT',
-    syscall: 'open',
-    path: target,
-    advice: `holdfast history ${target} lists what there is; history: N in the configuration keeps more`,
-  })
 }

@@ -15,6 +15,8 @@ export interface TreeEntry extends EntryHead {
   readonly extended?: ExtendedAttributes
   /** When the inode was changed last, of what was read from the disk. */
   readonly changed?: bigint
+  /** Bytes of a file that was read from the disk. */
+  readonly size?: number
 }
 
 /** What a target holds, or is to hold: entries in byte order of their paths, and the digest over them. */
@@ -114,8 +116,15 @@ async function readFile(
     content.update(piece)
   }
   const label = labels ? await fs.label(file) : undefined
-  const { changed } = attributes
-  return { ...head, sha256: content.digest('hex'), changed, ...(label && { label }), ...(extended && { extended }) }
+  const { changed, size } = attributes
+  return {
+    ...head,
+    sha256: content.digest('hex'),
+    changed,
+    size,
+    ...(label && { label }),
+    ...(extended && { extended }),
+  }
 }
 
 /** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */

@@ -27,6 +27,11 @@ await t.test('every command runs in a process of its own', async (t) => {
     sync: [config, undefined, { code: 0, stdout: /^created {2}\S+certs {2}sha256:/ }],
     verify: [config, undefined, { code: 0, stdout: /certs +ok/ }],
     status: [config, undefined, { code: 0, stdout: /certs +True/ }],
+    diff: [
+      [node.path('certs'), ...config],
+      undefined,
+      { code: 0, stdout: /certs: no difference; 2 entries are the same/ },
+    ],
     history: [[node.path('certs')], undefined, { code: 0, stdout: /^SEQUENCE.*\n1 .* published +present +sha256:/ }],
     rollback: [[node.path('certs')], undefined, { code: 1, stderr: /no earlier content of .*certs is kept/ }],
     reload: [config, undefined, { code: 1, stderr: /no agent has written|runs no more/ }],

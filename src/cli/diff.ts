@@ -1,0 +1,221 @@
+import { Command } from 'commander'
+import type { desiredContents } from '../agent/one-pass.js'
+import type { Outcome } from '../agent/outcome.js'
+import { formatMode } from '../config/mode.js'
+import type { DirectoryConfiguration } from '../config/types.js'
+import type { EntryChange } from '../directories/compare.js'
+import type { RecordedObject, TargetContent } from '../durable/index.js'
+import { painter, wantsColour } from './colour.js'
+import { diffText, type ShownDiff, type ShownSide } from './diff-text.js'
+import { Exit, exitCodes, UsageError } from './exit-codes.js'
+import { printJson, type Io } from './io.js'
+import { loadWithFlags } from './load.js'
+import { createLogger } from './logger.js'
+import { Option } from './option.js'
+import {
+  configOption,
+  logFormatOption,
+  logLevelOption,
+  outputOption,
+  sourceOptions,
+  type OutputOptions,
+  type SourceOptions,
+} from './options.js'
+import { parseDuration, parseSequence } from './option-values.js'
+import { Progress, waitingFor } from './progress.js'
+import { interruptible } from './signals.js'
+import { targetArgument } from './target.js'
+import { version } from './version.js'
+
+interface DiffOptions extends SourceOptions, OutputOptions {
+  readonly config?: string
+  readonly from?: number
+  readonly to?: number | 'desired'
+  readonly showText?: true
+  readonly timeout: number
+}
+
+/** `holdfast diff PATH` */
+export function diffCommand(io: Io): Command {
+  const command = new Command('diff')
+    .summary('compare what a directory holds, held, and must hold')
+    .description(
+      `Compares what is at PATH with what the source says that it must hold, as "sync" would publish it: names, modes, owners, sizes, whether
+contents are the same, and what has become of certificates. With --from, compares an earlier content (see "holdfast history PATH")
+with what is there; with --to, what is there with an earlier one.
+
+It takes no lock and writes nothing. It shows no byte of a Secret, and no digest of one. With --show-text it shows which lines of a
+file have changed, where ConfigMaps alone have given them.`,
+    )
+    .argument('<path>', 'a directory of the configuration; with --from or --to a number, any that has a history')
+    .addOption(
+      new Option('--from <sequence>', 'which content; without it, what is on the disk').argParser(parseSequence),
+    )
+    .addOption(
+      new Option(
+        '--to <sequence>',
+        'which content, or desired: what the source says; with --from, what is there',
+      ).argParser(parseTo),
+    )
+    .option('--show-text', 'with the lines of files that come from ConfigMaps')
+    .addOption(configOption())
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for the source')
+        .argParser(parseDuration)
+        .default(60_000, '60s'),
+    )
+  for (const option of sourceOptions()) command.addOption(option)
+  return command
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addOption(logFormatOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast diff /etc/kubernetes/certs --config /etc/holdfast.yaml
+  holdfast diff /etc/kubernetes/certs --from 6
+  holdfast diff /etc/kubernetes/certs --from 5 --to 6 -o json
+  holdfast diff /etc/kubernetes/certs --from 6 --to desired --config /etc/holdfast.yaml --show-text
+
+Exit codes: 0 no difference, 1 not compared (the source does not answer, or there is no such content), 2 wrong usage or
+configuration, 4 they differ.`,
+    )
+    .action((path: string, options: DiffOptions) => runDiff(io, path, options))
+}
+
+async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void> {
+  const target = await targetArgument(path)
+  const to = options.to ?? (options.from === undefined ? 'desired' : 'disk')
+  const [{ disableCoreDumps, readContent }, { compareContents }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../directories/compare.js'),
+  ])
+  disableCoreDumps()
+  const shown = await interruptible(io, async (signal): Promise<ShownDiff> => {
+    const asked = to === 'desired' ? await askSource(target, { io, options, signal }) : undefined
+    const present = await readContent(target)
+    const newer = asked && (await desiredContent(asked, present))
+    const side = (which: number | 'disk') => (which === 'disk' ? present : readContent(target, which))
+    const before = await side(options.from ?? 'disk')
+    const after = newer?.content ?? (await side(to === 'desired' ? 'disk' : to))
+    const entries = compareContents(before, after, options.showText === true)
+    return {
+      path: target,
+      equal: entries.every(({ change }) => change === 'same'),
+      from: shownSide(options.from === undefined ? 'disk' : 'sequence', before),
+      to: shownSide(to === 'desired' || to === 'disk' ? to : 'sequence', after),
+      notes: [...(await notesOf(target, present)), ...(newer?.notes ?? [])],
+      entries: entries.map(shownEntry),
+    }
+  })
+  if (options.output === 'json') printJson(io.stdout, shown)
+  else io.stdout.write(diffText(shown, painter(wantsColour(io.stdout, io.env))))
+  if (!shown.equal) throw new Exit(exitCodes.fault)
+}
+
+interface DesiredContext {
+  readonly io: Io
+  readonly options: DiffOptions
+  readonly signal: AbortSignal
+}
+
+type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number], { notPlanned: unknown }>
+
+/** @throws where nobody knows what the directory must hold: nothing is compared then */
+async function askSource(target: string, { io, options, signal }: DesiredContext): Promise<Asked> {
+  const configuration = await loadWithFlags(options)
+  const directory = configuration.directories.find(({ path }) => path === target)
+  if (directory === undefined) throw notConfigured(target, configuration.file, configuration.directories)
+  const [{ desiredContents }, { openSource }, { silent }] = await Promise.all([
+    import('../agent/one-pass.js'),
+    import('../agent/open-source.js'),
+    import('../log.js'),
+  ])
+  const log = createLogger(io, options)
+  const progress = new Progress(io.stderr)
+  try {
+    const [desired] = await desiredContents(
+      { ...configuration, directories: [directory] },
+      {
+        // That the disk differs is the answer, and no news.
+        log: silent,
+        signal,
+        timeout: options.timeout,
+        openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+        waiting: (references, source) => progress.start(waitingFor(references, source)),
+      },
+    )
+    if (desired === undefined) throw new Error('no directory was rendered')
+    if ('notPlanned' in desired) throw await notKnown(target, desired.notPlanned)
+    return desired
+  } finally {
+    progress.stop()
+  }
+}
+
+async function desiredContent(
+  { request, kept }: Asked,
+  present: TargetContent,
+): Promise<{ content: TargetContent; notes: string[] }> {
+  const { desiredEntries } = await import('../durable/index.js')
+  const files = new Map(Object.entries(request.files))
+  const entries = (await desiredEntries(request, present.entries)).map((entry) => {
+    const content = bytesOf(files.get(entry.path))
+    const asRecorded = !kept.some(({ paths, combined = [] }) => [...paths, ...combined].includes(entry.path))
+    return { ...entry, asRecorded, ...(content && { content, size: content.length }) }
+  })
+  const notes = kept.map((object) => `${named(object)} is gone, or is being deleted: what is published of it stays`)
+  return { content: { entries, objects: request.objects ?? [] }, notes }
+}
+
+function bytesOf(file: unknown): Uint8Array | undefined {
+  const content: unknown = file instanceof Uint8Array ? file : Reflect.get(Object(file), 'content')
+  return content instanceof Uint8Array ? content : undefined
+}
+
+async function notKnown(target: string, outcome: Outcome): Promise<Error> {
+  const { explanation } = await import('./sync-lines.js')
+  return new Error(`what ${target} must hold is not known: ${explanation(outcome) ?? 'the source did not answer'}`)
+}
+
+function notConfigured(target: string, file: string, directories: readonly DirectoryConfiguration[]): UsageError {
+  const known = directories.map(({ path }) => path).join(', ')
+  return new UsageError(
+    `${target} is not a directory of ${file}, which has ${known}; to compare what it held, use --from and --to with numbers`,
+  )
+}
+
+/** An operator has a say in whether it becomes so. */
+async function notesOf(target: string, { hold, pin }: TargetContent): Promise<string[]> {
+  const { describeHold, describePin } = await import('../durable/index.js')
+  return [...(hold ? [describeHold(target, hold)] : []), ...(pin ? [describePin(target, pin)] : [])]
+}
+
+function shownSide(what: ShownSide['what'], { sequence, publishedAt, objects }: TargetContent): ShownSide {
+  return {
+    what,
+    sequence: sequence ?? null,
+    publishedAt: publishedAt?.toISOString() ?? null,
+    objects: objects.map(({ kind, namespace, name, uid, resourceVersion }) => ({
+      kind,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    })),
+  }
+}
+
+function shownEntry(entry: EntryChange): ShownDiff['entries'][number] {
+  const facts = (side: EntryChange['from']) => side && { ...side, mode: formatMode(side.mode) }
+  return { ...entry, from: facts(entry.from), to: facts(entry.to) }
+}
+
+function named({ kind, namespace, name }: RecordedObject): string {
+  return `${kind} ${namespace}/${name}`
+}
+
+function parseTo(text: string): number | 'desired' {
+  return text === 'desired' ? text : parseSequence(text)
+}
