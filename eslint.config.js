@@ -9,6 +9,7 @@ const rooms = {
   'src/static-pods': ['src/objects', 'src/yaml', 'src/durable'],
   'src/directories': ['src/static-pods', 'src/durable'],
   'src/config': ['src/yaml'],
+  'src/torture': ['src/durable'],
   'src/check': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable', 'native'],
   'src/agent': ['src/config', 'src/objects', 'src/directories', 'src/static-pods', 'src/durable'],
   'src/cli': [
@@ -18,6 +19,7 @@ const rooms = {
     'src/objects',
     'src/directories',
     'src/static-pods',
+    'src/torture',
     'src/yaml',
     'src/durable',
   ],

@@ -65,12 +65,24 @@ export function parseDuration(text: string): number {
 
 /** `127.0.0.1:10808`, `[::1]:10808`, `:10808` (all addresses). */
 export function parseListen(text: string): { host: string; port: number } {
+  const address = hostAndPort(text)
+  if (address === undefined) throw new InvalidArgumentError('It must be ADDRESS:PORT: 127.0.0.1:10808, [::1]:10808.')
+  return { ...address, host: address.host || '::' }
+}
+
+/** `witness.example:10809`, `[fd00::7]:10809`. */
+export function parseHostPort(text: string): { host: string; port: number } {
+  const address = hostAndPort(text)
+  if (address === undefined || address.host === '' || address.port === 0)
+    throw new InvalidArgumentError('It must be HOST:PORT: witness.example:10809, [fd00::7]:10809.')
+  return address
+}
+
+function hostAndPort(text: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/\s]*)):(\d{1,5})$/.exec(text)
   const port = Number(match?.[3])
-  if (match === null || port > 65_535) {
-    throw new InvalidArgumentError('It must be ADDRESS:PORT: 127.0.0.1:10808, [::1]:10808.')
-  }
-  return { host: match[1] ?? (match[2] === undefined || match[2] === '' ? '::' : match[2]), port }
+  if (match === null || port > 65_535) return undefined
+  return { host: match[1] ?? match[2] ?? '', port }
 }
 
 /** Adds the names of one flag: it may be repeated, and each may hold several, with commas between. */

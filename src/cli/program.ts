@@ -21,8 +21,10 @@ import { rolloutCommand } from './rollout.js'
 import { schemaCommand } from './schema.js'
 import { statusCommand } from './status.js'
 import { syncCommand } from './sync.js'
+import { tortureCommand } from './torture.js'
 import { verifyCommand } from './verify.js'
 import { version } from './version.js'
+import { witnessCommand } from './witness.js'
 import { writeCommand } from './write.js'
 
 /** The commands, in the order of the help. None does work here: each loads what it needs when it runs. @internal */
@@ -40,6 +42,8 @@ export const commands = {
   hold: holdCommand,
   release: releaseCommand,
   check: checkCommand,
+  torture: tortureCommand,
+  witness: witnessCommand,
   install: installCommand,
   prune: pruneCommand,
   monitor: monitorCommand,

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { mountAbove } from '../durable/index.js'
+import type { Device, DiskDescription } from './types.js'
+
+/* What a vendor asks for first, from mountinfo and sysfs: no call here waits for the disk. */
+
+/** The file system that a directory is on, and the devices below it. @throws the errno of realpath(2) */
+export function describeDisk(directory: string): DiskDescription {
+  const mount = mountAbove(realpathSync(directory))
+  if (mount === undefined) throw new Error(`${directory} is on no mount of this process`)
+  const { type, mountPoint, root, source, options, device } = mount
+  const block = blockDevice(device, source)
+  const uuid = block === undefined ? undefined : uuidOf(basename(block))
+  return {
+    ...{ fileSystem: type, mountPoint, root, source },
+    options: [...new Set(options)],
+    ...(uuid !== undefined && { uuid }),
+    devices: block === undefined ? [] : disksBelow(block).map(describe),
+  }
+}
+
+/** Whether this is the file system of the run, in its place: a disk that is not mounted must not be taken for one that lost all. */
+export function otherFileSystem(run: DiskDescription, now: DiskDescription): string | undefined {
+  const say = (disk: DiskDescription) =>
+    `${disk.fileSystem} at ${disk.mountPoint}${disk.uuid ? ` (UUID ${disk.uuid})` : ''}`
+  const differs =
+    run.fileSystem !== now.fileSystem ||
+    run.mountPoint !== now.mountPoint ||
+    run.root !== now.root ||
+    (run.uuid !== undefined && now.uuid !== undefined && run.uuid !== now.uuid)
+  return differs ? `the run is on ${say(run)}, and the directory is on ${say(now)}` : undefined
+}
+
+/** In sysfs; btrfs has a number of its own, and names its device as the mount's source. */
+function blockDevice(number: string, source: string): string | undefined {
+  const paths = [`/sys/dev/block/${number}`, `/sys/class/block/${basename(source)}`]
+  const found = paths.find((path) => existsSync(path))
+  return found === undefined ? undefined : realpathSync(found)
+}
+
+/** Whole disks: of a partition its disk, of device mapper and md what they are made of. */
+function disksBelow(path: string, depth = 0): string[] {
+  const whole = existsSync(join(path, 'partition')) ? dirname(path) : path
+  const parts = entries(join(whole, 'slaves'))
+  if (parts.length === 0 || depth > 8) return [whole]
+  const below = parts.flatMap((name) => disksBelow(realpathSync(join(whole, 'slaves', name)), depth + 1))
+  return [...new Set(below)]
+}
+
+function describe(path: string): Device {
+  const text = (name: string): string | undefined => {
+    try {
+      return readFileSync(join(path, name), 'latin1').trim() || undefined
+    } catch {
+      return undefined
+    }
+  }
+  const given = {
+    model: text('device/model'),
+    vendor: text('device/vendor'),
+    firmware: text('device/firmware_rev') ?? text('device/rev'),
+    writeCache: text('queue/write_cache'),
+  }
+  const sectors = Number(text('size'))
+  return {
+    name: basename(path),
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+    // In sectors of 512 bytes, whatever the disk's own are.
+    ...(sectors > 0 && { bytes: sectors * 512 }),
+  }
+}
+
+/** As udev has it; where there is no udev, nobody knows. */
+function uuidOf(block: string): string | undefined {
+  const directory = '/dev/disk/by-uuid'
+  return entries(directory).find((name) => {
+    try {
+      return basename(realpathSync(join(directory, name))) === block
+    } catch {
+      return false
+    }
+  })
+}
+
+function entries(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch {
+    return []
+  }
+}
+
+/** Tells machines apart, and says nothing of this one: machine-id(5) is not to be given away. */
+export function machineDigest(): string {
+  let id = ''
+  try {
+    id = readFileSync('/etc/machine-id', 'latin1').trim()
+  } catch {
+    // Not every image has one.
+  }
+  return createHash('sha256').update(`holdfast torture ${id}`).digest('hex').slice(0, 32)
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { open, stat } from 'node:fs/promises'
+import { codeOf } from '../errors.js'
+import { readRegularFile, UnfitFileError } from '../regular-file.js'
+
+/** Bytes of a key that is made here, and characters that one must have. */
+const keyBytes = 32
+const fewestCharacters = 32
+const mostBytes = 4096
+
+/** The file of the key is none that may be used. The message names the file, and never what is in it. */
+class UnfitKey extends Error {
+  override readonly name = 'UnfitKey'
+  readonly invalid = 'argument'
+}
+
+/**
+ * The key that node and witness share, without white space around it.
+ * @throws UnfitKey where others may read the file, or it holds too little
+ * @throws the errno of open(2) or read(2)
+ */
+export async function readKey(path: string): Promise<Buffer> {
+  const { mode } = await stat(path)
+  if ((mode & 0o077) !== 0) {
+    throw new UnfitKey(`${path} has mode 0${(mode & 0o777).toString(8)}: others may read the key; chmod 0600 it`)
+  }
+  const text = await readRegularFile(path, mostBytes).catch((error: unknown) => {
+    throw error instanceof UnfitFileError ? new UnfitKey(`${error.message}: it is no key file`) : error
+  })
+  const key = text.toString('latin1').trim()
+  if (key.length < fewestCharacters) {
+    throw new UnfitKey(
+      `${path} holds ${key.length} characters: a key has at least ${fewestCharacters}, as "openssl rand -hex 32" prints them`,
+    )
+  }
+  return Buffer.from(key, 'latin1')
+}
+
+/** The key in this file, or a new one where there is no such file: mode 0600. */
+export async function readOrMakeKey(path: string): Promise<Buffer> {
+  try {
+    const file = await open(path, 'wx', 0o600)
+    try {
+      await file.writeFile(`${randomBytes(keyBytes).toString('hex')}\n`)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+  return readKey(path)
+}

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, realpath, rmdir } from 'node:fs/promises'
+import { arch, release } from 'node:os'
+import { join } from 'node:path'
+import { replaceDirectory, syncPath } from '../durable/index.js'
+import { codeOf } from '../errors.js'
+import type { Log } from '../log.js'
+import { warnUnproven } from '../unproven.js'
+import { describeDisk, machineDigest, otherFileSystem } from './disk.js'
+import { examine, filesOf } from './generation.js'
+import type { Run, Standing, Verdict } from './types.js'
+import { NoWitness, WitnessClient, type WitnessAddress } from './witness-client.js'
+
+export interface TortureOptions {
+  /** Where the operator wants it; only a new directory in it is written to. */
+  readonly directory: string
+  readonly witness: WitnessAddress
+  readonly key: Buffer
+  /** The kernel's identifier of this boot. */
+  readonly boot: string
+  readonly version: string
+  /** What the last outage was, as the operator says. */
+  readonly outage: 'power' | 'reset'
+  readonly signal: AbortSignal
+  readonly log: Log
+}
+
+/**
+ * Publishes one generation after the other until the signal aborts, or the power goes. The witness hears of each before and after.
+ * Where the machine has been off, the disk is examined first. Answers the verdict so far.
+ * @throws NoWitness, DurableWriteError; Error where the witness refuses or the directory is another one
+ */
+export function torture(options: TortureOptions): Promise<Verdict> {
+  return withWitness(options, async (witness, found) => {
+    const standing = found ?? (await begin(witness, options))
+    await examineIfDue(witness, standing, options)
+    const { standing: now = standing } = await witness.ask(opening(options))
+    await publishUntilAborted(witness, now, options)
+  })
+}
+
+/** Examines the disk where the machine has been off since something was published. Writes nothing. Answers the verdict so far. */
+export function verify(options: TortureOptions): Promise<Verdict> {
+  return withWitness(options, async (witness, standing) => {
+    if (standing === undefined) throw new Error('the witness knows of no run: start one without --verify')
+    if (await examineIfDue(witness, standing, options)) return
+    options.log.info({}, 'this machine has not been off since the last generation: there is nothing to examine')
+  })
+}
+
+async function withWitness(
+  options: TortureOptions,
+  work: (witness: WitnessClient, standing: Standing | undefined) => Promise<void>,
+): Promise<Verdict> {
+  const { witness: address, key, signal } = options
+  const witness = await WitnessClient.connect(address, key, signal)
+  try {
+    const { standing } = await witness.ask(opening(options))
+    await work(witness, standing)
+    const { verdict } = await witness.ask({ type: 'verdict' })
+    await witness.ask({ type: 'end' })
+    return verdict
+  } finally {
+    witness.close()
+  }
+}
+
+const opening = ({ boot }: TortureOptions) => ({ type: 'open', boot, machine: machineDigest() }) as const
+
+async function begin(witness: WitnessClient, options: TortureOptions): Promise<Standing> {
+  const directory = await realpath(options.directory)
+  const run: Run = {
+    id: randomBytes(6).toString('hex'),
+    seed: randomBytes(8).toString('hex'),
+    machine: machineDigest(),
+    directory,
+    disk: describeDisk(directory),
+    kernel: `Linux ${release()} ${arch()}`,
+    version: options.version,
+    startedAt: new Date().toISOString(),
+  }
+  // Nobody else's: mkdir(2) fails where it exists.
+  await mkdir(directoryOf(run), { mode: 0o700 })
+  try {
+    await syncPath(directory)
+    await witness.ask({ type: 'begin', run })
+  } catch (error) {
+    await rmdir(directoryOf(run)).catch(() => undefined)
+    throw error
+  }
+  return { run, place: 1, announced: 0, due: false }
+}
+
+const directoryOf = ({ directory, id }: Run): string => join(directory, `holdfast-torture-${id}`)
+const targetOf = ({ run, place }: Standing): string => join(directoryOf(run), `generations-${place}`)
+
+/** Answers whether anything had to be examined. @throws Error where the directory is not where the run was: nothing is judged */
+async function examineIfDue(witness: WitnessClient, standing: Standing, options: TortureOptions): Promise<boolean> {
+  const { run, due } = standing
+  await refuseElsewhere(run, options.directory)
+  if (!due) return false
+  const found = await examine(targetOf(standing), run.seed)
+  options.log.info({ found, place: targetOf(standing) }, `examined what the outage has left: ${found.state}`)
+  await witness.ask({ type: 'examined', found, outage: options.outage })
+  return true
+}
+
+async function refuseElsewhere(run: Run, directory: string): Promise<void> {
+  const advice = 'mount the disk as it was, and name the same directory; nothing was judged'
+  let here: string
+  try {
+    here = await realpath(directory)
+  } catch (error) {
+    throw new Error(`cannot find ${directory}: ${codeOf(error) ?? 'unknown'}; ${advice}`, { cause: error })
+  }
+  if (here !== run.directory) throw new Error(`the witness keeps a run in ${run.directory}, not ${here}; ${advice}`)
+  const other = otherFileSystem(run.disk, describeDisk(here))
+  if (other !== undefined) throw new Error(`${other}; ${advice}`)
+}
+
+async function publishUntilAborted(
+  witness: WitnessClient,
+  standing: Standing,
+  { signal, log }: TortureOptions,
+): Promise<void> {
+  const target = targetOf(standing)
+  const { seed } = standing.run
+  log.info({ path: target }, `publishing to ${target}, until the power goes or a signal comes`)
+  for (let generation = standing.announced + 1; !signal.aborted; generation++) {
+    await asking(witness.ask({ type: 'announce', generation }), generation - 1)
+    const { unproven = false } = await replaceDirectory(target, {
+      files: filesOf(seed, generation),
+      contentStays: true,
+    })
+    if (unproven) warnUnproven(log, target)
+    await asking(witness.ask({ type: 'acknowledge', generation, unproven }), generation)
+    log.debug({ generation }, `generation ${generation} is durable`)
+  }
+}
+
+/** A witness that has gone says so with what was published. */
+async function asking(answer: Promise<unknown>, published: number): Promise<void> {
+  try {
+    await answer
+  } catch (error) {
+    if (!(error instanceof NoWitness)) throw error
+    throw new NoWitness(
+      `${error.message}; nothing is published after generation ${published}: start it again to go on`,
+      {
+        cause: error,
+      },
+    )
+  }
+}

@@ -1,0 +1,74 @@
+import { replaceFile } from '../durable/index.js'
+import { codeOf } from '../errors.js'
+import { readRegularFile } from '../regular-file.js'
+import { emptyLedger, type LedgerState } from './ledger.js'
+
+/** A year of cuts, each minute, is less; in bytes. */
+const largest = 256 * 2 ** 20
+/** Milliseconds between two writes of what only adds generations. */
+const interval = 1000
+
+/** The file of the witness is none of its own. */
+class UnfitState extends Error {
+  override readonly name = 'UnfitState'
+  readonly invalid = 'argument'
+}
+
+/** @throws UnfitState; the errno of open(2) or read(2) but ENOENT */
+export async function readLedger(path: string): Promise<LedgerState> {
+  let text: string
+  try {
+    text = (await readRegularFile(path, largest)).toString()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return emptyLedger()
+    throw error
+  }
+  const state = parsed(text)
+  if (state?.version !== 1 || !Array.isArray(state.examinations)) {
+    throw new UnfitState(`${path} is no state of a witness, or of a later version: name another file`)
+  }
+  return { ...emptyLedger(), ...state }
+}
+
+function parsed(text: string): Partial<LedgerState> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Keeps the state in its file. What only adds generations is written once a second: a witness that is killed in between knows of fewer
+ * than there were, and then accuses nobody.
+ */
+export class WitnessFile {
+  #timer: NodeJS.Timeout | undefined
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(
+    readonly path: string,
+    private readonly state: LedgerState,
+    /** What a write that nobody waits for has failed with. */
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  soon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.now().catch(this.failed)
+    }, interval)
+  }
+
+  /** Durable on return. @throws DurableWriteError */
+  now(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#last = this.#last
+      .catch(() => undefined)
+      .then(async () => {
+        await replaceFile(this.path, `${JSON.stringify(this.state)}\n`)
+      })
+    return this.#last
+  }
+}

@@ -1,0 +1,183 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { endsWithin } from '../deadline.js'
+import { messageOf } from '../errors.js'
+import type { Log } from '../log.js'
+import { Channel, NotAuthenticated } from './channel.js'
+import { Ledger, Refused, type LedgerState } from './ledger.js'
+import type { Answer, Examination, Request } from './types.js'
+import { WitnessFile } from './witness-file.js'
+
+/** Milliseconds within which a connection proves that it has the key. */
+const greetingTime = 5000
+/** Connections without a proof at a time: whoever has no key cannot keep the node out for longer than the greeting takes. */
+const mostStrangers = 64
+/** Milliseconds of silence that are worth a line in the log: the node says something each second. */
+const silence = 5000
+
+export interface WitnessOptions {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly key: Buffer
+  readonly stateFile: string
+  readonly state: LedgerState
+  readonly log: Log
+}
+
+interface Connection {
+  readonly channel: Channel
+  boot: string
+  /** When the last message came, by the monotonic clock. */
+  heard: number
+}
+
+/** Remembers, on a machine that keeps its power, what a node has announced and acknowledged, and judges what is found afterwards. */
+export class Witness {
+  readonly #ledger: Ledger
+  readonly #file: WitnessFile
+  readonly #log: Log
+  readonly #server: Server
+  readonly #strangers = new Set<Socket>()
+  /** The node's connection; a newer one takes its place, since nobody closes that of a machine without power. */
+  #current: Connection | undefined
+
+  private constructor(private readonly options: WitnessOptions) {
+    this.#log = options.log
+    this.#ledger = new Ledger(options.state)
+    this.#file = new WitnessFile(options.stateFile, options.state, (error) =>
+      this.#log.error({}, `the state cannot be written: ${messageOf(error)}`),
+    )
+    this.#server = createServer((socket) => void this.#serve(socket))
+  }
+
+  /** Listens once its state file can be written. @throws DurableWriteError, the errno of listen(2) */
+  static async start(options: WitnessOptions): Promise<Witness> {
+    const witness = new Witness(options)
+    await witness.#file.now()
+    const { host, port } = options.listen
+    await new Promise<void>((resolve, reject) => {
+      witness.#server.once('error', reject).listen(port, host, () => resolve())
+    })
+    return witness
+  }
+
+  get address(): { host: string; port: number } {
+    const { address, port } = this.#server.address() as AddressInfo
+    return { host: address, port }
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#strangers) socket.destroy()
+    // A node that was heard just now ends when its witness does. One that has been silent had its power cut.
+    if (this.#current && performance.now() - this.#current.heard < silence) this.#ledger.ended(this.#current.boot)
+    this.#current?.channel.destroy()
+    this.#current = undefined
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    await this.#file.now()
+  }
+
+  async #serve(socket: Socket): Promise<void> {
+    const address = socket.remoteAddress ?? 'somebody'
+    const [oldest] = this.#strangers
+    if (oldest && this.#strangers.size >= mostStrangers) oldest.destroy()
+    this.#strangers.add(socket)
+    try {
+      socket.setNoDelay(true)
+      const opening = Channel.open(socket, 'witness', this.options.key)
+      if (!(await endsWithin(opening, greetingTime))) socket.destroy()
+      const channel = await opening
+      this.#strangers.delete(socket)
+      await this.#converse(channel, address)
+    } catch (error) {
+      if (error instanceof NotAuthenticated) this.#log.warn({ address }, `refused ${address}: ${error.message}`)
+      socket.destroy()
+    } finally {
+      this.#strangers.delete(socket)
+    }
+  }
+
+  async #converse(channel: Channel, address: string): Promise<void> {
+    const connection: Connection = { channel, boot: '', heard: performance.now() }
+    const before = this.#current
+    this.#current = connection
+    if (before?.channel.closed) this.#ledger.ended(before.boot)
+    before?.channel.destroy()
+    let timer: NodeJS.Timeout | undefined
+    const say = () => this.#log.info({ address }, 'the node is silent: if its power was cut, start it and run --verify')
+    try {
+      for (;;) {
+        timer = setTimeout(say, silence)
+        const request = (await channel.receive()) as Request
+        clearTimeout(timer)
+        // A newer connection of the node has taken this one's place meanwhile.
+        if (this.#current !== connection) return
+        connection.heard = performance.now()
+        channel.send(await this.#answer(request, connection))
+      }
+    } finally {
+      clearTimeout(timer)
+      if (this.#current === connection) await this.#left(connection)
+      channel.destroy()
+    }
+  }
+
+  /** A machine that loses its power closes nothing: a connection that was closed means that the program has ended before. */
+  async #left({ channel, boot }: Connection): Promise<void> {
+    this.#current = undefined
+    if (!channel.closed) return
+    this.#ledger.ended(boot)
+    await this.#file.now()
+  }
+
+  async #answer(request: Request, connection: Connection): Promise<Answer> {
+    try {
+      return await this.#obey(request, connection)
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error
+      this.#log.warn({}, `refused the node: ${error.message}`)
+      return { type: 'refused', problem: error.message }
+    }
+  }
+
+  async #obey(request: Request, connection: Connection): Promise<Answer> {
+    const ledger = this.#ledger
+    switch (request.type) {
+      case 'open': {
+        const standing = ledger.open(request.boot, request.machine)
+        connection.boot = request.boot
+        return { type: 'standing', ...(standing && { standing }) }
+      }
+      case 'begin':
+        ledger.begin(request.run)
+        await this.#file.now()
+        this.#log.info({ run: request.run.id }, `a run begins in ${request.run.directory}`)
+        break
+      case 'announce':
+        ledger.announce(request.generation, connection.boot)
+        this.#file.soon()
+        break
+      case 'acknowledge':
+        ledger.acknowledge(request.generation, request.unproven)
+        this.#file.soon()
+        break
+      case 'examined': {
+        const examination = ledger.examined(request.found, request.outage, connection.boot, new Date())
+        await this.#file.now()
+        this.#report(examination)
+        break
+      }
+      case 'end':
+        ledger.ended(connection.boot)
+        await this.#file.now()
+        break
+      case 'ping':
+        break
+      case 'verdict':
+        return { type: 'verdict', verdict: ledger.verdict() }
+    }
+    return { type: 'done' }
+  }
+
+  #report({ outage, result, acknowledged, announced, lost }: Examination): void {
+    const level = result === 'kept' ? 'info' : 'warn'
+    this.#log[level]({ outage, result, acknowledged, announced, lost }, `examined after an outage: ${result}`)
+  }
+}

@@ -1,0 +1,192 @@
+/*
+ * `holdfast torture` before two disks: one keeps what it acknowledged, one answers flushes and drops what it had not written. The program
+ * runs as its users run it, on a real file system; the plug is pulled in the middle of a publication, network and all; the next process
+ * finds another boot.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { silent } from '../../../src/log.js'
+import { emptyLedger, type LedgerState } from '../../../src/torture/ledger.js'
+import type { Verdict } from '../../../src/torture/types.js'
+import { Witness } from '../../../src/torture/witness.js'
+import { Disk, missingForDisk } from '../../disk/disk.js'
+import { cutPower, type Cache } from '../../disk/power-cut.js'
+import { readLog } from '../../disk/write-log.js'
+import { executable } from '../../project.js'
+import { randomFrom, replay, seed } from '../../seed.js'
+import { until } from '../../until.js'
+import { Cable } from '../../torture/cable.js'
+
+t.setTimeout(300_000)
+
+const missing = await missingForDisk(['ext4'])
+const skip = missing.length === 0 ? false : `needs ${missing.join(', ')}`
+const long = process.env.HOLDFAST_CRASH_ALL === '1'
+
+/** Milliseconds of a flush: a publication is in flight for some of them. */
+const flushTime = 2
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A disk, the machine that it is in, and the witness beside it. */
+class Bench {
+  readonly #key: string
+  readonly #boot: string
+
+  private constructor(
+    readonly directory: string,
+    readonly disk: Disk,
+    /** What the witness has heard. */
+    readonly state: Readonly<LedgerState>,
+    readonly cable: Cable,
+    readonly random: () => number,
+  ) {
+    this.#key = join(directory, 'key')
+    this.#boot = join(directory, 'boot_id')
+  }
+
+  static async create(t: Test, draw: number): Promise<Bench> {
+    const directory = mkdtempSync(join(tmpdir(), 'holdfast-torture-'))
+    t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+    const disk = await Disk.create(64 * 2 ** 20)
+    t.teardown(() => disk.destroy())
+    await disk.format('ext4')
+    await disk.flushTime(flushTime)
+    const key = randomUUID()
+    writeFileSync(join(directory, 'key'), key, { mode: 0o600 })
+    const state = emptyLedger()
+    const witness = await Witness.start({
+      listen: { host: '127.0.0.1', port: 0 },
+      key: Buffer.from(key),
+      stateFile: join(directory, 'state.json'),
+      state,
+      log: silent,
+    })
+    t.teardown(() => witness.close())
+    const cable = await Cable.to(witness.address.port)
+    t.teardown(() => cable.close())
+    return new Bench(directory, disk, state, cable, randomFrom(draw))
+  }
+
+  /** The machine starts: another boot, and what is on the disk. */
+  async boot(): Promise<void> {
+    writeFileSync(this.#boot, `${randomUUID()}\n`)
+    await this.disk.mount()
+  }
+
+  start(...args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
+    const script = 'mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@"'
+    const command = [process.execPath, executable, 'torture', this.disk.mountPoint, '--key-file', this.#key]
+    const witness = ['--witness', `127.0.0.1:${this.cable.port}`, '-o', 'json']
+    const child = spawn(
+      'unshare',
+      ['--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', this.#boot, ...command, ...witness, ...args],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    return { child, ended: endOf(child) }
+  }
+
+  /** Publishes for a while; then everything stops in the middle of a publication, and the power comes back. */
+  async cutInFlight(cache: Cache): Promise<void> {
+    const { disk, state, directory } = this
+    const image = join(directory, 'image')
+    const log = join(directory, 'log')
+    await disk.ask(`save ${image}`)
+    await disk.ask(`log ${log}`)
+    await this.boot()
+    const goal = state.announced + 15 + Math.floor(this.random() * 10)
+    const { child, ended } = this.start()
+    const early = ended.then((how) => {
+      if (child.signalCode === null) throw new Error(`torture has ended: ${JSON.stringify(how)}`)
+    })
+    await Promise.race([early, until(`generation ${goal} is announced`, () => state.announced >= goal)])
+    await this.#inFlight()
+    this.cable.cut()
+    await disk.ask('log off')
+    child.kill('SIGKILL')
+    await early
+    await this.#unmount()
+    cutPower(image, [...readLog(log)], cache, this.random)
+    rmSync(log)
+    await disk.load(image)
+  }
+
+  /** Waits until a generation has been announced for some milliseconds, and is not acknowledged yet. */
+  async #inFlight(): Promise<void> {
+    const { state } = this
+    await until(
+      'a generation is in flight',
+      async () => {
+        const { announced, acknowledged } = state
+        if (announced === acknowledged) return false
+        await sleep(Math.floor(this.random() * 2 * flushTime))
+        return state.announced === announced && state.acknowledged < announced
+      },
+      { every: 1 },
+    )
+  }
+
+  /** The namespace of a killed process goes after it: until then the file system lives, and would be mounted again as it is in memory. */
+  async #unmount(): Promise<void> {
+    const { device } = this.disk
+    await this.disk.unmount()
+    await until('the file system is gone', () => !existsSync(`/sys/fs/ext4/${basename(device)}`))
+  }
+
+  async verify(): Promise<{ code: number | null; verdict: Verdict }> {
+    await this.boot()
+    try {
+      const { code, stdout, stderr } = await this.start('--verify').ended
+      const verdict = JSON.parse(stdout) as Verdict
+      if (!('verdict' in verdict)) throw new Error(stderr)
+      return { code, verdict }
+    } finally {
+      await this.#unmount()
+    }
+  }
+}
+
+async function endOf(child: ChildProcess): Promise<Ended> {
+  const said = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (said.stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said.stderr += text))
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, ...said }
+}
+
+await t.test('a disk that keeps what it acknowledged is never accused', { skip }, async (t) => {
+  t.comment(replay)
+  const bench = await Bench.create(t, seed)
+  const cuts = long ? 40 : 2
+  for (let cut = 0; cut < cuts; cut++) await bench.cutInFlight('honest')
+  const { code, verdict } = await bench.verify()
+  t.match({ code, ...verdict }, { code: 0, verdict: 'kept', lost: 0, torn: 0 }, JSON.stringify(verdict))
+  // What was in flight may be acknowledged by what is still on its way.
+  t.equal(verdict.cuts + verdict.notCounted.idle, cuts)
+  t.ok(verdict.acknowledged > 10 * cuts, `${verdict.acknowledged} generations`)
+})
+
+for (let draw = 0; draw < (long ? 40 : 2); draw++) {
+  await t.test(
+    `a disk that answers flushes and drops what it had not written is found, draw ${draw}`,
+    { skip },
+    async (t) => {
+      t.comment(replay)
+      const bench = await Bench.create(t, seed + 1 + draw)
+      await bench.cutInFlight('lying')
+      const { code, verdict } = await bench.verify()
+      t.match({ code, ...verdict }, { code: 4, verdict: 'lost' }, JSON.stringify(verdict))
+      t.ok(verdict.lost > 0, `${verdict.lost} generations`)
+    },
+  )
+}

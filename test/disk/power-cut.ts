@@ -1,0 +1,44 @@
+/**
+ * What a disk holds when its power comes back, from the log of what it was told (write-log.ts): of an honest disk, all that was written
+ * before a flush began which it has answered, and of the rest whatever it likes. A lying one answers flushes, and does nothing for
+ * them: it writes in the background, and what it had not come to is gone, acknowledged or not.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { LogRecord } from './write-log.js'
+
+export type Cache = 'honest' | 'lying'
+
+/** Writes that a lying disk is behind, at least, and how many more may be drawn. */
+const lag = { least: 60, more: 100 }
+
+/** Makes the image, which held what was before the log began, what the disk holds. `random`: numbers in [0, 1). */
+export function cutPower(image: string, records: readonly LogRecord[], cache: Cache, random: () => number): void {
+  const bytes = readFileSync(image)
+  for (const { kind, offset, length, data } of survivors(records, cache, random)) {
+    if (kind === 'write') data.copy(bytes, offset)
+    if (kind === 'discard') bytes.fill(0, offset, offset + length)
+  }
+  writeFileSync(image, bytes)
+}
+
+function survivors(records: readonly LogRecord[], cache: Cache, random: () => number): LogRecord[] {
+  const changes = (record: LogRecord) => record.kind === 'write' || record.kind === 'discard'
+  if (cache === 'lying') {
+    const written = records.filter(changes)
+    return written.slice(0, Math.max(0, written.length - lag.least - Math.floor(random() * lag.more)))
+  }
+  const certain = flushedBefore(records)
+  const share = random()
+  return records.filter((record, index) => changes(record) && (index < certain || random() < share))
+}
+
+/** Index of the record up to which everything is certain to be on the disk. */
+function flushedBefore(records: readonly LogRecord[]): number {
+  const begun = new Map<number, number>()
+  let certain = 0
+  for (const [index, { kind, number }] of records.entries()) {
+    if (kind === 'flush-begun') begun.set(number, index)
+    if (kind === 'flush-ended') certain = Math.max(certain, begun.get(number) ?? 0)
+  }
+  return certain
+}

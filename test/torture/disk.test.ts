@@ -1,0 +1,44 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { describeDisk, machineDigest, otherFileSystem } from '../../src/torture/disk.js'
+import type { DiskDescription } from '../../src/torture/types.js'
+import { scratch } from '../cli/holdfast.js'
+
+const withoutUuid: DiskDescription = {
+  fileSystem: 'ext4',
+  mountPoint: '/mnt/disk',
+  root: '/',
+  source: '/dev/sda1',
+  options: ['rw'],
+  devices: [],
+}
+const disk: DiskDescription = { ...withoutUuid, uuid: 'one' }
+
+await t.test('a disk that is not mounted, or another one, is not taken for the one of the run', (t) => {
+  const cases: [string, Partial<DiskDescription>, RegExp | undefined][] = [
+    ['the same', {}, undefined],
+    ['the same under another device name', { source: '/dev/sdb1' }, undefined],
+    ['what it covers', { mountPoint: '/' }, /ext4 at \/mnt\/disk \(UUID one\).*ext4 at \/ /],
+    ['another file system', { fileSystem: 'xfs' }, /xfs at/],
+    ['another UUID', { uuid: 'two' }, /UUID two/],
+    ['another directory of it', { root: '/sub' }, /the run is on/],
+  ]
+  for (const [name, change, expected] of cases) {
+    const other = otherFileSystem(disk, { ...disk, ...change })
+    if (expected === undefined) t.equal(other, undefined, name)
+    else t.match(other, expected, name)
+  }
+  t.equal(otherFileSystem(disk, withoutUuid), undefined, 'a UUID that udev has not found yet')
+  t.end()
+})
+
+await t.test('the file system that a directory is on', (t) => {
+  const directory = join(scratch(t), 'new')
+  mkdirSync(directory)
+  const found = describeDisk(directory)
+  t.match(found, { fileSystem: /^\w/, mountPoint: /^\//, root: /^\//, options: [/./] })
+  for (const device of found.devices) t.match(device, { name: /./ })
+  t.match(machineDigest(), /^[0-9a-f]{32}$/)
+  t.end()
+})

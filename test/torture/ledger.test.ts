@@ -1,0 +1,105 @@
+import t from 'tap'
+import { emptyLedger, Ledger, Refused } from '../../src/torture/ledger.js'
+import type { Found, Run } from '../../src/torture/types.js'
+
+const run: Run = {
+  id: 'run',
+  seed: 'seed',
+  machine: 'this',
+  directory: '/mnt/disk',
+  disk: { fileSystem: 'ext4', mountPoint: '/mnt/disk', root: '/', source: '/dev/sda1', options: ['rw'], devices: [] },
+  kernel: 'Linux',
+  version: '1',
+  startedAt: '2026-01-01T00:00:00.000Z',
+}
+const now = new Date(0)
+const whole = (generation: number): Found => ({ state: 'whole', generation })
+
+/** Generations 1 to `announced` in one boot; the last one is in flight unless `all` are acknowledged. */
+function published(announced: number, { all = false, ledger = new Ledger(emptyLedger()), boot = 'one' } = {}): Ledger {
+  if (ledger.state.run === undefined) ledger.begin(run)
+  for (let generation = ledger.state.announced + 1; generation <= announced; generation++) {
+    ledger.announce(generation, boot)
+    if (all || generation < announced) ledger.acknowledge(generation, false)
+  }
+  return ledger
+}
+
+await t.test('what a power cut leaves, and what is said of it', (t) => {
+  // 1 to 5 are acknowledged, 6 is in flight.
+  const cases: [string, Found, object][] = [
+    ['the last acknowledged', whole(5), { result: 'kept', lost: 0 }],
+    ['what was in flight', whole(6), { result: 'kept', lost: 0 }],
+    ['an earlier one', whole(3), { result: 'lost', lost: 2 }],
+    ['nothing at all', { state: 'missing' }, { result: 'lost', lost: 5 }],
+    ['torn', { state: 'torn', problem: 'p' }, { result: 'torn', lost: 0 }],
+    ['mixed', { state: 'mixed', problem: 'p' }, { result: 'torn', lost: 0 }],
+    ['one that the witness never heard of', whole(7), { result: 'unknown', lost: 0 }],
+  ]
+  for (const [name, found, expected] of cases) {
+    const ledger = published(6)
+    const examination = ledger.examined(found, 'power', 'two', now)
+    t.match(examination, { outage: 'power', ...expected }, name)
+    const { verdict, cuts } = ledger.verdict()
+    const { result } = examination
+    t.equal(verdict, result === 'kept' ? 'kept' : result === 'unknown' ? 'none' : 'lost', `${name}: the verdict`)
+    t.equal(cuts, result === 'unknown' ? 0 : 1, `${name}: the cuts`)
+  }
+  t.end()
+})
+
+await t.test('only a power cut with a write in flight counts; what is lost is lost in any outage', (t) => {
+  const idle = published(6, { all: true })
+  t.match(idle.examined(whole(6), 'power', 'two', now), { outage: 'idle', result: 'kept' })
+  const reset = published(6)
+  t.match(reset.examined(whole(5), 'reset', 'two', now), { outage: 'reset', result: 'kept' })
+  const orderly = published(6)
+  orderly.ended('one')
+  t.match(orderly.examined(whole(5), 'power', 'two', now), { outage: 'orderly', result: 'kept' })
+  for (const ledger of [idle, reset, orderly]) t.match(ledger.verdict(), { verdict: 'none', cuts: 0 })
+  const lost = published(6, { all: true })
+  lost.examined(whole(2), 'reset', 'two', now)
+  t.match(lost.verdict(), { verdict: 'lost', cuts: 0, lost: 4, notCounted: { reset: 1 } })
+  t.end()
+})
+
+await t.test('the same boot is no outage, whatever became of the connection', (t) => {
+  const ledger = published(6)
+  t.match(ledger.open('one', 'this'), { due: false, announced: 6, place: 1 })
+  t.throws(() => ledger.examined(whole(5), 'power', 'one', now), Refused)
+  t.match(ledger.open('two', 'this'), { due: true })
+  t.throws(() => ledger.announce(7, 'two'), /not examined/)
+  t.throws(() => ledger.open('two', 'another'), /another machine/)
+  t.end()
+})
+
+await t.test('a run goes on over many cuts, and what was found faulty stays where it is', (t) => {
+  const ledger = published(6)
+  // What was in flight is on the disk: whether it stays there, nobody has promised.
+  ledger.examined(whole(6), 'power', 'two', now)
+  t.match(ledger.open('two', 'this'), { due: false, announced: 6, place: 1 })
+  published(7, { ledger, boot: 'two' })
+  t.match(ledger.examined(whole(5), 'power', 'three', now), { result: 'kept' }, 'the last acknowledged')
+  published(12, { ledger, boot: 'three' })
+  t.match(ledger.examined(whole(9), 'power', 'four', now), { result: 'lost', lost: 2 })
+  t.match(ledger.open('four', 'this'), { place: 2, announced: 12 })
+  published(15, { ledger, boot: 'four' })
+  t.match(ledger.examined({ state: 'missing' }, 'power', 'five', now), { result: 'lost', lost: 2 }, '13 and 14')
+  t.match(ledger.verdict(), { verdict: 'lost', cuts: 4, lost: 4, torn: 0, acknowledged: 11 })
+  t.end()
+})
+
+await t.test('what makes no sense is refused, and changes nothing', (t) => {
+  const ledger = new Ledger(emptyLedger())
+  t.equal(ledger.open('one', 'this'), undefined)
+  t.throws(() => ledger.announce(1, 'one'), /no run has begun/)
+  t.throws(() => ledger.verdict(), /no run has begun/)
+  published(3, { ledger, all: true })
+  const before = structuredClone(ledger.state)
+  t.throws(() => ledger.begin(run), /already/)
+  t.throws(() => ledger.announce(3, 'one'), /not new/)
+  t.throws(() => ledger.acknowledge(4, false), /not the one announced/)
+  ledger.acknowledge(3, false)
+  t.same(ledger.state, before, 'said twice, it counts once')
+  t.end()
+})
