@@ -17,6 +17,7 @@ import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
 import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
 import type { Metrics } from './report-metrics.js'
+import type { Pending } from './workqueue.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
 
@@ -69,6 +70,11 @@ export class Agent {
   /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
   runningSeconds(state: DirectoryState): number {
     return this.#operations.runningSeconds(state)
+  }
+
+  /** What it is at, for people. */
+  pending(): Pending[] {
+    return this.#operations.pending()
   }
 
   /** The client certificate that the source uses. */

@@ -15,7 +15,14 @@ import { ownIdentity, type ProcessIdentity } from './process-identity.js'
 import type { PrometheusMetrics } from './prometheus.js'
 import { noMetrics } from './report-metrics.js'
 import { lockState } from './state-lock.js'
-import { directoryStatus, readStatusFile, statusFileIn, StatusWriter, type StatusDocument } from './status-file.js'
+import {
+  directoryStatus,
+  operationStatus,
+  readStatusFile,
+  statusFileIn,
+  StatusWriter,
+  type StatusDocument,
+} from './status-file.js'
 
 /** Milliseconds to wait for another agent that writes its status in this instant. */
 const statusLockTimeout = 2_000
@@ -263,6 +270,7 @@ export class Daemon {
         ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
       },
       directories: [...this.#agent.states].map(directoryStatus),
+      operations: this.#agent.pending().map(operationStatus),
     }
   }
 }

@@ -18,7 +18,7 @@ import { recordHeldBack } from './record-versions.js'
 import type { Metrics } from './report-metrics.js'
 import { RunningOperations } from './running-operations.js'
 import { RecordWatch } from './watch-records.js'
-import { Workqueue, type Batch, type QueueResult } from './workqueue.js'
+import { Workqueue, type Batch, type Pending, type QueueResult } from './workqueue.js'
 
 interface OperationsOptions {
   readonly log: Log
@@ -74,6 +74,7 @@ export class Operations {
     this.#running = new RunningOperations({
       timeout: () => options.configuration().operationTimeout,
       stalled: (state, milliseconds) => this.#stalled(state, milliseconds),
+      lasting: options.changed,
     })
     const failed = (error: unknown, batch: ReadonlyMap<string, unknown>) => {
       const message = isSystemError(error)
@@ -112,6 +113,11 @@ export class Operations {
   /** How long a directory's operation on the disk has been running, in seconds; 0: none is. */
   runningSeconds(state: DirectoryState): number {
     return this.#running.seconds(state)
+  }
+
+  /** What runs, is due, or waits for its next try. */
+  pending(): Pending[] {
+    return [...this.#publications.all(), ...this.#hooks.all()]
   }
 
   /** Publishes what the source has for a directory, as soon as its file system is free. */

@@ -5,6 +5,8 @@ interface Running {
   /** By performance.now(); later by what was paused. */
   since: number
   timer: NodeJS.Timeout | undefined
+  /** Until it counts as lasting. */
+  soon: NodeJS.Timeout | undefined
   /** Of its directories. */
   paused: number
   /** By performance.now(). */
@@ -16,7 +18,14 @@ interface RunningOperationsOptions {
   timeout(): number
   /** Called once for each directory of an operation that has not ended in time. It goes on: nothing can end it. */
   stalled(state: DirectoryState, milliseconds: number): void
+  /** Called for an operation that has not ended for a while, so that people may see what it is at. */
+  lasting(): void
+  /** Milliseconds of that while. */
+  readonly lastingAfter?: number
 }
+
+/** Milliseconds. */
+const usuallyEnded = 2_000
 
 /** Which operations work on the disk now, and since when. */
 export class RunningOperations {
@@ -27,13 +36,20 @@ export class RunningOperations {
 
   /** Runs `work` as one operation of these directories. */
   async run<T>(states: readonly DirectoryState[], work: () => Promise<T>): Promise<T> {
-    const running: Running = { states, since: performance.now(), timer: undefined, paused: 0, pausedAt: 0 }
+    const running: Running = {
+      states,
+      since: performance.now(),
+      timer: undefined,
+      soon: undefined,
+      paused: 0,
+      pausedAt: 0,
+    }
     this.#running.add(running)
     this.#watch(running)
     try {
       return await work()
     } finally {
-      clearTimeout(running.timer)
+      stopWatching(running)
       this.#running.delete(running)
     }
   }
@@ -42,7 +58,7 @@ export class RunningOperations {
   async pause<T>(state: DirectoryState, work: () => Promise<T>): Promise<T> {
     const waiting = [...this.#running].filter(({ states }) => states.includes(state))
     for (const running of waiting) {
-      clearTimeout(running.timer)
+      stopWatching(running)
       if (running.paused === 0) running.pausedAt = performance.now()
       running.paused += 1
     }
@@ -61,6 +77,7 @@ export class RunningOperations {
   #watch(running: Running): void {
     if (this.#closed) return
     const timeout = this.options.timeout()
+    running.soon = setTimeout(() => this.options.lasting(), this.options.lastingAfter ?? usuallyEnded)
     running.timer = setTimeout(() => {
       for (const state of running.states) this.options.stalled(state, timeout)
     }, timeout)
@@ -81,6 +98,11 @@ export class RunningOperations {
   /** Reports nothing any more. */
   close(): void {
     this.#closed = true
-    for (const { timer } of this.#running) clearTimeout(timer)
+    for (const running of this.#running) stopWatching(running)
   }
+}
+
+function stopWatching({ timer, soon }: Running): void {
+  clearTimeout(timer)
+  clearTimeout(soon)
 }

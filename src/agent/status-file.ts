@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { codeOf } from '../errors.js'
 import { retryDelay } from './backoff.js'
 import type { ProcessIdentity } from './process-identity.js'
+import type { Pending } from './workqueue.js'
 import type { Condition, DirectoryState, PublishedObject } from './directory-state.js'
 
 /** What `holdfast status -o json` prints, and what the agent keeps in STATE/status.json. Times are RFC 3339. */
@@ -10,6 +11,21 @@ export interface StatusDocument {
   /** null: no agent has reported; what is said of the directories comes from the configuration and the disk alone. */
   readonly agent: AgentStatus | null
   readonly directories: readonly DirectoryStatus[]
+  /** What the agent was at when it wrote this; absent where an older version has, or nobody. */
+  readonly operations?: readonly OperationStatus[]
+}
+
+export interface OperationStatus {
+  /** `publish /etc/certs`, as the log names it. */
+  readonly name: string
+  /** Runs; is due, and waits for others of its file system; or has failed, and waits for its next try. */
+  readonly state: Pending['state']
+  /** When it began, became due, or failed last. */
+  readonly since: string
+  /** From 1: how often it was tried in a row, with this time. */
+  readonly attempt: number
+  /** null: it runs, or will as soon as it can. */
+  readonly nextTry: string | null
 }
 
 export interface AgentStatus {
@@ -61,6 +77,11 @@ export function directoryStatus(state: DirectoryState): DirectoryStatus {
     confirmedAt: state.confirmedAt?.toISOString() ?? null,
     pendingHooks: pendingHookNames(state),
   }
+}
+
+export function operationStatus({ key: name, state, since, attempt, nextTry }: Pending): OperationStatus {
+  const time = (at: number): string => new Date(Date.now() + at - performance.now()).toISOString()
+  return { name, state, since: time(since), attempt, nextTry: nextTry === undefined ? null : time(nextTry) }
 }
 
 /** Where the agent keeps its status. */

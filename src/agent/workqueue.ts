@@ -18,6 +18,19 @@ export interface Due {
 /** The keys of one group that are due. */
 export type Batch = ReadonlyMap<string, Due>
 
+/** What a key is at. Times are by performance.now(). */
+export interface Pending {
+  readonly key: string
+  /** Runs; is due, and waits for others of its group; or waits for its next try. */
+  readonly state: 'running' | 'due' | 'waiting'
+  /** When the run began, or the key became due or began to wait. */
+  readonly since: number
+  /** From 1: how often it was tried in a row, with this time. */
+  readonly attempt: number
+  /** undefined: it runs, or will as soon as it can. */
+  readonly nextTry: number | undefined
+}
+
 export interface WorkqueueOptions {
   /**
    * Names each key's group, asked each time that runs start. All keys of a group that are due go into one run, and no other of
@@ -40,6 +53,11 @@ interface Entry {
   running: boolean
   forgotten: boolean
   timer: NodeJS.Timeout | undefined
+  /** When the last run began, and when it ended; by performance.now(). */
+  began: number
+  ended: number
+  /** When the timer fires. */
+  nextTry: number
 }
 
 export class Workqueue {
@@ -91,6 +109,11 @@ export class Workqueue {
     return this.pending(key) || this.#entries.get(key)?.timer !== undefined
   }
 
+  /** The keys that are due, run, or wait for their next try. */
+  all(): Pending[] {
+    return [...this.#entries].map(([key, entry]) => pendingOf(key, entry)).filter((pending) => pending !== undefined)
+  }
+
   /** Starts nothing any more; resolves when what runs has ended. */
   async close(): Promise<void> {
     this.#closed = true
@@ -108,6 +131,9 @@ export class Workqueue {
       running: false,
       forgotten: false,
       timer: undefined,
+      began: 0,
+      ended: 0,
+      nextTry: 0,
     }
     this.#entries.set(key, entry)
     return entry
@@ -165,6 +191,7 @@ export class Workqueue {
     for (const [, entry] of entries) {
       entry.causes = new Set()
       entry.running = true
+      entry.began = performance.now()
     }
     let results: ReadonlyMap<string, QueueResult>
     try {
@@ -178,11 +205,14 @@ export class Workqueue {
 
   #finish(key: string, entry: Entry, result: QueueResult): void {
     entry.running = false
+    entry.ended = performance.now()
     entry.failures = result === 'retry' ? entry.failures + 1 : 0
     if (entry.forgotten) this.#entries.delete(key)
     // What was added meanwhile makes it due at once.
     if (result !== 'retry' || entry.forgotten || entry.causes.size > 0 || this.#closed) return
-    entry.timer = setTimeout(() => this.add(key, 'retry'), this.#delay(entry.failures))
+    const delay = this.#delay(entry.failures)
+    entry.nextTry = entry.ended + delay
+    entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
   }
 
   #delay(failures: number): number {
@@ -192,4 +222,12 @@ export class Workqueue {
 
 function batchOf(entries: readonly [string, Entry][]): Batch {
   return new Map(entries.map(([key, { causes, since }]) => [key, { causes: [...causes], since }]))
+}
+
+function pendingOf(key: string, { running, causes, timer, failures, ...entry }: Entry): Pending | undefined {
+  const attempt = failures + 1
+  if (running) return { key, state: 'running', since: entry.began, attempt, nextTry: undefined }
+  if (causes.size > 0) return { key, state: 'due', since: entry.since, attempt, nextTry: undefined }
+  if (timer === undefined) return undefined
+  return { key, state: 'waiting', since: entry.ended, attempt, nextTry: entry.nextTry }
 }

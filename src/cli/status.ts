@@ -4,13 +4,17 @@ import type { DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import type { Consumer } from '../check/consumers.js'
 import type { AgentConfiguration } from '../config/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
+import { UsageError } from './exit-codes.js'
 import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
 import { printJson, type Io } from './io.js'
+import { findOrphans, orphansText, type Orphan } from './orphans.js'
 import { age, table, type Cell } from './table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
+
+type StatusOptions = OutputOptions & { readonly config?: string; readonly orphans?: true }
 
 /** `holdfast status [--config FILE]` */
 export function statusCommand({ stdout, env }: Io): Command {
@@ -22,8 +26,13 @@ recently confirmed that nothing is newer, and which processes still use old cont
 since the agent read it. Where no agent runs, or that of another configuration, --config makes it compare the disk with the records
 of what was published in the configured directories. It asks no source.
 
-Without --config, it shows the status in /var/lib/holdfast.`,
+Without --config, it shows the status in /var/lib/holdfast.
+
+With --orphans, it also lists what holdfast keeps for paths that are no directories of the configuration: beside those directories,
+and in or beside each PATH.`,
     )
+    .argument('[path...]', 'with --orphans: where to look, too')
+    .option('--orphans', 'with what is kept for paths that are not configured')
     .addOption(configOption())
     .addOption(outputOption())
     .addOption(logLevelOption())
@@ -34,11 +43,16 @@ Without --config, it shows the status in /var/lib/holdfast.`,
 Examples:
   holdfast status
   holdfast status --config /etc/holdfast.yaml -o json
+  holdfast status --orphans /etc/kubernetes
 
 Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
     )
-    .action(async (options: OutputOptions & { config?: string }) => {
-      const shown = await statusFor(options)
+    .action(async (paths: string[], options: StatusOptions) => {
+      if (paths.length > 0 && options.orphans !== true)
+        throw new UsageError('a path is for --orphans: add it, or leave the path out')
+      const status = await statusFor(options)
+      const configured = status.directories.map(({ path }) => path)
+      const shown = options.orphans ? { ...status, orphans: await findOrphans(configured, paths) } : status
       if (options.output === 'json') printJson(stdout, shown)
       else stdout.write(statusText(shown, new Date(), painter(wantsColour(stdout, env))))
     })
@@ -54,9 +68,11 @@ interface ShownStatus extends StatusDocument {
   /** The configuration file of the agent whose state is there, where that is not the one that was asked about. */
   readonly otherConfiguration: string | null
   readonly consumers: readonly Consumer[]
+  /** With --orphans. */
+  readonly orphans?: readonly Orphan[]
 }
 
-async function statusFor(options: OutputOptions & { config?: string }): Promise<ShownStatus> {
+async function statusFor(options: StatusOptions): Promise<ShownStatus> {
   const [{ readStatusFile, statusFileIn }, { isAgentRunning }] = await Promise.all([
     import('../agent/status-file.js'),
     import('../agent/state-lock.js'),
@@ -78,7 +94,8 @@ async function statusFor(options: OutputOptions & { config?: string }): Promise<
   }
   const configurationChanged = running && own !== undefined && (await hasChanged(own, configuration))
   const consumers = await consumersOf(document)
-  return { ...document, stateDirectory, running, configurationChanged, otherConfiguration, consumers }
+  const operations = running ? (document.operations ?? []) : []
+  return { ...document, operations, stateDirectory, running, configurationChanged, otherConfiguration, consumers }
 }
 
 /** A file that was moved, or is mounted elsewhere, is still the same configuration: by its text. */
@@ -124,7 +141,14 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint): string 
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
   })
-  return [table(rows), ...(notes.length > 0 ? ['\n', ...notes] : []), '\n', agentLine(shown, now, paint)].join('')
+  const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
+  return [
+    table(rows),
+    ...(notes.length > 0 ? ['\n', ...notes] : []),
+    '\n',
+    agentLine(shown, now, paint),
+    ...orphans,
+  ].join('')
 }
 
 function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {

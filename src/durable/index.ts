@@ -7,6 +7,7 @@ import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
+import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
 import type { Hold, HistoryLimits, PastContent, Pin, Publication, RecordedObject, ReplaceResult } from './types.js'
 
@@ -59,6 +60,7 @@ export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps, returnFreedMemory } from '../../native/index.js'
 export type * from './types.js'
+export type { KeptBeside } from './kept-beside.js'
 export type { ContentEntry, TargetContent } from './target-content.js'
 
 const system: FileSystem = new NodeFileSystem()
@@ -115,6 +117,11 @@ export async function readHistory(target: string): Promise<PastContent[] | undef
 /** What is at a target now, or the content of this sequence, with its bytes. Nothing is locked or written. @throws DurableWriteError */
 export async function readContent(target: string, sequence?: number): Promise<TargetContent> {
   return readable(target, contentOf(system, target, sequence))
+}
+
+/** What is kept in a directory for each target there is or was; nothing is locked or written. */
+export async function listKept(directory: string): Promise<KeptBeside[]> {
+  return readable(directory, keptIn(system, directory))
 }
 
 /** Removes what is beyond these limits of a target's earlier contents, durably, without publishing. Answers how many. */

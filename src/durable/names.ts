@@ -11,6 +11,9 @@ const randomPattern = /^[0-9a-f]{16}$/
 /** No name that holdfast itself stages or records under ends so. */
 const quarantineSuffix = '.foreign'
 
+/** All that is kept beside any target; the group is the target's own. */
+export const ownPattern = /^\.holdfast-([0-9a-f]{16})[-.]/
+
 /** A record of any target. */
 export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 

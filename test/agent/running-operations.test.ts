@@ -9,7 +9,15 @@ const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout
 
 await t.test('an operation that has not ended in time is reported once, and not while it is paused', async (t) => {
   const stalled: string[] = []
-  const running = new RunningOperations({ timeout: () => 200, stalled: ({ path }) => void stalled.push(path) })
+  let lasting = 0
+  const running = new RunningOperations({
+    timeout: () => 200,
+    stalled: ({ path }) => void stalled.push(path),
+    lasting: () => {
+      lasting += 1
+    },
+    lastingAfter: 100,
+  })
   const phases: [number, string[]][] = []
   await running.run([state], async () => {
     await running.pause(state, async () => {
@@ -24,10 +32,15 @@ await t.test('an operation that has not ended in time is reported once, and not 
   t.ok(paused < 0.2, `${paused} s`)
   t.ok(after >= 0.49, `${after} s`)
   t.strictSame([running.seconds(state), running.directories()], [0, []])
+  t.equal(lasting, 1, 'not while it is paused')
 })
 
 await t.test('one that goes on after the end of all is not reported any more', async (t) => {
-  const running = new RunningOperations({ timeout: () => 20, stalled: () => t.fail('reported') })
+  const running = new RunningOperations({
+    timeout: () => 20,
+    stalled: () => t.fail('reported'),
+    lasting: () => t.fail('reported'),
+  })
   await running.run([state], async () => {
     await running.pause(state, () => {
       running.close()

@@ -111,6 +111,30 @@ await t.test('what fails runs again after its delay, which counts failures in a 
   t.strictSame(failures, [1, 2, 1])
 })
 
+await t.test('it says what each key is at', async (t) => {
+  const { queue, next } = queueOf('batch', 60_000)
+  t.teardown(() => queue.close())
+  queue.add('a', 'news')
+  t.match(queue.all(), [{ key: 'a', state: 'due', attempt: 1, nextTry: undefined }])
+  const run = await next()
+  queue.add('b', 'news')
+  t.match(queue.all(), [
+    { key: 'a', state: 'running', attempt: 1, nextTry: undefined },
+    { key: 'b', state: 'due', attempt: 1 },
+  ])
+  run.end({ a: 'retry' })
+  const second = await next()
+  const [failed] = queue.all()
+  t.match(failed, { key: 'a', state: 'waiting', attempt: 2 })
+  t.ok(failed?.nextTry !== undefined && Math.abs(failed.nextTry - failed.since - 60_000) < 1)
+  second.end()
+  await turn()
+  t.strictSame(
+    queue.all().map(({ key }) => key),
+    ['a'],
+  )
+})
+
 await t.test('what waits runs again only when something is added', async (t) => {
   const { queue, next, begun } = queueOf('batch', 0)
   queue.add('a', 'x')

@@ -1,0 +1,83 @@
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { KeptBeside } from '../durable/index.js'
+import { pathArgument } from './target.js'
+import { age, table } from './table.js'
+
+/* What holdfast keeps for paths that no directory of the configuration has: of those that left it, and of other commands. */
+
+/** As `status -o json` shows it. */
+export interface Orphan extends Omit<KeptBeside, 'name' | 'publishedAt' | 'hold' | 'pin'> {
+  /** null where no record tells it. */
+  readonly path: string | null
+  /** Where it lies. */
+  readonly directory: string
+  readonly publishedAt: string | null
+  readonly held: boolean
+  readonly pinned: boolean
+}
+
+/**
+ * Looks beside the configured paths, and in and beside the others. A path is known by its directory without symbolic links, and its
+ * name.
+ */
+export async function findOrphans(configured: readonly string[], others: readonly string[]): Promise<Orphan[]> {
+  const { listKept } = await import('../durable/index.js')
+  const asked = others.map(pathArgument)
+  const [known, named] = [await realPaths(configured), await realPaths(asked)]
+  const whole = new Set(await Promise.all([...configured.map((path) => dirname(path)), ...asked].map(real)))
+  const directories = new Set([...whole, ...[...named].map((path) => dirname(path))])
+  const orphans: Orphan[] = []
+  for (const directory of [...directories].sort()) {
+    for (const { name, publishedAt, hold, pin, ...kept } of await listKept(directory)) {
+      const path = name === null ? null : join(directory, name)
+      if (path === null ? !whole.has(directory) : known.has(path) || !(whole.has(directory) || named.has(path)))
+        continue
+      const said = {
+        publishedAt: publishedAt?.toISOString() ?? null,
+        held: hold !== undefined,
+        pinned: pin !== undefined,
+      }
+      orphans.push({ path, directory, ...kept, ...said })
+    }
+  }
+  return orphans
+}
+
+async function realPaths(paths: readonly string[]): Promise<Set<string>> {
+  return new Set(await Promise.all(paths.map(async (path) => join(await real(dirname(path)), basename(path)))))
+}
+
+/** What is not there is itself. */
+function real(path: string): Promise<string> {
+  return realpath(path).catch(() => path)
+}
+
+const publishers = { agent: 'the agent', install: 'install', rollout: 'rollout' } as const
+
+const kinds = {
+  records: 'record',
+  generations: 'earlier content',
+  retired: 'old content in use',
+  leftovers: 'leftover',
+  foreign: 'foreign',
+} as const satisfies Partial<Record<keyof Orphan, string>>
+
+/** The table, or that there is nothing. */
+export function orphansText(orphans: readonly Orphan[], now: Date): string {
+  if (orphans.length === 0) return 'holdfast keeps nothing there for paths that are not configured\n'
+  const rows = orphans.map((orphan) => {
+    const { path, directory, publisher, publishedAt, there, held, pinned } = orphan
+    const counts = (Object.keys(kinds) as (keyof typeof kinds)[])
+      .filter((kind) => orphan[kind].length > 0)
+      .map((kind) => `${orphan[kind].length} × ${kinds[kind]}`)
+    return [
+      path ?? `unknown, in ${directory}`,
+      publishedAt === null ? '-' : publisher ? publishers[publisher] : 'a command',
+      publishedAt === null ? '-' : age(new Date(publishedAt), now),
+      `${there ? 'there' : 'gone'}${held ? ', held' : ''}${pinned ? ', pinned' : ''}`,
+      counts.join(', '),
+    ]
+  })
+  return table([['NOT CONFIGURED', 'PUBLISHED BY', 'AGE', 'STATE', 'KEPT'], ...rows])
+}
