@@ -61,9 +61,12 @@ export interface PodSpec {
   }[]
 }
 
-/** Every YAML file, as a path below deploy/. */
+/** Files that are not for Kubernetes. */
+const others = /^prometheus\//
+
+/** Every YAML file for Kubernetes, as a path below deploy/. */
 export const yamlFiles = readdirSync(deploy, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.yaml'))
+  .filter((name) => name.endsWith('.yaml') && !others.test(name))
   .sort()
 
 /** The documents of a file; throws for whatever is wrong with one. */

@@ -9,6 +9,7 @@ import { scratch } from '../durable/scratch.js'
 import { until } from '../until.js'
 import { project } from '../project.js'
 import { podFiles, podSpec } from './manifests.js'
+import { alertQueries } from './monitoring.js'
 import { yamlBlocks } from './operations-page.js'
 
 const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
@@ -56,9 +57,10 @@ await t.test('the capabilities that the page names are those that components add
   t.end()
 })
 
-await t.test('metrics that it alerts on are those that an agent has', async (t) => {
+await t.test('metrics that it and the alerts name are those that an agent has', async (t) => {
+  const text = [page, ...alertQueries.map(({ expr }) => expr)].join('\n')
   const names = new Set(
-    [...page.matchAll(/\b(holdfast_[a-z_]+)(\{[^}\n]*\})?/g)].map(([, name = '', labels = '']) => name + labels),
+    [...text.matchAll(/\b(holdfast_[a-z_]+)(\{[^}\n]*\})?/g)].map(([, name = '', labels = '']) => name + labels),
   )
   t.ok(names.size >= 6)
   const directory = scratch(t)

@@ -1,0 +1,71 @@
+/** Dashboard and alerts name what the agent has; test/e2e/prometheus.test.ts gives them to a real Prometheus. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { prometheusMetrics } from '../../src/agent/prometheus.js'
+import { project } from '../project.js'
+import { alertQueries, alerts, dashboard, panelQueries } from './monitoring.js'
+
+await t.test('each query names metrics that the agent has, with labels that they have', async (t) => {
+  const metrics = prometheusMetrics('1.2.3', 'node-1')
+  metrics.follow('/srv/a', ['exec true'])
+  metrics.clientCertificate(new Date())
+  const { text } = await metrics.expose()
+  const types = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))
+  const labels = (name: string) => {
+    const found = [...text.matchAll(new RegExp(`^${name}(?:_bucket)?\\{(.*)\\}`, 'gm'))]
+    return new Set(found.flatMap(([, pairs = '']) => [...pairs.matchAll(/(\w+)="/g)].map(([, label]) => label)))
+  }
+  const used = new Set<string>()
+  for (const { of, expr } of [...panelQueries, ...alertQueries]) {
+    const named = [...expr.matchAll(/\b(holdfast_\w+?)(_bucket|_sum|_count)?\b(?:\{([^}]*)\})?/g)]
+    t.ok(named.length > 0, of)
+    for (const [, name = '', part, selector = ''] of named) {
+      const known = types.get(name)
+      t.ok(known, `${of}: ${name}`)
+      t.equal(part !== undefined, known === 'histogram', `${of}: ${name} is a ${known ?? 'nothing'}`)
+      // What only grows is read as a rate or an increase.
+      if (known !== 'gauge') t.match(expr, new RegExp(`(?:rate|increase)\\(${name}`), of)
+      for (const [, label = ''] of selector.matchAll(/(\w+)(?==)/g)) {
+        if (label !== 'instance') t.ok(labels(name).has(label), `${of}: ${name} has ${label}`)
+      }
+      used.add(name)
+    }
+  }
+  t.same(
+    [...types.keys()].filter((name) => !used.has(name)),
+    [],
+    'each metric is on the dashboard or alerted on',
+  )
+})
+
+interface AlertTest {
+  readonly alertname: string
+  readonly exp_alerts: readonly unknown[]
+}
+
+await t.test('each alert is tried when it is to fire, and before', (t) => {
+  const file = parse(readFileSync(join(project, 'test/deploy/alerts.yaml'), 'utf8')) as {
+    tests: { alert_rule_test: AlertTest[] }[]
+  }
+  const tried = file.tests.flatMap(({ alert_rule_test: one }) => one)
+  for (const fires of [true, false]) {
+    const names = tried.filter(({ exp_alerts: found }) => found.length > 0 === fires).map(({ alertname }) => alertname)
+    t.same([...new Set(names)].sort(), alerts.map(({ alert }) => alert).sort())
+  }
+  t.end()
+})
+
+await t.test('panels and alerts say what they are about', (t) => {
+  for (const { title, type, description, targets } of dashboard.panels) {
+    if (type !== 'row') t.ok(description !== undefined && targets?.length, title)
+  }
+  t.equal(new Set(dashboard.panels.map(({ title }) => title)).size, dashboard.panels.length)
+  const page = readFileSync(join(project, 'docs/operations.md'), 'utf8')
+  for (const { alert, annotations } of alerts) {
+    t.match(annotations, { summary: /\w/, description: /\.$/ }, alert)
+    t.match(page, new RegExp(`^\\| \`${alert}\` +\\| .*\\w.* \\| .*\\w.* \\|$`, 'm'), alert)
+  }
+  t.end()
+})
