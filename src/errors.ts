@@ -50,6 +50,7 @@ const terminal = {
   TargetUnfit: true,
   Held: true,
   RolledBack: true,
+  InUse: false,
   ContentRejected: true,
   NoSpace: false,
   Busy: false,

@@ -27,6 +27,9 @@ export const reasons = [
   'Stalled',
   'Held',
   'RolledBack',
+  'InUse',
+  'DropPending',
+  'Dropped',
 ] as const
 
 export type Reason = (typeof reasons)[number]

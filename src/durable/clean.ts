@@ -19,7 +19,7 @@ export interface TargetArea extends StagingArea {
   /** The names in the parent, listed under the lock, where they are known. */
   readonly listing?: readonly string[] | undefined
   /** Of the publication. */
-  readonly options: Pick<PublicationOptions, 'history' | 'attributes'>
+  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'onDrop'>
 }
 
 export interface Recovered {
@@ -51,6 +51,7 @@ export async function recover(
   if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired, generations }
   await reportAttributes(area, found)
   await recordWhose(area, found)
+  await recordDropRule(area, found)
   // A power cut may still bring it back, where the target is not known to be durable.
   const staying = found.known ? await removeUnused(area, retired) : retired
   const left = await clean(area, [...found.removeNow, ...over, ...(found.known ? leftovers : [])])
@@ -90,6 +91,17 @@ async function recordWhose(
   if (current === undefined || (current.keepsAttributes ?? false) === keepsAttributes) return
   await attempt(log, path, 'could not record whose mode and owner are', () =>
     append(fs, parent, names.record(current.sequence), { keepsAttributes }),
+  )
+}
+
+/** What the configuration says of a target for the time when it names it no more: also of content that stays as it is. */
+async function recordDropRule(
+  { fs, parent, path, names, log, options: { onDrop } }: TargetArea,
+  { current }: Judgement,
+): Promise<void> {
+  if (current === undefined || onDrop === undefined || onDrop === (current.onDrop ?? 'keep')) return
+  await attempt(log, path, 'could not record onDrop', () =>
+    append(fs, parent, names.record(current.sequence), { onDrop }),
   )
 }
 

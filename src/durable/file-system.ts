@@ -114,9 +114,9 @@ export interface FileSystem {
   mountsBelow(directory: Descriptor): Promise<string[]>
   /**
    * Who has something of this directory open, mapped or mounted, or works in it, in a few words; a process that may not be looked at
-   * counts. undefined: nobody but this process, for certain.
+   * counts. undefined: nobody but this process, for certain; with `onlySeen`, nobody that can be looked at.
    */
-  userOf(parent: Descriptor, name: string): Promise<string | undefined>
+  userOf(parent: Descriptor, name: string, onlySeen?: boolean): Promise<string | undefined>
   close(descriptor: Descriptor): Promise<void>
   /** Differs after each start of the kernel. */
   bootId(): Promise<string>

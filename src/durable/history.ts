@@ -27,9 +27,10 @@ type Found = Pick<Judgement, 'current' | 'newest'> | undefined
 
 const none: HistoryLimits = { keep: 0, maxAge: null }
 
-/** What the record of what is there says of the past; where that is drift, the newest one. */
+/** What the record of what is there says of the past; where that is drift, the newest one. What was taken away has none. */
 function recordedHistory(found: Found): History | undefined {
-  return (found?.current ?? found?.newest)?.history
+  const { current, newest } = found ?? {}
+  return current?.history ?? (current === undefined && newest?.removing === undefined ? newest?.history : undefined)
 }
 
 /** The hooks of a publication: those of one that names none are those of the last one. */

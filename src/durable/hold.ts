@@ -11,6 +11,7 @@ import {
   isInForce,
   isPinned,
   recordBody,
+  type RecordBody,
   type StoredRecord,
 } from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
@@ -56,8 +57,6 @@ export async function setHold(
   const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
   const site = new Site(scope, target, names)
   let leave: (() => void) | undefined
-  let written = false
-  let synced = false
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
     await site.open({})
@@ -79,28 +78,11 @@ export async function setHold(
     const held = isInForce(record.hold, fs.now()) ? record.hold : undefined
     const before = held ?? (isPinned(record.pin, fs.now()) ? record.pin : undefined)
     if (hold === undefined && record.hold === undefined && record.pin === undefined) return before
-    const name = names.record(nextSequence(records))
-    try {
-      const file = await scope.keep(fs.createFile(directory, name))
-      written = true
-      await fs.write(file, withHold(record, hold))
-      await setMetadata(fs, file, { target: name, mode: 0o600 })
-      const failures = await fs.sync([file, directory, ...(await site.ancestors())])
-      const failure = failures.find((outcome) => outcome !== undefined)
-      if (failure) throw failure
-      await probeJournal(fs, directory, names)
-      synced = true
-      if (!(await site.isInPlace(found))) throw renamed(target, doing, hold ? 'hold' : 'release')
-    } catch (error) {
-      // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
-      const takeBack = async () => {
-        await remove(fs, directory, name)
-        const [failure] = synced ? await fs.sync([directory]) : []
-        if (failure) throw failure
-      }
-      if (written) await attempt(log, target, 'could not remove the new record', takeBack)
-      throw error
-    }
+    if (record.removing && tree === undefined) throw removed(target)
+    const body = recordBody(record, { hold, pin: hold && record.pin, removing: record.removing })
+    await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, () =>
+      renamedMeanwhile(target, doing, hold ? 'hold' : 'release'),
+    )
     await attempt(log, target, 'could not remove the older record', () =>
       remove(fs, directory, names.record(record.sequence)),
     )
@@ -115,14 +97,53 @@ export async function setHold(
   }
 }
 
-/** The same record with this hold, and with what has been added to it since it was written. */
-function withHold(record: StoredRecord, hold: Hold | undefined): Uint8Array {
-  const mark = record.committed ? [encodeAppendix({ settled: true })] : []
-  return Buffer.concat([encodeRecord(recordBody(record, hold)), ...mark])
+/** `body`, with what has been added since to the record that it is made from. */
+export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
+  return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
+}
+
+/**
+ * Writes a new record of what is published already, beside the older one, durably. What fails is taken back. `renamed`: the error where
+ * a directory above was renamed meanwhile.
+ */
+export async function writeRecord(
+  site: Site,
+  found: Parents,
+  name: string,
+  content: Uint8Array,
+  log: Log,
+  renamed: () => DurableWriteError,
+): Promise<void> {
+  const { scope, names, path } = site
+  const { fs } = scope
+  const { directory } = site.parent
+  let written = false
+  let synced = false
+  try {
+    const file = await scope.keep(fs.createFile(directory, name))
+    written = true
+    await fs.write(file, content)
+    await setMetadata(fs, file, { target: name, mode: 0o600 })
+    const failures = await fs.sync([file, directory, ...(await site.ancestors())])
+    const failure = failures.find((outcome) => outcome !== undefined)
+    if (failure) throw failure
+    await probeJournal(fs, directory, names)
+    synced = true
+    if (!(await site.isInPlace(found))) throw renamed()
+  } catch (error) {
+    // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
+    const takeBack = async () => {
+      await remove(fs, directory, name)
+      const [failure] = synced ? await fs.sync([directory]) : []
+      if (failure) throw failure
+    }
+    if (written) await attempt(log, path, 'could not remove the new record', takeBack)
+    throw error
+  }
 }
 
 /** The record that was written is removed again: the one before it stands. */
-function renamed(path: string, doing: string, verb: string): DurableWriteError {
+export function renamedMeanwhile(path: string, doing: string, verb: string): DurableWriteError {
   return new DurableWriteError(`${doing}: a directory above it was renamed or removed meanwhile`, {
     code: 'ESTALE',
     syscall: 'openat2',
@@ -132,7 +153,17 @@ function renamed(path: string, doing: string, verb: string): DurableWriteError {
   })
 }
 
-function nothingPublished(path: string): DurableWriteError {
+/** An interrupted removal has taken it away. */
+function removed(path: string): DurableWriteError {
+  return unfit(`${path} was removed, and what is left of it is only to be cleared up`, {
+    code: 'ENOENT',
+    syscall: 'lstat',
+    path,
+    advice: `run "holdfast remove ${path}" again, or publish it again`,
+  })
+}
+
+export function nothingPublished(path: string): DurableWriteError {
   return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
     code: 'ENOENT',
     syscall: 'open',

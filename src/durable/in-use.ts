@@ -1,7 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { namesFor } from './names.js'
-import { type Holding, type HoldingKind, holdingsOn, type Location, type Unseen } from './posix/holdings.js'
+import {
+  commandOf,
+  type Holding,
+  type HoldingKind,
+  holdingsOn,
+  type Location,
+  processText,
+  type Unseen,
+} from './posix/holdings.js'
 import { mountAbove, mounts } from './posix/mountinfo.js'
 import { pathWithin } from './place.js'
 
@@ -76,14 +83,5 @@ function relationOf(location: Location, { name, names, device, parent }: TargetP
 }
 
 function about({ pid }: Holding): Pick<Use, 'pid' | 'command' | 'cgroup'> {
-  return { pid, command: textOf(pid, 'comm').trim(), cgroup: textOf(pid, 'cgroup') }
-}
-
-/** Not cmdline: the kernel reads it from the process's memory, and can wait there for a disk. */
-function textOf(pid: number, file: 'comm' | 'cgroup'): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
-  } catch {
-    return ''
-  }
+  return { pid, command: commandOf(pid), cgroup: processText(pid, 'cgroup') }
 }

@@ -6,6 +6,7 @@ import { readHold as holdIn, readPublication as look, readPublishedFiles as publ
 import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
+import { removePublished as takeAway, type RemovalOptions } from './removal.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
 import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
@@ -135,6 +136,14 @@ export async function rollBack(
   options: RollbackOptions,
 ): Promise<ReplaceResult & { sequence: number }> {
   return goBack(system, target, options)
+}
+
+/**
+ * Removes what was published at a path, with its earlier contents and its record, durably, once nobody uses it.
+ * @throws DurableWriteError: with `published: true` it is gone from its place, and the same call finishes what is left
+ */
+export async function removePublished(target: string, options: RemovalOptions = {}): Promise<void> {
+  return takeAway(system, target, options)
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

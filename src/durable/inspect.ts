@@ -68,33 +68,46 @@ export function refuseMissed(target: string, records: readonly StoredRecord[], m
 async function readOnce(fs: FileSystem, target: string): Promise<Look<Publication> | undefined> {
   return withRecord(fs, target, async (parent, name, records, missed) => {
     refuseMissed(target, records, missed)
-    // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
-    const [newest] = records
-    if (newest === undefined) return undefined
-    const tree = await readTarget(fs, target, parent, name, newest.kind)
-    const record = records.find((one) => describes(one, tree)) ?? newest
-    const here = {
-      parent: identityOf(await fs.attributes(parent)),
-      target: tree?.identity,
-      lasting: !record.otherBoot || (await fs.mount(parent)).proven,
-    }
-    const state: Publication = {
-      path: checkTarget(target),
-      digest: record.after,
-      actual: digestBy(record, tree),
-      settled: record.trusted,
-      durable: isTrustedHere(record, here),
-      publishedAt: new Date(record.publishedAt),
-      ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
-      ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
-      objects: [...record.objects],
-      pendingHooks: [...record.pendingHooks],
-      ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
-      ...(await oldestKept(fs, parent, record)),
-      differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
-    }
-    return { state, sequence: record.sequence, quiet: state.differences.length === 0 }
+    const seen = await publicationIn(fs, target, parent, name, records)
+    return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
   })
+}
+
+/** What these records, newest first, say of a target in this directory, compared with the disk, and the one that does; undefined without any. */
+export async function publicationIn(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  records: readonly StoredRecord[],
+): Promise<{ state: Publication; record: StoredRecord } | undefined> {
+  // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
+  const [newest] = records
+  if (newest === undefined) return undefined
+  const tree = await readTarget(fs, target, parent, name, newest.kind)
+  const record = records.find((one) => describes(one, tree)) ?? newest
+  const here = {
+    parent: identityOf(await fs.attributes(parent)),
+    target: tree?.identity,
+    lasting: !record.otherBoot || (await fs.mount(parent)).proven,
+  }
+  const state: Publication = {
+    path: checkTarget(target),
+    digest: record.after,
+    actual: digestBy(record, tree),
+    settled: record.trusted,
+    durable: isTrustedHere(record, here),
+    publishedAt: new Date(record.publishedAt),
+    ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
+    ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
+    objects: [...record.objects],
+    pendingHooks: [...record.pendingHooks],
+    ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
+    ...(await oldestKept(fs, parent, record)),
+    ...(record.removing && { removing: true as const }),
+    differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
+  }
+  return { state, record }
 }
 
 /** They go in the order in which they came. */

@@ -105,16 +105,19 @@ export function isRepeated(found: Judgement | undefined, desired: Tree): boolean
 }
 
 /**
+/**
  * Whether nothing need be published. A pin stands in a record: who asks for one always publishes. So does mode and owner that its own
- * record does not name, once they are the administrator's no more.
+ * record does not name, once they are the administrator's no more; and whoever publishes where a removal was interrupted has thought
+ * better of it.
  */
 export function isSettled(
   found: Judgement,
   desired: Tree,
   { pin, attributes }: Pick<PublicationOptions, 'pin' | 'attributes'>,
 ): boolean {
-  if (pin !== undefined || !isRepeated(found, desired) || found.current?.trusted !== true) return false
-  return attributes === 'keep' || found.current.after === desired.digest
+  const { current } = found
+  if (pin !== undefined || !isRepeated(found, desired) || current?.trusted !== true || current.removing) return false
+  return attributes === 'keep' || current.after === desired.digest
 }
 
 /** What a publication answers. */

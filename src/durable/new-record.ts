@@ -10,7 +10,10 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
   readonly now: number
   readonly found: Judgement | undefined
   readonly desired: Tree
-  readonly options: Pick<PublicationOptions, 'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes'>
+  readonly options: Pick<
+    PublicationOptions,
+    'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes' | 'onDrop'
+  >
   readonly place: Standing
   readonly staging: StagedInodes | undefined
   readonly attributes: string | null
@@ -42,6 +45,7 @@ export function newBody(publishing: Publishing): RecordBody {
     ...(staging && { staging }),
     ...demanding({ retired, history, pin }),
     ...(why !== 'published' && { why }),
+    ...(options.onDrop === 'remove' && { onDrop: options.onDrop }),
     place,
   }
 }
@@ -77,6 +81,7 @@ export function goneFrom(
 /** The content that the newest record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
 function causeOf(found: Judgement | undefined, desired: Tree): Cause {
   if (isRepeated(found, desired)) return found?.current?.why ?? 'published'
-  const repairs = found?.current === undefined && found?.newest?.committed === true
-  return repairs && describes(found.newest, desired) ? 'driftRepaired' : 'published'
+  const { current, newest } = found ?? {}
+  const repairs = current === undefined && newest?.committed === true && newest.removing === undefined
+  return repairs && describes(newest, desired) ? 'driftRepaired' : 'published'
 }

@@ -1,5 +1,6 @@
 import { generationPattern, stagingPattern } from './names.js'
 import { isStanding } from './place.js'
+import type { DropRule } from './types.js'
 
 /* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
 
@@ -7,7 +8,7 @@ import { isStanding } from './place.js'
 const latestTime = 8.64e15
 
 /** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin'])
+const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing'])
 
 /** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
 export const knownFields = {
@@ -33,6 +34,8 @@ export const knownFields = {
   history: (value) => value === undefined || isHistory(value),
   pin: (value) => value === undefined || isPin(value),
   why: (value) => value === undefined || isCause(value),
+  removing: (value) => value === undefined || has(value, isTime, 'since'),
+  onDrop: (value) => value === undefined || isDropRule(value),
 } as const satisfies Readonly<Record<string, (value: unknown) => boolean>>
 
 export function isText(value: unknown): value is string {
@@ -97,6 +100,10 @@ function isHold(hold: unknown): boolean {
 
 function isCause(value: unknown): boolean {
   return value === 'published' || value === 'driftRepaired' || value === 'rolledBack'
+}
+
+export function isDropRule(value: unknown): value is DropRule {
+  return value === 'keep' || value === 'remove'
 }
 
 function isPin(pin: unknown): boolean {

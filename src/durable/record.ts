@@ -1,8 +1,8 @@
 import type { Standing } from './place.js'
-import { isText, knownFields } from './record-fields.js'
+import { isDropRule, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
 import type { Tree, TreeEntry } from './tree.js'
-import type { Cause, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
+import type { Cause, DropRule, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -15,6 +15,7 @@ import type { Cause, Generation, History, Hold, Pin, Publisher, RecordedObject }
  *   {"attributes":…}     the digest of its ACLs and user attributes since another program changed them
  *   {"within":"PATH"}    found at this place of the file system since, and its ancestors are durable
  *   {"keepsAttributes":…} whether mode and owner are the administrator's from now on
+ *   {"onDrop":"remove"}  or "keep": what its configuration says since
  *
  * An appended line that a power cut takes away costs nothing: under another boot, what is read came from the disk, and a
  * hook runs at least once. A line that does not match its checksum, and all after it, count as absent.
@@ -91,6 +92,16 @@ export interface RecordBody {
   readonly history?: History
   /** Absent for `published`. */
   readonly why?: Cause
+  /** The target is being taken away: see removal.ts. */
+  readonly removing?: Removing
+  /** What becomes of the target once nobody configures it any more; absent for `keep`. */
+  readonly onDrop?: DropRule
+}
+
+/** That a removal has begun. */
+export interface Removing {
+  /** Milliseconds since the epoch. */
+  readonly since: number
 }
 
 export interface StoredRecord extends RecordBody {
@@ -113,9 +124,12 @@ type Appendix =
   | { within: string }
   | { attributes: string | null }
   | { keepsAttributes: boolean }
+  | { onDrop: DropRule }
 
 /** What may stand in a line that was appended. */
-type Added = Readonly<Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes', unknown>>
+type Added = Readonly<
+  Record<'settled' | 'hook' | 'objects' | 'within' | 'attributes' | 'keepsAttributes' | 'onDrop', unknown>
+>
 
 export function encodeRecord(body: RecordBody): Uint8Array {
   return encodeLine(body)
@@ -130,7 +144,7 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
   const [body, ...rest] = wholeLines(text)
   if (!isBody(body) || body.name !== name) return undefined
   let committed = false
-  let { objects, place, attributes, keepsAttributes } = body
+  let { objects, place, attributes, keepsAttributes, onDrop } = body
   const done = new Set<string>()
   for (const line of rest as Partial<Added>[]) {
     // A record again, by whatever mishap: its objects are older than what has been appended to it.
@@ -141,10 +155,12 @@ export function parseRecord(text: string, name: string, sequence: number, boot: 
     if (line.attributes === null || isText(line.attributes)) attributes = line.attributes
     if (typeof line.keepsAttributes === 'boolean') keepsAttributes = line.keepsAttributes
     if (isText(line.within) && place) place = { ...place, within: line.within }
+    if (isDropRule(line.onDrop)) onDrop = line.onDrop
   }
   return {
     ...body,
     objects,
+    ...(onDrop !== undefined && { onDrop }),
     ...(place && { place }),
     ...(attributes !== undefined && { attributes }),
     ...(keepsAttributes !== undefined && { keepsAttributes }),
@@ -194,19 +210,38 @@ export function isPinned(pin: Pin | undefined, now: number): pin is Pin {
   return pin !== undefined && (typeof pin.until !== 'number' || now < pin.until)
 }
 
-/** The body of a record that says the same as this one, and holds its target, or neither holds nor pins it. */
-export function recordBody(record: StoredRecord, hold: Hold | undefined): RecordBody {
-  const { pendingHooks, unknown } = record
-  const isKept = (field: string): boolean => field in knownFields && field !== 'hold' && field !== 'requires'
-  const body = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
-  const { retired, history, pin, ...said } = body
-  const kept = { hold, retired, history, pin: hold && pin }
-  return { ...unknown, ...said, hooks: pendingHooks, ...demanding(kept) }
+/** The body of a record that says the same as this one, but for an operator's word: that is what is given here, and nothing else. */
+export function recordBody(
+  record: StoredRecord,
+  word: { readonly [Field in 'hold' | 'pin' | 'removing']: RecordBody[Field] | undefined },
+): RecordBody {
+  const { pendingHooks, unknown, retired, history } = record
+  const { hold, ...more } = word
+  const isKept = (field: string): boolean => field in knownFields && field !== 'requires' && !(field in demanded)
+  const said = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
+  return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired, history, ...more }) }
 }
 
-type Demanding = Partial<Pick<RecordBody, 'hold' | 'retired' | 'history' | 'pin'>>
+/**
+ * The body of the record under which a target is taken away. `staging`: where it goes. Its absence is no publication's work: none that
+ * this record would tell of was aborted.
+ */
+export function removalBody(record: StoredRecord, removing: Removing, staging: StagedInodes | undefined): RecordBody {
+  const { hold, pin, after } = record
+  const body: RecordBody & { staging?: StagedInodes } = {
+    ...recordBody(record, { hold, pin, removing }),
+    before: after,
+  }
+  delete body.staging
+  return { ...body, ...(staging && { staging }) }
+}
 
-/** Fields that an older version would ignore to somebody's harm, and the word that makes it refuse the record instead. */
+type Demanding = Partial<Pick<RecordBody, keyof typeof demanded>>
+
+/** Fields that an older version would ignore to somebody's harm. */
+const demanded = { hold: true, retired: true, history: true, pin: true, removing: true } as const
+
+/** Such fields, and the word that makes an older version refuse the record instead. */
 export function demanding(fields: {
   readonly [Field in keyof Demanding]: Demanding[Field] | undefined
 }): Pick<RecordBody, keyof Demanding | 'requires'> {

@@ -135,7 +135,7 @@ export function refuseHeld(path: string, hold: Hold | undefined): void {
     path,
     reason: 'Held',
     state: 'nothing was changed',
-    advice: `run "holdfast release ${path}" first; replace, write, sync and rollback also take --release`,
+    advice: `run "holdfast release ${path}" first; replace, write, sync, rollback and remove also take --release`,
   })
 }
 

@@ -155,7 +155,7 @@ function refuseMovedOn(
 /** As whoever published the present content would do it. */
 function requestFor(
   target: string,
-  { publisher, history, keepsAttributes }: StoredRecord,
+  { publisher, history, keepsAttributes, onDrop }: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
@@ -173,7 +173,7 @@ function requestFor(
     ...(keepsAttributes === true && { attributes: 'keep' as const }),
     hooks: [...(history?.hooks ?? [])],
     objects: [...objects],
-    ...{ pin, release, lockTimeout },
+    ...{ pin, release, lockTimeout, onDrop: onDrop ?? 'keep' },
     ...(signal && { signal }),
     ...(log && { log }),
   }

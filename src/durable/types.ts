@@ -145,6 +145,9 @@ export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
  */
 export type Publisher = 'agent' | 'install' | 'rollout'
 
+/** What becomes of a target that its configuration names no more. */
+export type DropRule = 'keep' | 'remove'
+
 /** New content that is staged, and neither durable nor visible yet. */
 export interface StagedContent {
   /** The directory that holds it, without symbolic links; it goes by another name once it is published. */
@@ -215,6 +218,8 @@ export interface PublicationOptions {
   supersedes?: (pin: Pin) => boolean
   /** Names of the hooks that are still to run once this is durable; kept in the record. */
   hooks?: string[]
+  /** What becomes of the target once nobody configures it any more; kept in the record. Default: `keep`. */
+  onDrop?: DropRule
   /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
   contentStays?: boolean
   /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
@@ -268,6 +273,8 @@ export interface Publication {
   retired?: true
   /** When the oldest of the earlier contents that are beside it was replaced; absent where none are. */
   pastSince?: Date
+  /** Its removal has begun, and was interrupted. */
+  removing?: true
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
   /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */

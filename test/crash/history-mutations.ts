@@ -62,5 +62,5 @@ export const earlierContents: readonly Mutation[] = [
     '',
     ownTest('durable/rollback'),
   ),
-  mutation('a hold forgets a pin', 'record.ts', 'pin: hold && pin', 'pin: undefined', ownTest('durable/rollback')),
+  mutation('a hold forgets a pin', 'hold.ts', 'pin: hold && record.pin', 'pin: undefined', ownTest('durable/rollback')),
 ]

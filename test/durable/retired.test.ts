@@ -83,7 +83,9 @@ await t.test('whoever works in it finds all of it, by any way; the next run afte
   t.equal(await reader.ask('cat tls.key ../tls.crt'), '11', 'old content, as a whole')
   t.match(
     lines.at(-1),
-    new RegExp(`stays until nobody uses it, or until .*: process ${reader.pid} has it as its working directory`),
+    new RegExp(
+      `stays until nobody uses it, or until .*: process ${reader.pid} \\(sh\\) has it as its working directory`,
+    ),
   )
   t.strictSame(kept(root), ['lock', 'record', 'staging'])
   t.match(await readPublication(target), { retired: true, settled: true })

@@ -228,8 +228,8 @@ export class NodeFileSystem implements FileSystem {
     )
   }
 
-  userOf(parent: Descriptor, name: string): Promise<string | undefined> {
-    return userOfTree(this, parent, name)
+  userOf(parent: Descriptor, name: string, onlySeen?: boolean): Promise<string | undefined> {
+    return userOfTree(this, parent, name, onlySeen)
   }
 
   close(descriptor: Descriptor): Promise<void> {

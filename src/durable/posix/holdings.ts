@@ -66,6 +66,20 @@ const gone = new Set(['ENOENT', 'ESRCH'])
 const deletedSuffix = ' (deleted)'
 const deletedRoot = '//deleted'
 
+/** The process's name (comm); empty where it has ended. Not cmdline: the kernel reads it from the process's memory, and can wait there for a disk. */
+export function commandOf(pid: number): string {
+  return processText(pid, 'comm').trim()
+}
+
+/** A file of procfs that the kernel writes at once; empty where the process has ended. */
+export function processText(pid: number, file: 'comm' | 'cgroup'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 /** Everything that other processes hold on these file systems, `MAJOR:MINOR` of each. */
 export async function holdingsOn(
   devices: ReadonlySet<string>,

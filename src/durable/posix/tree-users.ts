@@ -1,16 +1,21 @@
 import type { Descriptor, FileSystem } from '../file-system.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../open-directories.js'
 import { pathWithin } from '../place.js'
-import { type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
+import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from './mountinfo.js'
 import { pathOf } from './open-path.js'
 
 /**
- * Who uses a directory, or something in it, by name and, for other names of the same files, by inode: this process apart. What cannot be
- * looked at counts. undefined: nobody.
+ * Who uses a file or a directory, or something in it, by name and, for other names of the same files, by inode: this process apart. What
+ * cannot be looked at counts, unless only what is seen is asked for. undefined: nobody.
  */
-export async function userOfTree(fs: FileSystem, parent: Descriptor, name: string): Promise<string | undefined> {
+export async function userOfTree(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  onlySeen = false,
+): Promise<string | undefined> {
   const mount = mountDetails(mountIdOf(parent))
   if (mount === undefined) return 'its mount is in no table'
   const { device } = mount
@@ -18,7 +23,9 @@ export async function userOfTree(fs: FileSystem, parent: Descriptor, name: strin
   const inodes = await inodesOf(fs, parent, name)
   const { holdings, unseen } = await holdingsOn(new Set([device]))
   const user = holdings.find((holding) => isOf(holding, device, within, inodes))
-  return user ? `process ${user.pid} has it as ${kinds[user.what]} (${user.path})` : describeUnseen(unseen)
+  if (user === undefined) return onlySeen ? undefined : describeUnseen(unseen)
+  const command = commandOf(user.pid)
+  return `process ${user.pid}${command === '' ? '' : ` (${command})`} has it as ${kinds[user.what]} (${user.path})`
 }
 
 const kinds = {
@@ -38,6 +45,8 @@ function isOf(holding: Holding, device: string, within: string, inodes: Readonly
 
 /** The directory's, and of all that is in it; links are not followed. */
 async function inodesOf(fs: FileSystem, parent: Descriptor, name: string): Promise<Set<string>> {
+  const top = await fs.look(parent, name)
+  if (top && top.type !== 'directory') return new Set([top.inode.toString()])
   const root = await fs.openDirectory(parent, name)
   const directories = new OpenDirectories(fs, root)
   try {

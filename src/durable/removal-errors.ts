@@ -1,0 +1,52 @@
+import { listed } from '../listed.js'
+import { DurableWriteError, foreign, unfit } from './errors.js'
+import type { StoredRecord } from './record.js'
+import type { Publication } from './types.js'
+
+/* Targets that are not taken away, with what is said of them: see removal.ts. */
+
+/** Somebody uses it, or may do so. */
+export function inUse(path: string, user: string): DurableWriteError {
+  return new DurableWriteError(`${path} is in use: ${user}`, {
+    code: 'EBUSY',
+    syscall: 'none',
+    path,
+    reason: 'InUse',
+    state: 'nothing was changed',
+    advice: 'end it, or have it close what it has open, and try again',
+  })
+}
+
+/** It is not, or not for certain, what was published. */
+export function changed(path: string, problem: string): DurableWriteError {
+  const details = { state: 'nothing was changed', advice: `see what it holds; to remove it all the same, use --force` }
+  return foreign(`${path} is not what holdfast published: ${problem}`, path, details)
+}
+
+/** Unless it is known to be just what was published there. */
+export function refuseChanged(path: string, { differences, durable }: Publication): void {
+  const paths = differences.map((difference) => `${difference.path} (${difference.problem})`)
+  if (paths.length > 0) throw changed(path, listed(paths, 3))
+  if (!durable) throw changed(path, 'its record is of another directory, or its publication was not finished')
+}
+
+/** Revisions share their lock and staging names: see `family`. */
+export function refuseRevision(path: string, { publisher }: StoredRecord): void {
+  if (publisher === undefined || publisher === 'agent') return
+  throw unfit(`holdfast ${publisher} published ${path}`, {
+    code: 'EPERM',
+    syscall: 'none',
+    path,
+    advice: publisher === 'install' ? 'use "holdfast prune"' : 'roll it out without it',
+  })
+}
+
+/** The caller has thought better of it. */
+export function aborted(path: string): DurableWriteError {
+  return new DurableWriteError(`the caller aborted the removal of ${path}`, {
+    code: 'ECANCELED',
+    syscall: 'rename',
+    path,
+    state: 'nothing was changed',
+  })
+}

@@ -1,0 +1,289 @@
+import { adviceFor, failureOf, isSystemError } from '../errors.js'
+import { listed } from '../listed.js'
+import { silent, type Log } from '../log.js'
+import { probeJournal } from './barrier.js'
+import { clean } from './clean.js'
+import { DurableWriteError, wrapError } from './errors.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { encoded, type HoldOptions, nothingPublished, renamedMeanwhile, writeRecord } from './hold.js'
+import { publicationIn, readTarget } from './inspect.js'
+import { lock } from './lock.js'
+import { namesFor, type TargetNames } from './names.js'
+import { isAsRead } from './old-content.js'
+import { quarantineForeign, type StagingArea } from './quarantine.js'
+import { nextSequence, readRecords, type Records } from './record-files.js'
+import { describes, removalBody, type StoredRecord } from './record.js'
+import { openTarget, refuseHeld, refuseNewer } from './refusals.js'
+import { aborted, changed, inUse, refuseChanged, refuseRevision } from './removal-errors.js'
+import { attempt, remove } from './remove.js'
+import { checkTarget } from './request.js'
+import { findRetired, isOver, retiredClaims } from './retired.js'
+import { Scope } from './scope.js'
+import { Parents, Site } from './site.js'
+import { readFileTree, readTree, type Tree } from './tree.js'
+import { isAt } from './visible-rename.js'
+
+/*
+ * Takes a published target away, with its earlier contents, what is left over beside it and, last, its record:
+ *
+ * 1. Nobody uses it, by a first look. Nothing has been changed until here.
+ * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before anything else happens.
+ * 3. The target gets that name, under which nobody finds it. Whoever came to use it before that is seen by a second look: then it goes
+ *    back to its place. So does content that somebody has changed meanwhile.
+ * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record.
+ *
+ * A crash leaves the whole target in its place, or a record without a target: whoever removes it again goes on, and whoever publishes
+ * there clears up. No part of it goes while a power cut could bring the target back.
+ */
+
+export interface RemovalOptions extends HoldOptions {
+  /** Even what is not as it was published, or where not all processes can be looked at; default false. What has no record stays in any case. */
+  readonly force?: boolean
+  /** Even where the target is held; default false. */
+  readonly release?: boolean
+  /** Who uses it that is no process, in a few words. Default: nobody. */
+  readonly usedBy?: () => Promise<string | undefined>
+  /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
+  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop'>) => void
+}
+
+/**
+ * Removes what was published at a path, durably, once nobody uses it.
+ * @throws DurableWriteError. `published: false`: the target is what it was, for the reasons InUse, Held, Busy, TargetUnfit (nothing was
+ *   published there), TargetForeign (it has been changed since), or what the system answers. `published: true`: it is gone from its
+ *   place, and not all of it is known to be removed: the same call goes on
+ */
+export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
+  const removal = new Removal(fs, checkTarget(path), options)
+  try {
+    await removal.run()
+  } catch (error) {
+    throw removal.wrapError(error)
+  } finally {
+    await removal.close()
+  }
+}
+
+class Removal {
+  readonly #scope: Scope
+  readonly #parents: Parents
+  readonly #found: Parents
+  readonly #names: TargetNames
+  readonly #site: Site
+  readonly #log: Log
+  #leave: (() => void) | undefined
+  /** The target may have left its place. */
+  #gone = false
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly path: string,
+    readonly options: RemovalOptions,
+  ) {
+    this.#scope = new Scope(fs)
+    this.#parents = new Parents(fs)
+    this.#found = new Parents(fs)
+    this.#names = namesFor(path.slice(path.lastIndexOf('/') + 1))
+    this.#site = new Site(this.#scope, path, this.#names)
+    this.#log = options.log ?? silent
+  }
+
+  async run(): Promise<void> {
+    const { fs, path, options } = this
+    const { name } = this.#site
+    if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
+    await this.#site.open({})
+    await this.#lock()
+    const records = await this.#records()
+    refuseNewer(path, records)
+    const seen = await publicationIn(fs, path, this.#parent, name, records.valid)
+    if (seen === undefined) throw nothingPublished(path)
+    const { state, record } = seen
+    if (options.release !== true) refuseHeld(path, state.hold)
+    refuseRevision(path, record)
+    options.confirm?.(record)
+    for (const tree of await findRetired(this.#area, records.valid)) {
+      if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
+    }
+    const entry = await fs.look(this.#parent, name)
+    if (entry === undefined) return this.#goOn(records, record)
+    if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
+    if (options.force !== true) refuseChanged(path, state)
+    await this.#takeAway(records, record)
+  }
+
+  get #parent(): Descriptor {
+    return this.#site.parent.directory
+  }
+
+  get #area(): StagingArea {
+    return { fs: this.fs, parent: this.#parent, path: this.path, names: this.#names, log: this.#log }
+  }
+
+  #records(): Promise<Records> {
+    return readRecords(this.fs, this.#parent, this.#site.name, this.#names)
+  }
+
+  async #lock(): Promise<void> {
+    const { lockTimeout: timeout = 0, signal } = this.options
+    const { path: target } = this
+    const [name, parent, { identity }] = [this.#names.lock, this.#parent, this.#site]
+    this.#leave = await lock(this.#scope, { parent, name, identity, target, timeout, signal })
+  }
+
+  /** Steps 1 to 3. */
+  async #takeAway(records: Records, record: StoredRecord): Promise<void> {
+    const { fs, path } = this
+    const { name } = this.#site
+    const present = await this.#read(record)
+    await this.#refuseUsed(name)
+    const staging = this.#names.staging(fs.random())
+    const written = this.#names.record(nextSequence(records))
+    const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
+    const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
+    await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed)
+    try {
+      if (this.options.signal?.aborted) throw aborted(path)
+      await this.#moveTo(staging, present)
+    } catch (error) {
+      // Where it is back in its place, durably, the older record stands for it again.
+      const takeBack = async (): Promise<void> => {
+        await this.#sync()
+        await remove(fs, this.#parent, written)
+        await this.#sync()
+      }
+      if (!this.#gone) await attempt(this.#log, path, 'could not remove the new record', takeBack)
+      throw error
+    }
+    await this.#finish()
+  }
+
+  async #moveTo(staging: string, present: Present): Promise<void> {
+    const { fs, path } = this
+    const { name } = this.#site
+    this.#gone = true
+    const failure = await failureOf(fs.rename(this.#parent, name, this.#parent, staging, 'noreplace'))
+    if (failure !== undefined && (await isAt(fs, this.#parent, name, present.attributes))) {
+      this.#gone = false
+      throw failure
+    }
+    try {
+      // Somebody may have put his own into its place.
+      const isIt = await isAt(fs, this.#parent, staging, present.attributes)
+      if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(path, 'somebody changed it meanwhile')
+      await this.#refuseUsed(staging)
+    } catch (error) {
+      await this.#putBack(staging)
+      throw error
+    }
+  }
+
+  async #putBack(staging: string): Promise<void> {
+    await this.fs.rename(this.#parent, staging, this.#parent, this.#site.name, 'noreplace')
+    this.#gone = false
+  }
+
+  /** All of it, whatever its form. */
+  async #read({ kind }: StoredRecord): Promise<Present> {
+    const { fs, path } = this
+    const { name, parent } = this.#site
+    if (kind === 'file') {
+      const attributes = await fs.look(this.#parent, name)
+      const tree = await readFileTree(fs, this.#parent, name)
+      if (attributes === undefined) throw changed(path, 'somebody changed it meanwhile')
+      return { attributes, tree, opened: undefined }
+    }
+    const opened = await this.#scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
+    return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }
+  }
+
+  async #isAsRead(staging: string, { tree, opened }: Present): Promise<boolean> {
+    if (opened !== undefined) return isAsRead(this.fs, opened, tree)
+    return (await readFileTree(this.fs, this.#parent, staging)).digest === tree.digest
+  }
+
+  async #refuseUsed(name: string): Promise<void> {
+    const { force, usedBy } = this.options
+    const user = (await this.fs.userOf(this.#parent, name, force)) ?? (await usedBy?.())
+    if (user !== undefined) throw inUse(this.path, user)
+  }
+
+  /** A predecessor was interrupted in its removal, or somebody has removed it by hand. */
+  async #goOn(records: Records, record: StoredRecord): Promise<void> {
+    const { fs, path } = this
+    const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
+    for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
+      const failure = await failureOf(this.#refuseUsed(staging))
+      if (failure === undefined) continue
+      // Somebody came to use it in the last instant: where it is whole, he finds it again.
+      const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
+      if (describes(record, tree)) await this.#putBack(staging)
+      await this.#sync()
+      throw failure
+    }
+    this.#gone = true
+    await this.#finish()
+  }
+
+  /** Step 4. */
+  async #finish(): Promise<void> {
+    const { fs } = this
+    await this.#sync()
+    await probeJournal(fs, this.#parent, this.#names)
+    const { valid, torn, staging, quarantined, generations } = await this.#records()
+    const [last, ...older] = valid
+    const claims = [...valid, ...retiredClaims(valid)]
+    const own = await quarantineForeign(this.#area, staging, quarantined, claims)
+    const records = [...torn, ...older.map(({ sequence }) => sequence)].map(this.#names.record)
+    const left = await clean(this.#area, [...own.map(this.#names.staging), ...generations, ...records])
+    if (left.length > 0) throw this.#unfinished(`could not remove ${listed(left, 3)} beside ${this.path}`, 'ENOTEMPTY')
+    await this.#sync()
+    if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))
+    await this.#sync()
+  }
+
+  async #sync(): Promise<void> {
+    const [failure] = await this.fs.sync([this.#parent])
+    if (failure) throw failure
+  }
+
+  #unfinished(problem: string, code: string, cause?: unknown): DurableWriteError {
+    const syscall = isSystemError(cause) ? cause.syscall : 'unlinkat'
+    return new DurableWriteError(problem, {
+      ...{ code, syscall, path: this.path, published: true, cause },
+      state: `${this.path} has left its place; its record stays until all of it is known to be removed`,
+      advice: [adviceFor(code), 'then repeat the call: it goes on'].filter(Boolean).join('; '),
+    })
+  }
+
+  wrapError(error: unknown): DurableWriteError {
+    const { path } = this
+    const isWrapped = error instanceof DurableWriteError
+    if (!this.#gone || isWrapped || !isSystemError(error))
+      return wrapError(path, error, false, `could not remove ${path}`)
+    const { code, syscall, path: where = path } = error
+    return this.#unfinished(`could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
+  }
+
+  async close(): Promise<void> {
+    await this.#parents.close()
+    await this.#found.close()
+    await this.#scope.closeAll()
+    this.#leave?.()
+  }
+}
+
+/** What is in the target's place. */
+interface Present {
+  readonly attributes: Attributes
+  readonly tree: Tree
+  /** Of a directory. */
+  readonly opened: Descriptor | undefined
+}
+
+/** What the record says of the staging name: see quarantine.ts. Nobody looks into a file. */
+function claimOf(name: string, { attributes, tree, opened }: Present) {
+  const inode = attributes.inode.toString()
+  const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+  return opened === undefined ? undefined : { name, staged: inode, old: inode, entries }
+}
