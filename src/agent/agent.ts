@@ -16,10 +16,16 @@ import { FreshnessTracker } from './freshness-tracker.js'
 import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
 import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
+import { endsWithin } from '../deadline.js'
+import { Drops } from './drops.js'
+import type { DirectoryStatus } from './status-file.js'
 import type { Metrics } from './report-metrics.js'
 import type { Pending } from './workqueue.js'
 
 export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
+
+/** Milliseconds that the end waits for a removal: it goes on at the next start. */
+const dropGrace = 1_000
 
 interface AgentOptions {
   readonly log: Log
@@ -40,6 +46,7 @@ export class Agent {
   readonly #options: AgentOptions
   readonly #operations: Operations
   readonly #freshness: FreshnessTracker
+  readonly #drops: Drops
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
@@ -51,6 +58,11 @@ export class Agent {
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
     this.#options = options
+    this.#drops = new Drops({
+      ...options,
+      stateDirectory: () => this.#configuration.stateDirectory,
+      events: () => this.#events,
+    })
     this.#freshness = new FreshnessTracker({ ...options, states: this.states, source: () => this.#source })
     this.#operations = new Operations({
       ...options,
@@ -91,6 +103,12 @@ export class Agent {
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
+    void this.#drops.configure(this.#configuration.directories)
+  }
+
+  /** Directories that are not configured any more, and are to be removed. */
+  dropStatus(): DirectoryStatus[] {
+    return this.#drops.status()
   }
 
   /** Opens a source and what reports to its cluster, both or neither. */
@@ -123,6 +141,7 @@ export class Agent {
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
+    void this.#drops.configure(configuration.directories)
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
       const state = this.states.byPath(path)
@@ -174,7 +193,9 @@ export class Agent {
     clearInterval(this.#driftTimer)
     clearImmediate(this.#refreshing)
     this.#freshness.close()
+    const dropped = this.#drops.close()
     await this.#operations.stop()
+    await endsWithin(dropped, dropGrace)
     await this.#events.close()
     await this.#source?.close()
     return this.#operations.finish()
@@ -192,10 +213,12 @@ export class Agent {
   }
 
   #drop(state: DirectoryState): void {
-    const { path } = state
+    const { path, configuration } = state
     this.#operations.forget(state)
     this.states.remove(path)
     this.#options.metrics.forget(path)
+    // What becomes of others is said by those who remove them.
+    if (configuration.onDrop === 'remove') return
     this.#options.log.info(
       { directory: path },
       `${path} is no longer configured: holdfast leaves it on the disk as it is`,

@@ -5,7 +5,7 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 interface ConfigurationChange {
   readonly added: readonly DirectoryConfiguration[]
   readonly changed: readonly DirectoryConfiguration[]
-  /** Paths that are not the agent's any more; they stay on the disk as they are. */
+  /** Paths that are not the agent's any more; what becomes of them is for `onDrop` to say. */
   readonly dropped: readonly string[]
   readonly sourceChanged: boolean
 }

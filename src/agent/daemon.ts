@@ -269,7 +269,7 @@ export class Daemon {
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
         ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
       },
-      directories: [...this.#agent.states].map(directoryStatus),
+      directories: [...[...this.#agent.states].map(directoryStatus), ...this.#agent.dropStatus()],
       operations: this.#agent.pending().map(operationStatus),
     }
   }

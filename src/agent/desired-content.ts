@@ -156,6 +156,7 @@ export function requestFor(
     history: historyFor(configuration, latest),
     supersedes: (pin) => isNewer(objects, pin, latest),
     publisher: 'agent',
+    onDrop: configuration.onDrop,
     foreign: configuration.adopt ? 'always' : 'same-names',
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),

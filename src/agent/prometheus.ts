@@ -66,6 +66,11 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   )
   const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
   const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
+  const dropPending = gauge(
+    'holdfast_directory_drop_pending',
+    '1: it is not configured any more, and is to be removed.',
+    ['directory'],
+  )
   const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
     'directory',
   ])
@@ -133,6 +138,10 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
     held: (directory, value) => held.set({ directory }, value ? 1 : 0),
     drift: (directory) => drift.inc({ directory }),
+    dropPending(directory, pending) {
+      if (pending) dropPending.set({ directory }, 1)
+      else dropPending.remove({ directory })
+    },
     barrier: (duration) => barrier.observe(duration),
     watchRestarted: (reason) => restarts.inc({ reason }),
     api: {

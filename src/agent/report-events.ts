@@ -17,7 +17,7 @@ export interface Reporter {
   uid(reference: ObjectReference): string | undefined
 }
 
-const normal: ReadonlySet<Reason> = new Set(['Published', 'Removed', 'DriftRepaired'])
+const normal: ReadonlySet<Reason> = new Set(['Published', 'Removed', 'DriftRepaired', 'Dropped'])
 const never: ReadonlySet<Reason> = new Set(['Unchanged', 'Busy'])
 
 const actions: Partial<Record<Reason, string>> = {
@@ -26,6 +26,8 @@ const actions: Partial<Record<Reason, string>> = {
   HookFailed: 'RunHook',
   HistoryRewound: 'Watch',
   ConfigurationInvalid: 'Reload',
+  DropPending: 'Remove',
+  Dropped: 'Remove',
 }
 
 /** The events of one pass over a directory. */

@@ -20,6 +20,8 @@ export interface Metrics {
   /** An operator keeps it as it is. */
   held(directory: string, held: boolean): void
   drift(directory: string): void
+  /** It is not configured any more, and is to be removed. */
+  dropPending(directory: string, pending: boolean): void
   /** One pair of barriers with what lies between, whatever number of directories shared it. */
   barrier(seconds: number): void
   watchRestarted(reason: WatchRestartReason): void
@@ -42,6 +44,7 @@ export const noMetrics: Metrics = {
   ready() {},
   held() {},
   drift() {},
+  dropPending() {},
   barrier() {},
   watchRestarted() {},
   api: { requested() {}, throttled() {}, watches() {} },

@@ -54,6 +54,12 @@ const fields = {
     description: 'what happens to the files of an optional object that has vanished',
     default: 'keep',
   },
+  onDrop: {
+    type: oneOf(['keep', 'remove']),
+    description:
+      'what becomes of the directory once the configuration does not name it any more; remove: it goes after 10 minutes, once nobody uses it',
+    default: 'keep',
+  },
   retire: {
     type: oneOf(['immediately', 'whenUnused']),
     description: 'when the content that a publication has replaced goes; whenUnused: once no process uses it',

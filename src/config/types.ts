@@ -49,6 +49,8 @@ export interface DirectoryConfiguration {
   readonly attributes: 'set' | 'keep'
   readonly contents: readonly Content[]
   readonly onMissing: 'keep' | 'remove'
+  /** What becomes of the directory once the configuration does not name it any more. */
+  readonly onDrop: 'keep' | 'remove'
   /** When the content that a publication replaced goes. */
   readonly retire: 'immediately' | 'whenUnused'
   /** Milliseconds after which it goes in any case. */

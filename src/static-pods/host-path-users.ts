@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from '../errors.js'
-import type { FileSystem } from '../durable/index.js'
+import { type FileSystem, NodeFileSystem } from '../durable/index.js'
 import { asList, asMap, asText } from './json.js'
 import { parseManifest } from './manifest.js'
 import { listManifests, readNodeFile } from './node-files.js'
@@ -64,4 +64,20 @@ async function manifests(
     unreadable.push({ manifest: directory, problem: codeOf(error) ?? messageOf(error) })
     return []
   }
+}
+
+/**
+ * Which static pod mounts a path by itself, or may do so, in a few words; undefined: none. Without a manifest directory, kubelet's usual one
+ * is looked at, where it is there.
+ */
+export async function describeHostPathUser(
+  path: string,
+  manifestDirectory = usualManifestDirectory,
+): Promise<string | undefined> {
+  const { users, unreadable } = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [[path]])
+  const [user] = users[0] ?? []
+  if (user) return `the static pod ${user.pod} mounts it (${user.manifest})`
+  const [unknown] = unreadable
+  if (unknown === undefined || unknown.problem === 'ENOENT') return undefined
+  return `${unknown.manifest} cannot be read as a pod: ${unknown.problem}`
 }

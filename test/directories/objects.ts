@@ -31,6 +31,7 @@ export function directoryOf(
     attributes: 'set',
     contents,
     onMissing: 'keep',
+    onDrop: 'keep',
     retire: 'immediately',
     retireTimeout: 3_600_000,
     history: { keep: 0, maxAge: null },

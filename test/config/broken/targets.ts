@@ -139,6 +139,7 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'publish: symlink\n    retire: whenUnused',
     '9:13: directories[0].retire: whenUnused is only for publish: exchange: leave out retire, or publish',
   ),
+  broken('onDrop misspelt', mode, 'onDrop: delete', '8:13: directories[0].onDrop: "delete" is not one of keep, remove'),
   broken(
     'a time limit for nothing',
     mode,
