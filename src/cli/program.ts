@@ -15,6 +15,7 @@ import { pruneCommand } from './prune.js'
 import { rbacCommand } from './rbac.js'
 import { releaseCommand } from './release.js'
 import { reloadCommand } from './reload.js'
+import { removeCommand } from './remove.js'
 import { replaceCommand } from './replace.js'
 import { rollbackCommand } from './rollback.js'
 import { rolloutCommand } from './rollout.js'
@@ -41,6 +42,7 @@ export const commands = {
   reload: reloadCommand,
   hold: holdCommand,
   release: releaseCommand,
+  remove: removeCommand,
   check: checkCommand,
   torture: tortureCommand,
   witness: witnessCommand,

@@ -33,7 +33,12 @@ function scene(t: Test) {
     const drops = new Drops({
       log,
       stateDirectory: () => state,
-      metrics: { dropPending: (path, is) => void (is ? pending.add(path) : pending.delete(path)) },
+      metrics: {
+        dropPending(path, is) {
+          if (is) pending.add(path)
+          else pending.delete(path)
+        },
+      },
       events: () => ({ pass: ({ events }) => void told.push(...events.map(({ reason }) => `event ${reason}`)) }),
       changed: () => {},
       uptime: () => Promise.resolve({ ...clock }),

@@ -48,6 +48,7 @@ await t.test('every command runs in a process of its own', async (t) => {
       { code: 0, stdout: /"outcome": "created"/ },
     ],
     write: [[node.path('file')], 'standard input', { code: 0, stdout: /^created .*file sha256:/ }],
+    remove: [[node.path('target'), '--force'], undefined, { code: 0, stdout: /^removed \S+target$/m }],
     install: [
       [manifest, ...places, '--resources', node.path('content'), '--revision', '1'],
       undefined,

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
+import type { Log } from '../log.js'
+import { messageOf } from '../errors.js'
+import { NotPublished } from './exit-codes.js'
+import { printJson, type Io } from './io.js'
+import { createLogger } from './logger.js'
+import { Option } from './option.js'
+import { parseDuration } from './option-values.js'
+import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { interruptible } from './signals.js'
+import { pathArgument, targetArgument } from './target.js'
+
+interface RemoveOptions extends OutputOptions {
+  readonly force: boolean
+  readonly release: boolean
+  readonly wait?: number
+  readonly stateDirectory?: string
+  readonly podManifestDir?: string
+  readonly lockTimeout: number
+}
+
+/** Milliseconds between two looks whether somebody still uses it. */
+const lookInterval = 1_000
+
+/** `holdfast remove PATH` */
+export function removeCommand(io: Io): Command {
+  return new Command('remove')
+    .summary('take a published directory or file away')
+    .description(
+      `Removes PATH, with its earlier contents and, last, its record, on the disk before this command ends with 0: a power cut at any
+instant leaves PATH whole, or the removal is finished by the same command.
+
+PATH goes only while nobody uses it: no process has something of it open, mapped or mounted, or works in it, and no static pod
+mounts it by itself. What holdfast did not publish stays in any case; what has changed since, and what an agent that runs here is
+configured to publish, stays, too.`,
+    )
+    .argument('<path>', 'a directory or file that holdfast has published')
+    .option(
+      '--force',
+      'even if PATH is not as it was published, or not all processes can be looked at; what is seen to be in use stays',
+      false,
+    )
+    .option('--release', 'even if PATH is held', false)
+    .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDuration))
+    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
+    .addOption(
+      new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
+    )
+    .addOption(lockTimeoutOption())
+    .addOption(outputOption())
+    .addOption(logLevelOption())
+    .addOption(logFormatOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast remove /etc/kubernetes/certs
+  holdfast remove /etc/kubernetes/certs --wait 10m
+
+Exit codes: 0 removed, 1 not removed (in use, held, changed, configured, or nothing is published there; PATH is as it was), 2 wrong
+usage, 3 gone from its place, but not all of it is known to be removed: run the same command again, 75 another process holds PATH's
+lock.`,
+    )
+    .action(async (path: string, options: RemoveOptions) => {
+      const target = await targetArgument(path)
+      const log = createLogger(io, options)
+      await refuseConfigured(target, options)
+      await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
+      if (options.output === 'json') printJson(io.stdout, { path: target, removed: true })
+      else io.stdout.write(`removed ${target}\n`)
+    })
+}
+
+async function removeOnceUnused(
+  target: string,
+  { force, release, lockTimeout, wait = 0, podManifestDir }: RemoveOptions,
+  signal: AbortSignal,
+  log: Log,
+): Promise<void> {
+  const [{ removePublished, DurableWriteError }, { describeHostPathUser }] = await Promise.all([
+    import('../durable/index.js'),
+    import('../static-pods/host-path-users.js'),
+  ])
+  const usedBy = () => describeHostPathUser(target, podManifestDir)
+  const deadline = performance.now() + wait
+  let said: string | undefined
+  for (;;) {
+    try {
+      await removePublished(target, { force, release, lockTimeout, usedBy, signal, log })
+      return
+    } catch (error) {
+      const left = deadline - performance.now()
+      if (!(error instanceof DurableWriteError) || error.reason !== 'InUse' || left <= 0) throw error
+      if (error.problem !== said) log.info({ path: target, reason: 'InUse' }, `${error.problem}; holdfast waits`)
+      said = error.problem
+      await sleep(Math.min(lookInterval, left), undefined, { signal })
+    }
+  }
+}
+
+/** An agent that runs would publish it again at its next look. */
+async function refuseConfigured(target: string, options: RemoveOptions): Promise<void> {
+  const [{ readStatusFile }, { isAgentRunning }, { defaultStateDirectory }] = await Promise.all([
+    import('../agent/status-file.js'),
+    import('../agent/state-lock.js'),
+    import('../config/document.js'),
+  ])
+  const { stateDirectory: given } = options
+  const stateDirectory = given === undefined ? defaultStateDirectory : pathArgument(given)
+  const status = await readStatusFile(stateDirectory).catch((error: unknown) => {
+    if (given === undefined) return undefined
+    throw new NotPublished(`cannot tell whether an agent publishes ${target}: ${messageOf(error)}`, target)
+  })
+  const { agent, directories = [] } = status ?? {}
+  const isDropped = (conditions: readonly { reason: string }[]) =>
+    conditions.some(({ reason }) => reason === 'DropPending')
+  const isNamed = directories.some(({ path, conditions }) => path === target && !isDropped(conditions))
+  if (!agent || !isNamed || !(await isAgentRunning(stateDirectory, agent))) return
+  const file = agent.configuration?.file ?? 'its configuration'
+  throw new NotPublished(
+    `the agent that runs here (process ${agent.pid}) publishes ${target}: remove it from ${file} first`,
+    target,
+  )
+}

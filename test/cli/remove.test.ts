@@ -1,0 +1,112 @@
+/** remove and onDrop, from outside: what goes, what stays and why, and what a running agent does with a directory that leaves its file. */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { until } from '../until.js'
+import { holdfast, Node, scratch } from './holdfast.js'
+
+const quiet = ['--log-level', 'error']
+
+await t.test(
+  'a published path goes with its record; what is used, held or not published stays, and the error says why',
+  async (t) => {
+    const root = scratch(t)
+    const [from, target, file] = [join(root, 'from'), join(root, 'certs'), join(root, 'pod.yaml')]
+    mkdirSync(from)
+    writeFileSync(join(from, 'a'), '1')
+    await holdfast(['replace', target, '--from', from, ...quiet])
+    await holdfast(['write', file, ...quiet], { input: 'kind: Pod' })
+    // Not all processes can be looked at wherever this runs.
+    const remove = (...args: string[]) =>
+      holdfast(['remove', ...args, '--force', '--state-directory', join(root, 'state')])
+
+    t.match(await remove(join(root, 'none')), { code: 1, stderr: /has published nothing at .*none/ })
+    t.match(await holdfast(['remove']), { code: 2 })
+    t.match(await remove(target, '--wait', 'long'), { code: 2, stderr: /duration/ })
+    await holdfast(['hold', target, '--reason', 'INC-9'])
+    t.match(await remove(target), { code: 1, stderr: /is held since .*INC-9.*remove also take --release/s })
+    await holdfast(['release', target])
+
+    const user = spawn('sleep', ['600'], { cwd: target, stdio: 'ignore' })
+    t.teardown(() => user.kill('SIGKILL'))
+    const names = readdirSync(root)
+    const refused = await remove(target, '-o', 'json')
+    t.match(refused, { code: 1, stdout: new RegExp(`process ${user.pid} \\(sleep\\) has it as its working directory`) })
+    t.match(JSON.parse(refused.stdout), { error: { reason: 'InUse', published: false, path: target } })
+    t.match(await remove(target, '--wait', '1200ms'), { code: 1, stderr: /holdfast waits.*is in use/s })
+    t.same(readdirSync(root), names)
+    const manifests = join(root, 'manifests')
+    mkdirSync(manifests)
+    const volumes = [{ name: 'certs', hostPath: { path: target } }]
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'web' },
+      spec: { containers: [{ name: 'web', image: 'web' }], volumes },
+    }
+    writeFileSync(join(manifests, 'web.json'), JSON.stringify(pod))
+    user.kill('SIGKILL')
+    await until('it has ended', () => user.signalCode !== null)
+    t.match(await remove(target, '--pod-manifest-dir', manifests), { code: 1, stderr: /the static pod web mounts it/ })
+    t.match(await remove(target, '--pod-manifest-dir', join(root, 'none')), { code: 0, stdout: `removed ${target}\n` })
+    t.match(await remove(file, '-o', 'json'), { code: 0, stdout: /"removed": true/ })
+    t.same(
+      readdirSync(root).filter((name) => !name.endsWith('.lock')),
+      ['from', 'manifests'],
+    )
+  },
+)
+
+await t.test(
+  'a directory that leaves the configuration of an agent is pending for ten minutes, over restarts',
+  async (t) => {
+    const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
+    const other = { path: 'disk/other', contents: [{ secret: 'web' }] }
+    const node = new Node(t, [web, other])
+    node.put('Secret', 'web', { password: 'one' })
+    const path = node.path('disk/web')
+    const state = node.path('state')
+    const agent = node.agent()
+    await agent.logged('Published', 2)
+    await until('its status names it', () => node.read('state/status.json')?.includes(path))
+    t.match(await holdfast(['remove', path, '--force', '--state-directory', state]), {
+      code: 1,
+      stderr:
+        /the agent that runs here \(process \d+\) publishes .*web: remove it from .*holdfast\.yaml first; holdfast left .* as it was/,
+    })
+
+    node.configure([other])
+    agent.signal('SIGHUP')
+    t.match(await agent.logged('DropPending'), {
+      level: 'warn',
+      directory: path,
+      msg: /after 10 minutes, once nobody uses it/,
+    })
+    await until('so does its status', async () =>
+      /disk\/web +Unknown +Unknown +DropPending/.test((await node.run('status')).stdout),
+    )
+    t.match(
+      (await agent.get('/metrics')).text,
+      new RegExp(`holdfast_directory_drop_pending\\{directory="${path}"\\} 1`),
+    )
+    t.equal(node.read('disk/web/password'), 'one')
+    t.equal(await agent.end('SIGTERM'), 0)
+
+    // As if ten minutes had passed.
+    const drops = join(state, 'drops.json')
+    const noted = JSON.parse(readFileSync(drops, 'utf8')) as Record<string, { uptime: number }>
+    t.same(Object.keys(noted), [path])
+    writeFileSync(drops, JSON.stringify({ [path]: { ...noted[path], uptime: -600_000 } }))
+    const next = node.agent()
+    await until('it is removed, or not all processes can be looked at here', () =>
+      next.log().some(({ reason, msg }) => reason === 'Dropped' || / may not be looked at|PID namespace/.test(msg)),
+    )
+    t.equal(existsSync(path), !next.log().some(({ reason }) => reason === 'Dropped'))
+    node.configure([web, other])
+    next.signal('SIGHUP')
+    await until('it is kept again', () => readFileSync(drops, 'utf8').includes('null'))
+    await until('it is there', () => node.read('disk/web/password') === 'one')
+    t.notMatch((await next.get('/metrics')).text, /drop_pending\{/)
+  },
+)
