@@ -23,7 +23,7 @@ out=$(cd "$out" && pwd)
 cd "$here"
 
 mkdir "$out/bin"
-cp bin/holdfast.js bin/package.json "$out/bin/"
+cp bin/holdfast.js bin/prepare.js bin/package.json "$out/bin/"
 chmod 755 "$out/bin/holdfast.js"
 cp package.json "$out/"
 

@@ -21,7 +21,14 @@ const ledger = join(output, '.compiled.json')
 /** As `tsconfig.json` says; esbuild takes `verbatimModuleSyntax` and the like from there. */
 const options = { format: 'esm', platform: 'node', target: 'es2023', sourcemap: true }
 /** What decides the output besides the sources. */
-const given = ['package.json', 'package-lock.json', 'tsconfig.json', 'bin/holdfast.js', 'bin/package.json']
+const given = [
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'bin/holdfast.js',
+  'bin/prepare.js',
+  'bin/package.json',
+]
 const recipe = JSON.stringify([options, ...[...given, 'scripts/compile.mjs', 'scripts/program.mjs'].map(stamp)])
 
 function stamp(path) {

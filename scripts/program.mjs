@@ -8,9 +8,9 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 
-const project = join(import.meta.dirname, '..')
+export const project = join(import.meta.dirname, '..')
 
-const common = {
+export const common = {
   absWorkingDir: project,
   bundle: true,
   platform: 'node',
@@ -78,7 +78,7 @@ export async function bundleProgram({ dist, licenses, library }) {
 }
 
 /** The licence of each package that a file of the bundle came from. */
-function keepLicences(metafiles, directory) {
+export function keepLicences(metafiles, directory) {
   mkdirSync(directory, { recursive: true })
   copyFileSync(join(project, 'LICENSE'), join(directory, 'holdfast'))
   const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs))

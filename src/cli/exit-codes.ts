@@ -9,7 +9,7 @@ export const exitCodes = {
   usage: 2,
   /** Published, but whether it survives a power cut is unknown. Wins over `failed`. */
   durabilityUnknown: 3,
-  /** `verify` or `diff` found a difference, `check` what is in the way, `torture` that the disk lost what it had acknowledged. */
+  /** `verify` or `diff` found a difference, `check` what is in the way, `torture` that the disk lost what it had. */
   fault: 4,
   /** Another process holds the lock. */
   busy: 75,

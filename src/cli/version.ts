@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 
+/** Set where no package.json is beside the program: in the single executable. */
+declare const bundledVersion: string | undefined
+
 /** The version in package.json, which is two levels up from the sources and three from what is built of them. */
 export function version(): string {
+  if (typeof bundledVersion === 'string') return bundledVersion
   for (const up of ['../../../package.json', '../../package.json']) {
     try {
       const manifest: unknown = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8'))

@@ -27,12 +27,18 @@ const inPlace = showInPlace(content)
 const directory = inPlace ? content.target : content.directory
 debug({ hook: hook.name, inPlace }, 'content check starts')
 const command = hook.command.map((word) => word.replaceAll(placeholder, directory))
-try {
-  await runExec({ ...hook, command, all: true }, abort.signal, log)
-  say({ accepted: true })
-} catch (error) {
-  if (!(error instanceof HookError)) throw error
-  say({ rejected: error.detail, inconclusive: error.inconclusive })
-} finally {
-  port.close()
+
+// No top-level await: a program that is one file has its threads as CommonJS. What is thrown ends the thread, and is its error.
+async function check(): Promise<void> {
+  try {
+    await runExec({ ...hook, command, all: true }, abort.signal, log)
+    say({ accepted: true })
+  } catch (error) {
+    if (!(error instanceof HookError)) throw error
+    say({ rejected: error.detail, inconclusive: error.inconclusive })
+  } finally {
+    port.close()
+  }
 }
+
+void check()

@@ -113,5 +113,5 @@ await t.test('the unit may write what its configuration names, and nothing else'
   t.same(all('ProtectSystem'), ['strict'])
   t.same(all('CapabilityBoundingSet'), [])
   t.match(unit, /^CapabilityBoundingSet=$/m)
-  t.match(all('ExecStart').join(' '), /^\/usr\/local\/bin\/node \S+ agent --config \/etc\/holdfast\/holdfast\.yaml$/)
+  t.match(all('ExecStart').join(' '), /^\/usr\/local\/bin\/holdfast agent --config \/etc\/holdfast\/holdfast\.yaml$/)
 })
