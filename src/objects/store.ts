@@ -16,8 +16,13 @@ export interface Following {
   readonly dropped: readonly StoredObject[]
 }
 
+/** Objects that are not followed any more, of which the newest known version is still known. */
+const mostLeft = 10_000
+
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>()
+  /** An object that a selector matches again must not come back older than it went, unless history was rewound: then that is said. */
+  readonly #left = new Map<string, ObjectVersion>()
   readonly #subscribers = new Set<() => void>()
   readonly #listener: Pick<SourceListener, 'observed' | 'confirmed'>
 
@@ -42,10 +47,14 @@ export class ObjectStore {
     for (const stored of dropped) this.#forget(stored)
     const added: StoredObject[] = []
     for (const { reference, published } of desired) {
-      let stored = this.#objects.get(describeReference(reference))
+      const key = describeReference(reference)
+      let stored = this.#objects.get(key)
       if (stored === undefined) {
         stored = new StoredObject(reference, this.#listener, this.budget)
-        this.#objects.set(describeReference(reference), stored)
+        const left = this.#left.get(key)
+        if (left !== undefined) stored.published(left)
+        this.#left.delete(key)
+        this.#objects.set(key, stored)
         added.push(stored)
       }
       if (published !== undefined) stored.published(published)
@@ -82,7 +91,12 @@ export class ObjectStore {
 
   #forget(stored: StoredObject): void {
     stored.forget()
-    this.#objects.delete(describeReference(stored.reference))
+    const key = describeReference(stored.reference)
+    this.#objects.delete(key)
+    if (stored.floor === undefined) return
+    this.#left.set(key, stored.floor)
+    const [oldest] = this.#left.keys()
+    if (this.#left.size > mostLeft && oldest !== undefined) this.#left.delete(oldest)
   }
 
   /** Calls back after each change of an observation, until the function that it returns is called. */

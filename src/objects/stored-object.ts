@@ -44,6 +44,11 @@ export class StoredObject {
     return this.#latest
   }
 
+  /** Below this, only a fresh read is believed. */
+  get floor(): ObjectVersion | undefined {
+    return this.#floor && { resourceVersion: this.#floor.resourceVersion, uid: this.#floor.uid ?? '' }
+  }
+
   /** Raises the floor. A version that cannot be compared (it was published out of files) is none. */
   published(version: ObjectVersion): void {
     if (this.#latest?.state === 'present' && this.#latest.object.resourceVersion === version.resourceVersion) {

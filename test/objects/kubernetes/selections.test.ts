@@ -233,3 +233,38 @@ await t.test('content that is read again brings no object back that has lost its
   t.equal(await source.load(a, signal), undefined)
   t.strictSame(source.latest(selection), { state: 'selected', names: [] })
 })
+
+await t.test('what a selector matches again in an older version is a rewound history', async (t) => {
+  let version = 100
+  const server = await startServer({
+    serving,
+    handler: ({ path }, reply) => {
+      const { pathname, searchParams } = new URL(path, 'https://server')
+      const now = object('a', version, web)
+      if (searchParams.has('watch')) beginWatch(reply)
+      else if (pathname.endsWith('/a')) json(reply, 200, now)
+      else json(reply, 200, { kind: 'List', metadata: { resourceVersion: `${version}` }, items: [now] })
+    },
+  })
+  t.teardown(() => server.close())
+  const a = reference('a')
+  const recorder = new Recorder()
+  const source = new KubernetesSource(await connectTo(t, server.url), recorder, { watch: 'namespaces' })
+  t.teardown(() => source.close())
+  for (const [newest, rewound] of [
+    [100, false],
+    [120, false],
+    [50, true],
+  ] as const) {
+    version = newest
+    source.follow([{ reference: selection }, { reference: a }])
+    const state = () => recorder.last(a)?.observation
+    await recorder.until('it is read', () => {
+      const now = state()
+      return now?.state === 'present' && now.object.resourceVersion === `${newest}`
+    })
+    t.match(recorder.last(a), { rewound }, `version ${newest}`)
+    // It loses its label.
+    source.follow([{ reference: selection }])
+  }
+})
