@@ -1,6 +1,7 @@
 /** The runs: who publishes what, by turns, on one disk. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { readHistory, replaceDirectories as keepingDirectories } from '../src/durable/index.js'
 import { replaceDirectories, replaceDirectory } from '../src/index.js'
 import type { Disk } from '../test/disk/disk.js'
 import { replaceInLibraryGoOrder } from './library-go-order.js'
@@ -9,6 +10,7 @@ import { costOf, type Cost } from './measure.js'
 const fileBytes = 4096
 const batchTargets = 30
 const batchFiles = 2
+const keptContents = 5
 
 /** Costs of the two that are compared, round by round. */
 export interface Contest {
@@ -93,4 +95,38 @@ export async function contestBatch(disk: Disk, parents: 'one' | 'own', rounds: n
     contest.compared.push(one)
   }
   return contest
+}
+
+/** One directory of `count` files that keeps five earlier contents, beside one that keeps none. */
+export async function contestHistory(disk: Disk, count: number, rounds: number): Promise<Contest> {
+  const place = (name: string): string => join(disk.mountPoint, `history-${name}`, 'target')
+  const [ours, compared] = [place('kept'), place('none')]
+  // What was measured before has left its history.
+  for (const target of [ours, compared]) rmSync(dirname(target), { recursive: true, force: true })
+  for (const target of [ours, compared]) prepare(target, content(count, 0))
+  const contest: Contest = { ours: [], compared: [] }
+  // The first publications are not counted: nothing of theirs is history yet, and nothing goes.
+  for (let round = 0; round <= rounds; round++) {
+    const files = content(count, round + 1)
+    const costFor = (target: string, keep: number) =>
+      costOf(disk, async () => {
+        for (const outcome of await keepingDirectories([{ target, files, history: { keep, maxAge: null } }])) {
+          if ('error' in outcome) throw outcome.error
+        }
+      })
+    const [mine, other] = [await costFor(ours, keptContents), await costFor(compared, 0)]
+    for (const target of [ours, compared]) verify(target, files)
+    if (round === 0) continue
+    await verifyHistory(ours, Math.min(round, keptContents))
+    await verifyHistory(compared, 0)
+    contest.ours.push(mine)
+    contest.compared.push(other)
+  }
+  return contest
+}
+
+/** A history that is not kept would cost nothing. */
+async function verifyHistory(target: string, count: number): Promise<void> {
+  const earlier = ((await readHistory(target)) ?? []).filter(({ state }) => state === 'whole')
+  if (earlier.length !== count) throw new Error(`${target} has ${earlier.length} earlier contents, not ${count}`)
 }

@@ -62,6 +62,12 @@ export function limitsOfOneDirectory(fileSystem: FileSystem, count: number, roun
  */
 export const limitsOfBatch: Limits = { flushesRatio: 2, timeRatio: 2, timeJudged: false }
 
+/**
+ * A history against none: the copies are synced in the same barrier, so that they cost no flush more. Their time is shown only: they are
+ * written, too.
+ */
+export const limitsOfHistory: Limits = { flushesRatio: 1, timeRatio: 2, timeJudged: false }
+
 export function judge(
   fileSystem: FileSystem,
   what: string,

@@ -7,8 +7,8 @@ import { availableParallelism, constants, loadavg, release } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Disk, missingForDisk, type FileSystem } from '../test/disk/disk.js'
 import { enterPrivateMounts } from '../test/disk/private-mounts.js'
-import { contestBatch, contestOneDirectory, type Contest } from './contest.js'
-import { counts, judge, limitsOfBatch, limitsOfOneDirectory, type Result } from './limits.js'
+import { contestBatch, contestHistory, contestOneDirectory, type Contest } from './contest.js'
+import { counts, judge, limitsOfBatch, limitsOfHistory, limitsOfOneDirectory, type Result } from './limits.js'
 import { table } from './report.js'
 
 const usage = `usage: npm run bench -- [--rounds N] [--flush-time MS] [--file-systems ext4,xfs,btrfs] [--brief] [--json FILE] [--check]`
@@ -17,6 +17,8 @@ const usage = `usage: npm run bench -- [--rounds N] [--flush-time MS] [--file-sy
 const takes = 3
 /** From so many files on, one run of library-go's order takes seconds, and hardly varies. */
 const longCount = 200
+/** Of a directory with a history: XFS writes its log out in the middle where the copies of more are made. */
+const historyCount = 10
 
 const { rounds, flushTime, fileSystems, brief, json, check } = options()
 const missing = await missingForDisk(fileSystems)
@@ -79,6 +81,12 @@ async function measure(fileSystem: FileSystem): Promise<void> {
         (contest) => judge(fileSystem, what, 'one directory', limitsOfBatch, contest),
       )
     }
+    const what = `${historyCount} files, history: 5`
+    progress(fileSystem, what)
+    await judged(
+      async (on) => contestHistory(on, historyCount, rounds),
+      (contest) => judge(fileSystem, what, 'no history', limitsOfHistory, contest),
+    )
   } finally {
     await disk.destroy()
   }
