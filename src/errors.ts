@@ -51,6 +51,8 @@ const terminal = {
   Held: true,
   RolledBack: true,
   InUse: false,
+  AdoptionPending: false,
+  AdoptionRefused: true,
   ContentRejected: true,
   NoSpace: false,
   Busy: false,

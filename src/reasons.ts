@@ -30,6 +30,8 @@ export const reasons = [
   'InUse',
   'DropPending',
   'Dropped',
+  'AdoptionPending',
+  'AdoptionRefused',
 ] as const
 
 export type Reason = (typeof reasons)[number]

@@ -4,6 +4,8 @@ import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { Finding, KeptObject, Rendering } from '../directories/types.js'
 import { readPublication, readPublishedFiles } from '../durable/index.js'
+import { keyPairProblemAmong } from '../directories/key-pairs.js'
+import type { Adopting } from '../durable/adoption-types.js'
 import type { DirectoryRequest, HistoryLimits, PublicationOptions } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import {
@@ -157,10 +159,22 @@ export function requestFor(
     supersedes: (pin) => isNewer(objects, pin, latest),
     publisher: 'agent',
     onDrop: configuration.onDrop,
-    foreign: configuration.adopt ? 'always' : 'same-names',
+    foreign: configuration.adopt === false ? 'same-names' : 'always',
+    ...adoptingFor(configuration),
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),
   }
+}
+
+/** Links of another program's own form are not exchanged: only whole directories are taken over. */
+function adoptingFor({ adopt, publish }: DirectoryConfiguration): Pick<Request, 'adopt'> {
+  if (adopt === false || publish !== 'exchange') return {}
+  return { adopt: adoptingBy(adopt) }
+}
+
+/** How a directory is taken over that is configured so. */
+function adoptingBy(adopt: true | 'replace'): Adopting {
+  return { replace: adopt === 'replace', keyPairs: keyPairProblemAmong }
 }
 
 /**

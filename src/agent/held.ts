@@ -20,5 +20,7 @@ export const levels: Partial<Record<Reason, keyof Log>> = {
   Busy: 'info',
   Held: 'warn',
   RolledBack: 'warn',
+  AdoptionPending: 'warn',
+  AdoptionRefused: 'warn',
   ContentRejected: 'warn',
 }

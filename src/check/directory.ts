@@ -13,6 +13,7 @@ import {
   resolve,
   type Place,
   Scope,
+  usageOf,
 } from '../durable/index.js'
 import { checkAccessLists } from './access-lists.js'
 import type { Identity, Ownership } from './capabilities.js'
@@ -22,7 +23,7 @@ import { adviceOn, fault, faultOf, ok, warn, type CheckResult } from './findings
 import { checkLabel, type SecurityModule } from './label.js'
 import { diskUnder, checkFlushes, checkMount, checkFileSystem } from './mount.js'
 import { isPastItsMode, checkParent } from './parents.js'
-import { freeOn, checkSpace, usageOf } from './space.js'
+import { checkSpace } from './space.js'
 import { checkLeftovers, lookAtTarget } from './target.js'
 
 export interface DirectoryContext {
@@ -189,7 +190,7 @@ class DirectoryCheck {
   async #space(target: Descriptor | undefined): Promise<CheckResult[]> {
     const { fs } = this.context
     try {
-      const free = await freeOn(this.place.anchor)
+      const free = await fs.free(this.place.anchor)
       const used = target === undefined ? undefined : await usageOf(fs, target, free.blockSize)
       return checkSpace(free, used)
     } catch (error) {

@@ -68,13 +68,13 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
   if (adopt)
     return warn(
       'target',
-      `${same}; holdfast did not publish it, and adopt is true`,
-      'make sure that nobody needs what is in it: the first publication replaces it',
+      `${same}; holdfast did not publish it, and adopt is ${adopt}`,
+      `look at what will happen: holdfast adopt ${path} --config FILE --dry-run`,
     )
   return warn(
     'target',
     `${same}; holdfast did not publish it, and replaces it only if the new content has every path in it`,
-    'set adopt: true to replace it, or move it away',
+    'set adopt: replace to take it over, or move it away',
   )
 }
 

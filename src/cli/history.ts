@@ -46,12 +46,14 @@ const causes = {
   published: 'published',
   driftRepaired: 'drift repaired',
   rolledBack: 'rolled back',
+  adopted: 'adopted',
 } as const satisfies Record<PastContent['why'], string>
 
 function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, objects }: PastContent): string[] {
   return [
     String(sequence),
-    publishedAt.toISOString(),
+    // Nobody knows when another program put it there.
+    sequence === 0 ? '-' : publishedAt.toISOString(),
     replacedAt?.toISOString() ?? '-',
     causes[why],
     problem === undefined ? state : `${state}: ${problem}`,
@@ -69,7 +71,7 @@ export function objectText({ kind, namespace, name, resourceVersion }: Omit<Reco
 function shown({ publishedAt, replacedAt, problem, objects, ...content }: PastContent) {
   return {
     ...content,
-    publishedAt: publishedAt.toISOString(),
+    publishedAt: content.sequence === 0 ? null : publishedAt.toISOString(),
     replacedAt: replacedAt?.toISOString() ?? null,
     problem: problem ?? null,
     objects: objects.map(({ kind, namespace, name, uid, resourceVersion }) => ({

@@ -40,7 +40,7 @@ export function parseOwner(text: string): { uid: number; gid: number } {
 
 /** The number of a content, in a target's history. */
 export function parseSequence(text: string): number {
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
+  if (/^(?:0|[1-9][0-9]{0,14})$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a number that "holdfast history PATH" lists.')
 }
 

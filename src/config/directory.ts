@@ -10,7 +10,7 @@ import { publishForms, type PublishForm } from './publish-form.js'
 import { targetPath } from './target-path.js'
 import type { DirectoryConfiguration } from './types.js'
 import { validations } from './validation.js'
-import { boolean, integer, listOf, made, oneOf } from './value-types.js'
+import { booleanOr, integer, listOf, made, oneOf } from './value-types.js'
 import type { Value } from './value.js'
 
 /** What directories are read with. */
@@ -32,8 +32,9 @@ const fields = {
     default: 'exchange',
   },
   adopt: {
-    type: boolean,
-    description: 'whether holdfast may replace a directory that it did not publish and that holds other names',
+    type: booleanOr(['replace']),
+    description:
+      'whether holdfast may take over a directory that it did not publish; replace: even one that holds what the new content does not have',
     default: false,
   },
   mode: { type: directoryMode, description: 'of the directory and its subdirectories', default: '0755' },

@@ -41,7 +41,8 @@ export interface DirectoryConfiguration {
   /** Where it stands in the file: `directories[0]`. */
   readonly place: string
   readonly publish: PublishForm
-  readonly adopt: boolean
+  /** Whether it may take over what holdfast did not publish; `replace`: even what the new content does not have. */
+  readonly adopt: boolean | 'replace'
   readonly mode: number
   readonly fileMode: number
   readonly owner: Owner | undefined

@@ -14,6 +14,11 @@ export function nameLike(example: string): ValueType<string> {
 
 export const boolean: ValueType<boolean> = { read: (value) => value.boolean(), schema: () => ({ type: 'boolean' }) }
 
+/** True, false, or one of a few words. */
+export function booleanOr<const Word extends string>(words: readonly Word[]): ValueType<boolean | Word> {
+  return { read: (value) => value.booleanOr(words), schema: () => ({ enum: [true, false, ...words] }) }
+}
+
 export function integer(minimum: number, maximum: number): ValueType<number> {
   return { read: (value) => value.integer(minimum, maximum), schema: () => ({ type: 'integer', minimum, maximum }) }
 }

@@ -56,14 +56,22 @@ export class Value {
     return this.wrong(`${quote(text)} is not one of ${words.join(', ')}`, meant && `did you mean "${meant}"?`)
   }
 
-  boolean(): boolean | undefined {
+  boolean(others: readonly string[] = []): boolean | undefined {
     const { node } = this
     if (node.kind === 'scalar' && typeof node.value === 'boolean') return node.value
     // YAML 1.1 had more words for it, and templates put quotes around everything.
     const word = node.kind === 'scalar' ? String(node.value).toLowerCase() : ''
     const meant = ['true', 'yes', 'on'].includes(word) || (['false', 'no', 'off'].includes(word) ? false : undefined)
     const suggestion = meant === undefined ? undefined : `write ${meant}, without quotes`
-    return this.wrong(`must be true or false, not ${kindOf(node)}`, suggestion)
+    const all = ['true', 'false', ...others]
+    return this.wrong(`must be ${listedOr(all)}, not ${kindOf(node)}`, suggestion)
+  }
+
+  /** True, false or one of a few words. */
+  booleanOr<Word extends string>(words: readonly Word[]): boolean | Word | undefined {
+    const { node } = this
+    const word = node.kind === 'scalar' ? words.find((word) => word === node.value) : undefined
+    return word ?? this.boolean(words)
   }
 
   integer(minimum: number, maximum: number): number | undefined {
@@ -148,6 +156,10 @@ export class MappingValue {
     const message = only === undefined ? 'is incomplete' : `has both ${only} and ${second ?? ''}`
     return this.value.wrong(message, `give exactly one of ${names.join(', ')}`)
   }
+}
+
+function listedOr(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 }
 
 /** What a value is, without what it holds. */

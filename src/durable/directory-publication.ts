@@ -1,4 +1,5 @@
 import { codeOf } from '../errors.js'
+import { changedMeanwhile, takenOver } from './adoption.js'
 import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
@@ -18,6 +19,7 @@ import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import { isOver } from './retired.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
+import { takenOverAs } from './taken-over.js'
 import { type Current, readTree, type Tree } from './tree.js'
 import type { Generation, PublicationOptions } from './types.js'
 import { isAt } from './visible-rename.js'
@@ -38,6 +40,8 @@ export class DirectoryPublication extends TargetPublication {
   #made = false
   /** The copy of the old content that is staged for the history. */
   #generation: Generation | undefined
+  /** The old content is somebody else's, and has passed all checks. */
+  #adopts = false
   /** Another program has changed the old content since it was read. */
   #isForeign = false
   /** What went already, as the mutation after barrier 2. */
@@ -53,11 +57,13 @@ export class DirectoryPublication extends TargetPublication {
   }
 
   protected refuseKind(found: Attributes): void {
-    refuseOtherThanDirectory(this.path, found)
+    // Where it is to be taken over, one of the seven checks says so.
+    if (this.options.adopt === undefined) refuseOtherThanDirectory(this.path, found)
   }
 
   protected async readCurrent(): Promise<Current | undefined> {
     if (this.#oldDirectory !== undefined) await this.scope.close(this.#oldDirectory)
+    const adopted = await this.#takeOver()
     const opened = await this.#open()
     this.#oldDirectory = opened
     if (opened === undefined) return undefined
@@ -65,7 +71,17 @@ export class DirectoryPublication extends TargetPublication {
     this.#old = attributes
     const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
     this.#refuseOtherForm(tree)
+    if (adopted !== undefined && adopted !== tree.digest) throw changedMeanwhile(this.path)
+    this.#adopts = adopted !== undefined
     return { attributes, tree }
+  }
+
+  /** The digest of what is taken over, once all seven checks have passed; undefined: there is nothing of somebody else's. */
+  async #takeOver(): Promise<string | undefined> {
+    const { fs, path, name, names, plan, desired, site, options } = this
+    const { adopt, attributes } = options
+    const keepsOwners = attributes === 'keep'
+    return adopt && takenOver({ fs, path, name, names, plan, desired, site, adopt, keepsOwners, busy: false })
   }
 
   /** The target, open; undefined where there is none. */
@@ -77,7 +93,7 @@ export class DirectoryPublication extends TargetPublication {
       if (codeOf(error) === 'ENOENT') return undefined
       if (error instanceof DurableWriteError) throw error
       const found = await this.fs.look(this.directory, this.name)
-      if (found) this.refuseKind(found)
+      if (found) refuseOtherThanDirectory(this.path, found)
       throw error
     }
   }
@@ -115,12 +131,14 @@ export class DirectoryPublication extends TargetPublication {
     const { fs, scope, names, found, limits } = this
     const { current, tree } = found ?? {}
     const root = this.#oldDirectory
-    if (limits.keep === 0 || !current || !tree || root === undefined || isRepeated(found, this.desired)) return []
-    const name = names.generation(current.sequence, this.random)
-    const generation = generationOf({ ...current, after: tree.digest }, name, fs.now())
-    if (within(limits, [generation], fs.now()).length === 0) return []
+    if (!tree || root === undefined || isRepeated(found, this.desired)) return []
+    const nameOf = (sequence: number): string => names.generation(sequence, this.random)
+    const kept =
+      limits.keep > 0 && current && generationOf({ ...current, after: tree.digest }, nameOf(current.sequence), fs.now())
+    const generation = this.#adopts ? takenOverAs(nameOf, tree, fs.now()) : kept
+    if (!generation || (!this.#adopts && within(limits, [generation], fs.now()).length === 0)) return []
     this.#generation = generation
-    return stageGeneration(scope, this.directory, name, { root, tree, name: this.name }, staged, this)
+    return stageGeneration(scope, this.directory, generation.name, { root, tree, name: this.name }, staged, this)
   }
 
   protected override exchanged(): Exchanged {
@@ -227,6 +245,11 @@ export class DirectoryPublication extends TargetPublication {
     const old = this.#oldDirectory
     if (old === undefined) return
     await refuseMounted(this.fs, old)
+    if (this.#adopts)
+      this.log.info(
+        { path: this.path },
+        `holdfast has taken over ${this.path}, and keeps what it held as the content 0`,
+      )
     if (this.#isForeign) return quarantineOld(this.area, this.random)
     const { retiring } = this.exchanged()
     if (retiring && !(await isOver(this.area, retiring))) return

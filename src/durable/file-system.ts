@@ -50,6 +50,23 @@ export interface Mount {
   readonly proven: boolean
 }
 
+/** What is left of a file system. */
+export interface Free {
+  readonly bytes: number
+  /** undefined: it makes inodes as they are needed. */
+  readonly inodes: number | undefined
+  /** Bytes that the smallest file takes. */
+  readonly blockSize: number
+}
+
+/** Who can change the files of a directory without opening them again. */
+export interface Writers {
+  /** One of them, in a few words; undefined: none is seen. */
+  readonly writer: string | undefined
+  /** Why there may be others; undefined: all processes were looked at. */
+  readonly unseen: string | undefined
+}
+
 export type RenameMode = 'replace' | 'noreplace' | 'exchange'
 
 /** One failure or undefined for each descriptor, in order. */
@@ -117,6 +134,10 @@ export interface FileSystem {
    * counts. undefined: nobody but this process, for certain; with `onlySeen`, nobody that can be looked at.
    */
   userOf(parent: Descriptor, name: string, onlySeen?: boolean): Promise<string | undefined>
+  /** Who has a file of this directory, or of one below it, open or mapped for writing: this process apart. */
+  writersIn(parent: Descriptor, name: string): Promise<Writers>
+  /** What is free on the file system of a directory, for this user. */
+  free(directory: Descriptor): Promise<Free>
   close(descriptor: Descriptor): Promise<void>
   /** Differs after each start of the kernel. */
   bootId(): Promise<string>

@@ -1,12 +1,13 @@
 import type { StagedEntries } from './barrier.js'
 import type { Descriptor } from './file-system.js'
-import type { Judgement } from './judge.js'
+import { isRepeated, type Judgement } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
 import type { StoredRecord } from './record.js'
 import type { Scope } from './scope.js'
 import { setMetadata } from './stage.js'
+import { isTakenOver, withTakenOver } from './taken-over.js'
 import type { Tree } from './tree.js'
 import type { Generation, History, HistoryLimits, PublicationOptions, RecordedObject } from './types.js'
 
@@ -95,7 +96,7 @@ export interface Sifted {
 export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
   const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
   const limits = limitsBeside(found?.current ?? found?.newest, limitsOf(asked, found))
-  const stays = within(limits, listed, now)
+  const stays = withTakenOver(within(limits, listed, now), listed)
   const staying = new Set(stays.map(({ name }) => name))
   const recorded = new Set(listed.map(({ name }) => name))
   return {
@@ -112,16 +113,22 @@ export function historyAfter(
   added: Generation | undefined,
   now: number,
   options: Pick<PublicationOptions, 'hooks' | 'pin'>,
-  found: Found,
+  found: Judgement | undefined,
+  desired: Tree,
 ): History | undefined {
   const { keep, maxAge } = limits
-  if (keep === 0) return undefined
+  const all = [...(added ? [added] : []), ...stays]
+  const kept = within(options.pin ? oneMore(limits) : limits, all, now)
+  // Whoever goes back to it may have to do so twice.
+  const isFirst = isRepeated(found, desired) || options.pin !== undefined || (added !== undefined && isTakenOver(added))
+  const generations = isFirst ? withTakenOver(kept, all) : kept
+  if (keep === 0 && generations.length === 0) return undefined
   const hooks = hooksAfter(options.hooks, found) ?? []
   return {
     keep,
     maxAge,
     ...(hooks.length > 0 && { hooks: [...hooks] }),
-    generations: within(options.pin ? oneMore(limits) : limits, [...(added ? [added] : []), ...stays], now),
+    generations,
   }
 }
 
@@ -193,6 +200,14 @@ async function copyTree<T>(
         await fs.close(source)
       }
     })
+    for (const entry of tree.entries.filter(({ type }) => type === 'symlink')) {
+      const [above, name] = [parentOf(entry.path), nameOf(entry.path)]
+      const text = await from.use(above, (parent) => fs.readLink(parent, name))
+      await to.use(above, async (parent) => {
+        await fs.createLink(parent, name, text)
+        await fs.setLinkOwner(parent, name, entry.uid, entry.gid)
+      })
+    }
     // The deepest first, since they are reached through the others.
     for (const entry of directories.reverse()) {
       const directory = await scope.keep(to.take(entry.path))

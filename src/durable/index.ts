@@ -1,4 +1,6 @@
 import { isSystemError } from '../errors.js'
+import { examineAdoption as examine } from './adoption.js'
+import type { Adopting, AdoptionResult } from './adoption-types.js'
 import { wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { type HoldOptions, setHold as writeHold } from './hold.js'
@@ -10,7 +12,17 @@ import { removePublished as takeAway, type RemovalOptions } from './removal.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
 import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
-import type { Hold, HistoryLimits, PastContent, Pin, Publication, RecordedObject, ReplaceResult } from './types.js'
+import type {
+  DirectoryRequest,
+  Hold,
+  HistoryLimits,
+  PastContent,
+  Pin,
+  Publication,
+  PublicationOptions,
+  RecordedObject,
+  ReplaceResult,
+} from './types.js'
 
 /*
  * Files and directories that survive a power cut. Whoever opens a target sees all of the old content or all of the new;
@@ -54,12 +66,14 @@ export {
   replaceFile,
 } from './replace.js'
 export { showInPlace } from './posix/show-in-place.js'
+export { usageOf, type Usage } from './space.js'
 export { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from './swap-places.js'
 export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps, returnFreedMemory } from '../../native/index.js'
+export type * from './adoption-types.js'
 export type * from './types.js'
 export type { KeptBeside } from './kept-beside.js'
 export type { ContentEntry, TargetContent } from './target-content.js'
@@ -144,6 +158,18 @@ export async function rollBack(
  */
 export async function removePublished(target: string, options: RemovalOptions = {}): Promise<void> {
   return takeAway(system, target, options)
+}
+
+/**
+ * What the seven checks of an adoption find of a directory that is to hold what `request` says: see adoption.ts. Changes nothing. `own`:
+ * holdfast publishes there already, and nothing is checked.
+ * @throws DurableWriteError where it cannot be looked at
+ */
+export async function examineAdoption(
+  request: DirectoryRequest & PublicationOptions,
+  adopt: Adopting,
+): Promise<{ own: boolean; checks: AdoptionResult[] }> {
+  return examine(system, request, adopt)
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import type { TargetNames } from './names.js'
 import { describes, type StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
+import { isSameContent } from './taken-over.js'
 import type { Tree } from './tree.js'
 import type { Outcome, PublicationOptions, ReplaceResult } from './types.js'
 
@@ -127,6 +128,7 @@ export function resultOf(
   desired: Tree,
   found: Judgement | undefined,
   { proven }: Mount,
+  options: Pick<PublicationOptions, 'adopt'>,
 ): ReplaceResult {
   return {
     outcome,
@@ -134,13 +136,32 @@ export function resultOf(
     // As the record names it.
     digest: (outcome === 'unchanged' ? found?.current?.after : undefined) ?? desired.digest,
     ...(proven ? {} : { unproven: true as const }),
-    ...(outcome !== 'unchanged' && isRepeated(found, desired) && { pendingHooks: [...hooksOf(found, desired)] }),
+    ...(outcome !== 'unchanged' &&
+      isKnownToConsumers(found, desired, options) && { pendingHooks: [...hooksOf(found, desired, options)] }),
   }
 }
 
 /** The hooks that are to run: those that ran for content that is only repeated do not run again, since its consumers know it. */
-export function hooksOf(found: Judgement | undefined, desired: Tree, asked: readonly string[] = []): readonly string[] {
-  return isRepeated(found, desired) ? (found?.current?.pendingHooks ?? asked) : asked
+export function hooksOf(
+  found: Judgement | undefined,
+  desired: Tree,
+  options: Pick<PublicationOptions, 'adopt'>,
+  asked: readonly string[] = [],
+): readonly string[] {
+  if (!isKnownToConsumers(found, desired, options)) return asked
+  return isRepeated(found, desired) ? (found?.current?.pendingHooks ?? asked) : []
+}
+
+/** What is only repeated, or was taken over as it is. */
+function isKnownToConsumers(
+  found: Judgement | undefined,
+  desired: Tree,
+  { adopt }: Pick<PublicationOptions, 'adopt'>,
+): boolean {
+  if (isRepeated(found, desired)) return true
+  return (
+    adopt !== undefined && found?.recorded === false && found.tree !== undefined && isSameContent(found.tree, desired)
+  )
 }
 
 /** Records that say nothing any more: all but the current one; without one, only what was aborted before its exchange. */

@@ -21,7 +21,7 @@ export const recordPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}$/
 export const stagingPattern = /^\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}$/
 
 /** An earlier content of any target: see history.ts. */
-export const generationPattern = /^\.holdfast-[0-9a-f]{16}\.[1-9][0-9]{0,14}-[0-9a-f]{16}$/
+export const generationPattern = /^\.holdfast-[0-9a-f]{16}\.(?:0|[1-9][0-9]{0,14})-[0-9a-f]{16}$/
 
 export interface TargetNames {
   /** flock, 0600, never unlinked, the same for every caller. */

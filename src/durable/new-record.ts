@@ -12,7 +12,7 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
   readonly desired: Tree
   readonly options: Pick<
     PublicationOptions,
-    'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes' | 'onDrop'
+    'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes' | 'onDrop' | 'adopt'
   >
   readonly place: Standing
   readonly staging: StagedInodes | undefined
@@ -37,7 +37,7 @@ export function newBody(publishing: Publishing): RecordBody {
     owned: found?.recorded ?? false,
     publishedAt: now,
     objects: options.objects ?? [],
-    hooks: hooksOf(found, desired, options.hooks),
+    hooks: hooksOf(found, desired, options, options.hooks),
     entries: desired.entries,
     ...(options.publisher && { publisher: options.publisher }),
     attributes,

@@ -14,6 +14,7 @@ import { holdOf, refuseNewer } from './refusals.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
+import { withTakenOver } from './taken-over.js'
 import { readTree, type Tree } from './tree.js'
 import type { Generation, HistoryLimits, PastContent } from './types.js'
 
@@ -114,7 +115,7 @@ export async function pruneHistory(
     // Each record's own: which one is in force makes no difference to what may not stay.
     const over = records.valid.flatMap((record) => {
       const kept = record.history?.generations ?? []
-      const stays = new Set(within(limitsBeside(record, limits), kept, fs.now()))
+      const stays = new Set(withTakenOver(within(limitsBeside(record, limits), kept, fs.now()), kept))
       return kept.filter((one) => !stays.has(one) && records.generations.includes(one.name))
     })
     const going = [...new Set(over.map(({ name }) => name))]

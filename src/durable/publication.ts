@@ -229,7 +229,7 @@ export abstract class TargetPublication {
     const { fs, name, kind, found, options, limits, site } = this
     const { staging, retiring, generation } = this.exchanged()
     const { retired, generations } = this.#beside
-    const history = historyAfter(limits, generations, generation, fs.now(), options, found)
+    const history = historyAfter(limits, generations, generation, fs.now(), options, found, this.desired)
     this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
     const place = { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity }
     const body = newBody({
@@ -273,7 +273,7 @@ export abstract class TargetPublication {
   }
 
   result(outcome: Outcome): ReplaceResult {
-    return resultOf(this.path, outcome, this.desired, this.found, this.site.mount)
+    return resultOf(this.path, outcome, this.desired, this.found, this.site.mount, this.options)
   }
 
   get outcome(): Outcome {

@@ -1,6 +1,6 @@
 import { generationPattern, stagingPattern } from './names.js'
 import { isStanding } from './place.js'
-import type { DropRule } from './types.js'
+import type { Cause, DropRule } from './types.js'
 
 /* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
 
@@ -8,7 +8,9 @@ import type { DropRule } from './types.js'
 const latestTime = 8.64e15
 
 /** What a record can require of its reader, and this version understands. */
-const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing'])
+const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing', 'adopted'])
+
+const causes = { published: true, driftRepaired: true, rolledBack: true, adopted: true } satisfies Record<Cause, true>
 
 /** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
 export const knownFields = {
@@ -99,7 +101,7 @@ function isHold(hold: unknown): boolean {
 }
 
 function isCause(value: unknown): boolean {
-  return value === 'published' || value === 'driftRepaired' || value === 'rolledBack'
+  return isText(value) && Object.hasOwn(causes, value)
 }
 
 export function isDropRule(value: unknown): value is DropRule {

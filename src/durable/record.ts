@@ -1,6 +1,7 @@
 import type { Standing } from './place.js'
 import { isDropRule, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
+import { isTakenOver } from './taken-over.js'
 import type { Tree, TreeEntry } from './tree.js'
 import type { Cause, DropRule, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
 
@@ -247,7 +248,11 @@ export function demanding(fields: {
 }): Pick<RecordBody, keyof Demanding | 'requires'> {
   const isSaid = (value: unknown): boolean => value !== undefined && !(Array.isArray(value) && value.length === 0)
   const said = Object.fromEntries(Object.entries(fields).filter(([, value]) => isSaid(value))) as Demanding
-  const requires = Object.keys(said).filter((field) => field !== 'history' || said.history?.generations.length !== 0)
+  const generations = said.history?.generations ?? []
+  const requires = [
+    ...Object.keys(said).filter((field) => field !== 'history' || generations.length > 0),
+    ...(generations.some(isTakenOver) ? ['adopted'] : []),
+  ]
   return { ...said, ...(requires.length > 0 && { requires }) }
 }
 

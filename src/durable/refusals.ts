@@ -216,7 +216,7 @@ export function refuseForeign(path: string, desired: Tree, { tree, recorded }: J
     path,
     {
       state: leftAsItWas(path),
-      advice: 'set adopt: true to replace it, or move it away',
+      advice: 'set adopt: replace to take it over, or move it away',
     },
   )
 }

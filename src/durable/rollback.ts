@@ -63,6 +63,7 @@ async function earlier(
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())
       const content = await readEarlier(fs, parent, name, generation)
+      if (content !== undefined && !(content instanceof Error)) refuseLinks(target, generation, content.entries)
       if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
       options.check?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
@@ -197,4 +198,20 @@ async function isWhole(
     if (error instanceof TypeError || error instanceof RangeError) return false
     throw error
   }
+}
+
+/** What was taken over may hold links, which no publication makes. */
+function refuseLinks(target: string, { sequence, name }: Generation, entries: EarlierContent['entries']): void {
+  const link = entries.find(({ type }) => type === 'symlink')
+  if (link === undefined) return
+  const path = `${target.slice(0, target.lastIndexOf('/'))}/${name}`
+  throw unfit(
+    `the content ${sequence} of ${target} holds a symbolic link (${link.path}), which holdfast does not publish`,
+    {
+      code: 'ELOOP',
+      syscall: 'none',
+      path,
+      advice: `copy what you need from ${path}`,
+    },
+  )
 }

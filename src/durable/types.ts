@@ -1,4 +1,5 @@
 import type { Log } from '../log.js'
+import type { Adopting } from './adoption-types.js'
 
 export interface Owner {
   uid: number
@@ -78,9 +79,9 @@ export interface Hold {
 
 /**
  * Why content was published; `driftRepaired`: it was published before, and somebody had changed it; `rolledBack`: an operator has chosen
- * an earlier one.
+ * an earlier one; `adopted`: somebody else's, which holdfast has taken over.
  */
-export type Cause = 'published' | 'driftRepaired' | 'rolledBack'
+export type Cause = 'published' | 'driftRepaired' | 'rolledBack' | 'adopted'
 
 /** An operator's word that an earlier content stays, although there is a newer one: see rollback.ts. */
 export interface Pin {
@@ -99,7 +100,7 @@ export interface Pin {
 export interface Generation {
   /** Beside the target. */
   name: string
-  /** Of the record that it was published with. */
+  /** Of the record that it was published with; 0: it was taken over. */
   sequence: number
   digest: string
   /** Milliseconds since the epoch, as all times of a record. */
@@ -186,6 +187,8 @@ export interface PublicationOptions {
    * `same-names`: only if every path in it is among the new content's, else TargetForeign.
    */
   foreign?: 'always' | 'same-names'
+  /** In the form `exchange`: takes over a non-empty directory that has no record once seven checks have passed: see adoption.ts. */
+  adopt?: Adopting
   /**
    * Whose the target is from now on, by its record: refused with TargetForeign where another publisher's record is beside it.
    * Default: nobody's, and the call is its own consent.

@@ -110,7 +110,7 @@ await t.test("somebody else's directory", async (t) => {
   t.match((await scene.check(t)).one('target'), {
     status: 'WARN',
     found: /holdfast did not publish it, and replaces it only if/,
-    advice: 'set adopt: true to replace it, or move it away',
+    advice: 'set adopt: replace to take it over, or move it away',
   })
   scene.configure([{ path: scene.target, adopt: true, contents: [{ secret: 'serving-cert' }] }])
   t.match((await scene.check(t)).one('target'), { status: 'WARN', found: /adopt is true$/ })

@@ -156,6 +156,15 @@ await t.test('a foreign directory is left alone, until adopt says otherwise', as
   t.strictSame(readdirSync(node.path('disk/web')), ['precious'])
   node.configure([{ ...web, adopt: true }])
   agent.signal('SIGHUP')
+  t.match(await agent.logged('AdoptionRefused'), {
+    level: 'warn',
+    published: false,
+    msg: /: content: .*\(precious\)/,
+  })
+  t.match(await agent.get('/readyz'), { status: 503, text: /AdoptionRefused/ })
+  t.strictSame(readdirSync(node.path('disk/web')), ['precious'])
+  node.configure([{ ...web, adopt: 'replace' }])
+  agent.signal('SIGHUP')
   await agent.logged('Published')
   t.strictSame(readdirSync(node.path('disk/web')).sort(), ['app.conf', 'secret'])
 })

@@ -198,7 +198,7 @@ await t.test('foreign directories: left alone unless all their names are among t
     {
       error: {
         reason: 'TargetForeign',
-        message: /holds files that the new content does not have \(theirs\).*adopt: true/,
+        message: /holds files that the new content does not have \(theirs\).*adopt: replace/,
       },
     },
   ])

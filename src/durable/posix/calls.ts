@@ -144,3 +144,12 @@ export function pathInside(directory: string, name: string): string | Buffer {
   // latin1 keeps the low eight bits of each code unit: the byte that was escaped.
   return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(name, 'latin1')])
 }
+
+/** Whether it has no name any more; false where nobody knows. */
+export function isNameless(descriptor: number): boolean {
+  try {
+    return fs.fstatSync(descriptor).nlink === 0
+  } catch {
+    return false
+  }
+}

@@ -9,9 +9,11 @@ import type {
   Entry,
   ExtendedAttributes,
   FileSystem,
+  Free,
   Mount,
   Outcomes,
   RenameMode,
+  Writers,
 } from '../file-system.js'
 import * as attributes from './attributes.js'
 import {
@@ -20,15 +22,16 @@ import {
   pathInside,
   call,
   callNow,
+  isNameless,
   type Done,
   errorAt,
   atPath,
   listEntries,
   listNames,
 } from './calls.js'
-import { mountIdOf, mountOf, tellsBirth } from './mount.js'
+import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
-import { userOfTree } from './tree-users.js'
+import { userOfTree, writersInTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
 import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { bound, mostOpenDirectories, mostStagedFiles } from './limits.js'
@@ -47,6 +50,7 @@ export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   readonly stagedFiles = bound(mostStagedFiles, 1 / 4)
   readonly openDirectories = bound(mostOpenDirectories, 1 / 32)
+  readonly free: (directory: Descriptor) => Promise<Free> = freeOn
   readonly #written = new Set<Descriptor>()
   readonly #buffers = new ReadBuffers()
   #boot: string | undefined
@@ -232,6 +236,10 @@ export class NodeFileSystem implements FileSystem {
     return userOfTree(this, parent, name, onlySeen)
   }
 
+  writersIn(parent: Descriptor, name: string): Promise<Writers> {
+    return writersInTree(this, parent, name)
+  }
+
   close(descriptor: Descriptor): Promise<void> {
     this.#written.delete(descriptor)
     const named = (): string => `descriptor ${descriptor}`
@@ -287,13 +295,5 @@ export class NodeFileSystem implements FileSystem {
     return outcomes.map((outcome, index) =>
       outcome === undefined ? undefined : errorAt(pathOf(descriptors[index] ?? -1), outcome),
     )
-  }
-}
-
-function isNameless(descriptor: Descriptor): boolean {
-  try {
-    return fs.fstatSync(descriptor).nlink === 0
-  } catch {
-    return false
   }
 }

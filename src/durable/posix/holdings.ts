@@ -34,6 +34,8 @@ export interface Holding {
   readonly inode?: string
   /** Of `inode`; undefined where the mount is in no table, as after `umount --lazy`. */
   readonly device?: string
+  /** It can change the file's content by what it holds; default false. */
+  readonly writes?: boolean
 }
 
 /** What could not be looked at. Whoever asks whether something is in use must take it for in use. */
@@ -203,7 +205,9 @@ class Scan {
         const mount = table.get(id)
         if (mount !== undefined && !this.devices.has(mount.device)) continue
         const locations = mount ? locationsIn([mount], path) : locationsIn(mounts, path)
-        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device })
+        // O_WRONLY is 1, O_RDWR is 2; the number is octal.
+        const writes = ['1', '2'].includes(/^flags:\s*\d*(\d)$/m.exec(information)?.[1] ?? '')
+        this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, writes })
       } catch (error) {
         if (!gone.has(codeOf(error) ?? '')) throw error
       }
@@ -221,9 +225,11 @@ class Scan {
     }
     let last = ''
     for (const line of (await reading).split('\n')) {
-      const [, device = '', inode = '', text = ''] = /^\S+ \S+ \S+ (\S+) (\d+)\s+(\/.*)$/.exec(line) ?? []
+      const [, rights = '', device = '', inode = '', text = ''] =
+        /^\S+ (\S+) \S+ (\S+) (\d+)\s+(\/.*)$/.exec(line) ?? []
+      const writes = /^.w.s/.test(rights)
       // A library has a mapping for each of its segments.
-      if (text === '' || text === last) continue
+      if (text === '' || (text === last && !writes)) continue
       last = text
       const on = decimal(device)
       if (!this.devices.has(on)) continue
@@ -232,7 +238,7 @@ class Scan {
         mounts.filter((mount) => mount.device === on),
         path,
       )
-      this.#add({ pid, what: 'map', path, locations, inode, device: on })
+      this.#add({ pid, what: 'map', path, locations, inode, device: on, writes })
     }
   }
 

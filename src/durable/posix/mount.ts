@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { promises as fsp, readFileSync } from 'node:fs'
 import * as native from '../../../native/index.js'
-import type { Descriptor, Mount } from '../file-system.js'
+import type { Descriptor, Free, Mount } from '../file-system.js'
 import { mountDetails, type MountDetails } from './mountinfo.js'
 
 /*
@@ -59,4 +59,10 @@ function hasJournal(device: string): boolean {
   } catch {
     return false
   }
+}
+
+/** What is free there, for this user. */
+export async function freeOn(directory: Descriptor): Promise<Free> {
+  const { bsize, bavail, files, ffree } = await fsp.statfs(`/proc/self/fd/${directory}`)
+  return { bytes: bavail * bsize, inodes: files === 0 ? undefined : ffree, blockSize: bsize }
 }

@@ -1,4 +1,4 @@
-import type { Descriptor, FileSystem } from '../file-system.js'
+import type { Descriptor, FileSystem, Writers } from '../file-system.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../open-directories.js'
 import { pathWithin } from '../place.js'
 import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
@@ -16,16 +16,41 @@ export async function userOfTree(
   name: string,
   onlySeen = false,
 ): Promise<string | undefined> {
+  const found = await holdingsOf(fs, parent, name)
+  if (typeof found === 'string') return found
+  const [user] = found.holdings
+  if (user === undefined) return onlySeen ? undefined : describeUnseen(found.unseen)
+  return `${described(user)} has it as ${kinds[user.what]} (${user.path})`
+}
+
+function described({ pid }: Holding): string {
+  const command = commandOf(pid)
+  return `process ${pid}${command === '' ? '' : ` (${command})`}`
+}
+
+/** Who can change a directory's files by what it has open or mapped: this process apart. What was removed from it is no part of it. */
+export async function writersInTree(fs: FileSystem, parent: Descriptor, name: string): Promise<Writers> {
+  const found = await holdingsOf(fs, parent, name)
+  if (typeof found === 'string') return { writer: undefined, unseen: found }
+  const isThere = ({ locations }: Holding): boolean => !locations.some(({ deleted }) => deleted)
+  const user = found.holdings.find((holding) => holding.writes === true && isThere(holding))
+  const writer = user && `${described(user)} has ${user.path} as ${kinds[user.what]}, for writing`
+  return { writer, unseen: describeUnseen(found.unseen) }
+}
+
+/** What others have of it; or why nobody knows. */
+async function holdingsOf(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+): Promise<{ readonly holdings: readonly Holding[]; readonly unseen: Unseen } | string> {
   const mount = mountDetails(mountIdOf(parent))
   if (mount === undefined) return 'its mount is in no table'
   const { device } = mount
   const within = pathWithin(mount, pathOf(parent, name))
   const inodes = await inodesOf(fs, parent, name)
   const { holdings, unseen } = await holdingsOn(new Set([device]))
-  const user = holdings.find((holding) => isOf(holding, device, within, inodes))
-  if (user === undefined) return onlySeen ? undefined : describeUnseen(unseen)
-  const command = commandOf(user.pid)
-  return `process ${user.pid}${command === '' ? '' : ` (${command})`} has it as ${kinds[user.what]} (${user.path})`
+  return { holdings: holdings.filter((holding) => isOf(holding, device, within, inodes)), unseen }
 }
 
 const kinds = {

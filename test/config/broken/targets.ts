@@ -125,7 +125,7 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'adopt as a word',
     mode,
     'adopt: "yes"',
-    '8:12: directories[0].adopt: must be true or false, not a string: write true, without quotes',
+    '8:12: directories[0].adopt: must be true, false or replace, not a string: write true, without quotes',
   ),
   broken(
     'retire misspelt',
@@ -186,7 +186,7 @@ export const brokenTargets: readonly BrokenConfiguration[] = [
     'no, as YAML 1.1 had it',
     path,
     `${path}\n    adopt: no`,
-    '8:12: directories[0].adopt: must be true or false, not a string: write false, without quotes',
+    '8:12: directories[0].adopt: must be true, false or replace, not a string: write false, without quotes',
   ),
   broken(
     'a negative owner',

@@ -1,5 +1,14 @@
 import { hash } from 'node:crypto'
-import type { Attributes, Descriptor, Entry, ExtendedAttributes, Mount } from '../../../src/durable/file-system.js'
+import type {
+  Attributes,
+  Descriptor,
+  Entry,
+  ExtendedAttributes,
+  Free,
+  Mount,
+  Writers,
+} from '../../../src/durable/file-system.js'
+import { codeOf } from '../../../src/errors.js'
 import { decoded } from './access-lists.js'
 import type { Inode } from './inode.js'
 import { deviceOf, type ModelDisk, ModelError, numberOnDevice, rootInode } from './model-disk.js'
@@ -94,8 +103,14 @@ export abstract class ModelReader {
 
   async lookPath(path: string): Promise<Attributes | undefined> {
     if (path === '/') return this.#attributes(this.disk.inode(rootInode))
-    const { parent, name } = await this.#lastOf(path)
-    return this.look(parent, name).finally(() => this.close(parent))
+    try {
+      const { parent, name } = await this.#lastOf(path)
+      return await this.look(parent, name).finally(() => this.close(parent))
+    } catch (error) {
+      // As lstat(2): a directory above it is not there either.
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
+    }
   }
 
   async attributes(descriptor: Descriptor): Promise<Attributes> {
@@ -124,6 +139,14 @@ export abstract class ModelReader {
   /** Who uses what: in the model, everything or nothing. */
   userOf(): Promise<string | undefined> {
     return Promise.resolve(this.disk.user)
+  }
+
+  writersIn(): Promise<Writers> {
+    return Promise.resolve({ writer: undefined, unseen: undefined })
+  }
+
+  free(): Promise<Free> {
+    return Promise.resolve({ bytes: 1 << 30, inodes: undefined, blockSize: 4096 })
   }
 
   mountsBelow(directory: Descriptor): Promise<string[]> {

@@ -61,6 +61,11 @@ export const publications: readonly Scene[] = [
   },
   { name: 'foreign directory, adopted', fails: true, before: foreignDirectory, run: directory({ files: second }) },
   {
+    name: 'foreign directory, taken over once seven checks have passed',
+    before: foreignDirectory,
+    run: directory({ files: second, hooks: ['reload'], adopt: { replace: true } }),
+  },
+  {
     name: 'foreign directory, refused',
     before: foreignDirectory,
     run: directory({ files: second, foreign: 'same-names' }),
