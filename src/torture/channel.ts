@@ -104,7 +104,9 @@ export class Channel {
       answer = await lines.next()
     } catch (error) {
       // A witness closes the connection of whom it does not believe.
-      throw error instanceof Disconnected && lines.closed ? new NotAuthenticated('the witness has another key') : error
+      throw side === 'node' && error instanceof Disconnected && lines.closed
+        ? new NotAuthenticated('the witness has another key')
+        : error
     }
     if (!equal(answer, proof(other))) throw new NotAuthenticated(`the ${other} has another key`)
     if (side === 'witness') socket.write(`${proof(side)}\n`)

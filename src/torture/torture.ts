@@ -100,8 +100,11 @@ async function examineIfDue(witness: WitnessClient, standing: Standing, options:
   await refuseElsewhere(run, options.directory)
   if (!due) return false
   const found = await examine(targetOf(standing), run.seed)
-  options.log.info({ found, place: targetOf(standing) }, `examined what the outage has left: ${found.state}`)
-  await witness.ask({ type: 'examined', found, outage: options.outage })
+  const { examination } = await witness.ask({ type: 'examined', found, outage: options.outage })
+  const { result, outage, acknowledged, lost } = examination
+  const path = targetOf(standing)
+  const level = result === 'kept' ? 'info' : 'warn'
+  options.log[level]({ path, acknowledged, lost, found }, `after an outage (${outage}): ${result}`)
   return true
 }
 

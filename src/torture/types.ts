@@ -101,5 +101,6 @@ export interface Standing {
 export type Answer =
   | { readonly type: 'standing'; readonly standing?: Standing }
   | { readonly type: 'done' }
+  | { readonly type: 'examination'; readonly examination: Examination }
   | { readonly type: 'verdict'; readonly verdict: Verdict }
   | { readonly type: 'refused'; readonly problem: string }

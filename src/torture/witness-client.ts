@@ -19,10 +19,19 @@ export class NoWitness extends Error {
   override readonly name = 'NoWitness'
 }
 
-type AnswerTo<R extends Request['type']> = Extract<
-  Answer,
-  { type: R extends 'open' ? 'standing' : R extends 'verdict' ? 'verdict' : 'done' }
->
+/** What each request is answered with, where it is not refused. */
+interface AnswerTypes {
+  open: 'standing'
+  begin: 'done'
+  examined: 'examination'
+  announce: 'done'
+  acknowledge: 'done'
+  ping: 'done'
+  verdict: 'verdict'
+  end: 'done'
+}
+
+type AnswerTo<R extends Request['type']> = Extract<Answer, { type: AnswerTypes[R] }>
 
 /** The node's side of the connection: one request at a time. */
 export class WitnessClient {

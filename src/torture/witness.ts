@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { endsWithin } from '../deadline.js'
-import { messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { Channel, NotAuthenticated } from './channel.js'
 import { Ledger, Refused, type LedgerState } from './ledger.js'
@@ -48,15 +48,24 @@ export class Witness {
     this.#server = createServer((socket) => void this.#serve(socket))
   }
 
-  /** Listens once its state file can be written. @throws DurableWriteError, the errno of listen(2) */
+  /** Listens once its state file can be written. @throws DurableWriteError; Error where it cannot listen */
   static async start(options: WitnessOptions): Promise<Witness> {
     const witness = new Witness(options)
     await witness.#file.now()
-    const { host, port } = options.listen
-    await new Promise<void>((resolve, reject) => {
-      witness.#server.once('error', reject).listen(port, host, () => resolve())
-    })
+    await witness.#listen()
     return witness
+  }
+
+  async #listen(): Promise<void> {
+    const { host, port } = this.options.listen
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#server.once('error', reject).listen(port, host, () => resolve())
+      })
+    } catch (error) {
+      const problem = codeOf(error) ?? messageOf(error)
+      throw new Error(`cannot listen on port ${port} of ${host}: ${problem}; choose another --listen`, { cause: error })
+    }
   }
 
   get address(): { host: string; port: number } {
@@ -162,7 +171,7 @@ export class Witness {
         const examination = ledger.examined(request.found, request.outage, connection.boot, new Date())
         await this.#file.now()
         this.#report(examination)
-        break
+        return { type: 'examination', examination }
       }
       case 'end':
         ledger.ended(connection.boot)
@@ -178,6 +187,7 @@ export class Witness {
 
   #report({ outage, result, acknowledged, announced, lost }: Examination): void {
     const level = result === 'kept' ? 'info' : 'warn'
-    this.#log[level]({ outage, result, acknowledged, announced, lost }, `examined after an outage: ${result}`)
+    const message = `after an outage (${outage}): ${result}`
+    this.#log[level]({ acknowledged, announced, lost }, message)
   }
 }

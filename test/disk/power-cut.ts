@@ -1,12 +1,12 @@
 /**
  * What a disk holds when its power comes back, from the log of what it was told (write-log.ts): of an honest disk, all that was written
  * before a flush began which it has answered, and of the rest whatever it likes. A lying one answers flushes, and does nothing for
- * them: it writes in the background, and what it had not come to is gone, acknowledged or not.
+ * them: it writes in the background, in order or in none, and what it had not come to is gone, acknowledged or not.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { LogRecord } from './write-log.js'
 
-export type Cache = 'honest' | 'lying'
+export type Cache = 'honest' | 'lying' | 'lying and reordering'
 
 /** Writes that a lying disk is behind, at least, and how many more may be drawn. */
 const lag = { least: 60, more: 100 }
@@ -23,9 +23,11 @@ export function cutPower(image: string, records: readonly LogRecord[], cache: Ca
 
 function survivors(records: readonly LogRecord[], cache: Cache, random: () => number): LogRecord[] {
   const changes = (record: LogRecord) => record.kind === 'write' || record.kind === 'discard'
-  if (cache === 'lying') {
+  if (cache !== 'honest') {
     const written = records.filter(changes)
-    return written.slice(0, Math.max(0, written.length - lag.least - Math.floor(random() * lag.more)))
+    const reached = Math.max(0, written.length - lag.least - Math.floor(random() * lag.more))
+    const isLucky = () => cache === 'lying and reordering' && random() < 0.5
+    return written.filter((_, index) => index < reached || isLucky())
   }
   const certain = flushedBefore(records)
   const share = random()

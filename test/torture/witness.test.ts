@@ -98,6 +98,12 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
   const verified = await holdfast(pair.torture('--verify'))
   t.match(verified, { code: 1, stdout: /^NO VERDICT: /, stderr: /has not been off/ }, 'the machine was not off')
 
+  const port = ['--listen', `127.0.0.1:${pair.port}`, '--state', join(pair.directory, 'second.json')]
+  t.match(await holdfast(['witness', ...port]), {
+    code: 1,
+    stderr: /cannot listen on port \d+ of 127.0.0.1: EADDRINUSE/,
+  })
+
   // Another witness with the same file knows all that the first one knew.
   await pair.witness?.end()
   await pair.startWitness()
