@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { ServerConfiguration } from '../config/types.js'
 import { fingerprint } from '../regular-file.js'
 import { Exit, exitCodeAfter } from './exit-codes.js'
@@ -6,15 +5,8 @@ import { returnMemoryWith } from '../content-garbage.js'
 import type { Io } from './io.js'
 import { loadWithFlags, nodeName } from './load.js'
 import { createLogger, type LogOptions } from './logger.js'
-import { Option } from './option.js'
-import {
-  configOption,
-  logFormatOption,
-  logLevelOption,
-  requireProvenOption,
-  sourceOptions,
-  type SourceOptions,
-} from './options.js'
+import { Command, Option } from './option.js'
+import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceOptions } from './options.js'
 import { parseListen } from './option-values.js'
 import { Ending } from './signals.js'
 import { version } from './version.js'
@@ -42,11 +34,10 @@ SIGTERM: finishes or aborts what is in flight, leaves every target intact, and e
         .argParser(parseListen)
         .env('HOLDFAST_LISTEN'),
     )
-  for (const option of sourceOptions()) command.addOption(option)
   return command
+    .addOptions(sourceOptions())
     .addOption(requireProvenOption().env('HOLDFAST_REQUIRE_PROVEN'))
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(logOptions())
     .addHelpText(
       'after',
       `

@@ -1,22 +1,20 @@
-import { Command } from 'commander'
 import type { ConsumerReport } from '../check/consumers.js'
 import type { Finding, Status } from '../check/findings.js'
 import type { AgentConfiguration } from '../config/types.js'
 import { painter, wantsColour, type Colour, type Paint } from './colour.js'
 import { Exit, exitCodes } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { loadWithFlags, nodeName } from './load.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import {
+  reportOptions,
   configOption,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
   requireProvenOption,
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
 } from './options.js'
+import { print } from './print.js'
 import { parseDuration } from './option-values.js'
 import { interruptible } from './signals.js'
 import { table, type Cell } from './table.js'
@@ -60,11 +58,9 @@ no hook, and reads no object from the API server.`,
         "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
       ),
     )
-  for (const option of sourceOptions()) command.addOption(option)
   return command
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -108,9 +104,8 @@ async function runCheck(io: Io, options: CheckOptions): Promise<void> {
   )
   const count = (status: Status) => findings.filter((finding) => finding.status === status).length
   const [faults, warnings] = [count('FAULT'), count('WARN')]
-  if (options.output === 'json') {
-    printJson(io.stdout, { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) })
-  } else io.stdout.write(checkText(findings, painter(wantsColour(io.stdout, io.env))))
+  const document = { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) }
+  await print(io.stdout, options.output, document, () => checkText(findings, painter(wantsColour(io.stdout, io.env))))
   if (faults > 0) throw new Exit(exitCodes.fault)
 }
 

@@ -1,6 +1,6 @@
 import type { EntryChange } from '../directories/compare.js'
 import type { Paint } from './colour.js'
-import { objectText } from './history.js'
+import { objectText } from './table.js'
 import { table, type Cell } from './table.js'
 
 /* What `diff` prints. */

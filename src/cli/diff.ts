@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { desiredContents } from '../agent/one-pass.js'
 import type { Outcome } from '../agent/outcome.js'
 import { formatMode } from '../config/mode.js'
@@ -8,19 +7,12 @@ import type { RecordedObject, TargetContent } from '../durable/index.js'
 import { painter, wantsColour } from './colour.js'
 import { diffText, type ShownDiff, type ShownSide } from './diff-text.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { loadWithFlags } from './load.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
-import {
-  configOption,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
-  sourceOptions,
-  type OutputOptions,
-  type SourceOptions,
-} from './options.js'
+import { Command, Option } from './option.js'
+import { reportOptions, configOption, sourceOptions, type OutputOptions, type SourceOptions } from './options.js'
+import { print } from './print.js'
 import { parseDuration, parseSequence } from './option-values.js'
 import { Progress, waitingFor } from './progress.js'
 import { interruptible } from './signals.js'
@@ -64,11 +56,9 @@ file have changed, where ConfigMaps alone have given them.`,
         .argParser(parseDuration)
         .default(60_000, '60s'),
     )
-  for (const option of sourceOptions()) command.addOption(option)
   return command
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -109,8 +99,7 @@ async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void
       entries: entries.map(shownEntry),
     }
   })
-  if (options.output === 'json') printJson(io.stdout, shown)
-  else io.stdout.write(diffText(shown, painter(wantsColour(io.stdout, io.env))))
+  await print(io.stdout, options.output, shown, () => diffText(shown, painter(wantsColour(io.stdout, io.env))))
   if (!shown.equal) throw new Exit(exitCodes.fault)
 }
 

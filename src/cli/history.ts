@@ -1,8 +1,9 @@
-import { Command } from 'commander'
-import type { PastContent, RecordedObject } from '../durable/types.js'
-import { printJson, type Io } from './io.js'
-import { logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
-import { table } from './table.js'
+import type { PastContent } from '../durable/types.js'
+import type { Io } from './io.js'
+import { Command } from './option.js'
+import { reportOptions, type OutputOptions } from './options.js'
+import { print } from './print.js'
+import { objectText, shortDigest, table } from './table.js'
 import { targetArgument } from './target.js'
 
 /** `holdfast history PATH` */
@@ -14,9 +15,7 @@ export function historyCommand({ stdout }: Io): Command {
 with the digest of what was published; one that is damaged is never published again.`,
     )
     .argument('<path>', 'a directory or file that holdfast has published')
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -33,11 +32,12 @@ Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong
       if (contents === undefined) {
         throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
       }
-      if (options.output === 'json') printJson(stdout, { path, contents: contents.map(shown) })
-      else
-        stdout.write(
-          table([['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS'], ...contents.map(row)]),
-        )
+      await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
+        table([
+          ['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS'],
+          ...contents.map((content) => row(content, wide)),
+        ]),
+      )
     })
 }
 
@@ -49,7 +49,8 @@ const causes = {
   adopted: 'adopted',
 } as const satisfies Record<PastContent['why'], string>
 
-function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, objects }: PastContent): string[] {
+function row(content: PastContent, wide: boolean): string[] {
+  const { sequence, publishedAt, replacedAt, why, state, problem, digest, objects } = content
   return [
     String(sequence),
     // Nobody knows when another program put it there.
@@ -57,15 +58,9 @@ function row({ sequence, publishedAt, replacedAt, why, state, problem, digest, o
     replacedAt?.toISOString() ?? '-',
     causes[why],
     problem === undefined ? state : `${state}: ${problem}`,
-    digest.slice(0, 'sha256:'.length + 12),
+    wide ? digest : shortDigest(digest),
     objects.length === 0 ? '-' : objects.map(objectText).join(', '),
   ]
-}
-
-/** `Secret demo/web@1234` */
-export function objectText({ kind, namespace, name, resourceVersion }: Omit<RecordedObject, 'paths'>): string {
-  // A file's version is a long text that tells nobody anything.
-  return `${kind} ${namespace}/${name}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
 }
 
 function shown({ publishedAt, replacedAt, problem, objects, ...content }: PastContent) {

@@ -1,9 +1,8 @@
-import { Command } from 'commander'
 import type { Io } from './io.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
-import { printJson } from './io.js'
+import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
 import { targetArgument } from './target.js'
@@ -30,9 +29,7 @@ ends the hold. A pin that "rollback" has set stays beside the hold; "holdfast re
     .option('--reason <text>', 'why, for those who meet the hold', '')
     .addOption(new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDuration))
     .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -53,7 +50,7 @@ PATH's lock.`,
         await setHold(path, hold, { lockTimeout, signal, log: createLogger(io, options) })
       })
       const until = hold.until === null ? null : new Date(hold.until).toISOString()
-      if (options.output === 'json') printJson(io.stdout, { path, held: true, reason: hold.reason, until })
-      else io.stdout.write(`held ${path}${until === null ? '' : ` until ${until}`}\n`)
+      const document = { path, held: true, reason: hold.reason, until }
+      await print(io.stdout, options.output, document, () => `held ${path}${until === null ? '' : ` until ${until}`}\n`)
     })
 }

@@ -1,22 +1,19 @@
-import { Command } from 'commander'
 import { hostname } from 'node:os'
 import type { Log } from '../log.js'
 import type { InstallLine, InstallResult } from '../static-pods/install-plan.js'
 import { UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import { openApi } from './open-api.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import {
+  reportOptions,
   addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
   logOptionsOf,
-  logFormatOption,
-  logLevelOption,
   nodeNameOf,
   nodeNameOption,
-  outputOption,
   requireFlags,
   requireProvenOption,
   revisionObjects,
@@ -25,6 +22,7 @@ import {
   type PlaceFlags,
   type RevisionFlags,
 } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { table } from './table.js'
 import { pathArgument } from './target.js'
@@ -65,9 +63,7 @@ the revision beside it; it asks no API server.`,
     .option('--allow-older', 'install an older revision in place of a newer, live one')
     .option('--dry-run', 'print what would change (paths and digests), write nothing')
     .addOption(requireProvenOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addOption(verbosityOption())
     .addHelpText(
       'after',
@@ -107,8 +103,10 @@ async function runInstall(
     manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
   )
   await warnOfUnproven(result, log)
-  if (options.output === 'json') printJson(io.stdout, options.dryRun ? { dryRun: true, ...result } : result)
-  else io.stdout.write(text([...result.directories, ...result.manifests], options.dryRun === true))
+  const dryRun = options.dryRun === true
+  await print(io.stdout, options.output, dryRun ? { dryRun, ...result } : result, () =>
+    text([...result.directories, ...result.manifests], dryRun),
+  )
 }
 
 async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {

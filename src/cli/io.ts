@@ -9,6 +9,8 @@ export interface Output {
   /** Width of the terminal; undefined where there is none. */
   readonly columns: number | undefined
   readonly write: (text: string) => void
+  /** Whoever read it has gone away (`| head`): nothing that is written arrives. */
+  readonly closed?: boolean
 }
 
 /** What a command line has of its process. Injected, so that several can run in one process. */
@@ -38,6 +40,9 @@ export const processIo: Io = {
       return isatty(1) ? process.stdout.columns : undefined
     },
     write: writeToStandardOutput,
+    get closed() {
+      return outputClosed
+    },
   },
   stderr: {
     isTTY: isatty(2),
@@ -60,6 +65,8 @@ export function printJson(output: Output, document: unknown): void {
   output.write(`${JSON.stringify(document, undefined, 2)}\n`)
 }
 
+let outputClosed = false
+
 const pause = new Int32Array(new SharedArrayBuffer(4))
 /** Between two attempts to write to a full pipe that somebody made non-blocking, in milliseconds. */
 const betweenAttempts = 5
@@ -72,7 +79,10 @@ function writeToStandardOutput(text: string): void {
       rest = rest.subarray(writeSync(1, rest))
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
-      if (code === 'EPIPE') return
+      if (code === 'EPIPE') {
+        outputClosed = true
+        return
+      }
       // The reader decides how long this takes.
       if (code !== 'EAGAIN') {
         throw new Error(

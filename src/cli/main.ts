@@ -1,7 +1,8 @@
 import { CommanderError, type Command } from 'commander'
 import { exitCodeOf, exitCodes } from './exit-codes.js'
-import { printJson, processIo, type Io } from './io.js'
+import { processIo, type Io } from './io.js'
 import { readEnvironment } from './option.js'
+import { isForPrograms, print } from './print.js'
 import { program } from './program.js'
 import { reportError } from './report-error.js'
 import { refuseUndecodable } from './undecodable.js'
@@ -26,9 +27,14 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
     if (error instanceof CommanderError && error.exitCode === 0) return exitCodes.done
     try {
       // Commander has reported what it could not parse.
-      if (!(error instanceof CommanderError)) reportError(error, running.opts(), io)
-      else if (asksForJson(argv, io.env)) {
-        printJson(io.stdout, { error: { message: error.message.replace(/^error: /, '') } })
+      if (!(error instanceof CommanderError)) {
+        const { output, ...options } = running.opts<{ output?: string }>()
+        await reportError(error, { ...options, output: takesErrors(running, output) ? output : undefined }, io)
+      } else {
+        const meant = holdfast.commands.find((command) => argv.includes(command.name())) ?? holdfast
+        const format = formatIn(argv, io.env)
+        const document = { error: { message: error.message.replace(/^error: /, '') } }
+        if (takesErrors(meant, format)) await print(io.stdout, format, document, () => '')
       }
     } catch {
       // Neither can be reported any more, but the code is still true.
@@ -50,11 +56,16 @@ function explainable(argv: readonly string[], { commands }: Command): readonly s
   return rest.length > 0 && found.commands.length > 0 ? [name, 'help', ...rest] : argv
 }
 
-/** Whether a JSON document was asked for, by arguments that could not be parsed. */
-function asksForJson(argv: readonly string[], environment: NodeJS.ProcessEnv): boolean {
-  const asked = argv.some((word, index) => {
-    if (word === '-o' || word === '--output') return argv[index + 1] === 'json'
-    return word === '-ojson' || word === '--output=json'
-  })
-  return asked || environment.HOLDFAST_OUTPUT === 'json'
+/** Whether an error is a document, too. What `rbac` prints as YAML is for `kubectl apply`, which takes no errors. */
+function takesErrors({ options }: Command, format: string | undefined): format is 'json' | 'yaml' {
+  const choices = options.find(({ long }) => long === '--output')?.argChoices
+  return isForPrograms(format) && (format === 'json' || choices === undefined || choices.includes('text'))
+}
+
+/** The format that arguments which could not be parsed ask for: the last that is for a program. */
+function formatIn(argv: readonly string[], environment: NodeJS.ProcessEnv): string | undefined {
+  const named = argv.map((word, index) =>
+    word === '-o' || word === '--output' ? argv[index + 1] : /^(?:-o|--output=)(.+)$/.exec(word)?.[1],
+  )
+  return named.findLast(isForPrograms) ?? environment.HOLDFAST_OUTPUT
 }

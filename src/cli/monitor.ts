@@ -1,24 +1,22 @@
 import { basename, dirname } from 'node:path'
-import { Command } from 'commander'
 import type { MonitorOutcome, MonitorRequest } from '../static-pods/monitor.js'
 import type { OperatorResource } from '../static-pods/operator-status.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { logToFile } from './log-file.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration, parseName, parseOperator, parseRevisionFlag } from './option-values.js'
 import {
+  reportOptions,
   addKlogOptions,
   logOptionsOf,
-  logFormatOption,
-  logLevelOption,
   nodeNameOf,
-  outputOption,
   requireFlags,
   verbosityOption,
   type OutputOptions,
 } from './options.js'
+import { print } from './print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from './readiness-options.js'
 import { interruptible } from './signals.js'
 import { pathArgument } from './target.js'
@@ -76,9 +74,7 @@ right, no program) does not count; if nothing else is known in time, the revisio
       ).argParser(parseOperator),
     )
     .option('--keep-own-manifest', "do not remove the monitor's own manifest")
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addOption(verbosityOption())
     .addHelpText(
       'after',
@@ -128,8 +124,7 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
   } finally {
     await api?.close()
   }
-  if (options.output === 'json') printJson(io.stdout, outcome)
-  else io.stdout.write(`${sentence(outcome)}\n`)
+  await print(io.stdout, options.output, outcome, () => `${sentence(outcome)}\n`)
   if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
 }
 

@@ -1,5 +1,13 @@
-import { Help, Option as CommanderOption, type Command } from 'commander'
+import { Command as CommanderCommand, Help, Option as CommanderOption } from 'commander'
 import { UsageError } from './exit-codes.js'
+
+/** Flags that commands share come in lists. */
+export class Command extends CommanderCommand {
+  addOptions(options: readonly CommanderOption[]): this {
+    for (const option of options) this.addOption(option)
+    return this
+  }
+}
 
 /** A flag that an environment variable may set, too. Commander itself would read the environment of the process. */
 export class Option extends CommanderOption {
@@ -15,7 +23,7 @@ export class Option extends CommanderOption {
  * Sets what the command line left open from the environment. `HOLDFAST_X=` in a pod's template means that X is not set; a flag without
  * a value is set by `true`, and not by `false`. Throws UsageError for what is neither, CommanderError for a value that is none.
  */
-export function readEnvironment(command: Command, environment: NodeJS.ProcessEnv): void {
+export function readEnvironment(command: CommanderCommand, environment: NodeJS.ProcessEnv): void {
   for (const option of command.options) {
     if (!(option instanceof Option) || option.variable === undefined) continue
     const name = option.attributeName()
@@ -27,7 +35,7 @@ export function readEnvironment(command: Command, environment: NodeJS.ProcessEnv
 }
 
 /** As commander reports a wrong value of the command line. */
-function parse(command: Command, option: Option, text: string): unknown {
+function parse(command: CommanderCommand, option: Option, text: string): unknown {
   if (option.parseArg === undefined) return text
   try {
     return option.parseArg<unknown>(text, undefined)

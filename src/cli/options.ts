@@ -1,9 +1,9 @@
-import type { Command } from 'commander'
 import type { RevisionObjects } from '../static-pods/plan-from-api.js'
 import { isObjectName } from '../kubernetes-names.js'
 import { UsageError } from './exit-codes.js'
 import { logFormats, logLevels, type LogOptions } from './logger.js'
-import { Option } from './option.js'
+import { type Command, Option } from './option.js'
+import { outputFormats, type OutputFormat } from './print.js'
 import {
   collectNames,
   parseCount,
@@ -19,16 +19,16 @@ import {
 /* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
 
 export interface OutputOptions extends LogOptions {
-  readonly output: 'text' | 'json'
+  readonly output: OutputFormat
 }
 
-export const outputOption = () =>
-  new Option('-o, --output <format>', 'print one JSON document instead of text')
-    .choices(['text', 'json'])
+const outputOption = () =>
+  new Option('-o, --output <format>', 'text; wide: text with more columns; json or yaml: one document')
+    .choices(outputFormats)
     .default('text')
     .env('HOLDFAST_OUTPUT')
 
-export const logLevelOption = () =>
+const logLevelOption = () =>
   new Option('--log-level <level>', 'least severe level to log (to standard error)')
     .choices(logLevels)
     .default('info')
@@ -40,8 +40,11 @@ export const logFormatOption = () =>
     .default('auto')
     .env('HOLDFAST_LOG_FORMAT')
 
+/** What every command logs by. */
+export const logOptions = () => [logLevelOption(), logFormatOption()]
+
 /** What every command prints and logs by. */
-const reportOptions = () => [outputOption(), logLevelOption(), logFormatOption()]
+export const reportOptions = () => [outputOption(), ...logOptions()]
 
 export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
 

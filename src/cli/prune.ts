@@ -1,20 +1,18 @@
-import { Command } from 'commander'
 import type { PruneLine } from '../static-pods/prune.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { collectRevisions, parseCount, parseDuration, parseName, parseEligibleRevision } from './option-values.js'
 import {
+  reportOptions,
   addKlogOptions,
   logOptionsOf,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
   requireFlags,
   verbosityOption,
   type OutputOptions,
 } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { table } from './table.js'
 import { pathArgument } from './target.js'
@@ -66,9 +64,7 @@ that only look similar, and links, stay too. After a crash, each revision is int
       )
       // Older versions of library-go's pruner took it, for temporary files that holdfast does not leave.
       .addOption(new Option('--cert-dir <dir>').hideHelp())
-      .addOption(outputOption())
-      .addOption(logLevelOption())
-      .addOption(logFormatOption())
+      .addOptions(reportOptions())
       .addOption(verbosityOption())
       .addHelpText(
         'after',
@@ -112,9 +108,11 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     lockTimeout: options.lockTimeout,
   }
   const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
-  if (options.output === 'json') printJson(io.stdout, { ...(dryRun && { dryRun }), revisions: lines })
-  else if (lines.length === 0) io.stdout.write(`${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`)
-  else io.stdout.write(table(lines.map((line) => row(line, dryRun))))
+  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines }, () =>
+    lines.length === 0
+      ? `${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`
+      : table(lines.map((line) => row(line, dryRun))),
+  )
   if (lines.some(({ outcome }) => outcome === 'failed')) throw new Exit(exitCodes.failed)
 }
 

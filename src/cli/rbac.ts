@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import { selectionsOf } from '../config/references.js'
 import type { AgentConfiguration } from '../config/types.js'
 import type { Permission } from '../objects/permissions.js'
@@ -6,15 +5,14 @@ import type { OperatorResource } from '../static-pods/operator-status.js'
 import type { KubeletResource, Subject } from '../static-pods/rbac.js'
 import { printJson, type Io } from './io.js'
 import { loadForRights } from './load.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseName, parseOperator } from './option-values.js'
 import {
+  logOptions,
   addKlogOptions,
   addPlaceOptions,
   addRevisionOptions,
   configOption,
-  logFormatOption,
-  logLevelOption,
   nodeNameOf,
   nodeNameOption,
   requireFlags,
@@ -23,6 +21,7 @@ import {
   verbosityOption,
   type RevisionFlags,
 } from './options.js'
+import { printYaml } from './print.js'
 import { groupOption, serviceAccountOf, subjectsOf, userOption, type Bound } from './rbac-subjects.js'
 import { pathArgument } from './target.js'
 
@@ -58,8 +57,7 @@ cannot be limited to names), there and in "default" for those about the Node. It
         new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
       )
       .addOption(new Option('-o, --output <format>', 'yaml or json').choices(['yaml', 'json']).default('yaml'))
-      .addOption(logLevelOption())
-      .addOption(logFormatOption())
+      .addOptions(logOptions())
       // What stands behind "install" is the subcommand's, also where both have a flag of that name.
       .enablePositionalOptions()
       .addCommand(rbacInstallCommand(io))
@@ -165,8 +163,7 @@ bindings too.`,
     command.addOption(new Option(flag).hideHelp())
   return command
     .addOption(requireProvenOption().hideHelp())
-    .addOption(logLevelOption().hideHelp())
-    .addOption(logFormatOption().hideHelp())
+    .addOptions(logOptions().map((option) => option.hideHelp()))
     .addOption(nodeNameOption('the node (default: any; also: NODE_NAME)'))
     .option('--service-account <name>', 'service account to bind: [NAMESPACE/]NAME')
     .addOption(userOption())
@@ -273,7 +270,5 @@ async function printObjects({ stdout }: Io, output: 'yaml' | 'json', items: read
     printJson(stdout, { apiVersion: 'v1', kind: 'List', items })
     return
   }
-  const { stringify } = await import('yaml')
-  const documents = items.map((item) => stringify(item, { aliasDuplicateObjects: false }))
-  stdout.write(headline + documents.join('---\n'))
+  await printYaml(stdout, items, headline)
 }

@@ -1,7 +1,8 @@
-import { Command } from 'commander'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { Command } from './option.js'
+import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { targetArgument } from './target.js'
 
@@ -15,9 +16,7 @@ what has come meanwhile, and repairs what has drifted. Where PATH is neither hel
     )
     .argument('<path>', 'a directory or file that is held or pinned')
     .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -35,7 +34,9 @@ Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is p
         const { lockTimeout } = options
         return setHold(path, undefined, { lockTimeout, signal, log: createLogger(io, options) })
       })
-      if (options.output === 'json') printJson(io.stdout, { path, held: false, released: before !== undefined })
-      else io.stdout.write(before === undefined ? `${path} was not held\n` : `released ${path}\n`)
+      const released = before !== undefined
+      await print(io.stdout, options.output, { path, held: false, released }, () =>
+        released ? `released ${path}\n` : `${path} was not held\n`,
+      )
     })
 }

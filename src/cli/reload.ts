@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
 import type { AgentStatus } from '../agent/status-file.js'
 import { codeOf } from '../errors.js'
 import { UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { loadForLooking } from './load.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { reportOptions, configOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 
 interface ReloadOptions extends OutputOptions {
@@ -34,9 +34,7 @@ Without --config, it is the agent with its state in /var/lib/holdfast.`,
         .argParser(parseDuration)
         .default(30_000, '30s'),
     )
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -48,8 +46,8 @@ Exit codes: 0 the configuration is in force, 1 no agent runs, or it did not answ
     )
     .action(async (options: ReloadOptions) => {
       const pid = await interruptible(io, (signal) => reload(options, signal))
-      if (options.output === 'json') printJson(io.stdout, { pid, reloaded: true })
-      else io.stdout.write(`process ${pid} has put its configuration in force\n`)
+      const text = () => `process ${pid} has put its configuration in force\n`
+      await print(io.stdout, options.output, { pid, reloaded: true }, text)
     })
 }
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Command } from 'commander'
 import type { Log } from '../log.js'
 import { messageOf } from '../errors.js'
 import { NotPublished } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { pathArgument, targetArgument } from './target.js'
 
@@ -48,9 +48,7 @@ configured to publish, stays, too.`,
       new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
     )
     .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -67,8 +65,7 @@ lock.`,
       const log = createLogger(io, options)
       await refuseConfigured(target, options)
       await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
-      if (options.output === 'json') printJson(io.stdout, { path: target, removed: true })
-      else io.stdout.write(`removed ${target}\n`)
+      await print(io.stdout, options.output, { path: target, removed: true }, () => `removed ${target}\n`)
     })
 }
 

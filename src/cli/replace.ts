@@ -1,4 +1,3 @@
-import { Command } from 'commander'
 import type { Io } from './io.js'
 import {
   directoryModeOption,
@@ -16,6 +15,7 @@ import type { FoundFile } from './read-file.js'
 import type { FoundTree } from './read-tree.js'
 import type { ReplaceResult } from '../durable/types.js'
 import { createLogger } from './logger.js'
+import { Command } from './option.js'
 import { printPublished, targetArgument } from './target.js'
 import { UsageError } from './exit-codes.js'
 import { interruptible } from './signals.js'
@@ -46,8 +46,8 @@ those of TARGET. Without --file-mode, a file that is executable in DIR is execut
     .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode', 'fileMode']))
-  for (const option of publishingOptions()) replace.addOption(option)
   return replace
+    .addOptions(publishingOptions())
     .addHelpText(
       'after',
       `

@@ -3,7 +3,8 @@ import type { ConfigurationError } from '../config/problem.js'
 import { invalidInputOf } from '../errors.js'
 import { Exit } from './exit-codes.js'
 import { createLogger, logFormats, logLevels } from './logger.js'
-import { printJson, type Io } from './io.js'
+import { isForPrograms, print } from './print.js'
+import type { Io } from './io.js'
 
 interface ErrorFacts {
   readonly message: string
@@ -44,13 +45,13 @@ function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
 }
 
 /**
- * Reports the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` a document on
+ * Reports the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` or `yaml` a document on
  * standard output too. Wrong usage is one plain sentence, as from the parser of the arguments, unless JSON lines were asked for.
  */
-export function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): void {
+export async function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): Promise<void> {
   if (error instanceof Exit) return
   const facts = errorFacts(error)
-  if (options.output === 'json') printJson(io.stdout, { error: facts })
+  if (isForPrograms(options.output)) await print(io.stdout, options.output, { error: facts }, () => '')
   const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'auto'
   if (invalidInputOf(error) === 'argument' && logFormat !== 'json') {
     io.stderr.write(`error: ${facts.message}\n`)

@@ -1,12 +1,12 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { Pin } from '../durable/types.js'
 import type { Io } from './io.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration, parseSequence } from './option-values.js'
-import { lockTimeoutOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
-import { printJson } from './io.js'
 import { targetArgument } from './target.js'
 
 interface RollbackOptions extends OutputOptions {
@@ -43,9 +43,7 @@ While it is pinned, drift is reported and not repaired. The agent runs the hooks
     )
     .option('--release', 'even if PATH is held, which ends the hold', false)
     .addOption(lockTimeoutOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -79,8 +77,13 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
       })
       const shown = typeof until === 'number' ? new Date(until).toISOString() : until
       const { outcome, digest, sequence } = result
-      if (options.output === 'json') printJson(io.stdout, { path: target, outcome, digest, sequence, pin: shown })
-      else io.stdout.write(`rolled back ${target} to ${sequence} ${digest}\n${pinned(until, shown)}\n`)
+      const document = { path: target, outcome, digest, sequence, pin: shown }
+      await print(
+        io.stdout,
+        options.output,
+        document,
+        () => `rolled back ${target} to ${sequence} ${digest}\n${pinned(until, shown)}\n`,
+      )
     })
 }
 

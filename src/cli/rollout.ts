@@ -1,20 +1,13 @@
-import { Command } from 'commander'
 import type { ReadinessSettings } from '../static-pods/readiness-settings.js'
 import type { RolloutMeans, RolloutOutcome } from '../static-pods/rollout.js'
 import type { RolloutRequest } from '../static-pods/rollout-plan.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import {
-  logFormatOption,
-  logLevelOption,
-  outputOption,
-  requireFlags,
-  requireProvenOption,
-  type OutputOptions,
-} from './options.js'
+import { reportOptions, requireFlags, requireProvenOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from './readiness-options.js'
 import { interruptible } from './signals.js'
 import { pathArgument, targetArgument } from './target.js'
@@ -63,9 +56,7 @@ pod from the old one. The others cannot: with these alone, an answer counts afte
     .option('--allow-older', 'make an older revision live in place of a newer one')
   return addReadinessOptions(command)
     .addOption(requireProvenOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -115,8 +106,7 @@ async function runRollout(io: Io, paths: readonly string[], options: RolloutOpti
   } finally {
     for (const close of closing) await close()
   }
-  if (options.output === 'json') printJson(io.stdout, outcome)
-  else io.stdout.write(`${sentence(outcome)}\n`)
+  await print(io.stdout, options.output, outcome, () => `${sentence(outcome)}\n`)
   const isDone = ['ready', 'unchanged', 'nothing-to-resume'].includes(outcome.outcome)
   if (!isDone) throw new Exit(exitCodes.failed)
 }

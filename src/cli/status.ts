@@ -1,23 +1,27 @@
-import { Command } from 'commander'
 import type { Condition } from '../agent/directory-state.js'
 import type { DirectoryStatus, StatusDocument } from '../agent/status-file.js'
 import type { Consumer } from '../check/consumers.js'
 import type { AgentConfiguration } from '../config/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import { UsageError } from './exit-codes.js'
-import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { Command } from './option.js'
+import { reportOptions, configOption, type OutputOptions } from './options.js'
 import { loadForLooking } from './load.js'
-import { printJson, type Io } from './io.js'
+import type { Io, Output } from './io.js'
+import { createLogger } from './logger.js'
 import { findOrphans, orphansText, type Orphan } from './orphans.js'
-import { age, table, type Cell } from './table.js'
+import { isForPrograms, print } from './print.js'
+import { interruptible } from './signals.js'
+import { age, objectText, shortDigest, table, type Cell } from './table.js'
 
 /** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
 const longestSilence = 10 * 60_000
 
-type StatusOptions = OutputOptions & { readonly config?: string; readonly orphans?: true }
+/** ECMA-48: erase the screen, and go to its first place. */
+const clearScreen = '\u001b[2J\u001b[H'
 
 /** `holdfast status [--config FILE]` */
-export function statusCommand({ stdout, env }: Io): Command {
+export function statusCommand(io: Io): Command {
   return new Command('status')
     .summary("show each directory's state as a table")
     .description(
@@ -34,9 +38,8 @@ and in or beside each PATH.`,
     .argument('[path...]', 'with --orphans: where to look, too')
     .option('--orphans', 'with what is kept for paths that are not configured')
     .addOption(configOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .option('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT')
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -44,18 +47,60 @@ Examples:
   holdfast status
   holdfast status --config /etc/holdfast.yaml -o json
   holdfast status --orphans /etc/kubernetes
+  holdfast status --watch
 
-Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration.`,
+Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
     )
     .action(async (paths: string[], options: StatusOptions) => {
       if (paths.length > 0 && options.orphans !== true)
         throw new UsageError('a path is for --orphans: add it, or leave the path out')
-      const status = await statusFor(options)
-      const configured = status.directories.map(({ path }) => path)
-      const shown = options.orphans ? { ...status, orphans: await findOrphans(configured, paths) } : status
-      if (options.output === 'json') printJson(stdout, shown)
-      else stdout.write(statusText(shown, new Date(), painter(wantsColour(stdout, env))))
+      if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
+      else await printStatus(io, io.stdout, options, await shownFor(options, paths))
     })
+}
+
+interface StatusOptions extends OutputOptions {
+  readonly config?: string
+  readonly orphans?: true
+  readonly watch?: true
+}
+
+async function shownFor(options: StatusOptions, paths: readonly string[]): Promise<ShownStatus> {
+  const status = await statusFor(options)
+  if (options.orphans !== true) return status
+  const configured = status.directories.map(({ path }) => path)
+  return { ...status, orphans: await findOrphans(configured, paths) }
+}
+
+async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOptions, shown: ShownStatus) {
+  const paint = painter(wantsColour(stdout, env))
+  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide))
+}
+
+/** On a terminal the table stays in its place, and ages are kept up to date; elsewhere each change is one more table, or document. */
+async function watchStatus(
+  io: Io,
+  paths: readonly string[],
+  options: StatusOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { stdout } = io
+  const redraws = stdout.isTTY && !isForPrograms(options.output)
+  const separator = { text: '\n', wide: '\n', json: '', yaml: '---\n' }[options.output]
+  const first = await statusFor(options)
+  let last: string | undefined
+  const { showChanges } = await import('./watch.js')
+  await showChanges(first.stateDirectory, { signal, log: createLogger(io, options) }, async () => {
+    const shown = await shownFor(options, paths)
+    const now = JSON.stringify(shown)
+    if (!redraws && now === last) return stdout.closed ? 'unseen' : 'shown'
+    // In one write, so that no half of it is seen.
+    let text = redraws ? clearScreen : last === undefined ? '' : separator
+    await printStatus(io, { ...stdout, write: (more) => void (text += more) }, options, shown)
+    stdout.write(text)
+    last = now
+    return stdout.closed ? 'unseen' : 'shown'
+  })
 }
 
 /** What `status -o json` prints. */
@@ -120,9 +165,11 @@ async function consumersOf({ directories }: StatusDocument): Promise<readonly Co
 }
 
 /** The table and what has to be said beside it. @internal */
-export function statusText(shown: ShownStatus, now: Date, paint: Paint): string {
+export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false): string {
   const { directories, consumers } = shown
-  const rows: (string | Cell)[][] = [['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST']]
+  const rows: (string | Cell)[][] = [
+    ['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST', ...(wide ? ['OBJECTS'] : [])],
+  ]
   for (const directory of directories) {
     rows.push([
       directory.path,
@@ -131,7 +178,8 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint): string 
       problemOf(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
       directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
       directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
-      directory.digest?.slice(0, 'sha256:'.length + 12) ?? '-',
+      directory.digest === null ? '-' : wide ? directory.digest : shortDigest(directory.digest),
+      ...(wide ? [directory.objects.map(objectText).join(', ') || '-'] : []),
     ])
   }
   const notes = directories.flatMap((directory) => {

@@ -1,22 +1,20 @@
-import { Command } from 'commander'
 import type { OnePassOptions } from '../agent/one-pass.js'
 import { Exit, exitCodeOfAll, exitCodes } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { loadWithFlags } from './load.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import {
+  reportOptions,
   configOption,
   lockTimeoutOption,
-  logFormatOption,
-  logLevelOption,
-  outputOption,
   releaseOption,
   requireProvenOption,
   sourceOptions,
   type OutputOptions,
   type SourceOptions,
 } from './options.js'
+import { print } from './print.js'
 import { parseDuration } from './option-values.js'
 import { Progress, waitingFor } from './progress.js'
 import { interruptible } from './signals.js'
@@ -53,11 +51,9 @@ writes as the agent does, but leaves hooks to the agent unless --hooks is given.
     .addOption(requireProvenOption())
     .addOption(releaseOption())
     .addOption(lockTimeoutOption())
-  for (const option of sourceOptions()) command.addOption(option)
   return command
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -116,12 +112,9 @@ async function runSync(io: Io, options: SyncOptions): Promise<void> {
       progress.stop()
     }
   })
-  if (options.output === 'json')
-    printJson(io.stdout, {
-      ...(options.dryRun ? { dryRun: true } : {}),
-      directories: lines.map((line) => ({ ...line, error: undefined })),
-    })
-  else io.stdout.write(lines.map((line) => lineText(line, options.dryRun === true)).join(''))
+  const dryRun = options.dryRun === true
+  const document = { ...(dryRun && { dryRun }), directories: lines.map((line) => ({ ...line, error: undefined })) }
+  await print(io.stdout, options.output, document, () => lines.map((line) => lineText(line, dryRun)).join(''))
   const code = exitCodeOfAll(errorsOf(lines))
   if (code !== 0) throw new Exit(code)
 }

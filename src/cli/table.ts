@@ -1,3 +1,5 @@
+import type { RecordedObject } from '../durable/types.js'
+
 /** A cell; `paint` colours it after its width was measured. */
 export interface Cell {
   readonly text: string
@@ -21,6 +23,21 @@ export function table(rows: readonly (readonly (string | Cell)[])[]): string {
       .trimEnd(),
   )
   return lines.map((line) => `${line}\n`).join('')
+}
+
+/** `Secret demo/web@123`. A file's version is a long text that says nothing to anybody. */
+export function objectText({
+  kind,
+  namespace,
+  name,
+  resourceVersion,
+}: Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'resourceVersion'>): string {
+  return `${kind} ${namespace}/${name}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
+}
+
+/** Enough of a digest to tell it from others. */
+export function shortDigest(digest: string): string {
+  return digest.slice(0, 'sha256:'.length + 12)
 }
 
 /** `3s`, `5m`, `7h`, `12d`, as kubectl prints ages. A time that is yet to come (a clock that was set back) is `0s`. */

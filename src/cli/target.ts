@@ -2,9 +2,10 @@ import { absolutePath } from '../absolute-path.js'
 import type { ReplaceResult } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import { UsageError } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import type { OutputOptions } from './options.js'
+import { print } from './print.js'
 
 /* What `replace` and `write` share: one target, named on the command line. */
 
@@ -32,6 +33,5 @@ export async function printPublished(io: Io, result: ReplaceResult, options: Out
     const { warnUnproven } = await import('../unproven.js')
     warnUnproven(createLogger(io, options), result.path)
   }
-  if (options.output === 'json') printJson(io.stdout, result)
-  else io.stdout.write(`${result.outcome} ${result.path} ${result.digest}\n`)
+  await print(io.stdout, options.output, result, () => `${result.outcome} ${result.path} ${result.digest}\n`)
 }

@@ -1,11 +1,10 @@
-import { Command } from 'commander'
-import type { Verdict } from '../torture/types.js'
 import { Exit, exitCodes } from './exit-codes.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseHostPort } from './option-values.js'
-import { logFormatOption, logLevelOption, outputOption, requireFlags, type OutputOptions } from './options.js'
+import { reportOptions, requireFlags, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { pathArgument } from './target.js'
 import { version } from './version.js'
@@ -40,9 +39,7 @@ Only a power cut with a write in flight counts. holdfast cannot tell a reset, wh
     )
     .option('--verify', 'examine what the outage has left, print the verdict, publish nothing')
     .option('--reset', 'the last outage was a reset, and the disk kept its power: do not count it')
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -80,16 +77,8 @@ async function run(io: Io, directory: string, options: TortureOptions): Promise<
       log: createLogger(io, options),
     }),
   )
-  await print(io, verdict, options)
+  const { verdictText } = await import('./verdict-text.js')
+  await print(io.stdout, options.output, verdict, () => verdictText(verdict))
   if (verdict.verdict === 'lost') throw new Exit(exitCodes.fault)
   if (verdict.verdict === 'none' && options.verify) throw new Exit(exitCodes.failed)
-}
-
-async function print({ stdout }: Io, verdict: Verdict, { output }: TortureOptions): Promise<void> {
-  if (output === 'json') {
-    printJson(stdout, verdict)
-    return
-  }
-  const { verdictText } = await import('./verdict-text.js')
-  stdout.write(verdictText(verdict))
 }

@@ -1,11 +1,12 @@
-import { Command } from 'commander'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { Publication } from '../durable/types.js'
 import { painter, wantsColour, type Paint } from './colour.js'
-import { configOption, logFormatOption, logLevelOption, outputOption, type OutputOptions } from './options.js'
+import { Command } from './option.js'
+import { reportOptions, configOption, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { Exit, exitCodes } from './exit-codes.js'
 import { loadForLooking } from './load.js'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { table, type Cell } from './table.js'
 
 /** What the comparison of a directory came to. Everything but `ok` and `nothing` is a fault. */
@@ -34,9 +35,7 @@ States: ok; differs (another program changed it); unsettled (visible, but not kn
 (nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
     )
     .addOption(configOption())
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -50,8 +49,8 @@ Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is 
       const configuration = await loadForLooking(options)
       const directories: Verified[] = []
       for (const directory of configuration.directories) directories.push(await verify(directory))
-      if (options.output === 'json') printJson(stdout, { directories })
-      else stdout.write(verifyTable(directories, painter(wantsColour(stdout, env))))
+      const paint = painter(wantsColour(stdout, env))
+      await print(stdout, options.output, { directories }, (wide) => verifyTable(directories, paint, wide))
       if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
     })
 }
@@ -93,13 +92,15 @@ async function verify(directory: DirectoryConfiguration): Promise<Verified> {
   }
 }
 
-function verifyTable(directories: readonly Verified[], paint: Paint): string {
-  const rows: (string | Cell)[][] = [['PATH', 'STATE', 'WHAT DIFFERS']]
-  for (const { path, state, details } of directories) {
+function verifyTable(directories: readonly Verified[], paint: Paint, wide: boolean): string {
+  const further = (...cells: string[]) => (wide ? cells : [])
+  const rows: (string | Cell)[][] = [['PATH', 'STATE', ...further('PUBLISHED', 'DIGEST', 'ACTUAL'), 'WHAT DIFFERS']]
+  for (const { path, state, details, publishedAt, digest, actual } of directories) {
     const fine = state === 'ok' || state === 'nothing'
     const [first = '', ...others] = details
-    rows.push([path, { text: state, paint: (text) => paint(fine ? 'green' : 'red', text) }, first])
-    for (const detail of others) rows.push(['', '', detail])
+    const found = further(publishedAt ?? '-', digest ?? '-', actual ?? '-')
+    rows.push([path, { text: state, paint: (text) => paint(fine ? 'green' : 'red', text) }, ...found, first])
+    for (const detail of others) rows.push(['', '', ...further('', '', ''), detail])
   }
   return table(rows)
 }

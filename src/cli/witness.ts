@@ -1,9 +1,9 @@
-import { Command } from 'commander'
-import { printJson, type Io } from './io.js'
+import type { Io } from './io.js'
 import { createLogger } from './logger.js'
-import { Option } from './option.js'
+import { Command, Option } from './option.js'
 import { parseListen } from './option-values.js'
-import { logFormatOption, logLevelOption, outputOption, requireFlags, type OutputOptions } from './options.js'
+import { reportOptions, requireFlags, type OutputOptions } from './options.js'
+import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { pathArgument } from './target.js'
 
@@ -33,9 +33,7 @@ that name: copy the file to the other machine by a way that you trust.`,
       new Option('--key-file <file>', 'the key that both share; only its owner may read it').env('HOLDFAST_KEY_FILE'),
     )
     .option('--state <file>', 'where to remember; a file for each disk')
-    .addOption(outputOption())
-    .addOption(logLevelOption())
-    .addOption(logFormatOption())
+    .addOptions(reportOptions())
     .addHelpText(
       'after',
       `
@@ -64,8 +62,13 @@ async function run(io: Io, options: WitnessOptions): Promise<void> {
     const witness = await Witness.start({ ...options, stateFile, state, key, log: createLogger(io, options) })
     try {
       const { host, port } = witness.address
-      if (options.output === 'json') printJson(io.stdout, { address: { host, port }, keyFile, stateFile })
-      else io.stdout.write(`listening on ${host.includes(':') ? `[${host}]` : host}:${port}, key in ${keyFile}\n`)
+      const document = { address: { host, port }, keyFile, stateFile }
+      await print(
+        io.stdout,
+        options.output,
+        document,
+        () => `listening on ${host.includes(':') ? `[${host}]` : host}:${port}, key in ${keyFile}\n`,
+      )
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve()
         else signal.addEventListener('abort', () => resolve(), { once: true })

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command, Option } from './option.js'
 import { findAttributes, ownOwner, warnOfChanges } from './attributes.js'
 import { contentOf, type ContentChecks, throwReason } from './content.js'
 import { contentKinds } from './content-kinds.js'
@@ -70,8 +70,8 @@ signals to it, and publishes its output only if it exits with 0. holdfast refuse
     .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
     .addOption(ownerOption())
     .addOption(keepAttributesOption(['mode']))
-  for (const option of publishingOptions()) write.addOption(option)
   return write
+    .addOptions(publishingOptions())
     .addHelpText(
       'after',
       `

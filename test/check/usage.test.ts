@@ -14,7 +14,7 @@ await t.test('wrong usage and configurations end with 2', async (t) => {
     [['check', '--conf', none], /unknown option '--conf'[\s\S]*Did you mean --config\?/],
     [['check', ...config, 'more'], /too many arguments/],
     [['check', ...config, '--timeout', '5'], /'5' is invalid[\s\S]*duration with units/],
-    [['check', ...config, '-o', 'yaml'], /Allowed choices are text, json/],
+    [['check', ...config, '-o', 'xml'], /Allowed choices are text, wide, json, yaml/],
     [['check', ...config, '--kubeconfig', none], /--kubeconfig .* has no effect/],
   ]
   for (const [args, message] of cases) {

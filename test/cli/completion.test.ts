@@ -89,7 +89,7 @@ COMP_WORDS=(holdfast sync --output =) COMP_CWORD=3; _holdfast; echo "\${COMPREPL
   const [complete, one, all] = run(t, 'bash', ['--norc', '-c', script], root).split('\n')
   t.equal(complete, 'complete -F _holdfast holdfast')
   t.equal(one, 'json')
-  t.match(all, /^text json/)
+  t.match(all, /^text wide json yaml/)
   t.end()
 })
 

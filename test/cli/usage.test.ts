@@ -69,7 +69,7 @@ const broken: [string, string[], RegExp][] = [
   ['an owner that is nobody', replace('--owner', '4294967295:0'), /two numbers/],
   ['a duration without a unit', replace('--lock-timeout', '5'), /'5' is invalid[\s\S]*duration with units/],
   ['a negative duration', replace('--lock-timeout=-5s'), /duration with units/],
-  ['an output that nobody knows', replace('-o', 'yaml'), /Allowed choices are text, json/],
+  ['an output that nobody knows', replace('-o', 'xml'), /Allowed choices are text, wide, json, yaml/],
   ['a log level that nobody knows', replace('--log-level', 'loud'), /Allowed choices are debug, info, warn/],
   ['the root as a target', ['replace', '/', '--from', good], /must end in a name|root directory/],
   ['a target that ends in ..', ['replace', `${target}/..`, '--from', good], /must end in a name/],

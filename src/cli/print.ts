@@ -1,0 +1,34 @@
+import { printJson, type Output } from './io.js'
+
+/* What a command prints of its work: one document, for a program or for people. */
+
+/** `wide`: the text with all that there is to say, in further columns; what has no further columns is the same. */
+export const outputFormats = ['text', 'wide', 'json', 'yaml'] as const
+
+export type OutputFormat = (typeof outputFormats)[number]
+
+/** Prints it as YAML: the same document as in JSON. */
+export async function printYaml(output: Output, documents: readonly object[], headline = ''): Promise<void> {
+  const { stringify } = await import('yaml')
+  // By way of JSON: YAML knows dates, and what is undefined.
+  const plain = documents.map((document) => JSON.parse(JSON.stringify(document)) as unknown)
+  const texts = plain.map((document) => stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }))
+  output.write(headline + texts.join('---\n'))
+}
+
+/** `text`: what people read, made only where it is printed. */
+export async function print(
+  output: Output,
+  format: OutputFormat,
+  document: object,
+  text: (wide: boolean) => string,
+): Promise<void> {
+  if (format === 'json') printJson(output, document)
+  else if (format === 'yaml') await printYaml(output, [document])
+  else output.write(text(format === 'wide'))
+}
+
+/** Whether a program reads what is printed, so that an error belongs there, too. */
+export function isForPrograms(format: unknown): format is 'json' | 'yaml' {
+  return format === 'json' || format === 'yaml'
+}
