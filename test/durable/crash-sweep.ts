@@ -6,14 +6,15 @@ import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import type { TargetPublication } from '../../src/durable/publication.js'
 import { publish } from '../../src/durable/publish.js'
+import { replay, seed } from '../seed.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
 /*
  * Every call of the FileSystem interface, on the real file system: the process dies before it, or it fails. (Which bytes a power cut
  * leaves is another suite's matter.) The target must be all old or all new, the answer true, and the next run must
- * complete and leave nothing behind. Deaths and EIO are swept by test/durable/crashes.test.ts, what a full disk or a full table of
- * descriptors answers by test/crash/file-system/full.test.ts.
+ * complete and leave nothing behind. test/crash/file-system sweeps all: deaths and EIO in deaths.test.ts, what a full disk or a full
+ * table of descriptors answers in full.test.ts; test/durable/crashes.test.ts spreads deaths and EIO over the calls, others in each run.
  */
 
 interface Scenario {
@@ -156,10 +157,12 @@ export interface Sweep {
   /** Whether the process also dies before each call. */
   readonly kills: boolean
   readonly codes: readonly (keyof typeof errors)[]
+  /** Of each so many calls one, drawn anew in each run, and the first of each name; 1: every call. */
+  readonly oneOf: number
 }
 
 /** A test for each scenario. */
-export async function sweep(t: Test, { kills, codes }: Sweep): Promise<void> {
+export async function sweep(t: Test, { kills, codes, oneOf }: Sweep): Promise<void> {
   for (const scenario of scenarios) {
     await t.test(scenario.name, async (t) => {
       const root = scratch(t)
@@ -221,9 +224,12 @@ export async function sweep(t: Test, { kills, codes }: Sweep): Promise<void> {
         await converges(parent, when)
       }
 
-      const deaths = kills ? calls.map((_, index) => killed(index + 1)) : []
+      const isDrawn = (index: number) => index % oneOf === seed % oneOf || calls.indexOf(calls[index] ?? '') === index
+      const drawn = calls.map((call, index) => ({ call, index })).filter(({ index }) => isDrawn(index))
+      if (oneOf > 1) t.comment(`${drawn.length} of ${calls.length} calls; ${replay}`)
+      const deaths = kills ? drawn.map(({ index }) => killed(index + 1)) : []
       const failures = codes.flatMap((code) =>
-        calls.flatMap((call, index) => (errors[code].test(call) ? [failed(index + 1, code)] : [])),
+        drawn.flatMap(({ call, index }) => (errors[code].test(call) ? [failed(index + 1, code)] : [])),
       )
       t.ok(deaths.length + failures.length > 10, 'there is something to sweep')
       await spread(root, [...deaths, ...failures])

@@ -88,7 +88,7 @@ export function battery(): Item[] {
     name,
     command: [name.replace(/\.ts$/, '.js')],
     isTest: true,
-    heavy: name.endsWith('/crashes.test.ts'),
+    heavy: /\/(crashes|deaths)\.test\.ts$/.test(name),
     hash: hashOf(read(name), ...besides(name)),
   }))
   return [...tests, ...modelItems()].sort((a, b) => Number(a.heavy) - Number(b.heavy))
