@@ -62,7 +62,7 @@ export interface PodSpec {
 }
 
 /** Files that are not for Kubernetes. */
-const others = /^prometheus\//
+const others = /^(?:helm|prometheus)\//
 
 /** Every YAML file for Kubernetes, as a path below deploy/. */
 export const yamlFiles = readdirSync(deploy, { recursive: true, encoding: 'utf8' })

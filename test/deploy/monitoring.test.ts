@@ -11,6 +11,7 @@ await t.test('each query names metrics that the agent has, with labels that they
   const metrics = prometheusMetrics('1.2.3', 'node-1')
   metrics.follow('/srv/a', ['exec true'])
   metrics.clientCertificate(new Date())
+  metrics.dropPending('/srv/b', true)
   const { text } = await metrics.expose()
   const types = new Map([...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', type = '']) => [name, type]))
   const labels = (name: string) => {

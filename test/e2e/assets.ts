@@ -8,6 +8,7 @@ export type Program =
   | 'dynamic-certificates'
   | 'etcd'
   | 'etcdutl'
+  | 'helm'
   | 'kube-apiserver'
   | 'kube-controller-manager'
   | 'kube-scheduler'

@@ -2,10 +2,11 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import t from 'tap'
-import { parseAllDocuments, stringify } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { holdfast } from '../cli/holdfast.js'
 import { yamlBlocks } from '../deploy/operations-page.js'
 import { deploy } from '../deploy/manifests.js'
+import { comparable, created, helm, objectsOf, unhashed, type ApiObject } from './chart.js'
 import { Cluster } from './cluster.js'
 import { workingDirectory } from './guard.js'
 
@@ -43,6 +44,90 @@ function overlay({ components = [], configuration }: { components?: string[]; co
   return directory
 }
 
+/** First, since nothing may be there yet. */
+await t.test('the chart makes what the kustomize tree makes', async (t) => {
+  await apply((await render(join(deploy, 'namespace'))).text)
+  const components = ['other-owners', 'signals', 'metrics', 'critical-quota']
+  const every = { otherOwners: true, signals: true, metrics: true, criticalQuota: true }
+  const variants = [
+    { name: 'as it is', tree: join(deploy, 'base'), values: {} },
+    { name: 'on the control plane', tree: join(deploy, 'overlays/control-plane'), values: { controlPlane: true } },
+    { name: 'with each component', tree: overlay({ components }), values: every },
+    { name: 'on OpenShift', tree: join(deploy, 'overlays/openshift'), values: { openshift: true } },
+  ]
+  for (const { name, tree, values } of variants) {
+    const [ours, theirs] = [await helm('template', [], values), (await render(tree)).text].map((text) =>
+      objectsOf(unhashed(text)).filter(({ kind }) => kind !== 'Namespace'),
+    )
+    // The server knows no kinds of OpenShift: those are compared as they are rendered.
+    const answers = [ours, theirs].map(async (objects = []) => {
+      const isForeign = ({ apiVersion }: ApiObject) => apiVersion.includes('openshift')
+      const text = objects.filter((object) => !isForeign(object)).map((object) => JSON.stringify(object))
+      return comparable([...objects.filter(isForeign), ...(await created(cluster, text.join('\n---\n')))])
+    })
+    const [chart, kustomize] = await Promise.all(answers)
+    t.ok(Object.keys(chart ?? {}).length >= 7, name)
+    t.same(chart, kustomize, name)
+  }
+})
+
+await t.test('the chart gives the rights that `holdfast rbac` prints', async (t) => {
+  const item = (content: object) => ({ path: '/srv/x', contents: [content] })
+  const combine = {
+    combine: 'a',
+    from: [
+      { secret: 'two/b', key: 'k' },
+      { configMap: 'c', key: 'k' },
+    ],
+  }
+  const configurations = [
+    {
+      source: { namespace: 'one', kubernetes: {} },
+      directories: [item({ secret: 'b' }), item({ secret: 'a' }), item(combine)],
+    },
+    {
+      source: { kubernetes: { watch: 'namespaces' } },
+      directories: [item({ secrets: { selector: 'a' } }), item(combine)],
+    },
+    {
+      source: { kubernetes: { watch: 'namespaces' } },
+      directories: [item({ configMaps: { selector: 'a', namespace: 'default' } }), item({ secret: 'default/x' })],
+    },
+  ]
+  for (const { source, directories } of configurations) {
+    const configuration = {
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'AgentConfiguration',
+      source,
+      directories: directories.map((directory, index) => ({ ...directory, path: `/srv/${index}` })),
+    }
+    const file = join(mkdtempSync(join(workingDirectory, 'rights-')), 'holdfast.yaml')
+    writeFileSync(file, JSON.stringify(configuration))
+    const printed = await holdfast(['rbac', '--config', file])
+    t.equal(printed.code, 0, printed.stderr)
+    // The chart's own source has a namespace.
+    const values = { configuration: { ...configuration, source: { namespace: null, ...source } } }
+    const rendered = objectsOf(await helm('template', ['--show-only', 'templates/rights.yaml'], values))
+    t.same(comparable(rendered), comparable(objectsOf(printed.stdout)), JSON.stringify(source))
+  }
+})
+
+await t.test('helm installs the chart with the values of docs/operations.md, and takes it away', async (t) => {
+  const access = ['--kubeconfig', cluster.adminKubeconfig]
+  const block = yamlBlocks().find(({ text }) => text.startsWith('# my-values.yaml\n'))
+  const values = parse(block?.text ?? '') as { configuration: object }
+  // Roles in namespaces of the operator's own, which have to be there.
+  await cluster.kubectl(['create', 'namespace', 'web'])
+  t.match(await helm('install', access, values), /STATUS: deployed[^]*publish 2 directories/)
+  const path = ['-o', 'jsonpath={.spec.template.spec.containers[0].volumeMounts[*].mountPath}']
+  const mounts = await cluster.kubectl(['-n', 'holdfast', 'get', 'daemonset', 'holdfast', ...path])
+  t.same(mounts.split(' '), ['/etc/holdfast', '/var/lib/holdfast', '/etc/kubernetes/node-certs', '/var/lib/web'])
+  await helm('uninstall', access)
+  const wrong = { configuration: { ...values.configuration, colour: 'red' } }
+  const refused = /'\/configuration': additional properties 'colour' not allowed/
+  await t.rejects(helm('install', access, wrong), { message: refused })
+})
+
 for (const place of ['base', 'overlays/control-plane', 'static-pod', 'installer', 'init-container']) {
   await t.test(`${place} is rendered, and taken`, async (t) => {
     const { text, objects } = await render(join(deploy, place))
@@ -68,8 +153,6 @@ await t.test('the overlay of docs/operations.md is rendered, and taken', async (
   t.equal(rights.code, 0, rights.stderr)
   writeFileSync(join(directory, 'my-cluster/rights.yaml'), rights.stdout)
   const { text, objects } = await render(join(directory, 'my-cluster'))
-  // Roles in namespaces of the operator's own, which have to be there.
-  await cluster.kubectl(['create', 'namespace', 'web'])
   await apply(text)
   const roles = objects.filter(({ kind }) => kind === 'Role')
   t.same([...new Set(roles.map(({ metadata }) => metadata.name))], ['holdfast-objects'])

@@ -26,6 +26,12 @@ for program in "$@"; do
   # A program of this project's own changes without the others.
   cached=$program
   [ ! -f "$here/$program/program.go" ] || cached=$program-$(sha256sum <"$here/$program/program.go" | cut -c1-16)
+  # A module of its own has no say in what the others are built from.
+  directory=$here package=./$program
+  if [ -f "$here/$program/go.mod" ]; then
+    directory=$here/$program package=tool
+    cached=$program-$(cat "$directory/go.mod" "$directory/go.sum" | sha256sum | cut -c1-16)
+  fi
   if ! [ -x "$cache/$cached" ]; then
     go=$(find_go "$program")
     mkdir -p "$cache"
@@ -35,8 +41,8 @@ for program in "$@"; do
       echo "building $program into $cache (once; kube-apiserver takes about four minutes on two cores)" >&2
       staged=$cache/.$program.$$
       trap 'rm -f "$staged"' EXIT
-      (cd "$here" && nice "$go" build -trimpath -o "$staged" \
-        -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "./$program" 9>&-) >&2
+      (cd "$directory" && nice "$go" build -trimpath -o "$staged" \
+        -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "$package" 9>&-) >&2
       mv "$staged" "$cache/$cached"
     fi
     exec 9>&-
