@@ -1,6 +1,6 @@
 /*
  * `holdfast witness` and `holdfast torture` beside each other, over TCP, in this process. What becomes of it when the power goes is
- * test/crash/file-system/torture.test.ts.
+ * test/crash/torture/torture.test.ts.
  */
 import { EventEmitter, once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

@@ -22,13 +22,13 @@ import { readLog } from '../../disk/write-log.js'
 import { executable } from '../../project.js'
 import { randomFrom, replay, seed } from '../../seed.js'
 import { until } from '../../until.js'
-import { Cable } from '../../torture/cable.js'
-
-t.setTimeout(300_000)
+import { Cable } from './cable.js'
 
 const missing = await missingForDisk(['ext4'])
 const skip = missing.length === 0 ? false : `needs ${missing.join(', ')}`
 const long = process.env.HOLDFAST_CRASH_ALL === '1'
+// Each draw takes seconds.
+t.setTimeout(long ? 3_000_000 : 300_000)
 
 /** Milliseconds of a flush: a publication is in flight for some of them. */
 const flushTime = 2
