@@ -1,10 +1,11 @@
 /**
  * Makes what `npm pack` puts into the package, in `dist`: program and library bundled (program.mjs), their types, and the licences of
- * what is in them. The next `npm run compile` finds that its own output is gone, and makes all of it anew.
+ * what is in them; and in `man` the manual pages. The next `npm run compile` finds that its own output is gone, and makes all of it anew.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { writeManPages } from './man.mjs'
 import { bundleProgram } from './program.mjs'
 
 const project = join(import.meta.dirname, '..')
@@ -18,6 +19,7 @@ execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc')
 })
 dropUnusedTypes()
 await bundleProgram({ dist, licenses: join(dist, 'licenses'), library: true })
+await writeManPages()
 
 /** Leaves the types that the library's own lead to. */
 function dropUnusedTypes() {

@@ -1,0 +1,74 @@
+/** The manual pages (scripts/man.mjs): one for each command, with each of its options, as man shows them. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Command } from 'commander'
+import t from 'tap'
+import { completionTree } from '../../src/cli/completion/tree.js'
+import { program } from '../../src/cli/program.js'
+import { project } from '../project.js'
+import { scratch } from './holdfast.js'
+import { testIo } from './in-process.js'
+
+interface Script {
+  readonly manPages: (program: Command) => ReadonlyMap<string, string>
+}
+
+const { manPages } = (await import(pathToFileURL(join(project, 'scripts/man.mjs')).href)) as Script
+const pages = manPages(program(testIo().io))
+const plain = (page: string) =>
+  page
+    .replaceAll('\\-', '-')
+    .replaceAll('\\e', '\\')
+    .replace(/\\\[u([0-9A-F]+)\]/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
+
+await t.test('each command has a page, with each option, and the package names it', (t) => {
+  const nodes = completionTree(program(testIo().io)).filter(({ path }) => path !== 'help')
+  const names = nodes.map(({ path }) => `${['holdfast', ...path.split(' ').filter((part) => part !== '')].join('-')}.1`)
+  t.strictSame([...pages.keys()], names)
+  const { man, files } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as Record<string, string[]>
+  t.strictSame(
+    man,
+    [...names].sort().map((name) => `man/${name}`),
+    'package.json, "man"',
+  )
+  t.ok(files?.includes('man'))
+  for (const [index, { path, flags }] of nodes.entries()) {
+    const page = plain(pages.get(names[index] ?? '') ?? '')
+    for (const { names: words } of flags)
+      t.ok(
+        page.split('\n').some((line) => line.startsWith('.B ') && line.includes(words.join(', '))),
+        `${path}: ${words.join(', ')}`,
+      )
+    for (const title of ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS']) t.match(page, `\n.SH ${title}\n`, path)
+  }
+  t.end()
+})
+
+await t.test('a page is read without a warning, and shows what the help says', (t) => {
+  const root = scratch(t)
+  const file = join(root, 'holdfast-write.1')
+  writeFileSync(file, pages.get('holdfast-write.1') ?? '')
+  t.match(
+    plain(pages.get('holdfast-write.1') ?? ''),
+    /^\.nf\n[\s\S]*kubectl get configmap ca -o 'jsonpath=\{\.data\.ca\\\.crt\}'\n/m,
+  )
+  t.match(plain(pages.get('holdfast-write.1') ?? ''), /^\.SH EXIT STATUS\n0 published or already so/m)
+  const { status, stdout, stderr, error } = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', file], {
+    encoding: 'utf8',
+  })
+  if (error === undefined) {
+    t.equal(status, 0)
+    t.equal(stderr, '')
+    t.match(stdout, /SYNOPSIS\n +holdfast write \[options\] <file>/)
+    t.match(stdout, / --expect <digest>\n +publish only content with this digest: sha256:…/)
+  } else t.comment('no groff')
+  for (const [name, page] of pages)
+    t.notMatch(
+      page.replace(/^\.(TH|SH|B|BR|TP|PP|nf|fi)\b.*$/gm, ''),
+      /^[.']/m,
+      `${name}: no text is taken for a request`,
+    )
+  t.end()
+})
