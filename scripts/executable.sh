@@ -19,7 +19,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$node" "$here/scripts/executable/bundle.mjs" "$work"
 # What it compiles ahead is for this Node alone.
-"$node" --experimental-sea-config "$work/sea-config.json" >/dev/null
+"$node" --experimental-sea-config "$work/sea-config.json" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 cp "$node" "$work/holdfast"
 chmod 755 "$work/holdfast"
 "$here/node_modules/.bin/postject" "$work/holdfast" NODE_SEA_BLOB "$work/holdfast.blob" \

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { codeOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import { readRegularFile, UnfitFileError } from '../regular-file.js'
 
 /** Bytes of a key that is made here, and characters that one must have. */
@@ -16,11 +16,14 @@ class UnfitKey extends Error {
 
 /**
  * The key that node and witness share, without white space around it.
- * @throws UnfitKey where others may read the file, or it holds too little
+ * @throws UnfitKey where it is not there, others may read it, or it holds too little
  * @throws the errno of open(2) or read(2)
  */
 export async function readKey(path: string): Promise<Buffer> {
-  const { mode } = await stat(path)
+  const { mode } = await stat(path).catch((error: unknown) => {
+    const problem = codeOf(error) ?? messageOf(error)
+    throw new UnfitKey(`cannot find the key file ${path}: ${problem}; copy it from the witness`)
+  })
   if ((mode & 0o077) !== 0) {
     throw new UnfitKey(`${path} has mode 0${(mode & 0o777).toString(8)}: others may read the key; chmod 0600 it`)
   }

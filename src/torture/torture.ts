@@ -3,7 +3,7 @@ import { mkdir, realpath, rmdir } from 'node:fs/promises'
 import { arch, release } from 'node:os'
 import { join } from 'node:path'
 import { replaceDirectory, syncPath } from '../durable/index.js'
-import { codeOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 import { describeDisk, machineDigest, otherFileSystem } from './disk.js'
@@ -68,7 +68,7 @@ async function withWitness(
 const opening = ({ boot }: TortureOptions) => ({ type: 'open', boot, machine: machineDigest() }) as const
 
 async function begin(witness: WitnessClient, options: TortureOptions): Promise<Standing> {
-  const directory = await realpath(options.directory)
+  const directory = await realDirectory(options.directory, 'name a directory on the disk')
   const run: Run = {
     id: randomBytes(6).toString('hex'),
     seed: randomBytes(8).toString('hex'),
@@ -80,7 +80,12 @@ async function begin(witness: WitnessClient, options: TortureOptions): Promise<S
     startedAt: new Date().toISOString(),
   }
   // Nobody else's: mkdir(2) fails where it exists.
-  await mkdir(directoryOf(run), { mode: 0o700 })
+  try {
+    await mkdir(directoryOf(run), { mode: 0o700 })
+  } catch (error) {
+    const problem = codeOf(error) ?? messageOf(error)
+    throw new Error(`cannot make ${directoryOf(run)}: ${problem}; nothing was published`, { cause: error })
+  }
   try {
     await syncPath(directory)
     await witness.ask({ type: 'begin', run })
@@ -110,15 +115,19 @@ async function examineIfDue(witness: WitnessClient, standing: Standing, options:
 
 async function refuseElsewhere(run: Run, directory: string): Promise<void> {
   const advice = 'mount the disk as it was, and name the same directory; nothing was judged'
-  let here: string
-  try {
-    here = await realpath(directory)
-  } catch (error) {
-    throw new Error(`cannot find ${directory}: ${codeOf(error) ?? 'unknown'}; ${advice}`, { cause: error })
-  }
+  const here = await realDirectory(directory, advice)
   if (here !== run.directory) throw new Error(`the witness keeps a run in ${run.directory}, not ${here}; ${advice}`)
   const other = otherFileSystem(run.disk, describeDisk(here))
   if (other !== undefined) throw new Error(`${other}; ${advice}`)
+}
+
+/** Where a directory really is. */
+async function realDirectory(directory: string, advice: string): Promise<string> {
+  try {
+    return await realpath(directory)
+  } catch (error) {
+    throw new Error(`cannot find ${directory}: ${codeOf(error) ?? messageOf(error)}; ${advice}`, { cause: error })
+  }
 }
 
 async function publishUntilAborted(

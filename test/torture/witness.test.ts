@@ -85,6 +85,12 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
   await pair.startWitness()
   t.equal(statSync(pair.keyFile).mode & 0o777, 0o600, 'the key that was made')
   const key = readFileSync(pair.keyFile, 'utf8').trim()
+  const elsewhere = pair.torture().map((word) => (word === pair.disk ? join(pair.disk, 'none') : word))
+  t.match(await holdfast(elsewhere), { code: 1, stderr: /cannot find .*none: ENOENT; name a directory on the disk/ })
+  const file = join(pair.directory, 'file')
+  writeFileSync(file, '')
+  const inFile = pair.torture().map((word) => (word === pair.disk ? file : word))
+  t.match(await holdfast(inFile), { code: 1, stderr: /cannot make .*file\/holdfast-torture-\w+: ENOTDIR; nothing/ })
   const first = await pair.publish(3)
   t.equal(first.code, 0, first.stderr)
   const verdict = JSON.parse(first.stdout) as Verdict
@@ -149,7 +155,10 @@ await t.test('without a witness nothing is published', async (t) => {
   ] as const
   for (const [args, stderr] of usage) t.match(await holdfast(['torture', ...args]), { code: 2, stderr })
   t.match(await holdfast(['witness']), { code: 2, stderr: /--state FILE is missing/ })
-  t.match(await holdfast(['torture', pair.disk, ...nobody, ...named]), { code: 1, stderr: /ENOENT.*key/ })
+  t.match(await holdfast(['torture', pair.disk, ...nobody, ...named]), {
+    code: 2,
+    stderr: /cannot find the key file .*key: ENOENT; copy it from the witness/,
+  })
   writeFileSync(join(pair.directory, 'key'), 'short', { mode: 0o600 })
   t.match(await holdfast(['torture', pair.disk, ...nobody, ...named]), { code: 2, stderr: /holds 5 characters/ })
   writeFileSync(join(pair.directory, 'key'), 'k'.repeat(40))
