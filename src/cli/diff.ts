@@ -1,23 +1,17 @@
-import type { desiredContents } from '../agent/one-pass.js'
-import type { Outcome } from '../agent/outcome.js'
 import { formatMode } from '../config/mode.js'
-import type { DirectoryConfiguration } from '../config/types.js'
 import type { EntryChange } from '../directories/compare.js'
 import type { RecordedObject, TargetContent } from '../durable/index.js'
+import { askSource, type Asked } from './ask-source.js'
 import { painter, wantsColour } from './colour.js'
 import { diffText, type ShownDiff, type ShownSide } from './diff-text.js'
-import { Exit, exitCodes, UsageError } from './exit-codes.js'
+import { Exit, exitCodes } from './exit-codes.js'
 import type { Io } from './io.js'
-import { loadWithFlags } from './load.js'
-import { createLogger } from './logger.js'
 import { Command, Option } from './option.js'
 import { reportOptions, configOption, sourceOptions, type OutputOptions, type SourceOptions } from './options.js'
 import { print } from './print.js'
 import { parseDuration, parseSequence } from './option-values.js'
-import { Progress, waitingFor } from './progress.js'
 import { interruptible } from './signals.js'
 import { targetArgument } from './target.js'
-import { version } from './version.js'
 
 interface DiffOptions extends SourceOptions, OutputOptions {
   readonly config?: string
@@ -74,6 +68,8 @@ configuration, 4 they differ.`,
     .action((path: string, options: DiffOptions) => runDiff(io, path, options))
 }
 
+const otherwise = 'to compare what it held, use --from and --to with numbers'
+
 async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void> {
   const target = await targetArgument(path)
   const to = options.to ?? (options.from === undefined ? 'desired' : 'disk')
@@ -83,7 +79,7 @@ async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void
   ])
   disableCoreDumps()
   const shown = await interruptible(io, async (signal): Promise<ShownDiff> => {
-    const asked = to === 'desired' ? await askSource(target, { io, options, signal }) : undefined
+    const asked = to === 'desired' ? await askSource(target, { io, options, signal, otherwise }) : undefined
     const present = await readContent(target)
     const newer = asked && (await desiredContent(asked, present))
     const side = (which: number | 'disk') => (which === 'disk' ? present : readContent(target, which))
@@ -101,46 +97,6 @@ async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void
   })
   await print(io.stdout, options.output, shown, () => diffText(shown, painter(wantsColour(io.stdout, io.env))))
   if (!shown.equal) throw new Exit(exitCodes.fault)
-}
-
-interface DesiredContext {
-  readonly io: Io
-  readonly options: DiffOptions
-  readonly signal: AbortSignal
-}
-
-type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number], { notPlanned: unknown }>
-
-/** @throws where nobody knows what the directory must hold: nothing is compared then */
-async function askSource(target: string, { io, options, signal }: DesiredContext): Promise<Asked> {
-  const configuration = await loadWithFlags(options)
-  const directory = configuration.directories.find(({ path }) => path === target)
-  if (directory === undefined) throw notConfigured(target, configuration.file, configuration.directories)
-  const [{ desiredContents }, { openSource }, { silent }] = await Promise.all([
-    import('../agent/one-pass.js'),
-    import('../agent/open-source.js'),
-    import('../log.js'),
-  ])
-  const log = createLogger(io, options)
-  const progress = new Progress(io.stderr)
-  try {
-    const [desired] = await desiredContents(
-      { ...configuration, directories: [directory] },
-      {
-        // That the disk differs is the answer, and no news.
-        log: silent,
-        signal,
-        timeout: options.timeout,
-        openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
-        waiting: (references, source) => progress.start(waitingFor(references, source)),
-      },
-    )
-    if (desired === undefined) throw new Error('no directory was rendered')
-    if ('notPlanned' in desired) throw await notKnown(target, desired.notPlanned)
-    return desired
-  } finally {
-    progress.stop()
-  }
 }
 
 async function desiredContent(
@@ -161,18 +117,6 @@ async function desiredContent(
 function bytesOf(file: unknown): Uint8Array | undefined {
   const content: unknown = file instanceof Uint8Array ? file : Reflect.get(Object(file), 'content')
   return content instanceof Uint8Array ? content : undefined
-}
-
-async function notKnown(target: string, outcome: Outcome): Promise<Error> {
-  const { explanation } = await import('./sync-lines.js')
-  return new Error(`what ${target} must hold is not known: ${explanation(outcome) ?? 'the source did not answer'}`)
-}
-
-function notConfigured(target: string, file: string, directories: readonly DirectoryConfiguration[]): UsageError {
-  const known = directories.map(({ path }) => path).join(', ')
-  return new UsageError(
-    `${target} is not a directory of ${file}, which has ${known}; to compare what it held, use --from and --to with numbers`,
-  )
 }
 
 /** An operator has a say in whether it becomes so. */

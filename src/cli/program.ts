@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { adoptCommand } from './adopt.js'
 import { agentCommand } from './agent.js'
 import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
@@ -40,6 +41,7 @@ export const commands = {
   history: historyCommand,
   rollback: rollbackCommand,
   reload: reloadCommand,
+  adopt: adoptCommand,
   hold: holdCommand,
   release: releaseCommand,
   remove: removeCommand,

@@ -45,7 +45,7 @@ export function relationOf(old: Tree, desired: Tree): Relation {
       : other.length > 0
         ? 'other versions'
         : 'subset'
-  return { more, text: parts.length === 0 ? 'equal' : `${kind}: it ${parts.join(', and ')}` }
+  return { more, text: parts.length === 0 ? 'equal' : `${kind}: it ${listed(parts)}` }
 }
 
 /** Whether names and bytes are the same: whoever has read the one knows the other. */

@@ -39,6 +39,7 @@ await t.test('every command runs in a process of its own', async (t) => {
     reload: [config, undefined, { code: 1, stderr: /no agent has written|runs no more/ }],
     hold: [[node.path('certs'), '--for', '1h'], undefined, { code: 0, stdout: /^held \S+certs until 20/ }],
     release: [[node.path('certs')], undefined, { code: 0, stdout: /^released \S+certs$/m }],
+    adopt: [[node.path('certs'), ...config], undefined, { code: 0, stdout: /certs is holdfast's already/ }],
     rbac: [config, undefined, { code: 0, stdout: /holdfast asks no API server/ }],
     schema: [[], undefined, { code: 0, stdout: /json-schema.org\/draft-07.*"AgentConfiguration"/s }],
     completion: [['bash'], undefined, { code: 0, stdout: /complete -F _holdfast holdfast/ }],

@@ -20,7 +20,7 @@ await t.test(
     t.match(checks.at(-1), {
       check: 'content',
       verdict: 'passed',
-      message: 'different: it has current besides, and has another tls.crt',
+      message: 'different: it has current besides and has another tls.crt',
     })
     t.match(await take({ adopt: { replace: true } }), { outcome: 'replaced' })
     t.strictSame(contents(target), files)
