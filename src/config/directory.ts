@@ -141,13 +141,6 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
         schema: needs('retireTimeout', { retire: { const: 'whenUnused' } }),
       },
       {
-        check: ({ read: { history, publish }, at }) => {
-          if (history > 0 && publish === 'symlink')
-            at.history?.wrong('history is only for publish: exchange', 'leave out history, or publish')
-        },
-        schema: neverBoth({ publish: { const: 'symlink' }, history: { minimum: 1 } }),
-      },
-      {
         check: ({ read: { history }, at }) => {
           if (history === 0)
             at.historyMaxAge?.wrong('historyMaxAge has no effect without history', 'add history: 3, or leave it out')

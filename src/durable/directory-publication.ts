@@ -5,7 +5,7 @@ import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
-import { generationOf, stageGeneration, within } from './history.js'
+import { generationFor, stageGeneration } from './history.js'
 import { isRepeated } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
@@ -129,14 +129,14 @@ export class DirectoryPublication extends TargetPublication {
   /** Copies what is there, where it is to stay. Content that is only published again is no past. */
   async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
-    const { current, tree } = found ?? {}
     const root = this.#oldDirectory
+    const tree = found?.tree
     if (!tree || root === undefined || isRepeated(found, this.desired)) return []
     const nameOf = (sequence: number): string => names.generation(sequence, this.random)
-    const kept =
-      limits.keep > 0 && current && generationOf({ ...current, after: tree.digest }, nameOf(current.sequence), fs.now())
-    const generation = this.#adopts ? takenOverAs(nameOf, tree, fs.now()) : kept
-    if (!generation || (!this.#adopts && within(limits, [generation], fs.now()).length === 0)) return []
+    const generation = this.#adopts
+      ? takenOverAs(nameOf, tree, fs.now())
+      : generationFor(found, this.desired, limits, nameOf, fs.now())
+    if (generation === undefined) return []
     this.#generation = generation
     return stageGeneration(scope, this.directory, generation.name, { root, tree, name: this.name }, staged, this)
   }

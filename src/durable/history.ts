@@ -132,10 +132,23 @@ export function historyAfter(
   }
 }
 
-/** What is said of a content that is about to be replaced. */
-export function generationOf(record: StoredRecord, name: string, now: number): Generation {
-  const { sequence, after: digest, publishedAt, why = 'published', objects } = record
-  return { name, sequence, digest, publishedAt, replacedAt: now, why, objects: [...objects] }
+/**
+ * What becomes an earlier content with this publication; undefined where none is to stay, and for content that is only published again.
+ * `nameOf`: of the copy, by the sequence of its record.
+ */
+export function generationFor(
+  found: Judgement | undefined,
+  desired: Tree,
+  limits: HistoryLimits,
+  nameOf: (sequence: number) => string,
+  now: number,
+): Generation | undefined {
+  const { current, tree } = found ?? {}
+  if (limits.keep === 0 || !current || !tree || isRepeated(found, desired)) return undefined
+  const { sequence, publishedAt, why = 'published', objects } = current
+  const said = { sequence, digest: tree.digest, publishedAt, replacedAt: now, why, objects: [...objects] }
+  const generation = { name: nameOf(sequence), ...said }
+  return within(limits, [generation], now).length === 0 ? undefined : generation
 }
 
 /** An old content that is to be copied. */

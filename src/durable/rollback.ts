@@ -156,7 +156,7 @@ function refuseMovedOn(
 /** As whoever published the present content would do it. */
 function requestFor(
   target: string,
-  { publisher, history, keepsAttributes, onDrop }: StoredRecord,
+  { kind, publisher, history, keepsAttributes, onDrop }: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
   { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
@@ -167,6 +167,7 @@ function requestFor(
     target,
     files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
     emptyDirectories: entries.filter(({ type, path }) => type === 'directory' && path !== '').map(({ path }) => path),
+    ...(kind === 'symlink' && { publish: kind }),
     contentStays: true,
     mode: root?.mode,
     owner: root && { uid: root.uid, gid: root.gid },

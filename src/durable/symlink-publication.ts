@@ -13,9 +13,11 @@ import {
   readGeneration,
   topNames,
 } from './generation.js'
+import { generationFor, stageGeneration } from './history.js'
 import { disinherit, metadataOf, withMode } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
+import type { Exchanged } from './record.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { remove } from './remove.js'
@@ -23,7 +25,7 @@ import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import { OldMetadata, setMetadata, stageTree, stagingMode } from './stage.js'
 import type { Current } from './tree.js'
-import type { PublicationOptions } from './types.js'
+import type { Generation, PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
 
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
@@ -39,6 +41,8 @@ export class SymlinkPublication extends TargetPublication {
   #generation: string | undefined
   /** The staged generation, open. */
   #stagedDirectory: Descriptor | undefined
+  /** The copy of the old content that is staged for the history. */
+  #past: Generation | undefined
   /** Where the link is renamed: the target, unless it is new as a whole. */
   #targetDirectory: SharedDirectory | undefined
 
@@ -154,7 +158,23 @@ export class SymlinkPublication extends TargetPublication {
       await setMetadata(this.fs, target, { ...this.plan, ...metadata })
       this.#staged = await this.fs.attributes(target)
     } else this.#targetDirectory = await sharedDirectory(this.fs, target)
-    return [root, target]
+    return [root, target, ...(await this.#stagePast(target, staged))]
+  }
+
+  /** Copies what `..data` names, beside the target: in it, whoever mounts it would have the old keys, too. */
+  async #stagePast(target: Descriptor, staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+    const { fs, scope, names, found, limits } = this
+    const nameOf = (sequence: number) => names.generation(sequence, this.random)
+    const past = generationFor(found, this.desired, limits, nameOf, fs.now())
+    const current = past && (await currentGeneration(fs, target))
+    if (past === undefined || current === undefined || !found?.tree) return []
+    this.#past = past
+    const root = await scope.keep(fs.openDirectory(target, current))
+    return stageGeneration(scope, this.directory, past.name, { root, tree: found.tree, name: this.name }, staged, this)
+  }
+
+  protected override exchanged(): Exchanged {
+    return this.#past ? { generation: this.#past } : {}
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {
@@ -231,6 +251,7 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   protected async discardContent(): Promise<void> {
+    if (this.#past) await remove(this.fs, this.directory, this.#past.name)
     if (this.#generation === undefined) return
     if (this.#target === undefined) {
       await remove(this.fs, this.directory, this.names.staging(this.random))

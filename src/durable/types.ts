@@ -206,8 +206,8 @@ export interface PublicationOptions {
   /** Kept in the record. */
   objects?: RecordedObject[]
   /**
-   * Which earlier contents stay, in the form `exchange`. Default: as the last publication asked, and none for a target that nobody has
-   * asked it for.
+   * Which earlier contents stay. Default: as the last publication asked, and none for a target that nobody has asked it for. Not for a
+   * file.
    */
   history?: HistoryLimits
   /** The content is an earlier one, which an operator has chosen: pins the target. */

@@ -28,6 +28,13 @@ export const earlierContents: readonly Mutation[] = [
     ownTest('durable/history'),
   ),
   mutation(
+    'the symlink form keeps no earlier content',
+    'symlink-publication.ts',
+    'return [root, target, ...(await this.#stagePast(target, staged))]',
+    'return [root, target]',
+    ownTest('durable/history'),
+  ),
+  mutation(
     'an earlier content counts as whole, whatever it holds',
     'past.ts',
     'if (found.digest === digest) return',

@@ -67,8 +67,8 @@ export const syncs: readonly Mutation[] = [
   mutation(
     'no fsync of the target of links before',
     'symlink-publication.ts',
-    'return [root, target]',
-    'return [root]',
+    'return [root, target, ...(',
+    'return [root, ...(',
     model('symlink'),
   ),
   mutation(

@@ -1,57 +1,18 @@
 /** `history`: earlier contents stay beside a target, for no flush more; whole by their digest, or reported as damaged. */
 import { closeSync, fstatSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import type { FileSystem } from '../../src/durable/file-system.js'
+import t from 'tap'
 import { setHold } from '../../src/durable/hold.js'
 import { inParallel } from '../../src/durable/parallel.js'
 import { pruneHistory, readHistory } from '../../src/durable/past.js'
-import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
+import { rollBack } from '../../src/durable/rollback.js'
 import { knownContent, removeTarget } from '../../src/durable/swap-places.js'
-import type { HistoryLimits, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
+import type { HistoryLimits } from '../../src/durable/types.js'
+import { forever, objectOf, scene, secret, textAt } from './history-scene.js'
 import { beside, failure, intercepted, Killed } from './intercepted.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
-
-/** Its clock stands still until the test moves it. */
-class Here extends NodeFileSystem {
-  clock = Date.UTC(2026, 0, 1)
-  override now(): number {
-    return this.clock
-  }
-}
-
-const forever = (keep: number): HistoryLimits => ({ keep, maxAge: null })
-const secret = (name: string) => ({
-  kind: 'Secret',
-  namespace: 'demo',
-  name,
-  uid: `uid of ${name}`,
-  resourceVersion: '1',
-})
-const objectOf = (name: string) => ({ ...secret(name), paths: ['tls.crt'] })
-
-function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
-  const fs = new Here()
-  const replaceBy = async (by: FileSystem, text: string, options: PublicationOptions = {}): Promise<ReplaceResult> => {
-    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
-    const request = { target, files, mode: 0o750, history: forever(2), ...options }
-    const [outcome] = await publish([directoryPublication(by, request)])
-    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
-    return outcome
-  }
-  const replace = (text: string, options?: PublicationOptions) => replaceBy(fs, text, options)
-  const generations = (): string[] =>
-    readdirSync(root)
-      .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-/.test(name))
-      .map((name) => join(root, name))
-      .sort()
-  const past = async () => ((await readHistory(fs, target)) ?? []).map(({ sequence, state }) => `${sequence} ${state}`)
-  return { root, target, fs, replace, replaceBy, generations, past }
-}
+import { contents, kept, modeOf } from './scratch.js'
 
 // Under load, the disk is slow.
 t.setTimeout(120_000)
@@ -249,17 +210,38 @@ await t.test('what is left over goes: names that stand in no record', async (t) 
   t.strictSame(kept(root), ['generation', 'lock', 'record'])
 })
 
-await t.test(
-  'killed or failed at any call: target and history are whole, and the next run leaves nothing else',
-  async (t) => {
-    const { fs, replace, replaceBy } = scene(t)
+await t.test('the symlink form has one, too: beside the target, and not in what its consumers mount', async (t) => {
+  const { root, target, fs, replace, generations, past } = scene(t, 'symlink')
+  for (const text of ['1', '2', '3', '4']) {
+    fs.clock += 60_000
+    await replace(text)
+  }
+  t.strictSame(await past(), ['4 present', '3 whole', '2 whole'])
+  t.strictSame(kept(root), ['generation', 'generation', 'lock', 'record'])
+  t.strictSame(contents(generations()[1] ?? ''), { 'certs/tls.crt': '3', 'certs/sub/tls.key': '3' })
+  t.match(readdirSync(target).sort(), [/^\.\.4-/, '..data', 'sub', 'tls.crt'])
+  const pin = { reason: '', until: 'released' } as const
+  t.match(await rollBack(fs, target, { pin }), { outcome: 'replaced', sequence: 3 })
+  t.equal(textAt(join(target, 'sub/tls.key')), '3')
+  t.equal(modeOf(join(target, 'sub/tls.key')), '440')
+  t.strictSame(await past(), ['5 present', '4 whole', '3 whole', '2 whole'], 'one more until the next look')
+  writeFileSync(join(generations()[0] ?? '', 'certs/tls.crt'), 'another')
+  t.strictSame((await past()).at(-1), '2 damaged')
+  await replace('3', { history: forever(0) })
+  t.strictSame(kept(root), ['lock', 'record'])
+})
+
+for (const form of ['exchange', 'symlink'] as const) {
+  const rule = 'killed or failed at any call: target and history are whole, and the next run leaves nothing else'
+  await t.test(`${rule}; form ${form}`, async (t) => {
+    const { fs, replace, replaceBy } = scene(t, form)
     await replace('1')
     await replace('2')
     const calls: string[] = []
     await replaceBy(intercepted((call) => calls.push(call), fs).fs, '3', { history: forever(1) })
     const wrong: string[] = []
     const stopped = async (n: number, kill: boolean): Promise<void> => {
-      const { root, target, fs, replace, replaceBy, past } = scene(t)
+      const { root, target, fs, replace, replaceBy, past } = scene(t, form)
       await replace('1')
       await replace('2')
       const stop = (call: string, _: unknown, index: number): void => {
@@ -267,7 +249,7 @@ await t.test(
         if (!kill && index === n) throw failure('EIO', call)
       }
       await replaceBy(intercepted(stop, fs).fs, '3', { history: forever(1) }).catch(() => undefined)
-      const found = contents(target)['tls.crt']
+      const found = textAt(join(target, 'tls.crt'))
       const [, ...before] = await past()
       const when = `${kill ? 'killed' : 'failed'} at call ${n}, ${calls[n - 1] ?? ''}`
       if (found !== '2' && found !== '3') wrong.push(`${when}: it holds ${String(found)}`)
@@ -280,12 +262,17 @@ await t.test(
       if (after.length !== 2 || !(after[1] ?? '').endsWith('whole')) wrong.push(`${when}: then ${after.join()}`)
     }
     // Before a call that changes nothing, the disk is what it was after the one before. The test of the core's other calls lets each fail.
+    // The copy itself is the same for both.
+    const [kills, failures] = {
+      exchange: [/^(create|write|copy|set|rename|remove)/, /^(create|copy|startWriteOut|sync|rename)/],
+      symlink: [/^(createDirectory|rename|remove)/, /^(createDirectory|sync|rename)/],
+    }[form] as [RegExp, RegExp]
     const cases = calls.flatMap((call, index) => [
-      ...(/^(create|write|copy|set|rename|remove)/.test(call) ? [{ n: index + 1, kill: true }] : []),
-      ...(/^(create|copy|startWriteOut|sync|rename)/.test(call) ? [{ n: index + 1, kill: false }] : []),
+      ...(kills.test(call) ? [{ n: index + 1, kill: true }] : []),
+      ...(failures.test(call) ? [{ n: index + 1, kill: false }] : []),
     ])
-    t.ok(cases.length > 40, `${cases.length} cases`)
+    t.ok(cases.length > (form === 'exchange' ? 40 : 15), `${cases.length} cases`)
     await inParallel(cases, 4, ({ n, kill }) => stopped(n, kill))
     t.strictSame(wrong, [])
-  },
-)
+  })
+}
