@@ -93,7 +93,7 @@ async function bundleTap() {
   writeFileSync(join(tap, 'package.json'), '{ "name": "tap", "type": "module", "exports": "./index.js" }\n')
 }
 
-/** The program as an image carries it, for the tests that start it; made anew whenever a file of it may have changed. */
+/** The program as an image carries it, for the tests that start it; made again whenever a file of it may have changed. */
 const program = join(output, 'program')
 
 /**

@@ -23,7 +23,7 @@ interface Use {
   /** The first of them, as the process sees it. */
   readonly path: string
   readonly count: number
-  /** It is old content: what the process reads there is never published anew. */
+  /** It is old content: what the process reads there is never published again. */
   readonly retired: boolean
   /** The process's control groups, the text of /proc/PID/cgroup. */
   readonly cgroup: string

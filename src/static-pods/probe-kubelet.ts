@@ -40,7 +40,7 @@ const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHO
 export function kubeletProbe(access: KubeletAccess, revision: number | undefined): Probe {
   return {
     name: 'kubelet',
-    tellsPods: true,
+    identifiesPod: true,
     async ask(manifest, signal): Promise<ProbeResult> {
       const deadline = new Deadline(patience, signal)
       try {

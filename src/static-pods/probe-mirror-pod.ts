@@ -19,7 +19,7 @@ export function mirrorPodProbe(
 ): Probe {
   return {
     name: 'mirror pod',
-    tellsPods: true,
+    identifiesPod: true,
     async ask(manifest, signal): Promise<ProbeResult> {
       const namespace = manifest.namespace ?? defaultNamespace
       const name = `${manifest.name}-${nodeName}`

@@ -9,15 +9,15 @@ export type ProbeResult =
 
 /** What all probes answer together. */
 export type Readiness =
-  /** `told`: by a probe that tells one version of the pod from another. */
-  | { readonly state: 'ready'; readonly told: boolean }
+  /** `identified`: by a probe that tells one version of the pod from another. */
+  | { readonly state: 'ready'; readonly identified: boolean }
   | { readonly state: 'not-ready' | 'unknown'; readonly message: string }
 
 export interface Probe {
   /** For people: `https://localhost:6443/readyz`. */
   readonly name: string
   /** It tells one version of the pod from another. What merely asks an address may hear the old pod. */
-  readonly tellsPods?: true
+  readonly identifiesPod?: true
   /** Never throws. */
   ask(manifest: Manifest, signal: AbortSignal): Promise<ProbeResult>
 }
@@ -36,7 +36,10 @@ export async function askAll(probes: readonly Probe[], manifest: Manifest, signa
   const results = await Promise.all(probes.map(async (probe) => ({ probe, result: await probe.ask(manifest, signal) })))
   const states = new Set(results.map(({ result }) => result.state))
   if (states.has('ready') && !states.has('not-ready')) {
-    return { state: 'ready', told: results.some(({ probe, result }) => probe.tellsPods && result.state === 'ready') }
+    return {
+      state: 'ready',
+      identified: results.some(({ probe, result }) => probe.identifiesPod && result.state === 'ready'),
+    }
   }
   const message = results
     .flatMap(({ probe, result }) => (result.state === 'ready' ? [] : [`${probe.name}: ${result.message}`]))

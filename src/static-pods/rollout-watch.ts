@@ -28,7 +28,7 @@ export interface Watched {
 }
 
 /** `replaced`: another program has made another manifest live. */
-export type Verdict =
+export type WatchResult =
   { readonly state: 'ready' } | { readonly state: 'not-ready' | 'unknown' | 'replaced'; readonly message: string }
 
 interface Means {
@@ -39,12 +39,12 @@ interface Means {
 }
 
 /** Looks until the pod of a manifest is ready, or has not become so in time. @throws the signal's reason */
-export async function watchPod(watched: Watched, { disk, log, signal, timing }: Means): Promise<Verdict> {
+export async function watchPod(watched: Watched, { disk, log, signal, timing }: Means): Promise<WatchResult> {
   const { path, bytes, since, timeout, probes } = watched
   const manifest = await parseManifest(bytes, path)
   const settle = Math.min(timing.settle, timeout / 2)
-  // What only asks an address has heard the new pod once it has failed; one that tells pods may have failed for the old one.
-  const mayFail = !probes.some(({ tellsPods }) => tellsPods)
+  // What only asks an address has heard the new pod once it has failed; one that identifies pods may have failed for the old one.
+  const mayFail = !probes.some(({ identifiesPod }) => identifiesPod)
   let inARow = 0
   let hasFailed = false
   let reported = ''
@@ -63,7 +63,7 @@ export async function watchPod(watched: Watched, { disk, log, signal, timing }: 
     reported = message
     if (readiness.state === 'ready') {
       inARow += 1
-      if (inARow >= successes && (readiness.told || hasFailed || elapsed >= settle)) return { state: 'ready' }
+      if (inARow >= successes && (readiness.identified || hasFailed || elapsed >= settle)) return { state: 'ready' }
     } else {
       inARow = 0
       hasFailed ||= mayFail && readiness.state === 'not-ready'

@@ -132,7 +132,7 @@ export type Answer = (pod: string, image: string) => ProbeResult['state']
 function meansOf(answer: Answer, { fs, ...more }: Partial<RolloutMeans> & { fs?: FileSystem }): RolloutMeans {
   const probe: Probe = {
     name: 'probe',
-    tellsPods: true,
+    identifiesPod: true,
     ask: ({ name, pod }) => {
       const { containers } = pod.spec as { containers: { image: string }[] }
       const state = answer(name, containers[0]?.image ?? '')

@@ -111,7 +111,7 @@ await t.test('a probe that tells pods does not count while it cannot tell', asyn
   const url = { name: 'url', ask: () => Promise.resolve({ state: 'ready' } as const) }
   const kubelet = {
     name: 'kubelet',
-    tellsPods: true,
+    identifiesPod: true,
     ask: () => {
       asked += 1
       return Promise.resolve(

@@ -138,7 +138,7 @@ export class NodeFileSystem implements FileSystem {
     }
   }
 
-  /** Through a descriptor of its own, which tells its own errors; what a write-out meets is told to `to` as well. */
+  /** Through a descriptor of its own, which reports its own errors; what a write-out meets is reported to `to`, too. */
   copy(from: Descriptor, to: Descriptor): Promise<void> {
     const [source, target] = [`/proc/self/fd/${from}`, `/proc/self/fd/${to}`]
     return this.#held(to, (done) => fs.copyFile(source, target, constants.COPYFILE_FICLONE, done))

@@ -69,7 +69,7 @@ export class CollectionSubject implements WatchSubject {
   /** Takes the labels of what somebody else has read by name, and answers whether they have changed what matches: it is reported then. */
   settles({ reference }: StoredObject, { labels }: ObservedVersion): boolean {
     if (!this.#isListed || !this.#selections.set(reference.name, labels)) return false
-    // What that adds is not read here: the source lists anew for it.
+    // What that adds is not read here: the source lists again for it.
     this.#selections.report()
     return true
   }

@@ -94,7 +94,7 @@ export class KubernetesSource implements ObservableSource {
   }
 
   /**
-   * A collection of which more is followed is listed anew, unless its watch has just found the object by its label: what is known of
+   * A collection of which more is followed is listed again, unless its watch has just found the object by its label: what is known of
    * the rest is not read again.
    */
   #followCollections(added: readonly StoredObject[], dropped: readonly StoredObject[]): void {

@@ -103,7 +103,7 @@ function treeName(text: string): string {
 function means(disk: Disk, { fails }: RolloutStory): RolloutMeans {
   const probe = {
     name: 'the pod',
-    tellsPods: true,
+    identifiesPod: true,
     ask: ({ name }: { name: string }) =>
       Promise.resolve(
         name === fails ? ({ state: 'not-ready', message: 'no' } as const) : ({ state: 'ready' } as const),
