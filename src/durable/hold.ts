@@ -1,6 +1,6 @@
 import { probeJournal } from './barrier.js'
 import { DurableWriteError, unfit, wrapError } from './errors.js'
-import type { FileSystem } from './file-system.js'
+import type { Descriptor, FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
@@ -104,7 +104,7 @@ export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'com
 
 /**
  * Writes a new record of what is published already, beside the older one, durably. What fails is taken back. `renamed`: the error where
- * a directory above was renamed meanwhile.
+ * a directory above was renamed meanwhile. `also`: what is synced with it.
  */
 export async function writeRecord(
   site: Site,
@@ -113,6 +113,7 @@ export async function writeRecord(
   content: Uint8Array,
   log: Log,
   renamed: () => DurableWriteError,
+  also: readonly Descriptor[] = [],
 ): Promise<void> {
   const { scope, names, path } = site
   const { fs } = scope
@@ -124,7 +125,7 @@ export async function writeRecord(
     written = true
     await fs.write(file, content)
     await setMetadata(fs, file, { target: name, mode: 0o600 })
-    const failures = await fs.sync([file, directory, ...(await site.ancestors())])
+    const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])
     const failure = failures.find((outcome) => outcome !== undefined)
     if (failure) throw failure
     await probeJournal(fs, directory, names)

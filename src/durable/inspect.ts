@@ -3,7 +3,7 @@ import type { Descriptor, FileSystem } from './file-system.js'
 import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from './generation.js'
 import { metadataOf } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
-import { identityOf, isTrustedHere } from './place.js'
+import { type FoundPlace, identityOf, isTrustedHere } from './place.js'
 import { describes, digestBy, isInForce, isPinned, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
@@ -80,7 +80,7 @@ export async function publicationIn(
   parent: Descriptor,
   name: string,
   records: readonly StoredRecord[],
-): Promise<{ state: Publication; record: StoredRecord } | undefined> {
+): Promise<{ state: Publication; record: StoredRecord; tree: Tree | undefined; here: FoundPlace } | undefined> {
   // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
   const [newest] = records
   if (newest === undefined) return undefined
@@ -107,7 +107,7 @@ export async function publicationIn(
     ...(record.removing && { removing: true as const }),
     differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
   }
-  return { state, record }
+  return { state, record, tree, here }
 }
 
 /** They go in the order in which they came. */

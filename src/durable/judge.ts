@@ -186,7 +186,8 @@ function isKnown(
 ): boolean {
   const [newest, ...older] = valid
   if (newest === undefined) return true
-  if (digest === null && exists) return false
+  // What a removal has renamed may come back, and what it is renamed to is all of it.
+  if (digest === null && (exists || valid.some(({ removing }) => removing))) return false
   if (newest === current) return current.trusted
   return newest.before === digest && older.every(({ trusted }) => trusted)
 }

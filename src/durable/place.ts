@@ -50,7 +50,7 @@ interface RecordedPlace {
 }
 
 /** What is there now. `lasting`: numbers of inodes stay what they are over a reboot, as on ext4, xfs and btrfs. */
-interface FoundPlace {
+export interface FoundPlace {
   readonly parent: Identity
   readonly target: Identity | undefined
   readonly lasting: boolean
@@ -60,8 +60,13 @@ interface FoundPlace {
  * Whether a record's word that its content is durable counts for what is there: for the inodes that it names. A record that came with
  * a copy, a restored backup or a cloned directory says the same of files that nobody has synced.
  */
-export function isTrustedHere({ trusted, place, otherBoot }: RecordedPlace, found: FoundPlace): boolean {
-  if (!trusted || place === undefined) return false
+export function isTrustedHere(record: RecordedPlace, found: FoundPlace): boolean {
+  return record.trusted && isOfThis(record, found)
+}
+
+/** Whether a record speaks of the inodes that are there, be they durable or not. */
+export function isOfThis({ place, otherBoot }: Omit<RecordedPlace, 'trusted'>, found: FoundPlace): boolean {
+  if (place === undefined) return false
   if (otherBoot && !found.lasting) return true
   return isSame(place.parent, found.parent) && isSame(place.target, found.target)
 }

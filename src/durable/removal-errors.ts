@@ -1,5 +1,7 @@
+import { adviceFor, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
+import { isGeneration, nextDataLink } from './generation.js'
 import type { StoredRecord } from './record.js'
 import type { Publication } from './types.js'
 
@@ -24,10 +26,18 @@ export function changed(path: string, problem: string): DurableWriteError {
 }
 
 /** Unless it is known to be just what was published there. */
-export function refuseChanged(path: string, { differences, durable }: Publication): void {
-  const paths = differences.map((difference) => `${difference.path} (${difference.problem})`)
+export function refuseChanged(
+  path: string,
+  { kind }: StoredRecord,
+  { differences }: Publication,
+  isOwn: boolean,
+): void {
+  // What an interrupted publication has left in the symlink form.
+  const isLeftover = (name: string): boolean => kind === 'symlink' && (isGeneration(name) || name === nextDataLink)
+  const others = differences.filter((found) => found.problem !== 'unexpected' || !isLeftover(found.path))
+  const paths = others.map((difference) => `${difference.path} (${difference.problem})`)
   if (paths.length > 0) throw changed(path, listed(paths, 3))
-  if (!durable) throw changed(path, 'its record is of another directory, or its publication was not finished')
+  if (!isOwn) throw changed(path, 'its record is of another one, as after a copy or a restored backup')
 }
 
 /** Revisions share their lock and staging names: see `family`. */
@@ -48,5 +58,15 @@ export function aborted(path: string): DurableWriteError {
     syscall: 'rename',
     path,
     state: 'nothing was changed',
+  })
+}
+
+/** It has left its place, and does not come back. */
+export function unfinished(path: string, problem: string, code: string, cause?: unknown): DurableWriteError {
+  const syscall = isSystemError(cause) ? cause.syscall : 'unlinkat'
+  return new DurableWriteError(problem, {
+    ...{ code, syscall, path, published: true, cause },
+    state: `${path} has left its place; its record stays until all of it is known to be removed`,
+    advice: [adviceFor(code), 'then repeat the call: it goes on'].filter(Boolean).join('; '),
   })
 }

@@ -1,4 +1,4 @@
-import { adviceFor, failureOf, isSystemError } from '../errors.js'
+import { failureOf, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { silent, type Log } from '../log.js'
 import { probeJournal } from './barrier.js'
@@ -10,11 +10,12 @@ import { publicationIn, readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { isAsRead } from './old-content.js'
+import { isOfThis } from './place.js'
 import { quarantineForeign, type StagingArea } from './quarantine.js'
 import { nextSequence, readRecords, type Records } from './record-files.js'
 import { describes, removalBody, type StoredRecord } from './record.js'
 import { openTarget, refuseHeld, refuseNewer } from './refusals.js'
-import { aborted, changed, inUse, refuseChanged, refuseRevision } from './removal-errors.js'
+import { aborted, changed, inUse, refuseChanged, refuseRevision, unfinished } from './removal-errors.js'
 import { attempt, remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { findRetired, isOver, retiredClaims } from './retired.js'
@@ -97,8 +98,8 @@ class Removal {
     const records = await this.#records()
     refuseNewer(path, records)
     const seen = await publicationIn(fs, path, this.#parent, name, records.valid)
-    if (seen === undefined) throw nothingPublished(path)
-    const { state, record } = seen
+    if (seen === undefined) return this.#removeLeftovers(records)
+    const { state, record, tree, here } = seen
     if (options.release !== true) refuseHeld(path, state.hold)
     refuseRevision(path, record)
     options.confirm?.(record)
@@ -108,7 +109,10 @@ class Removal {
     const entry = await fs.look(this.#parent, name)
     if (entry === undefined) return this.#goOn(records, record)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
-    if (options.force !== true) refuseChanged(path, state)
+    // Where a publication of the same content was interrupted, it may be that of an older record.
+    const found = { ...here, lasting: this.#site.mount.proven }
+    const isOwn = records.valid.some((one) => describes(one, tree) && isOfThis(one, found))
+    if (options.force !== true) refuseChanged(path, record, state, isOwn)
     await this.#takeAway(records, record)
   }
 
@@ -141,7 +145,9 @@ class Removal {
     const written = this.#names.record(nextSequence(records))
     const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
     const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
-    await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed)
+    // With what a publication has just removed in it, which must not come back as somebody else's.
+    const also = present.opened === undefined ? [] : [present.opened]
+    await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
     try {
       if (this.options.signal?.aborted) throw aborted(path)
       await this.#moveTo(staging, present)
@@ -208,6 +214,15 @@ class Removal {
     if (user !== undefined) throw inUse(this.path, user)
   }
 
+  /** Nothing was ever published, or nothing is any more: whether the removal of the last record is durable, nobody knows then. */
+  async #removeLeftovers({ staging, torn, generations }: Records): Promise<void> {
+    const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
+    if (!exists) await this.#sync()
+    if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
+    this.#gone = true
+    await this.#finish()
+  }
+
   /** A predecessor was interrupted in its removal, or somebody has removed it by hand. */
   async #goOn(records: Records, record: StoredRecord): Promise<void> {
     const { fs, path } = this
@@ -236,7 +251,8 @@ class Removal {
     const own = await quarantineForeign(this.#area, staging, quarantined, claims)
     const records = [...torn, ...older.map(({ sequence }) => sequence)].map(this.#names.record)
     const left = await clean(this.#area, [...own.map(this.#names.staging), ...generations, ...records])
-    if (left.length > 0) throw this.#unfinished(`could not remove ${listed(left, 3)} beside ${this.path}`, 'ENOTEMPTY')
+    if (left.length > 0)
+      throw unfinished(this.path, `could not remove ${listed(left, 3)} beside ${this.path}`, 'ENOTEMPTY')
     await this.#sync()
     if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))
     await this.#sync()
@@ -247,22 +263,13 @@ class Removal {
     if (failure) throw failure
   }
 
-  #unfinished(problem: string, code: string, cause?: unknown): DurableWriteError {
-    const syscall = isSystemError(cause) ? cause.syscall : 'unlinkat'
-    return new DurableWriteError(problem, {
-      ...{ code, syscall, path: this.path, published: true, cause },
-      state: `${this.path} has left its place; its record stays until all of it is known to be removed`,
-      advice: [adviceFor(code), 'then repeat the call: it goes on'].filter(Boolean).join('; '),
-    })
-  }
-
   wrapError(error: unknown): DurableWriteError {
     const { path } = this
     const isWrapped = error instanceof DurableWriteError
     if (!this.#gone || isWrapped || !isSystemError(error))
       return wrapError(path, error, false, `could not remove ${path}`)
     const { code, syscall, path: where = path } = error
-    return this.#unfinished(`could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
+    return unfinished(path, `could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
   }
 
   async close(): Promise<void> {

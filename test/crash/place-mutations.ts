@@ -1,4 +1,5 @@
 import { earlierContents } from './history-mutations.js'
+import { removals } from './removal-mutations.js'
 import { histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
 /** Where names, mounts and copies around the target move, and what stays of the past. */
@@ -13,7 +14,7 @@ export const places: readonly Mutation[] = [
   mutation(
     'a hold is not synced',
     'hold.ts',
-    'const failures = await fs.sync([file, directory, ...(await site.ancestors())])',
+    'const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])',
     'const failures: (Error | undefined)[] = []',
     ownTest('durable/hold'),
   ),
@@ -216,4 +217,5 @@ export const places: readonly Mutation[] = [
     ownTest('durable/lost-drift'),
   ),
   ...earlierContents,
+  ...removals,
 ]

@@ -51,7 +51,9 @@ export async function afterSuccess(
     return
   }
   explorer.finished(played, step)
-  explorer.cut(played, effort.fewer)
+  // What was removed does not come back, nor does its record.
+  const removed = step.every((wanted) => wanted === missing)
+  explorer.cut(played, effort.fewer, removed ? (survivor) => explorer.tidy(survivor, step) : undefined)
   if (!again) return
   const repeated = await explorer.play({ ...played, disk: played.disk.fork() }, step, 'again')
   if (repeated.outcomes.some((outcome) => outcome && !('error' in outcome) && outcome.outcome !== 'unchanged')) {

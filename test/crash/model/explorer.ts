@@ -5,7 +5,15 @@ import { type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { play, type Played, type PlayOptions } from './play.js'
 import { powerCut } from './power-cut.js'
-import { catalogues, faultBeside, lostToHistory, lostToItsUser, type Scenario, type Step } from './scenario.js'
+import {
+  catalogues,
+  faultBeside,
+  leftWithoutRecord,
+  lostToHistory,
+  lostToItsUser,
+  type Scenario,
+  type Step,
+} from './scenario.js'
 
 export interface Counts {
   /** Disks that a power cut left: each was judged. */
@@ -94,9 +102,9 @@ export class Explorer {
     if (fault !== undefined) this.report(fault, trail)
   }
 
-  /** What the step has replaced is kept. */
+  /** What the step has replaced is kept; what it removes has a record for as long as anything of it is left. */
   remembered({ disk, trail }: Position): void {
-    const fault = lostToHistory(this.scenario, disk)
+    const fault = lostToHistory(this.scenario, disk) ?? leftWithoutRecord(this.scenario, disk)
     if (fault !== undefined) this.report(fault, trail)
   }
 

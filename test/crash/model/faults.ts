@@ -25,7 +25,9 @@ export async function exploreFaults(explorer: Explorer, effort: Effort): Promise
       prepare: fault.prepare,
     })
     const untouched = failed.outcomes.every((one) => one === undefined || ('error' in one && !one.error.published))
-    if (untouched && !failed.disk.aborted) explorer.tidy(failed, scenario.step)
+    // What could not be removed is left to the next run.
+    const isRemoval = /^EIO from call \d+, remove/.test(fault.name)
+    if (untouched && !isRemoval && !failed.disk.aborted) explorer.tidy(failed, scenario.step)
     explorer.cut(failed, effort.fewer)
     for (const instant of failed.instants) {
       if (explorer.random.below(effort.second) === 0) {

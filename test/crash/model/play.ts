@@ -1,8 +1,9 @@
 import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { publish, type PublishOutcome } from '../../../src/durable/publish.js'
+import { removePublished } from '../../../src/durable/removal.js'
 import { rollBack } from '../../../src/durable/rollback.js'
-import { requestFor } from './content.js'
+import { missing, requestFor } from './content.js'
 import { attemptLedger, type Catalogue, type Ledger, settledLedger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { ModelProcess } from './model-process.js'
@@ -60,7 +61,10 @@ export async function play(
   const asked = step.flatMap((wanted, index) => (wanted === undefined ? [] : [{ index, wanted }]))
   const outcomes: (PublishOutcome | undefined)[] = step.map(() => undefined)
   try {
-    const publications = asked.map(({ index, wanted }) => {
+    const removals = asked.filter(({ wanted }) => wanted === missing)
+    for (const { index } of removals) outcomes[index] = await removed(process, pathOf(catalogues, index))
+    const publishing = asked.filter(({ wanted }) => wanted !== missing)
+    const publications = publishing.map(({ index, wanted }) => {
       const { target, content } = entry(catalogues, index, wanted)
       if (target.form !== 'file') return directoryPublication(process, requestFor(target, content))
       const { files, fileMode = 0o600 } = content.request
@@ -70,7 +74,7 @@ export async function play(
     const answers = await (rollback
       ? Promise.all(paths.map((path) => rolledBack(process, path)))
       : publish(publications))
-    asked.forEach(({ index }, at) => (outcomes[index] = answers[at]))
+    publishing.forEach(({ index }, at) => (outcomes[index] = answers[at]))
   } catch (error) {
     faults.push(`rejects: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
   }
@@ -105,6 +109,24 @@ export async function play(
     return outcome !== undefined && !('error' in outcome)
   })
   return { outcomes, instants, ledgers, faults, success }
+}
+
+/** Where nothing is left to be removed, that is as it was asked for. */
+async function removed(process: ModelProcess, path: string): Promise<PublishOutcome> {
+  try {
+    await removePublished(process, path, {})
+    return { outcome: 'replaced', path, digest: missing }
+  } catch (error) {
+    if (!(error instanceof DurableWriteError)) throw error
+    const isNothing = error.code === 'ENOENT' && error.reason === 'TargetUnfit'
+    return isNothing ? { outcome: 'unchanged', path, digest: missing } : { error }
+  }
+}
+
+function pathOf(catalogues: readonly Catalogue[], index: number): string {
+  const catalogue = catalogues[index]
+  if (!catalogue) throw new Error(`there is no target ${index}`)
+  return catalogue.target.path
 }
 
 async function rolledBack(process: ModelProcess, path: string): Promise<PublishOutcome> {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import { type Content, expectedView, find, type Target, textOf } from './content.js'
+import { type Content, expectedView, find, missing, type Target, textOf } from './content.js'
 import { Catalogue } from './ledger.js'
 import type { Inode } from './inode.js'
 import { ModelDisk } from './model-disk.js'
 
-/** What is asked for in one call: for each target the name of a content, or nothing. */
+/** What is asked for in one call: for each target the name of a content, `missing` for its removal, or nothing. */
 export type Step = readonly (string | undefined)[]
 
 export interface Scenario {
@@ -130,13 +130,16 @@ export function faultBeside(
         const inode = disk.child(parent.number, name)
         return disk.user !== undefined && inode !== undefined && known(target, textOf(disk, inode))
       }
+      const isRemoved = finished[scenario.targets.indexOf(target)] === missing && !find(disk, target.path)
+      if (isRemoved && kept.some((name) => name !== `${prefix}.lock`))
+        return `left beside ${target.path}: ${kept.join(', ')}`
       const past = kept.filter((name) => earlierPattern.test(name.slice(prefix.length)))
       if (past.length > (target.history ?? 0)) return `${past.length} earlier contents stay beside ${target.path}`
       const isEarlier = (name: string): boolean => {
         const text = past.includes(name) ? earlierText(disk, parent, name, target) : undefined
         return text !== undefined && known(target, text)
       }
-      const records = kept.filter((name) => /^\.[1-9][0-9]*$/.test(name.slice(prefix.length)))
+      const records = kept.filter((name) => recordPattern.test(name.slice(prefix.length)))
       if (
         records.length > 1 ||
         kept.some(
@@ -153,6 +156,9 @@ export function faultBeside(
   }
   return undefined
 }
+
+/** What a name says of a record, without what all of the target's have. */
+const recordPattern = /^\.[1-9][0-9]*$/
 
 /** What a name says of an earlier content, without what all of the target's have. */
 const earlierPattern = /^\.[1-9][0-9]*-[0-9a-f]{16}$/
@@ -180,6 +186,22 @@ export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | und
   const names = [...(parent?.now.entries.keys() ?? [])].filter((name) => name.startsWith(`.holdfast-${idOf(target)}.`))
   const isKept = names.some((name) => parent && earlierText(disk, parent, name, target) === textOfContent(replaced))
   return isKept ? undefined : `${replaced ?? ''} was replaced, and is not kept as a whole`
+}
+
+/** What a removal has left of a target that is gone, where no record tells of it: nobody would go on with it. */
+export function leftWithoutRecord({ targets, step }: Scenario, disk: ModelDisk): string | undefined {
+  const [target] = targets
+  if (target === undefined || step[0] !== missing || find(disk, target.path)) return undefined
+  const prefix = `.holdfast-${idOf(target)}`
+  const names = [...(find(disk, dirname(target.path))?.now.entries.keys() ?? [])].filter((name) =>
+    name.startsWith(prefix),
+  )
+  const others = new Set(bystanders(target))
+  const own = names.filter((name) => !others.has(name) && name !== `${prefix}.lock`)
+  const records = own.filter((name) => recordPattern.test(name.slice(prefix.length)))
+  return own.length > 0 && records.length === 0
+    ? `left of ${target.path}, without a record: ${own.join(', ')}`
+    : undefined
 }
 
 /** Whether what somebody uses is there as a whole, under the target's name or another one. */

@@ -1,5 +1,5 @@
 import { access, byDefault, decoded, encoded, listOf } from './access-lists.js'
-import type { Content, Target } from './content.js'
+import { missing, type Content, type Target } from './content.js'
 import { makeDirectory, makeEntry, type Scenario } from './scenario.js'
 
 const certs: Target = { path: '/etc/pki/certs', form: 'exchange' }
@@ -141,6 +141,8 @@ export const scenarios: readonly Scenario[] = [
     ...scenario('rollback', { ...certs, history: 2 }, ['third', 'small'], 'third', ['third', 'small']),
     rollback: true,
   },
+  scenario('removal', { ...certs, history: 1 }, ['third', 'small'], missing, [missing, 'third']),
+  scenario('removal of the symlink form', links, ['small'], missing, [missing, 'small']),
   scenario('replacement of the second publication', certs, ['third', 'small'], 'third', ['third', 'small', 'new']),
   scenario('replacement by large files', certs, ['small'], 'long', ['long', 'small']),
   made(

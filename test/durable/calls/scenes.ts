@@ -5,6 +5,7 @@ import { looks } from './looks.js'
 import { operations } from './operations.js'
 import { places } from './places.js'
 import { publications } from './publications.js'
+import { removing } from './removing.js'
 import { retiring } from './retiring.js'
 import type { Scene } from './scene.js'
 
@@ -14,6 +15,7 @@ export const scenes: readonly Scene[] = [
   ...operations,
   ...batches,
   ...retiring,
+  ...removing,
   ...places,
   ...beside,
   ...looks,

@@ -1,0 +1,57 @@
+import { model, type Mutation, mutation, ownTest } from './mutation.js'
+
+const story = model('removal', 'power cut')
+const own = ownTest('durable/removal')
+
+/** What was published is taken away: see src/durable/removal.ts. */
+export const removals: readonly Mutation[] = [
+  mutation(
+    'content goes before its rename is durable',
+    'removal.ts',
+    'await this.#sync()\n    await probeJournal(fs, this.#parent, this.#names)',
+    'await probeJournal(fs, this.#parent, this.#names)',
+    story,
+  ),
+  mutation(
+    'the record goes before the rest is known to be gone',
+    'removal.ts',
+    "'ENOTEMPTY')\n    await this.#sync()",
+    "'ENOTEMPTY')",
+    story,
+  ),
+  mutation(
+    'the removal of the record is not synced',
+    'removal.ts',
+    'this.#names.record(last.sequence))\n    await this.#sync()',
+    'this.#names.record(last.sequence))',
+    story,
+  ),
+  mutation(
+    'what a removal has renamed counts as durably gone',
+    'judge.ts',
+    '(exists || valid.some(({ removing }) => removing))',
+    'exists',
+    model('removal of the symlink form', 'kill'),
+  ),
+  mutation(
+    'nobody looks again whether somebody uses it',
+    'removal.ts',
+    'await this.#refuseUsed(staging)\n    } catch',
+    '} catch',
+    own,
+  ),
+  mutation(
+    'what is changed in the last instant goes, too',
+    'removal.ts',
+    '!isIt || !(await this.#isAsRead(staging, present))',
+    '!isIt',
+    own,
+  ),
+  mutation(
+    'a copy of a published directory counts as published',
+    'removal-errors.ts',
+    "if (!isOwn) throw changed(path, 'its record is of another one, as after a copy or a restored backup')",
+    '',
+    own,
+  ),
+]
