@@ -145,3 +145,37 @@ export const odd: readonly (Data | undefined)[] = [
     { secrets: { selector: 'a' } },
   ],
 ]
+
+/** Directories that have each field between them, beside a path and one content. */
+export const samples: readonly { readonly [name: string]: Data }[] = [
+  { publish: 'exchange', adopt: true },
+  { mode: '0755', fileMode: '0600' },
+  { owner: '0:0', attributes: 'keep' },
+  { onMissing: 'remove', onDrop: 'remove' },
+  { retire: 'whenUnused', retireTimeout: '1m' },
+  { history: 3, historyMaxAge: '24h' },
+  { path: '/srv/x', validate: ['certificates'] },
+  { contents: [{ secret: 'a/b', into: 'x', optional: true, items: [{ key: 'k', path: 'p', mode: '0644' }] }] },
+  { contents: [{ combine: 'x/y', from: [{ configMap: 'b', key: 'k' }], mode: '0644', optional: true }] },
+  { contents: [{ configMap: 'b' }] },
+  {
+    contents: [
+      {
+        secrets: {
+          selector: 'app',
+          namespace: 'a',
+          into: 'x/{name}',
+          optional: true,
+          items: [{ key: 'k', path: 'p' }],
+        },
+      },
+    ],
+  },
+  { contents: [{ configMaps: { selector: 'app', into: 'x', items: [{ key: 'k', path: '{name}' }] } }] },
+  { beforePublish: [{ exec: ['true', '{dir}'], timeout: '1s' }] },
+  { afterPublish: [{ exec: ['/bin/true', ''], timeout: '1s', retries: 1, jitter: '1s' }] },
+  { afterPublish: [{ signal: { name: 'HUP', pidFile: '/run/x' } }] },
+  { afterPublish: [{ http: { url: 'http://x', method: 'GET' } }] },
+  { afterPublish: [{ systemd: { unit: 'a.service', action: 'reload', socket: '/run/x' } }] },
+  { afterPublish: [{ staticPod: { name: 'a', manifestDirectory: '/a', lockFile: '/b' } }] },
+]
