@@ -38,7 +38,7 @@ await t.test('its values are checked as the configuration is', (t) => {
     writeFileSync(join(chart, 'values.schema.json'), `${JSON.stringify(written, undefined, 2)}\n`)
     values.properties['configuration'] = expected
   }
-  t.same(values.properties['configuration'], expected, 'HOLDFAST_RECORD_SCHEMA=1 npm test -- test/deploy/chart.test.ts')
+  t.same(values.properties['configuration'], expected, 'npm run schema')
   t.match(JSON.stringify(expected), /"pattern"/, 'of the patterns some are left')
   const known = parse(read('values.yaml')) as Record<string, unknown>
   t.same(
