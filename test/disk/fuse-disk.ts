@@ -89,10 +89,14 @@ function fail(what: string | undefined, at: bigint, times: bigint): void {
   set(what === 'write' ? { failWriteAt: at } : { failFlushAt: at })
 }
 
+/** The log before: a thread that serves a mounted file system may have read its number, and not have written yet. */
+let formerLog = -1
+
 function log(path: string): void {
   const old = Number(Atomics.load(state.cells, cell.logDescriptor))
   set({ logDescriptor: path === 'off' ? -1n : BigInt(openSync(path, 'a', 0o600)) })
-  if (old >= 0) closeSync(old)
+  if (formerLog >= 0) closeSync(formerLog)
+  formerLog = old
 }
 
 function mark(text: string): void {
