@@ -1,6 +1,8 @@
 import { model, type Mutation, mutation, ownTest } from './mutation.js'
 
 const story = model('with history', 'power cut')
+const adoption = model('adoption with history', 'power cut')
+const checks = ownTest('durable/adoption')
 
 /** Earlier contents that stay beside the target. */
 export const earlierContents: readonly Mutation[] = [
@@ -70,4 +72,69 @@ export const earlierContents: readonly Mutation[] = [
     ownTest('durable/rollback'),
   ),
   mutation('a hold forgets a pin', 'hold.ts', 'pin: hold && record.pin', 'pin: undefined', ownTest('durable/rollback')),
+  mutation(
+    'what is taken over is not kept',
+    'directory-publication.ts',
+    '? takenOverAs(nameOf, tree, fs.now())',
+    '? undefined',
+    adoption,
+    ownTest('durable/taken-over'),
+  ),
+  mutation(
+    'what was taken over goes where it is published again',
+    'history.ts',
+    'const isFirst = isRepeated(found, desired) ||',
+    'const isFirst =',
+    ownTest('durable/taken-over'),
+  ),
+  mutation(
+    'what was taken over stays for ever',
+    'taken-over.ts',
+    'newest && isTakenOver(newest) && kept.length === 0 ? [newest] : kept',
+    'all.filter(isTakenOver)',
+    ownTest('durable/taken-over'),
+  ),
+  mutation(
+    'a directory is taken over whatever the checks say',
+    'adoption.ts',
+    "if (result.verdict !== 'passed') throw adoptionError(path, result)",
+    '',
+    checks,
+  ),
+  mutation(
+    'what changed during the checks is taken over',
+    'directory-publication.ts',
+    'if (adopted !== undefined && adopted !== tree.digest) throw changedMeanwhile(this.path)',
+    '',
+    checks,
+  ),
+  mutation(
+    'a process that writes is no other writer',
+    'posix/tree-users.ts',
+    'holding.writes === true && isThere(holding)',
+    'holding.writes === true && !isThere(holding)',
+    checks,
+  ),
+  mutation(
+    'what the new content does not have goes',
+    'adoption-rules.ts',
+    'if (relation.more.length > 0 && !adopt.replace) {',
+    'if (relation.more.length < 0) {',
+    checks,
+  ),
+  mutation(
+    'equal content runs the hooks',
+    'judge.ts',
+    'found.tree !== undefined && isSameContent(found.tree, desired)',
+    'found.tree === undefined',
+    ownTest('durable/taken-over'),
+  ),
+  mutation(
+    'a killed adoption makes what is there our own',
+    'adoption.ts',
+    'valid.some(({ owned, committed }) => owned || committed)',
+    'valid.length > 0',
+    adoption,
+    ownTest('durable/taken-over'),
+  ),
 ]

@@ -87,6 +87,22 @@ await t.test("another program's staging is waited for; what holdfast publishes i
   t.match(await take(), { outcome: 'replaced' })
 })
 
+await t.test('what somebody writes during the checks is waited for', async (t) => {
+  const { target, publishBy, take } = scene(t)
+  class Beside extends Alone {
+    override readonly free = async (): Promise<Free> => {
+      writeFileSync(join(target, 'tls.crt'), 'newer')
+      return Promise.resolve({ bytes: 1 << 30, inodes: undefined, blockSize: 4096 })
+    }
+  }
+  await t.rejects(publishBy(new Beside()), {
+    reason: 'AdoptionPending',
+    message: /: noOtherWriter: its content changed/,
+  })
+  t.strictSame(contents(target), { ...before, 'tls.crt': 'newer' })
+  t.match(await take(), { outcome: 'replaced' })
+})
+
 await t.test('what cannot be exchanged is refused', async (t) => {
   const { target, root, take, examine } = scene(t)
   rmSync(target, { recursive: true })

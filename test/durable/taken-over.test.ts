@@ -100,3 +100,16 @@ await t.test(
     }
   },
 )
+
+await t.test('killed between the exchange and the mark, it is published again, and content 0 stays', async (t) => {
+  const { take, publishBy, past } = scene(t)
+  let renames = 0
+  // The first one only asks the kernel.
+  const { fs } = intercepted((call) => {
+    if (call === 'rename') renames += 1
+    else if (renames === 2) throw new Killed()
+  }, new Alone())
+  await publishBy(fs).catch(() => undefined)
+  t.match(await take(), { outcome: 'replaced', pendingHooks: ['reload'] })
+  t.strictSame(await past(), ['2 published present', '0 adopted whole'])
+})

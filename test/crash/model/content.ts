@@ -26,6 +26,8 @@ export interface Target {
   readonly family?: string
   /** May what is there and is not ours be replaced? Where not, losing the record means that our own is taken for foreign. */
   readonly adopt?: boolean
+  /** What is there and is not ours is taken over once the seven checks have passed, and stays until the next publication. */
+  readonly takesOver?: true
   /** Old content stays until nobody uses it. */
   readonly retire?: 'whenUnused'
   /** How many earlier contents stay. */
@@ -128,13 +130,14 @@ export function expectedView(content: Content, form: Target['form']): View {
 /** The request that publishes this content there. */
 export function requestFor(target: Target, content: Content): DirectoryRequest & PublicationOptions {
   const publish = target.form === 'symlink' ? 'symlink' : 'exchange'
-  const foreign = target.adopt ? 'always' : 'same-names'
+  const foreign = target.adopt || target.takesOver ? 'always' : 'same-names'
   return {
     ...content.request,
     target: target.path,
     publish,
     foreign,
     ...(target.family && { family: target.family }),
+    ...(target.takesOver && { adopt: { replace: true } }),
     ...(target.retire && { retire: target.retire }),
     ...(target.history !== undefined && { history: { keep: target.history, maxAge: null } }),
   }

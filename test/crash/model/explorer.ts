@@ -84,7 +84,7 @@ export class Explorer {
   /** Nothing is left of what was staged. */
   tidy(position: Position, step: Step): void {
     const known = (target: Target, text: string): boolean =>
-      (target.retire ?? target.history) !== undefined &&
+      (target.retire ?? target.history ?? target.takesOver) !== undefined &&
       this.catalogues.some((one) => one.target === target && one.knows(text))
     const fault = faultBeside(this.scenario, position.disk, step, this.theirs, known) ?? this.#loss(position.disk)
     if (fault !== undefined) this.report(fault, position.trail)

@@ -134,7 +134,8 @@ export function faultBeside(
       if (isRemoved && kept.some((name) => name !== `${prefix}.lock`))
         return `left beside ${target.path}: ${kept.join(', ')}`
       const past = kept.filter((name) => earlierPattern.test(name.slice(prefix.length)))
-      if (past.length > (target.history ?? 0)) return `${past.length} earlier contents stay beside ${target.path}`
+      if (past.length > (target.history ?? (target.takesOver ? 1 : 0)))
+        return `${past.length} earlier contents stay beside ${target.path}`
       const isEarlier = (name: string): boolean => {
         const text = past.includes(name) ? earlierText(disk, parent, name, target) : undefined
         return text !== undefined && known(target, text)
@@ -161,7 +162,7 @@ export function faultBeside(
 const recordPattern = /^\.[1-9][0-9]*$/
 
 /** What a name says of an earlier content, without what all of the target's have. */
-const earlierPattern = /^\.[1-9][0-9]*-[0-9a-f]{16}$/
+const earlierPattern = /^\.(?:0|[1-9][0-9]*)-[0-9a-f]{16}$/
 
 /** The content that is kept under a name. */
 function earlierText(disk: ModelDisk, parent: Inode, name: string, { path }: Target): string | undefined {
@@ -174,7 +175,7 @@ function earlierText(disk: ModelDisk, parent: Inode, name: string, { path }: Tar
 export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | undefined {
   const { targets, contents, before, step } = scenario
   const [target] = targets
-  if (target?.history === undefined) return undefined
+  if (target === undefined || (target.history === undefined && !target.takesOver)) return undefined
   const textOfContent = (name: string | undefined): string | undefined => {
     const content = contents.find((one) => one.name === name)
     return content && expectedView(content, target.form).content
@@ -182,10 +183,20 @@ export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | und
   const now = find(disk, target.path)
   if (now === undefined || textOf(disk, now) !== textOfContent(step[0])) return undefined
   const replaced = before.at(-1)?.[0]
+  const replacedText = target.takesOver ? foreignText(scenario, target) : textOfContent(replaced)
   const parent = find(disk, dirname(target.path))
   const names = [...(parent?.now.entries.keys() ?? [])].filter((name) => name.startsWith(`.holdfast-${idOf(target)}.`))
-  const isKept = names.some((name) => parent && earlierText(disk, parent, name, target) === textOfContent(replaced))
-  return isKept ? undefined : `${replaced ?? ''} was replaced, and is not kept as a whole`
+  const isKept = names.some((name) => parent && earlierText(disk, parent, name, target) === replacedText)
+  return isKept ? undefined : `${replaced ?? 'what was foreign'} was replaced, and is not kept as a whole`
+}
+
+/** What was there before anything was published, as one text. */
+function foreignText(scenario: Scenario, { path }: Target): string | undefined {
+  const disk = new ModelDisk()
+  for (const directory of scenario.directories) makeDirectory(disk, directory, 0o755)
+  scenario.foreign?.(disk)
+  const found = find(disk, path)
+  return found && textOf(disk, found)
 }
 
 /** What a removal has left of a target that is gone, where no record tells of it: nobody would go on with it. */

@@ -156,6 +156,17 @@ export const scenarios: readonly Scenario[] = [
     'new',
     [withLists, thirdWithLists],
   ),
+  {
+    ...scenario('adoption with history of a foreign directory', { ...certs, takesOver: true }, [], 'taken', [
+      'taken',
+      'small',
+    ]),
+    contents: [{ name: 'taken', request: { files: { 'tls.crt': 'new' } } }, small],
+    foreign: (disk) => {
+      makeDirectory(disk, certs.path, 0o755)
+      makeEntry(disk, `${certs.path}/tls.crt`, 'file', 0o644, 'foreign certificate')
+    },
+  },
   scenario('symlink form, again', links, ['old'], 'new', ['new', 'old', 'third']),
   {
     name: 'two targets of one family',
