@@ -110,7 +110,7 @@ function readObject(
   }
 }
 
-/** As strings, some of which YAML takes for something else unless they are quoted: a label that the API refuses would never match. */
+/** As strings, some of which must be quoted in YAML: a label that the API refuses would never match. */
 function labelsOf(value: unknown): Labels {
   const labels = Object.create(null) as Record<string, string>
   for (const [key, label] of Object.entries(record(value ?? {}, 'metadata.labels'))) {
