@@ -7,8 +7,10 @@ import { type HoldOptions, setHold as writeHold } from './hold.js'
 import { readHold as holdIn, readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { completeHook as complete, recordObjects as record } from './record-files.js'
+import type { RelocationOptions } from './old-path.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
 import { removePublished as takeAway, type RemovalOptions } from './removal.js'
+import { endRelocation as endMove, relocate as move, type RelocationProgress } from './relocation.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
 import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
@@ -52,6 +54,7 @@ export { Scope } from './scope.js'
 export { quarantineForeign } from './quarantine.js'
 export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
 export type { HeldLock } from './lock.js'
+export type { RelocationProgress } from './relocation.js'
 export { usesOf } from './in-use.js'
 export type { HoldingKind, Unseen } from './posix/holdings.js'
 export type { DirectoryChange } from './replace.js'
@@ -170,6 +173,16 @@ export async function examineAdoption(
   adopt: Adopting,
 ): Promise<{ own: boolean; checks: AdoptionResult[] }> {
   return examine(system, request, adopt)
+}
+
+/** Takes a directory's move to another path as far as it goes now; `to` is published already. @throws DurableWriteError */
+export async function relocate(to: string, options: RelocationOptions): Promise<RelocationProgress> {
+  return move(system, to, options)
+}
+
+/** A target's content comes from nowhere any more, and goes nowhere, as its record says then, durably. @throws DurableWriteError */
+export async function endRelocation(target: string, options: HoldOptions = {}): Promise<void> {
+  return endMove(system, target, options)
 }
 
 async function readable<T>(target: string, call: Promise<T>): Promise<T> {

@@ -105,6 +105,8 @@ export async function publicationIn(
     ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
     ...(await oldestKept(fs, parent, record)),
     ...(record.removing && { removing: true as const }),
+    ...(record.relocation && { relocation: record.relocation }),
+    ...(record.movedTo !== undefined && { movedTo: record.movedTo }),
     differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
   }
   return { state, record, tree, here }

@@ -12,7 +12,16 @@ interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
   readonly desired: Tree
   readonly options: Pick<
     PublicationOptions,
-    'objects' | 'hooks' | 'publisher' | 'pin' | 'supersedes' | 'attributes' | 'onDrop' | 'adopt'
+    | 'objects'
+    | 'hooks'
+    | 'publisher'
+    | 'pin'
+    | 'supersedes'
+    | 'attributes'
+    | 'onDrop'
+    | 'adopt'
+    | 'movedFrom'
+    | 'movedTo'
   >
   readonly place: Standing
   readonly staging: StagedInodes | undefined
@@ -44,6 +53,7 @@ export function newBody(publishing: Publishing): RecordBody {
     ...(options.attributes === 'keep' && { keepsAttributes: true }),
     ...(staging && { staging }),
     ...demanding({ retired, history, pin }),
+    ...movesAfter(publishing),
     ...(why !== 'published' && { why }),
     ...(options.onDrop === 'remove' && { onDrop: options.onDrop }),
     place,
@@ -63,6 +73,16 @@ function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined
     return { ...options.pin, since: now, from: [...goneFrom(record, now)], digest }
   }
   return options.supersedes && isRepeated(found, desired) ? before : undefined
+}
+
+/** A relocation goes on from the state that is recorded, whatever is asked for. One from another path begins. */
+function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relocation' | 'movedTo'> {
+  const before = found?.current ?? found?.newest
+  const { movedFrom, movedTo = before?.movedTo } = options
+  const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom.from)
+  const asked = movedFrom ? ({ ...movedFrom, state: 'staged', since: now } as const) : undefined
+  const relocation = goesOn ? before?.relocation : asked
+  return { ...(relocation && { relocation }), ...(typeof movedTo === 'string' && { movedTo }) }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { generationPattern, stagingPattern } from './names.js'
 import { isStanding } from './place.js'
+import { movedFromForms, relocationStates } from './relocation-states.js'
 import type { Cause, DropRule } from './types.js'
 
 /* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
@@ -38,6 +39,8 @@ export const knownFields = {
   why: (value) => value === undefined || isCause(value),
   removing: (value) => value === undefined || has(value, isTime, 'since'),
   onDrop: (value) => value === undefined || isDropRule(value),
+  relocation: (value) => value === undefined || isRelocation(value),
+  movedTo: (value) => value === undefined || isPath(value),
 } as const satisfies Readonly<Record<string, (value: unknown) => boolean>>
 
 export function isText(value: unknown): value is string {
@@ -138,4 +141,20 @@ function isGeneration(value: unknown): boolean {
     has(value, isTime, 'publishedAt', 'replacedAt') &&
     has(value, areObjects, 'objects')
   )
+}
+
+function isRelocation(value: unknown): boolean {
+  const isState = (state: unknown): boolean => relocationStates.some((known) => known === state)
+  const isForm = (as: unknown): boolean => movedFromForms.some((known) => known === as)
+  return (
+    has(value, isPath, 'from') &&
+    has(value, isTime, 'since') &&
+    has(value, isState, 'state') &&
+    has(value, isForm, 'as')
+  )
+}
+
+/** Absolute: it is looked at, and published to. */
+function isPath(value: unknown): boolean {
+  return isText(value) && value.startsWith('/') && !value.includes('\0')
 }

@@ -3,7 +3,7 @@ import { isDropRule, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
 import { isTakenOver } from './taken-over.js'
 import type { Tree, TreeEntry } from './tree.js'
-import type { Cause, DropRule, Generation, History, Hold, Pin, Publisher, RecordedObject } from './types.js'
+import type { Cause, DropRule, Generation, History, Hold, Pin, Publisher, RecordedObject, Relocation } from './types.js'
 
 /*
  * The publication record, `.holdfast-ID.SEQUENCE` beside the target, 0600: what was published, from what, and what is
@@ -97,6 +97,10 @@ export interface RecordBody {
   readonly removing?: Removing
   /** What becomes of the target once nobody configures it any more; absent for `keep`. */
   readonly onDrop?: DropRule
+  /** What it holds was at another path before: see relocation.ts. */
+  readonly relocation?: Relocation
+  /** Its content moves to this path, and is kept equal to what that holds. */
+  readonly movedTo?: string
 }
 
 /** That a removal has begun. */

@@ -182,7 +182,7 @@ export function refuseOtherPublisher(
   path: string,
   names: TargetNames,
   publisher: Publisher | undefined,
-  { newest }: Judgement,
+  { newest }: Pick<Judgement, 'newest'>,
 ): void {
   const owner = newest?.publisher
   if (newest === undefined || owner === undefined || publisher === undefined || owner === publisher) return

@@ -1,5 +1,8 @@
 import type { Log } from '../log.js'
 import type { Adopting } from './adoption-types.js'
+import type { Relocation } from './relocation-states.js'
+
+export type { MovedFromForm, Relocation, RelocationState } from './relocation-states.js'
 
 export interface Owner {
   uid: number
@@ -223,6 +226,10 @@ export interface PublicationOptions {
   hooks?: string[]
   /** What becomes of the target once nobody configures it any more; kept in the record. Default: `keep`. */
   onDrop?: DropRule
+  /** Where its content was before; null: nowhere. Default: as its record says. */
+  movedFrom?: Pick<Relocation, 'from' | 'as'> | null
+  /** The path to which its content moves; null: nowhere. Default: as its record says. */
+  movedTo?: string | null
   /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
   contentStays?: boolean
   /** Subdirectories that are there even if they hold no file, as relative paths. For the form `exchange` only. */
@@ -274,6 +281,9 @@ export interface Publication {
   objects: RecordedObject[]
   /** Old content is still beside it, for those who use it (`retire: whenUnused`). */
   retired?: true
+  relocation?: Relocation
+  /** Where its content moves to. */
+  movedTo?: string
   /** When the oldest of the earlier contents that are beside it was replaced; absent where none are. */
   pastSince?: Date
   /** Its removal has begun, and was interrupted. */

@@ -1,5 +1,6 @@
 import { earlierContents } from './history-mutations.js'
 import { removals } from './removal-mutations.js'
+import { relocations } from './relocation-mutations.js'
 import { histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
 /** Where names, mounts and copies around the target move, and what stays of the past. */
@@ -218,4 +219,5 @@ export const places: readonly Mutation[] = [
   ),
   ...earlierContents,
   ...removals,
+  ...relocations,
 ]

@@ -7,6 +7,7 @@ import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
 import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
+import { exploreRelocations, relocationStories } from './relocations.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios.js'
 import { exploreMeetings, explorePowerCutsOf } from './static-pods/explore.js'
@@ -71,6 +72,12 @@ const explorations: readonly Exploration[] = [
     phase: 'power cut',
     explore: (explorer: Explorer, { states, ...rest }: Effort) =>
       exploreRollouts(explorer, story, { ...rest, states, fewer: 1, second: 1 }),
+  })),
+  ...relocationStories.map((story) => ({
+    scenario: { ...noTargets, name: story.name },
+    phase: 'power cut',
+    explore: (explorer: Explorer, effort: Effort) =>
+      exploreRelocations(explorer, story, { ...effort, fewer: 1, second: 8 }),
   })),
 ]
 

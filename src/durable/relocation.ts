@@ -1,0 +1,264 @@
+import { DurableWriteError, wrapError } from './errors.js'
+import type { FileSystem } from './file-system.js'
+import type { HoldOptions } from './hold.js'
+import { readTarget } from './inspect.js'
+import { namesFor, type TargetNames } from './names.js'
+import { notDirectory, notOurs, type RelocationOptions, requestFor } from './old-path.js'
+import { publish, resultsOf } from './publish.js'
+import { type PublishedContent, readPublishedContent } from './published-content.js'
+import { describes, type RecordBody, recordBody, type StoredRecord } from './record.js'
+import { withRecord } from './record-files.js'
+import { holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
+import { removePublished } from './removal.js'
+import { directoryPublication } from './replace.js'
+import { checkTarget } from './request.js'
+import { resolve } from './resolve.js'
+import { findRetired } from './retired.js'
+import { rewriteRecord } from './rewrite-record.js'
+import { Scope } from './scope.js'
+import type { Relocation, RelocationState, ReplaceResult } from './types.js'
+
+/*
+ * A directory moves to another path while programs use it. Whoever publishes the new path does so as always; all that happens to the old
+ * one is here. How far it has come stands in the record of the new path, and is durable before the step that it tells of:
+ *
+ *   staged     the new path holds the content, durably; the old one is as it was
+ *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
+ *   draining   nobody uses the old path, and it goes
+ *   done       it is gone: whatever is there now is not looked at any more
+ *
+ * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
+ * taken back, and a relocation starts over.
+ */
+
+/** Where it stands, and what it waits for. */
+export interface RelocationProgress {
+  /** Absent while the new path holds nothing that is durable. */
+  readonly state?: RelocationState
+  /** State that was recorded now. */
+  readonly entered?: RelocationState
+  /** What the publication of the old path came to; absent where there was none. */
+  readonly result?: ReplaceResult
+  /** Why it does not go on, as a sentence without its full stop; absent when it is done. */
+  readonly waits?: string
+}
+
+/**
+ * Takes a relocation as far as it goes now. Whoever publishes the new path calls it again after each publication, and from time to time.
+ * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), or what its publication or removal throws. Both
+ *   paths are whole, and a later call goes on
+ */
+export async function relocate(fs: FileSystem, to: string, options: RelocationOptions): Promise<RelocationProgress> {
+  const move = new Move(fs, checkTarget(to), { ...options, from: checkTarget(options.from) })
+  try {
+    return await move.run()
+  } catch (error) {
+    throw wrapError(move.from, error, false, `could not move ${move.from} to ${move.to}`)
+  }
+}
+
+/** Says of a target that its content comes from nowhere, and goes nowhere: it was, or is to be, left where it is. */
+export async function endRelocation(fs: FileSystem, path: string, options: HoldOptions): Promise<void> {
+  const target = checkTarget(path)
+  const doing = { problem: `could not end the relocation of ${target}`, verb: 'move' }
+  const change = (record: StoredRecord) =>
+    record.relocation === undefined && record.movedTo === undefined ? undefined : bodyOf(record, {})
+  await rewriteRecord(fs, target, doing, change, options)
+}
+
+/** The same record, with just this of relocations. */
+function bodyOf(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'movedTo'>): RecordBody {
+  const { hold, pin, removing } = record
+  const others = Object.entries(record).filter(([field]) => field !== 'relocation' && field !== 'movedTo')
+  const said = Object.fromEntries(others) as unknown as StoredRecord
+  return recordBody({ ...said, ...moves }, { hold, pin, removing })
+}
+
+/** What comes of a state: the next one, which goes on at once unless something is waited for. */
+interface Next {
+  readonly next?: RelocationState
+  readonly waits?: string
+}
+
+const steps = {
+  staged: (move, relocation) => move.claim(relocation),
+  both: (move, relocation) => move.follow(relocation),
+  draining: (move) => move.drain(),
+  done: (): Promise<Next> => Promise.resolve({}),
+} as const satisfies Record<RelocationState, (move: Move, relocation: Relocation) => Promise<Next>>
+
+class Move {
+  #result: ReplaceResult | undefined
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly to: string,
+    readonly options: RelocationOptions,
+  ) {}
+
+  get from(): string {
+    return this.options.from
+  }
+
+  async run(): Promise<RelocationProgress> {
+    let relocation = await this.#begin()
+    if (relocation === undefined) return { waits: `${this.to} is not published yet` }
+    let entered: RelocationState | undefined
+    for (;;) {
+      const { next, waits } = await steps[relocation.state](this, relocation)
+      if (next !== undefined) {
+        relocation = await this.#enter(next)
+        entered = next
+      }
+      if (next !== undefined && waits === undefined) continue
+      const { state } = relocation
+      const result = this.#result
+      return { state, ...(entered && { entered }), ...(result && { result }), ...(waits !== undefined && { waits }) }
+    }
+  }
+
+  /** As it is recorded. Where the new path was there before anybody asked for this, it begins here. */
+  async #begin(): Promise<Relocation | undefined> {
+    const record = await this.#atNew(() => this.#recordOf(this.to))
+    if (record?.trusted !== true) return undefined
+    return record.relocation?.from === this.from ? record.relocation : this.#enter('staged')
+  }
+
+  async #enter(state: RelocationState): Promise<Relocation> {
+    const { fs, to, from } = this
+    const relocation: Relocation = { from, as: this.options.as, state, since: fs.now() }
+    const change = (record: StoredRecord) =>
+      bodyOf(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
+    // Who waits for this record's lock waits for no thread of the old path's file system.
+    await this.#atNew(() => rewriteRecord(fs, to, this.#doing, change, this.options))
+    return relocation
+  }
+
+  #atNew<T>(work: () => Promise<T>): Promise<T> {
+    return this.options.atNew ? this.options.atNew(work) : work()
+  }
+
+  get #doing() {
+    return { problem: `could not move ${this.from} to ${this.to}`, verb: 'move' }
+  }
+
+  /** staged: what is moved must be holdfast's own, and says from now on where it goes. */
+  async claim({ since }: Relocation): Promise<Next> {
+    const { fs, from, to, options } = this
+    const record = await this.#recordOf(from)
+    if (record === undefined) {
+      if (await this.#isThere(namesOf(from).name)) throw notOurs(from, to)
+      // Its disk may come later.
+      const end = since + options.keep
+      return fs.now() < end ? { waits: `${from} is not there, which may change until ${shown(end)}` } : { next: 'done' }
+    }
+    if (record.kind === 'file') throw notDirectory(from)
+    refuseOtherPublisher(from, namesOf(from).names, options.publication?.publisher, { newest: record })
+    refuseHeld(from, holdOf({ current: record, newest: record }, fs.now()))
+    await rewriteRecord(
+      fs,
+      from,
+      this.#doing,
+      (found) => bodyOf(found, { ...(found.relocation && { relocation: found.relocation }), movedTo: to }),
+      options,
+    )
+    return { next: 'both' }
+  }
+
+  /** both: the old path gets what the new one holds, until nobody needs it. */
+  async follow({ since }: Relocation): Promise<Next> {
+    const { fs, from, to, options } = this
+    const lost = await this.#whereItWent()
+    if (lost) return lost
+    const content = await this.#atNew(() => readPublishedContent(fs, to))
+    if (content === undefined) return { waits: `${to} is not what was published there last` }
+    this.#result = await this.#publishOld(content)
+    const user = (await this.#userOfOld()) ?? (await options.usedBy?.())
+    if (user !== undefined) return { waits: `${from} is in use: ${user}` }
+    const end = since + options.keep
+    return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
+  }
+
+  /** draining: the removal itself looks once more for those who use it. */
+  async drain(): Promise<Next> {
+    const { fs, from, options } = this
+    const lost = await this.#whereItWent()
+    if (lost) return lost
+    try {
+      await removePublished(fs, from, options)
+    } catch (error) {
+      const again = isInPlace(error)
+      if (again === undefined) throw error
+      return { next: 'both', waits: again }
+    }
+    return { next: 'done' }
+  }
+
+  /** It was removed, or somebody publishes it for its own sake; undefined: neither. */
+  async #whereItWent(): Promise<Next | undefined> {
+    const { from } = this
+    const record = await this.#recordOf(from)
+    if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }
+    // The lock of a target stays for ever: without it, this is not the directory that it was in.
+    const isKnown = await this.#isThere(namesOf(from).names.lock)
+    return isKnown
+      ? { next: 'done' }
+      : { waits: `the directory of ${from} is not there, or empty: its disk may not be mounted` }
+  }
+
+  async #publishOld(content: PublishedContent): Promise<ReplaceResult> {
+    const old = await this.#recordOf(this.from)
+    if (old === undefined) throw new Error(`the record of ${this.from} is gone`)
+    const [result] = resultsOf(
+      await publish([directoryPublication(this.fs, requestFor(old, content, this.options))], this.options.signal),
+    )
+    if (result === undefined) throw new Error('publish() returned nothing')
+    return result
+  }
+
+  /** Of what is there, or of what was there before. */
+  async #userOfOld(): Promise<string | undefined> {
+    const { fs, from } = this
+    return withRecord(fs, from, async (parent, name, records) => {
+      const [retired] = await findRetired({ fs, parent }, records)
+      return (await fs.userOf(parent, name)) ?? (retired && `its old content ${retired.name} is still in use`)
+    })
+  }
+
+  /** The record of what a target holds; where that is drift, the newest one. */
+  async #recordOf(target: string): Promise<StoredRecord | undefined> {
+    const { fs } = this
+    return withRecord(fs, target, async (parent, name, records) => {
+      const [newest] = records
+      const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
+      return records.find((one) => describes(one, tree)) ?? newest
+    })
+  }
+
+  /** Whether anything has this name where the old path is. */
+  async #isThere(name: string): Promise<boolean> {
+    const { fs, from } = this
+    const scope = new Scope(fs)
+    try {
+      const { missing, anchor } = await resolve(scope, from)
+      return missing.length === 0 && (await fs.look(anchor, name)) !== undefined
+    } finally {
+      await scope.closeAll()
+    }
+  }
+}
+
+function namesOf(path: string): { readonly name: string; readonly names: TargetNames } {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return { name, names: namesFor(name) }
+}
+
+function shown(time: number): string {
+  return new Date(time).toISOString()
+}
+
+/** Why its removal has left it in its place, where that is no failure: somebody uses it, or has changed it since it was published. */
+function isInPlace(error: unknown): string | undefined {
+  if (!(error instanceof DurableWriteError) || error.published) return undefined
+  return error.reason === 'InUse' || error.reason === 'TargetForeign' ? error.problem : undefined
+}

@@ -1,0 +1,80 @@
+import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
+
+const own = ownTest('durable/relocation')
+const story = model('relocation', 'power cut')
+
+/** A directory that moves to another path. */
+export const relocations: readonly Mutation[] = [
+  compound(
+    'the old path gets what is not known to be durable at the new one',
+    [
+      ['published-content.ts', 'if (record?.trusted !== true) return undefined', 'if (!record) return undefined'],
+      ['relocation.ts', 'if (record?.trusted !== true) return undefined', 'if (!record) return undefined'],
+    ],
+    own,
+  ),
+  mutation(
+    'what changed at the new path while it was read is published at the old one',
+    'published-content.ts',
+    "hash('sha256', content) !== sha256",
+    'sha256 === undefined',
+    own,
+  ),
+  mutation(
+    'an old path that is in use goes',
+    'relocation.ts',
+    'if (user !== undefined) return { waits: `${from} is in use: ${user}` }',
+    '',
+    own,
+  ),
+  mutation(
+    'an old path goes at once',
+    'relocation.ts',
+    'return fs.now() < end ? { waits: `${from} stays',
+    'return fs.now() < since ? { waits: `${from} stays',
+    own,
+  ),
+  mutation(
+    'the removal of the old path is not recorded before it begins',
+    'relocation.ts',
+    ": { next: 'draining' }",
+    ': await this.drain()',
+    own,
+  ),
+  mutation(
+    'an old path that was taken back goes',
+    'relocation.ts',
+    "if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }",
+    'if (record !== undefined) return undefined',
+    own,
+  ),
+  mutation(
+    'a disk that is not mounted counts as an old path that is gone',
+    'relocation.ts',
+    'const isKnown = await this.#isThere(namesOf(from).names.lock)',
+    'const isKnown = true as boolean',
+    own,
+  ),
+  mutation(
+    "somebody else's directory counts as one that is not there",
+    'relocation.ts',
+    'if (await this.#isThere(namesOf(from).name)) throw notOurs(from, to)',
+    '',
+    own,
+  ),
+  mutation(
+    'a publication forgets how far a relocation has come',
+    'new-record.ts',
+    'const relocation = goesOn ? before?.relocation : asked',
+    'const relocation = asked',
+    own,
+  ),
+  mutation(
+    'the old path follows no more',
+    'relocation.ts',
+    'this.#result = await this.#publishOld(content)',
+    '',
+    own,
+    story,
+  ),
+]
