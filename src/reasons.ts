@@ -27,6 +27,8 @@ export const reasons = [
   'Stalled',
   'Held',
   'RolledBack',
+  'Relocating',
+  'Relocated',
   'InUse',
   'DropPending',
   'Dropped',

@@ -16,6 +16,7 @@ import { FreshnessTracker } from './freshness-tracker.js'
 import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
 import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
+import { withOldPaths } from './moves.js'
 import { endsWithin } from '../deadline.js'
 import { Drops } from './drops.js'
 import type { DirectoryStatus } from './status-file.js'
@@ -71,8 +72,9 @@ export class Agent {
       source: () => this.#source,
       events: () => this.#events,
       refresh: (state) => this.refresh(state),
+      moved: (state) => this.#forget(state),
     })
-    for (const directory of configuration.directories) this.states.add(directory)
+    for (const directory of withOldPaths(configuration.directories)) this.states.add(directory)
   }
 
   get configuration(): AgentConfiguration {
@@ -103,7 +105,7 @@ export class Agent {
     this.#follow()
     for (const state of this.states) this.#operations.publish(state, causes.start)
     this.#compareRegularly()
-    void this.#drops.configure(this.#configuration.directories)
+    void this.#drops.configure(withOldPaths(this.#configuration.directories))
   }
 
   /** Directories that are not configured any more, and are to be removed. */
@@ -141,16 +143,22 @@ export class Agent {
     const next = change.sourceChanged ? await this.#open(configuration.source) : undefined
     const { driftInterval, requireProven } = this.#configuration
     this.#configuration = configuration
-    void this.#drops.configure(configuration.directories)
+    void this.#drops.configure(withOldPaths(configuration.directories))
     if (configuration.driftInterval !== driftInterval) this.#compareRegularly()
     for (const path of change.dropped) {
       const state = this.states.byPath(path)
       if (state) this.#drop(state)
     }
+    const added = [...change.added]
     for (const directory of change.changed) {
       const state = this.states.byPath(directory.path)
-      if (state === undefined) continue
+      // An old path that was done with is wanted again.
+      if (state === undefined) {
+        added.push(directory)
+        continue
+      }
       state.configuration = directory
+      this.#options.metrics.moving(directory.path, directory.follows !== undefined)
       this.#options.metrics.follow(
         directory.path,
         directory.afterPublish.map(({ name }) => name),
@@ -162,7 +170,7 @@ export class Agent {
     if (configuration.requireProven !== requireProven) {
       for (const state of this.states) this.#operations.publish(state, causes.configuration)
     }
-    await this.#startDirectories(change.added.map((directory) => this.states.add(directory)))
+    await this.#startDirectories(added.map((directory) => this.states.add(directory)))
     if (next) {
       const before = { source: this.#source, events: this.#events }
       this.#source = next.source
@@ -173,7 +181,7 @@ export class Agent {
     }
     this.#events.reloaded()
     this.#follow()
-    for (const { path } of change.added) {
+    for (const { path } of added) {
       const state = this.states.byPath(path)
       if (state) this.#operations.publish(state, causes.configuration)
     }
@@ -212,11 +220,15 @@ export class Agent {
     })
   }
 
+  #forget(state: DirectoryState): void {
+    this.#operations.forget(state)
+    this.states.remove(state.path)
+    this.#options.metrics.forget(state.path)
+  }
+
   #drop(state: DirectoryState): void {
     const { path, configuration } = state
-    this.#operations.forget(state)
-    this.states.remove(path)
-    this.#options.metrics.forget(path)
+    this.#forget(state)
     // What becomes of others is said by those who remove them.
     if (configuration.onDrop === 'remove') return
     this.#options.log.info(

@@ -18,6 +18,10 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (outcome.kind === 'failed' && (outcome.reason === 'Held' || outcome.reason === 'RolledBack'))
     state.drift = await compareWithRecord(state)
   if (outcome.kind === 'failed' && outcome.rejection) state.rejection = outcome.rejection
+  if (outcome.kind === 'moving') {
+    if (outcome.change !== undefined && outcome.change !== 'unchanged') state.generation += 1
+    state.drift = outcome.state === 'done' ? undefined : await compareWithRecord(state)
+  }
   if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
   const { change, digest, objects, certificates } = outcome
   const changes =
@@ -30,6 +34,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
     state.generation += 1
     state.hold = undefined
     state.pin = undefined
+    state.movedTo = undefined
   } else if (state.digest !== digest) {
     // Somebody else (`holdfast sync`) published this meanwhile: the date and the hooks are theirs.
     await compareWithRecord(state)

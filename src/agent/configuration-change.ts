@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
+import { withOldPaths } from './moves.js'
 
 /** What a configuration that was read again asks to be done. */
 interface ConfigurationChange {
@@ -12,15 +13,16 @@ interface ConfigurationChange {
 
 /** Compares two configurations. Where a directory stands in the file does not matter. */
 export function configurationChange(before: AgentConfiguration, after: AgentConfiguration): ConfigurationChange {
-  const known = new Map(before.directories.map((directory) => [directory.path, directory]))
-  const paths = new Set(after.directories.map(({ path }) => path))
+  const [old, directories] = [withOldPaths(before.directories), withOldPaths(after.directories)]
+  const known = new Map(old.map((directory) => [directory.path, directory]))
+  const paths = new Set(directories.map(({ path }) => path))
   return {
-    added: after.directories.filter(({ path }) => !known.has(path)),
-    changed: after.directories.filter((directory) => {
+    added: directories.filter(({ path }) => !known.has(path)),
+    changed: directories.filter((directory) => {
       const previous = known.get(directory.path)
       return previous !== undefined && !isDeepStrictEqual(withoutPlaces(previous), withoutPlaces(directory))
     }),
-    dropped: before.directories.map(({ path }) => path).filter((path) => !paths.has(path)),
+    dropped: old.map(({ path }) => path).filter((path) => !paths.has(path)),
     sourceChanged: !isDeepStrictEqual(before.source, after.source),
   }
 }

@@ -163,6 +163,8 @@ export function requestFor(
     ...adoptingFor(configuration),
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),
+    movedFrom: configuration.movedFrom ? { from: configuration.movedFrom.path, as: configuration.movedFrom.as } : null,
+    movedTo: null,
   }
 }
 

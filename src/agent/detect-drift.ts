@@ -61,6 +61,7 @@ export async function detectDrift(state: DirectoryState, { log, metrics }: Drift
   }
   metrics.ready(path, state.intact)
   metrics.held(path, state.hold !== undefined)
+  metrics.moving(path, state.configuration.follows !== undefined)
 }
 
 /**

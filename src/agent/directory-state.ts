@@ -1,7 +1,7 @@
 import { expand, needs } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
-import type { Hold, Pin, Publication } from '../durable/types.js'
+import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
 import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
@@ -75,6 +75,9 @@ export class DirectoryState {
   retired = false
   /** When the oldest of its earlier contents was replaced; undefined: there are none. */
   pastSince: Date | undefined
+  /** Where its content was before, and where it goes, by its record. */
+  relocation: Relocation | undefined
+  movedTo: string | undefined
   /** What `beforePublish` has rejected last; undefined once something is published. */
   rejection: Rejection | undefined
   digest: string | undefined
@@ -130,6 +133,8 @@ export class DirectoryState {
     this.pin = publication?.pin
     this.retired = publication?.retired === true
     this.pastSince = publication?.pastSince
+    this.relocation = publication?.relocation
+    this.movedTo = publication?.movedTo
   }
 
   /** The time of an earlier content is over. */
@@ -186,12 +191,20 @@ export class DirectoryStates {
     this.#byOperation.delete(publishOperationOf(path))
   }
 
+  /** The old path of the directory at this one, while it is kept. */
+  following(path: string): DirectoryState | undefined {
+    return [...this].find(({ configuration }) => configuration.follows === path)
+  }
+
   /** The directories that need this object, or this selection, by what their selections match now. */
   needing(
     reference: ObjectReference,
     latest: (reference: ObjectReference) => ObservedState | undefined,
   ): DirectoryState[] {
-    return [...this].filter(({ configuration }) => needs(expand(configuration, latest), reference))
+    // What follows another path gets its content from there.
+    return [...this].filter(
+      ({ configuration }) => configuration.follows === undefined && needs(expand(configuration, latest), reference),
+    )
   }
 }
 
@@ -210,7 +223,7 @@ export function withoutPaths(object: PublishedObject): PublishedObject {
   return { kind, namespace, name, uid, resourceVersion }
 }
 
-/** Whether the directory holds something that is not optional: only such a one counts for readiness. */
+/** Whether the directory holds something that is not optional: only such a one counts for readiness, and no old path. */
 export function hasRequired(configuration: DirectoryConfiguration): boolean {
-  return configuration.contents.some(({ optional }) => !optional)
+  return configuration.follows === undefined && configuration.contents.some(({ optional }) => !optional)
 }

@@ -10,6 +10,7 @@ import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type R
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
+import { withOldPaths } from './moves.js'
 import type { Outcome } from './outcome.js'
 import { failedOutcome } from './publish.js'
 import { reconcile } from './reconcile.js'
@@ -50,9 +51,8 @@ export async function onePass(
   const { log, signal } = options
   return withSource(configuration, options, async ({ states, source }) => {
     const outcomes = new Map<DirectoryState, Outcome>()
-    const batch = new Map(
-      [...states].map(({ publishOperation }) => [publishOperation, { causes: ['sync'], since: performance.now() }]),
-    )
+    const causes = { causes: ['sync'], since: performance.now() }
+    const batch = new Map([...states].map(({ publishOperation }) => [publishOperation, causes]))
     await reconcile(batch, {
       log,
       signal,
@@ -67,7 +67,8 @@ export async function onePass(
     })
     if (options.hooks) {
       // Only what is known to be durable is announced to others.
-      const published = [...states].filter((state) => outcomes.get(state)?.kind === 'published')
+      const isDurable = (outcome: Outcome | undefined) => outcome?.kind === 'published' || outcome?.kind === 'moving'
+      const published = [...states].filter((state) => isDurable(outcomes.get(state)))
       await runPendingHooks(published, { log, signal, metrics: noMetrics, events: noEvents, changed: () => {} })
     }
     return [...states].map((state) => ({ state, outcome: outcomes.get(state) }))
@@ -90,7 +91,8 @@ interface Planned {
 export async function dryPass(configuration: AgentConfiguration, options: OnePassOptions): Promise<Planned[]> {
   return withSource(configuration, options, async ({ states, source }) => {
     const planned: Planned[] = []
-    for (const state of states) planned.push({ state, plan: await plan(state, source, options) })
+    const own = [...states].filter((state) => state.configuration.follows === undefined)
+    for (const state of own) planned.push({ state, plan: await plan(state, source, options) })
     return planned
   })
 }
@@ -169,7 +171,7 @@ async function withSource<T>(
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const states = new DirectoryStates()
-  for (const directory of configuration.directories) {
+  for (const directory of withOldPaths(configuration.directories)) {
     const state = states.add(directory)
     await detectDrift(state, { log: options.log, metrics: noMetrics })
   }

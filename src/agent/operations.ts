@@ -30,6 +30,8 @@ interface OperationsOptions {
   /** undefined until the first one is open: until then nothing is published. */
   readonly source: () => Source | undefined
   readonly events: () => AgentEvents
+  /** Nothing is left to do for this old path. */
+  readonly moved: (state: DirectoryState) => void
   /** Brings the condition Fresh of a directory up to what the source last said. */
   readonly refresh: (state: DirectoryState) => void
   /** Something that the status shows has changed. */
@@ -254,12 +256,16 @@ export class Operations {
   }
 
   #applied(state: DirectoryState, outcome: Outcome): void {
+    const change = 'change' in outcome ? outcome.change : undefined
     if (outcome.kind === 'published') this.#records.follow(state.path)
     // A hook that has failed waits for its next try, however often the same content is confirmed meanwhile.
-    if (outcome.kind === 'published' && outcome.change !== 'unchanged') {
+    if (change !== undefined && change !== 'unchanged') {
       this.#removals.add(state.path)
       this.#published.add(state)
     }
+    const old = this.#options.states.following(state.path)
+    if (old) this.publish(old, `publish ${state.path}`)
+    if (outcome.kind === 'moving' && outcome.state === 'done') this.#options.moved(state)
     this.#options.refresh(state)
     this.#options.changed()
   }

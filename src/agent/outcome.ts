@@ -6,6 +6,7 @@ import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import { withoutPaths, type ConditionState, type PublishedObject, type Rejection } from './directory-state.js'
 import { heldCondition, heldEvents, levels } from './held.js'
+import { type Moving, movingMeaning } from './moving.js'
 import type { QueueResult } from './workqueue.js'
 
 /** What one pass over a directory came to. */
@@ -35,6 +36,7 @@ export type Outcome =
       readonly error: Error
       readonly rejection?: Rejection
     }
+  | Moving
   /** The process is to end: the pass stopped before anything was visible. */
   | { readonly kind: 'aborted' }
 
@@ -130,6 +132,7 @@ const meanings: {
     result: levels[reason] === 'warn' ? 'refused' : published ? 'unknown' : 'failed',
     queue: terminal ? 'wait' : 'retry',
   }),
+  moving: movingMeaning,
   aborted: (_, { operation }) => ({
     condition: undefined,
     lines: [{ level: 'info', message: `${operation}: the agent aborted it before anything was visible` }],

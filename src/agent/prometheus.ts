@@ -66,6 +66,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
   )
   const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
   const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
+  const moving = gauge('holdfast_directory_moving', '1: it is the old path of one that has moved.', ['directory'])
   const dropPending = gauge(
     'holdfast_directory_drop_pending',
     '1: it is not configured any more, and is to be removed.',
@@ -112,7 +113,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
       followed.set(directory, known)
       for (const result of publishResults) publishes.inc({ directory, result }, 0)
-      for (const metric of [published, ready, held, confirmed, drift, running]) metric.inc({ directory }, 0)
+      for (const metric of [published, ready, held, moving, confirmed, drift, running]) metric.inc({ directory }, 0)
       durations.zero({ directory })
       for (const hook of known.hooks) {
         if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
@@ -124,7 +125,8 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
       const known = followed.get(directory)
       followed.delete(directory)
       for (const result of publishResults) publishes.remove({ directory, result })
-      for (const metric of [published, ready, held, confirmed, drift, durations, running]) metric.remove({ directory })
+      for (const metric of [published, ready, held, moving, confirmed, drift, durations, running])
+        metric.remove({ directory })
       for (const hook of known?.hooks ?? []) {
         for (const result of hookResults) hooks.remove({ directory, hook, result })
       }
@@ -137,6 +139,7 @@ export function prometheusMetrics(version: string, node: string): PrometheusMetr
     publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
     ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
     held: (directory, value) => held.set({ directory }, value ? 1 : 0),
+    moving: (directory, value) => moving.set({ directory }, value ? 1 : 0),
     drift: (directory) => drift.inc({ directory }),
     dropPending(directory, pending) {
       if (pending) dropPending.set({ directory }, 1)

@@ -7,6 +7,7 @@ import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
 import { detectDrift } from './detect-drift.js'
 import type { DirectoryState } from './directory-state.js'
+import { endOtherMove, follow, hasOtherMove } from './moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { publish } from './publish.js'
 import { recordHeldBack } from './record-versions.js'
@@ -58,8 +59,9 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     if (await isDue(work, options)) due.push(work)
   }
   const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.rejection]))
+  const own = due.filter(({ state }) => state.configuration.follows === undefined)
   const outcomes = await publish(
-    due.map(({ state }) => state.configuration),
+    own.map(({ state }) => state.configuration),
     {
       ...options,
       requireProven: options.requireProven(),
@@ -67,8 +69,10 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
       barrier: (seconds) => options.metrics.barrier(seconds),
     },
   )
-  for (const work of due) {
-    const outcome = outcomes.get(work.state.path)
+  for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
+    // A new path comes before its old one.
+    const { configuration } = work.state
+    const outcome = own.includes(work) ? outcomes.get(configuration.path) : await follow(configuration, options)
     // A directory that was dropped meanwhile is nobody's any more.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
     results.set(work.operation, await finish(work, outcome, options))
@@ -93,6 +97,8 @@ async function isDue({ state, causes: why }: Work, { log, metrics }: ReconcileOp
     // A pass looks whether old content is still in use.
     !state.retired &&
     !state.isPastOver &&
+    state.configuration.follows === undefined &&
+    !hasOtherMove(state) &&
     !hasExpiryChanged(state) &&
     !hasHoldChanged(state)
   )
@@ -143,6 +149,7 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
     state.setPublished({ ...meaning.condition, message: meaning.condition.message + suffix }, new Date())
   }
   if (outcome.kind === 'published') {
+    await endOtherMove(state, options)
     state.publishedReports = work.reports
     if (outcome.unproven) warnUnproven(log, directory)
     setFloor(state, source)

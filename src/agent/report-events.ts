@@ -17,12 +17,21 @@ export interface Reporter {
   uid(reference: ObjectReference): string | undefined
 }
 
-const normal: ReadonlySet<Reason> = new Set(['Published', 'Removed', 'DriftRepaired', 'Dropped'])
+const normal: ReadonlySet<Reason> = new Set([
+  'Published',
+  'Removed',
+  'DriftRepaired',
+  'Relocating',
+  'Relocated',
+  'Dropped',
+])
 const never: ReadonlySet<Reason> = new Set(['Unchanged', 'Busy'])
 
 const actions: Partial<Record<Reason, string>> = {
   Removed: 'Remove',
   DriftRepaired: 'Repair',
+  Relocating: 'Relocate',
+  Relocated: 'Relocate',
   HookFailed: 'RunHook',
   HistoryRewound: 'Watch',
   ConfigurationInvalid: 'Reload',

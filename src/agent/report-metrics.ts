@@ -19,6 +19,8 @@ export interface Metrics {
   ready(directory: string, ready: boolean): void
   /** An operator keeps it as it is. */
   held(directory: string, held: boolean): void
+  /** It is the old path of a directory that has moved, and still kept. */
+  moving(directory: string, moving: boolean): void
   drift(directory: string): void
   /** It is not configured any more, and is to be removed. */
   dropPending(directory: string, pending: boolean): void
@@ -43,6 +45,7 @@ export const noMetrics: Metrics = {
   publishedAt() {},
   ready() {},
   held() {},
+  moving() {},
   drift() {},
   dropPending() {},
   barrier() {},

@@ -111,7 +111,7 @@ async function refuseConfigured(target: string, options: RemoveOptions): Promise
   })
   const { agent, directories = [] } = status ?? {}
   const isDropped = (conditions: readonly { reason: string }[]) =>
-    conditions.some(({ reason }) => reason === 'DropPending')
+    conditions.some(({ reason }) => reason === 'DropPending' || reason === 'Relocating')
   const isNamed = directories.some(({ path, conditions }) => path === target && !isDropped(conditions))
   if (!agent || !isNamed || !(await isAgentRunning(stateDirectory, agent))) return
   const file = agent.configuration?.file ?? 'its configuration'

@@ -185,7 +185,9 @@ export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = f
   const notes = directories.flatMap((directory) => {
     const condition = problemOf(directory)
     const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
-    const old = consumers.filter(({ path, retired }) => retired && path === directory.path)
+    // Whoever uses an old path at all keeps it from going.
+    const moves = condition?.reason === 'Relocating'
+    const old = consumers.filter(({ path, retired }) => (retired || moves) && path === directory.path)
     const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
     return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
   })
@@ -240,11 +242,14 @@ function find({ conditions }: DirectoryStatus, type: Condition['type']): Conditi
   return conditions.find((condition) => condition.type === type)
 }
 
+/** What is said of a directory although it is as it should be. */
+const notable: ReadonlySet<Condition['reason']> = new Set(['CertificateExpired', 'Relocating'])
+
 /** The condition that most needs a reader: what is not True, Published first; then a warning on what is. */
 function problemOf(directory: DirectoryStatus): Condition | undefined {
   const published = find(directory, 'Published')
   const fresh = find(directory, 'Fresh')
-  if (published && (published.status !== 'True' || published.reason === 'CertificateExpired')) return published
+  if (published && (published.status !== 'True' || notable.has(published.reason))) return published
   return fresh && fresh.status !== 'True' ? fresh : undefined
 }
 

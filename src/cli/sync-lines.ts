@@ -9,7 +9,7 @@ import { table } from './table.js'
 /** One directory, as `-o json` shows it. */
 export interface SyncLine {
   readonly path: string
-  /** created, replaced, unchanged; `stale`: intact by its record, the source did not answer; `failed`. */
+  /** created, replaced, unchanged; `moving`, `moved`: an old path; `stale`: intact by its record, the source did not answer; `failed`. */
   readonly outcome: string
   readonly digest: string | null
   /** Where it is true: the file system is not one on which durability is proven. */
@@ -47,6 +47,10 @@ export function lineOf(
     return { ...line, pendingHooks, error: new Error(`${path}: at least one hook failed`) }
   }
   const digest = state.digest ?? null
+  if (outcome?.kind === 'moving') {
+    const about = published && { reason: published.reason, message: published.message }
+    return { path, digest, ...about, outcome: outcome.state === 'done' ? 'moved' : 'moving', error: undefined }
+  }
   const message = explanation(outcome) ?? published?.message ?? ''
   const reason =
     outcome?.kind === 'incomplete'
@@ -76,6 +80,7 @@ export function explanation(outcome: Outcome | undefined): string | undefined {
     case 'waiting':
       return outcome.message
     case 'published':
+    case 'moving':
     case 'aborted':
       return undefined
   }

@@ -81,6 +81,16 @@ const fields = {
     type: duration({ least: '1s', most: '87600h' }),
     description: 'with `history`: an earlier content goes when this time has passed since it was replaced',
   },
+  movedFrom: {
+    type: targetPath,
+    description: 'the path where all of this was before; it is kept up to date, too, until no process uses it',
+  },
+  // Programs that only open a file now and then are not seen to use it.
+  movedFromKeep: {
+    type: duration({ least: '1s', most: '8760h' }),
+    description: 'with `movedFrom`: how long the old path stays at least',
+    default: '10m',
+  },
   validate: {
     type: made(listOf(oneOf(validations), { mayBeEmpty: true }), (words) => [...new Set(words)]),
     description:
@@ -115,6 +125,8 @@ export interface ReadDirectory {
   readonly configuration: DirectoryConfiguration
   /** Where the target's path is written. */
   readonly at: Value
+  /** Where its old path is. */
+  readonly movedFromAt: Value | undefined
 }
 
 /** One of `directories`; undefined where it has no usable path. */
@@ -147,10 +159,20 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
         },
         schema: needs('historyMaxAge', { history: { minimum: 1 } }),
       },
+      {
+        check: ({ at, wasGiven }) => {
+          if (wasGiven('movedFrom')) return
+          at.movedFromKeep?.wrong(
+            'movedFromKeep has no effect without movedFrom',
+            'add movedFrom: /old/path, or leave it out',
+          )
+        },
+        schema: { dependencies: { movedFromKeep: ['movedFrom'] } },
+      },
     ],
   },
   ({ read, at }, { place }) => {
-    const { path, publish, contents = [], owner, history, historyMaxAge, ...others } = read
+    const { path, publish, contents = [], owner, history, historyMaxAge, movedFrom, movedFromKeep, ...others } = read
     reportContentConflicts(contents, publish, publishForms[publish].reservesDots)
     if (path === undefined || at.path === undefined) return undefined
     const configuration = {
@@ -161,7 +183,8 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       owner,
       contents: contents.map(({ content }) => content),
       history: { keep: history, maxAge: historyMaxAge ?? null },
+      ...(movedFrom !== undefined && { movedFrom: { path: movedFrom, as: 'removed' as const, keep: movedFromKeep } }),
     }
-    return { configuration, at: at.path }
+    return { configuration, at: at.path, movedFromAt: at.movedFrom }
   },
 )

@@ -10,6 +10,7 @@ import { isLabel } from '../kubernetes-names.js'
 import type { NamespaceDefault } from './object-names.js'
 import { quote } from '../quote.js'
 import { Problems } from './problem.js'
+import { reportMoveProblems } from './moves.js'
 import { reportTargetProblems } from './targets.js'
 import { parseTree, type TreeNode } from '../yaml/tree.js'
 import type { AgentConfiguration, SourceConfiguration } from './types.js'
@@ -106,11 +107,13 @@ function read(
   const selectable = source?.type !== 'kubernetes' || source.watch === 'namespaces'
   const defaults: NamespaceDefault = { namespace: fallback, unqualified: [], selectable }
   const directories = list?.({ base, ...defaults }) ?? []
-  reportTargetProblems(directories, [
+  const own = [
     { name: 'stateDirectory', path: stateDirectory },
     { name: 'this configuration file', path: file },
     ...(source?.type === 'files' && filesPath !== undefined ? [{ name: filesPath.place, path: source.path }] : []),
-  ])
+  ]
+  reportTargetProblems(directories, own)
+  reportMoveProblems(directories, own)
   const { requireProven, driftInterval, operationTimeout, reload, server } = others
   return {
     source,

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { isSourceAway, meaningOf, type Context, type EventNote, type Outcome } from '../../src/agent/outcome.js'
 import type { ObjectReference } from '../../src/objects/types.js'
+import { movingRows } from './moving-rows.js'
 
 const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
 const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
@@ -232,6 +233,7 @@ const table: { readonly [Kind in Outcome['kind']]: readonly Row<Kind>[] } = {
       queue: 'retry',
     },
   ],
+  moving: movingRows,
   aborted: [
     {
       name: 'nothing was visible',

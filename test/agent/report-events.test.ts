@@ -162,7 +162,7 @@ await t.test('every reason of a failure has a type, and an action that the API t
     const never = reason === 'Unchanged' || reason === 'Busy'
     t.equal(draft === undefined, never, reason)
     if (draft === undefined) continue
-    const normal = ['Published', 'Removed', 'DriftRepaired', 'Dropped'].includes(reason)
+    const normal = ['Published', 'Removed', 'DriftRepaired', 'Dropped', 'Relocating', 'Relocated'].includes(reason)
     t.equal(draft.type, normal ? 'Normal' : 'Warning', reason)
     t.match(draft.action, /^[A-Z][A-Za-z]+$/)
   }

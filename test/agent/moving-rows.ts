@@ -1,0 +1,48 @@
+/** What an old path of a directory comes to: rows of the table in outcome.test.ts. */
+export const movingRows = [
+  {
+    name: 'both paths are kept from now on',
+    outcome: {
+      kind: 'moving',
+      to: '/srv/b',
+      state: 'both',
+      entered: 'both',
+      change: 'replaced',
+      waits: 'it is in use',
+    },
+    condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
+    lines: ['info Relocating: /srv/a moves, and is kept up to date until nobody uses it (to /srv/b); it is in use'],
+    events: ['Node Relocating: /srv/a moves, and is kept up to date until nobody uses it (to /srv/b)'],
+    result: 'replaced',
+    queue: 'done',
+  },
+  {
+    name: 'the old path has got what the new one holds',
+    outcome: { kind: 'moving', to: '/srv/b', state: 'both', change: 'replaced', waits: 'it is in use' },
+    condition: 'True Relocating: /srv/a moves to /srv/b (both): it is in use',
+    lines: ['info Published: /srv/a holds what /srv/b holds; it is in use'],
+    events: [],
+    result: 'replaced',
+    queue: 'done',
+  },
+  {
+    name: 'nothing is published at the new path yet',
+    outcome: { kind: 'moving', to: '/srv/b', waits: 'not yet' },
+    context: { intact: false },
+    condition: 'False Relocating: /srv/a moves to /srv/b: not yet',
+    lines: ['debug : /srv/a moves to /srv/b; not yet'],
+    events: [],
+    result: undefined,
+    queue: 'done',
+  },
+  {
+    name: 'it is gone',
+    outcome: { kind: 'moving', to: '/srv/b', state: 'done', entered: 'done' },
+    context: { intact: false },
+    condition: 'True Relocated: /srv/a has moved to /srv/b, and is gone',
+    lines: ['info Relocated: /srv/a has moved, and is gone (to /srv/b)'],
+    events: ['Node Relocated: /srv/a has moved, and is gone (to /srv/b)'],
+    result: undefined,
+    queue: 'done',
+  },
+] as const

@@ -1,0 +1,112 @@
+/** `movedFrom`: a directory gets another path while programs use it. */
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { holder } from '../check/holders.js'
+import { until } from '../until.js'
+import { holdfast, Node } from './holdfast.js'
+
+const contents = [{ secret: 'web' }]
+const old = { path: 'disk/old', contents, mode: '0750', publish: 'exchange' }
+const moved = { path: 'disk/sub/new', contents, movedFrom: 'disk/old', movedFromKeep: '1h' }
+
+interface Shown {
+  readonly directories: readonly { path: string; conditions: readonly Record<string, string>[] }[]
+}
+
+await t.test('the agent keeps both paths up to date, through a crash, until the old one is gone', async (t) => {
+  const node = new Node(t, [old], { driftInterval: '1s' })
+  node.put('Secret', 'web', { key: '1' })
+  const first = node.agent()
+  await first.logged('Published')
+  const pid = await holder(t, 'hold', [], node.path('disk/old'))
+  node.configure([moved], { driftInterval: '1s' })
+  first.signal('SIGHUP')
+  t.match(await first.logged('Relocating'), {
+    directory: node.path('disk/old'),
+    to: node.path('disk/sub/new'),
+    state: 'both',
+  })
+  t.notOk(first.log().some(({ msg }) => msg.includes('is no longer configured')))
+  node.put('Secret', 'web', { key: '2' })
+  await until('the old path follows', () => node.read('disk/old/key') === '2')
+  t.equal(node.read('disk/sub/new/key'), '2')
+  const condition = async (): Promise<Record<string, string> | undefined> => {
+    const { directories } = JSON.parse((await node.run('status', '-o', 'json')).stdout) as Shown
+    return directories.find(({ path }) => path.endsWith('/old'))?.conditions.find(({ type }) => type === 'Published')
+  }
+  const waits = /old moves to .*sub\/new \(both\): .*(is in use: |stays until )/
+  await until('the status says what it waits for', async () => waits.test((await condition())?.message ?? ''))
+  t.match(await condition(), { status: 'True', reason: 'Relocating' })
+  t.match((await node.run('status')).stdout, `process ${pid} (sh) works in old content`)
+  const metric = async (): Promise<string | undefined> =>
+    /holdfast_directory_moving\{directory="[^"]*old"\} (\d)/.exec((await first.get('/metrics')).text)?.[1]
+  t.equal(await metric(), '1')
+  t.equal((await first.get('/readyz')).status, 200)
+  await first.end('SIGKILL')
+
+  const second = node.agent()
+  node.put('Secret', 'web', { key: '3' })
+  await until('both go on', () => node.read('disk/old/key') === '3' && node.read('disk/sub/new/key') === '3')
+  t.same(
+    second.log().filter(({ reason, state }) => reason === 'Relocating' && state === 'staged'),
+    [],
+  )
+  process.kill(pid, 'SIGKILL')
+  t.match(await holdfast(['remove', node.path('disk/old'), '--force', '--wait', '40s', '--lock-timeout', '30s']), {
+    code: 0,
+    stdout: `removed ${node.path('disk/old')}\n`,
+    stderr: /^((?!error).)*$/s,
+  })
+  t.match(await second.logged('Relocated'), { directory: node.path('disk/old'), state: 'done' })
+  t.notOk(existsSync(node.path('disk/old')))
+  await until('the status says nothing of it', async () => (await condition()) === undefined)
+  t.equal((await second.get('/readyz')).status, 200)
+  mkdirSync(node.path('disk/old'))
+  second.signal('SIGHUP')
+  node.put('Secret', 'web', { key: '4' })
+  await until('the new path goes on', () => node.read('disk/sub/new/key') === '4')
+  t.same(readdirSync(node.path('disk/old')), [], 'what comes there later is left alone')
+  t.equal(await second.end('SIGTERM'), 0)
+})
+
+await t.test('sync moves as far as it can, and says what is left; the way back has no gap', async (t) => {
+  const node = new Node(t, [old])
+  node.put('Secret', 'web', { key: '1' })
+  t.match(await node.run('sync'), { code: 0 })
+  await holder(t, 'hold', [], node.path('disk/old'))
+  node.configure([moved])
+  node.put('Secret', 'web', { key: '2' })
+  t.match(await node.run('sync', '--dry-run'), { code: 0, stdout: /^would be created .*new .*\n +\+ key\n$/ })
+  const dry = await node.run('sync', '-o', 'json')
+  t.match(JSON.parse(dry.stdout), {
+    directories: [
+      { path: node.path('disk/sub/new'), outcome: 'created' },
+      {
+        path: node.path('disk/old'),
+        outcome: 'moving',
+        reason: 'Relocating',
+        message: /moves to .*sub\/new \(both\): .*(in use|stays until)/,
+      },
+    ],
+  })
+  t.equal(node.read('disk/old/key'), '2')
+  t.match(await node.run('sync'), { code: 0, stdout: /^unchanged .*\nmoving .* Relocating: .*moves to/ })
+  t.match(
+    (await node.run('status')).stdout,
+    /disk\/old +True +Unknown +Relocating .*old moves to .*new \(both\)\n.*old: process \d+ \(sh\) works in /s,
+  )
+  t.match(await node.run('check'), { stdout: /disk\/sub\/new/ })
+
+  node.configure([old])
+  node.put('Secret', 'web', { key: '3' })
+  t.match(await node.run('sync'), { code: 0, stdout: /^replaced .*old / })
+  t.equal(node.read('disk/old/key'), '3')
+  t.equal(node.read('disk/sub/new/key'), '2', 'what is not configured any more stays as it is')
+  node.configure([moved])
+  t.match(await node.run('sync'), { code: 0, stdout: /^replaced .*\nmoving / }, 'and once more')
+  t.equal(node.read('disk/sub/new/key'), '3')
+  node.configure([{ path: 'disk/sub/new', contents }])
+  t.match(await node.run('sync'), { code: 0, stdout: /^unchanged [^\n]*\n$/ })
+  t.ok(existsSync(join(node.path('disk/old'), 'key')))
+})
