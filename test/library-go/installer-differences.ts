@@ -54,6 +54,12 @@ export const installerDifferences = [
     ),
   },
   {
+    libraryGo: "another program's directory is replaced",
+    holdfast: 'once seven checks have passed; what it held stays beside it until the next publication',
+    why: 'there is a way back from taking it over',
+    shown: at('only ours', /\/\.holdfast-[0-9a-f]{16}\.0-[0-9a-f]{16}(\/|$)/),
+  },
+  {
     libraryGo: 'modes are what the umask leaves of them',
     holdfast: 'exactly as in the layout',
     why: "a process's umask is not the node's policy",
