@@ -84,20 +84,21 @@ export class Operations {
         : `an internal error of holdfast: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
       log.error({ reason: 'PublishFailed', operations: [...batch.keys()] }, message)
     }
+    const common = { failed, waits: options.changed }
     this.#publications = new Workqueue({
+      ...common,
       groups: () => {
         const fileSystemOf = fileSystemsNow()
         return (operation) => publicationGroup(states.byOperation(operation), fileSystemOf)
       },
-      failed,
       run: (batch, group) =>
         onFileSystem(fileSystemOfGroup(group), () =>
           this.#running.run(this.#statesOf(batch), () => this.#reconcile(batch)),
         ),
     })
     this.#hooks = new Workqueue({
+      ...common,
       groups: () => hookGroups(states, fileSystemsNow()),
-      failed,
       run: (batch, group) => {
         const events = options.events()
         const node = options.node || hostname()

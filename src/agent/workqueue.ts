@@ -42,6 +42,8 @@ export interface WorkqueueOptions {
   run(batch: Batch, group: string): Promise<ReadonlyMap<string, QueueResult>>
   /** Called with what `groups` threw or `run` rejected with. */
   failed(error: unknown, batch: Batch): void
+  /** Called when a key has failed and waits for its next try: people may want to know when that is. */
+  waits?(key: string): void
   /** Milliseconds until the next try after so many failures in a row. */
   readonly delay?: (failures: number) => number
 }
@@ -213,6 +215,7 @@ export class Workqueue {
     const delay = this.#delay(entry.failures)
     entry.nextTry = entry.ended + delay
     entry.timer = setTimeout(() => this.add(key, 'retry'), delay)
+    this.#options.waits?.(key)
   }
 
   #delay(failures: number): number {

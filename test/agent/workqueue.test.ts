@@ -15,6 +15,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
   const waiting: ((run: Run) => void)[] = []
   const faults: unknown[] = []
   const failures: number[] = []
+  const waits: string[] = []
   const lacking: { error: Error | undefined } = { error: undefined }
   const lack = (error: Error | undefined) => void (lacking.error = error)
   const queue = new Workqueue({
@@ -27,6 +28,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
       return delay
     },
     failed: (error) => faults.push(error),
+    waits: (key) => waits.push(key),
     run: (batch) =>
       new Promise((resolve, reject) => {
         const run: Run = {
@@ -44,7 +46,7 @@ function queueOf(runs: 'batch' | 'key', delay = 5) {
     const run = begun.shift()
     return run ? Promise.resolve(run) : new Promise((resolve) => waiting.push(resolve))
   }
-  return { queue, next, begun, faults, failures, lack }
+  return { queue, next, begun, faults, failures, waits, lack }
 }
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
@@ -97,11 +99,12 @@ await t.test('keys that run by themselves do not hold each other up, and none ru
 })
 
 await t.test('what fails runs again after its delay, which counts failures in a row', async (t) => {
-  const { queue, next, failures } = queueOf('batch')
+  const { queue, next, failures, waits } = queueOf('batch')
   queue.add('a', 'x')
   ;(await next()).end({ a: 'retry' })
   ;(await next()).end({ a: 'retry' })
   const third = await next()
+  t.strictSame(waits, ['a', 'a'], 'each time it waits, that is said')
   t.strictSame(third.batch.get('a')?.causes, ['retry'])
   third.end({ a: 'done' })
   await turn()
