@@ -59,11 +59,11 @@ await t.test('a field of the record that this version does not know is carried i
   const recordIn = (): string =>
     join(parent, readdirSync(parent).find((entry) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(entry)) ?? '')
   const [line = '', ...rest] = readFileSync(recordIn(), 'utf8').split('\n')
-  const json = JSON.stringify({ ...(JSON.parse(line.slice(65)) as object), movedTo: { path: '/new' } })
+  const json = JSON.stringify({ ...(JSON.parse(line.slice(65)) as object), later: { path: '/new' } })
   writeFileSync(recordIn(), [`${hash('sha256', json)} ${json}`, ...rest].join('\n'), { mode: 0o600 })
   t.equal((await replaceDirectory(target, { files: { a: 'new' } })).outcome, 'replaced')
   const body = JSON.parse((readFileSync(recordIn(), 'utf8').split('\n')[0] ?? '').slice(65)) as object
-  t.match(body, { movedTo: { path: '/new' } })
+  t.match(body, { later: { path: '/new' } })
   t.same((await readPublication(target))?.differences, [])
 })
 
