@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { leadToLines } from './line-maps.mjs'
 import { writeManPages } from './man.mjs'
 import { bundleProgram } from './program.mjs'
 
@@ -19,6 +20,7 @@ execFileSync(process.execPath, [join(project, 'node_modules/typescript/bin/tsc')
 })
 dropUnusedTypes()
 await bundleProgram({ dist, licenses: join(dist, 'licenses'), library: true })
+leadToLines(dist)
 await writeManPages()
 
 /** Leaves the types that the library's own lead to. */

@@ -16,6 +16,12 @@ const manifest = createRequire(import.meta.url).resolve('holdfast/package.json')
 const program = join(dirname(manifest), 'bin/holdfast.js')
 mkdirSync(directory, { recursive: true })
 
+const refused = "await (await import('holdfast')).replaceDirectory('/nowhere', { files: {}, mode: 755 }).catch(console.log)"
+const stack = execFileSync(process.execPath, ['--enable-source-maps', '--input-type=module', '-e', refused], {
+  encoding: 'utf8',
+})
+assert.match(stack, /RangeError[^]*src\/public-fields\.ts:[1-9][0-9]*:/, 'the maps lead to the sources')
+
 const target = join(directory, 'library')
 assert.equal((await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })).outcome, 'created')
 assert.equal((await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })).outcome, 'unchanged')
