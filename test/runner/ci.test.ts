@@ -88,6 +88,8 @@ await t.test('a suite in the background is waited for, and judged like the other
   const bad = await run('begin build 60 false\nfinish build')
   t.equal(last(bad), '0 passed, 1 failed, 0 skipped')
   t.equal(bad.code, 1)
+  const killed = await run('begin build 60 sleep 1\nkill -KILL ${begun[build]}\nfinish build')
+  t.equal(last(killed), '0 passed, 1 failed, 0 skipped', 'what was killed before it could say how it ended')
 })
 
 await t.test('over its budget a suite is named, over twice of it fails, at four times of it ends', async (t) => {

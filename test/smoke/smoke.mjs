@@ -16,7 +16,8 @@ const manifest = createRequire(import.meta.url).resolve('holdfast/package.json')
 const program = join(dirname(manifest), 'bin/holdfast.js')
 mkdirSync(directory, { recursive: true })
 
-const refused = "await (await import('holdfast')).replaceDirectory('/nowhere', { files: {}, mode: 755 }).catch(console.log)"
+const refused =
+  "await (await import('holdfast')).replaceDirectory('/nowhere', { files: {}, mode: 755 }).catch(console.log)"
 const stack = execFileSync(process.execPath, ['--enable-source-maps', '--input-type=module', '-e', refused], {
   encoding: 'utf8',
 })
