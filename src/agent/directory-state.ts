@@ -60,7 +60,9 @@ interface EarlierStatus {
  * comes from the source.
  */
 export class DirectoryState {
-  configuration: DirectoryConfiguration
+  #configuration: DirectoryConfiguration
+  /** Its way to another path, while a pass is at it. */
+  #move: AbortController | undefined
   /** The disk has been compared with the record since the start. */
   compared = false
   /** The disk holds what the record says, known to be durable. */
@@ -102,7 +104,32 @@ export class DirectoryState {
   fresh: Condition | undefined
 
   constructor(configuration: DirectoryConfiguration) {
-    this.configuration = configuration
+    this.#configuration = configuration
+  }
+
+  get configuration(): DirectoryConfiguration {
+    return this.#configuration
+  }
+
+  set configuration(configuration: DirectoryConfiguration) {
+    this.#configuration = configuration
+    this.stopMoving()
+  }
+
+  /** `takenBack`: the directory was dropped, or is configured in another way. */
+  async whileMoving<T>(move: (takenBack: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController()
+    this.#move = controller
+    try {
+      return await move(controller.signal)
+    } finally {
+      this.#move = undefined
+    }
+  }
+
+  /** Nothing of it goes any more, if it has not gone yet. */
+  stopMoving(): void {
+    this.#move?.abort()
   }
 
   get path(): string {
@@ -188,6 +215,7 @@ export class DirectoryStates {
   }
 
   remove(path: string): void {
+    this.byPath(path)?.stopMoving()
     this.#byOperation.delete(publishOperationOf(path))
   }
 

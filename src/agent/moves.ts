@@ -35,11 +35,11 @@ export async function follow(
   { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
   { lockTimeout, signal, log, requireProven }: MoveOptions,
 ): Promise<Outcome> {
-  if (movedFrom === undefined || to === undefined) throw new Error('this directory has not moved')
-  const { path: from, as, keep } = movedFrom
-  const hooks = afterPublish.map(({ key }) => key)
-  const publication = { hooks, publisher: 'agent', retire, retireTimeout, requireProven: requireProven() } as const
   try {
+    if (movedFrom === undefined || to === undefined) throw new Error('this directory has not moved')
+    const { path: from, as, keep } = movedFrom
+    const hooks = afterPublish.map(({ key }) => key)
+    const publication = { hooks, publisher: 'agent', retire, retireTimeout, requireProven: requireProven() } as const
     const usedBy = () => describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
     const progress = await relocate(to, { from, as, keep, publication, atNew, usedBy, lockTimeout, signal, log })

@@ -71,13 +71,22 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
   )
   for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
     // A new path comes before its old one.
-    const { configuration } = work.state
-    const outcome = own.includes(work) ? outcomes.get(configuration.path) : await follow(configuration, options)
+    const outcome = own.includes(work) ? outcomes.get(work.state.path) : await followFor(work, options)
     // A directory that was dropped meanwhile is nobody's any more.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
     results.set(work.operation, await finish(work, outcome, options))
   }
   return results
+}
+
+/** undefined where that was taken back before, or meanwhile: dropped, a directory of its own again, or moving elsewhere. */
+async function followFor({ operation, state }: Work, options: ReconcileOptions): Promise<Outcome | undefined> {
+  const { configuration } = state
+  if (options.state(operation) !== state || configuration.follows === undefined) return undefined
+  const outcome = await state.whileMoving((takenBack) =>
+    follow(configuration, { ...options, signal: AbortSignal.any([options.signal, takenBack]) }),
+  )
+  return state.configuration === configuration ? outcome : undefined
 }
 
 /** Nothing but news of objects is the cause, and content that was rejected may still be the same; otherwise it is examined again. */

@@ -1,8 +1,12 @@
-import { type DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
+import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
+import type { FileSystem } from './file-system.js'
 import type { HoldOptions } from './hold.js'
 import type { PublishedContent } from './published-content.js'
-import type { StoredRecord } from './record.js'
-import type { DirectoryRequest, PublicationOptions, Relocation } from './types.js'
+import { isInForce, isPinned, type StoredRecord } from './record.js'
+import { describeHold, describePin } from './refusals.js'
+import { resolve } from './resolve.js'
+import { Scope } from './scope.js'
+import type { DirectoryRequest, Hold, Pin, PublicationOptions, Relocation, RelocationState } from './types.js'
 
 /* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
 
@@ -15,6 +19,19 @@ export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' 
   readonly usedBy?: () => Promise<string | undefined>
   /** Of the publications of the old path; its form, modes and owner stay what they are. */
   readonly publication?: Pick<PublicationOptions, 'hooks' | 'publisher' | 'retire' | 'retireTimeout' | 'requireProven'>
+}
+
+/** What comes of a state: the next one, which goes on at once unless something is waited for. */
+export interface Next {
+  readonly next?: RelocationState
+  readonly waits?: string
+}
+
+/** Somebody has changed the old path's record since it was looked at. */
+export class NotNow extends Error {
+  constructor(readonly next: Next) {
+    super('the old path is not to be removed')
+  }
 }
 
 /**
@@ -52,6 +69,10 @@ export function requestFor(
   }
 }
 
+export function notWhole(to: string): string {
+  return `${to} is not what was published there last`
+}
+
 export function notOurs(from: string, to: string): DurableWriteError {
   return foreign(`holdfast has published nothing at ${from}, which is to move to ${to}`, from, {
     state: leftAsItWas(from),
@@ -66,4 +87,54 @@ export function notDirectory(from: string): DurableWriteError {
     path: from,
     advice: 'leave out movedFrom',
   })
+}
+
+/** Why an operator's word keeps it as it is, as a sentence without its full stop; undefined: nothing does. */
+export function wordOn(
+  from: string,
+  { hold, pin }: { readonly hold?: Hold | undefined; readonly pin?: Pin | undefined },
+  now: number,
+): string | undefined {
+  if (isInForce(hold, now)) return describeHold(from, hold)
+  return isPinned(pin, now) ? describePin(from, pin) : undefined
+}
+
+/**
+ * The configuration sees only their texts: by a symbolic link or a bind mount, what is removed at the old path may be what the new one
+ * holds.
+ * @throws DurableWriteError: they are one directory, or one lies in the other
+ */
+export async function refuseSame(fs: FileSystem, to: string, { from, atNew }: RelocationOptions): Promise<void> {
+  const there = () => placeOf(fs, to)
+  const [old, now] = [await placeOf(fs, from), await (atNew ? atNew(there) : there())]
+  const [a, b] = [`${old.path}/`, `${now.path}/`]
+  const isSame = a === b || (old.identity !== undefined && old.identity === now.identity)
+  if (!isSame && !a.startsWith(b) && !b.startsWith(a)) return
+  throw unfit(`${from} and ${to} are the same directory, or one lies in the other`, {
+    code: 'EEXIST',
+    syscall: 'openat2',
+    path: from,
+    state: leftAsItWas(from),
+    advice: 'leave out movedFrom',
+  })
+}
+
+/** Its path without symbolic links, and what is equal for two paths that are one; undefined where its directory is not there. */
+async function placeOf(fs: FileSystem, target: string): Promise<{ path: string; identity: string | undefined }> {
+  const scope = new Scope(fs)
+  try {
+    const { realParent, anchor, missing, name } = await resolve(scope, target)
+    const path = `${realParent === '/' ? '' : realParent}/${name}`
+    if (missing.length > 0) return { path, identity: undefined }
+    const { device, inode } = await fs.attributes(anchor)
+    return { path, identity: `${device}:${inode}:${name}` }
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** Why its removal has left it in its place, where that is no failure: somebody uses it, or has changed it since it was published. */
+export function isInPlace(error: unknown): string | undefined {
+  if (!(error instanceof DurableWriteError) || error.published) return undefined
+  return error.reason === 'InUse' || error.reason === 'TargetForeign' ? error.problem : undefined
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FileSystem } from './file-system.js'
-import { readPublishedFiles, readTarget } from './inspect.js'
+import { publicationIn, readPublishedFiles } from './inspect.js'
 import { describes, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 
@@ -18,11 +18,11 @@ export interface PublishedContent {
  */
 export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
   const record = await withRecord(fs, target, async (parent, name, records) => {
-    const [newest] = records
-    const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
-    return records.find((one) => describes(one, tree))
+    const seen = await publicationIn(fs, target, parent, name, records)
+    // A record that came with a copy says durable of files that nobody has synced.
+    return seen?.state.durable === true && describes(seen.record, seen.tree) ? seen.record : undefined
   })
-  if (record?.trusted !== true) return undefined
+  if (record === undefined) return undefined
   const expected = record.entries.filter(({ type }) => type === 'file')
   const paths = expected.map(({ path }) => path)
   const found = await readPublishedFiles(fs, target, paths)

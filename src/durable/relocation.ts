@@ -1,15 +1,28 @@
+import { silent } from '../log.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import type { HoldOptions } from './hold.js'
 import { readTarget } from './inspect.js'
 import { namesFor, type TargetNames } from './names.js'
-import { notDirectory, notOurs, type RelocationOptions, requestFor } from './old-path.js'
+import {
+  isInPlace,
+  type Next,
+  NotNow,
+  notDirectory,
+  notOurs,
+  notWhole,
+  refuseSame,
+  type RelocationOptions,
+  requestFor,
+  wordOn,
+} from './old-path.js'
 import { publish, resultsOf } from './publish.js'
 import { type PublishedContent, readPublishedContent } from './published-content.js'
 import { describes, type RecordBody, recordBody, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
 import { removePublished } from './removal.js'
+import { attempt } from './remove.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'
@@ -25,7 +38,7 @@ import type { Relocation, RelocationState, ReplaceResult } from './types.js'
  *   staged     the new path holds the content, durably; the old one is as it was
  *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
  *   draining   nobody uses the old path, and it goes
- *   done       it is gone: whatever is there now is not looked at any more
+ *   done       it is gone: whatever is there now is left alone, unless this publisher's own record is there again
  *
  * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
  * taken back, and a relocation starts over.
@@ -45,8 +58,8 @@ export interface RelocationProgress {
 
 /**
  * Takes a relocation as far as it goes now. Whoever publishes the new path calls it again after each publication, and from time to time.
- * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), or what its publication or removal throws. Both
- *   paths are whole, and a later call goes on
+ * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), is the new one by another name (TargetUnfit), or
+ *   what its publication or removal throws. Both paths are whole, and a later call goes on. The signal's reason, between two steps
  */
 export async function relocate(fs: FileSystem, to: string, options: RelocationOptions): Promise<RelocationProgress> {
   const move = new Move(fs, checkTarget(to), { ...options, from: checkTarget(options.from) })
@@ -74,17 +87,11 @@ function bodyOf(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'mo
   return recordBody({ ...said, ...moves }, { hold, pin, removing })
 }
 
-/** What comes of a state: the next one, which goes on at once unless something is waited for. */
-interface Next {
-  readonly next?: RelocationState
-  readonly waits?: string
-}
-
 const steps = {
   staged: (move, relocation) => move.claim(relocation),
   both: (move, relocation) => move.follow(relocation),
   draining: (move) => move.drain(),
-  done: (): Promise<Next> => Promise.resolve({}),
+  done: (move) => move.lookAgain(),
 } as const satisfies Record<RelocationState, (move: Move, relocation: Relocation) => Promise<Next>>
 
 class Move {
@@ -103,8 +110,10 @@ class Move {
   async run(): Promise<RelocationProgress> {
     let relocation = await this.#begin()
     if (relocation === undefined) return { waits: `${this.to} is not published yet` }
+    if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)
     let entered: RelocationState | undefined
     for (;;) {
+      this.options.signal?.throwIfAborted()
       const { next, waits } = await steps[relocation.state](this, relocation)
       if (next !== undefined) {
         relocation = await this.#enter(next)
@@ -170,28 +179,60 @@ class Move {
     const { fs, from, to, options } = this
     const lost = await this.#whereItWent()
     if (lost) return lost
-    const content = await this.#atNew(() => readPublishedContent(fs, to))
-    if (content === undefined) return { waits: `${to} is not what was published there last` }
+    const content = await this.#contentOfNew()
+    if (content === undefined) return { waits: notWhole(to) }
     this.#result = await this.#publishOld(content)
+    const old = await this.#recordOf(from)
+    const word = old && wordOn(from, old, fs.now())
+    if (word !== undefined) return { waits: word }
     const user = (await this.#userOfOld()) ?? (await options.usedBy?.())
     if (user !== undefined) return { waits: `${from} is in use: ${user}` }
     const end = since + options.keep
     return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
   }
 
-  /** draining: the removal itself looks once more for those who use it. */
+  /** draining: the removal itself looks once more for those who use it. What stays is kept up to date. */
   async drain(): Promise<Next> {
-    const { fs, from, options } = this
+    const { fs, from, to, options } = this
+    // It may hold the last copy.
+    if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
     const lost = await this.#whereItWent()
     if (lost) return lost
+    const confirm = ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): void => {
+      if (movedTo !== to) throw new NotNow({ next: 'staged' })
+      const waits = wordOn(from, { pin }, fs.now())
+      if (waits !== undefined) throw new NotNow({ next: 'both', waits })
+    }
     try {
-      await removePublished(fs, from, options)
+      await removePublished(fs, from, { ...options, confirm })
     } catch (error) {
+      if (error instanceof NotNow) return error.next
       const again = isInPlace(error)
-      if (again === undefined) throw error
-      return { next: 'both', waits: again }
+      if (again !== undefined) return { next: 'both', waits: again }
+      if (error instanceof DurableWriteError && !error.published) await this.#stay()
+      throw error
     }
     return { next: 'done' }
+  }
+
+  async #stay(): Promise<void> {
+    const { to, options } = this
+    const enter = async (): Promise<void> => {
+      await this.#enter('both')
+    }
+    await attempt(options.log ?? silent, to, 'could not record that the old path stays', enter)
+  }
+
+  /** done: it was not there for its time, and came with its disk; or it was taken back, and named once more. */
+  async lookAgain(): Promise<Next> {
+    const publisher = this.options.publication?.publisher
+    const record = publisher && (await this.#recordOf(this.from))
+    if (record?.publisher !== publisher || record?.kind === 'file' || record?.removing) return {}
+    return record ? { next: 'staged' } : {}
+  }
+
+  #contentOfNew(): Promise<PublishedContent | undefined> {
+    return this.#atNew(() => readPublishedContent(this.fs, this.to))
   }
 
   /** It was removed, or somebody publishes it for its own sake; undefined: neither. */
@@ -255,10 +296,4 @@ function namesOf(path: string): { readonly name: string; readonly names: TargetN
 
 function shown(time: number): string {
   return new Date(time).toISOString()
-}
-
-/** Why its removal has left it in its place, where that is no failure: somebody uses it, or has changed it since it was published. */
-function isInPlace(error: unknown): string | undefined {
-  if (!(error instanceof DurableWriteError) || error.published) return undefined
-  return error.reason === 'InUse' || error.reason === 'TargetForeign' ? error.problem : undefined
 }

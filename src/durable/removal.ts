@@ -45,7 +45,7 @@ export interface RemovalOptions extends HoldOptions {
   /** Who uses it that is no process, in a few words. Default: nobody. */
   readonly usedBy?: () => Promise<string | undefined>
   /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
-  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop'>) => void
+  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin'>) => void
 }
 
 /**

@@ -1,6 +1,7 @@
 import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
 
 const own = ownTest('durable/relocation')
+const guards = ownTest('durable/relocation-guards')
 const story = model('relocation', 'power cut')
 
 /** A directory that moves to another path. */
@@ -8,7 +9,7 @@ export const relocations: readonly Mutation[] = [
   compound(
     'the old path gets what is not known to be durable at the new one',
     [
-      ['published-content.ts', 'if (record?.trusted !== true) return undefined', 'if (!record) return undefined'],
+      ['published-content.ts', 'seen?.state.durable === true', 'seen !== undefined'],
       ['relocation.ts', 'if (record?.trusted !== true) return undefined', 'if (!record) return undefined'],
     ],
     own,
@@ -76,5 +77,26 @@ export const relocations: readonly Mutation[] = [
     '',
     own,
     story,
+  ),
+  mutation(
+    'an old path goes while the new one is not whole',
+    'relocation.ts',
+    "if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }",
+    '',
+    guards,
+  ),
+  mutation(
+    'what is published for its own sake in the last instant goes',
+    'relocation.ts',
+    "if (movedTo !== to) throw new NotNow({ next: 'staged' })",
+    '',
+    guards,
+  ),
+  mutation(
+    'a directory moves to itself by another name',
+    'relocation.ts',
+    "if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)",
+    '',
+    guards,
   ),
 ]

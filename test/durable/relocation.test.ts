@@ -1,47 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../src/durable/publish.js'
-import { endRelocation, relocate, type RelocationProgress } from '../../src/durable/relocation.js'
+import { endRelocation, relocate } from '../../src/durable/relocation.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { removePublished } from '../../src/durable/removal.js'
-import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
 import { replay, seed } from '../seed.js'
 import { failure, intercepted, Killed } from './intercepted.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
-
-/** A file system with a clock and a user of its own. */
-class Observed extends NodeFileSystem {
-  time = 1_800_000_000_000
-  user1: string | undefined
-  override now(): number {
-    return this.time
-  }
-  override userOf(): Promise<string | undefined> {
-    return Promise.resolve(this.user1)
-  }
-}
-
-const keep = 60_000
-
-/** An old path with content, and a new one that is not published yet, in directories of their own. */
-async function story(t: Test, old: Omit<DirectoryRequest, 'target'> & PublicationOptions = { files: { a: '1' } }) {
-  const root = scratch(t)
-  for (const name of ['was', 'is']) mkdirSync(join(root, name))
-  const [from, to] = [join(root, 'was/certs'), join(root, 'is/tls')]
-  const fs = new Observed()
-  await replaceDirectory(from, old)
-  const publishNew = async (files: DirectoryRequest['files'], more: PublicationOptions = {}) =>
-    resultsOf(
-      await publish([directoryPublication(fs, { target: to, files, movedFrom: { from, as: 'removed' }, ...more })]),
-    )[0]
-  const move = (more: { as?: 'removed' } = {}): Promise<RelocationProgress> =>
-    relocate(fs, to, { from, as: 'removed', keep, ...more })
-  const state = async (): Promise<string | undefined> => (await readPublication(to))?.relocation?.state
-  return { root, from, to, fs, publishNew, move, state }
-}
+import { keep, Observed, story } from './relocation-story.js'
+import { contents, kept, modeOf } from './scratch.js'
 
 await t.test('the old path follows the new one, until its time is over and nobody uses it', async (t) => {
   const { root, from, to, fs, publishNew, move, state } = await story(t, {

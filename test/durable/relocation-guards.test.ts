@@ -1,0 +1,139 @@
+/** A relocation meets what others do in between: nothing goes that is still needed. */
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
+import { relocate } from '../../src/durable/relocation.js'
+import { Killed } from './intercepted.js'
+import { keep, Observed, story } from './relocation-story.js'
+import { contents, scratch } from './scratch.js'
+
+/** Something happens between the last look at the old path and its removal, once that is recorded. */
+class AtRemoval extends Observed {
+  #looks = 0
+
+  constructor(
+    readonly from: string,
+    readonly to: string,
+    readonly act: () => Promise<unknown>,
+  ) {
+    super()
+  }
+
+  override async openPath(path: string): Promise<number> {
+    const isDraining = path === dirname(this.from) && (await readPublication(this.to))?.relocation?.state === 'draining'
+    if (isDraining && ++this.#looks === 2) await this.act()
+    return super.openPath(path)
+  }
+}
+
+const killed = () => Promise.reject(new Killed())
+
+await t.test('two paths that are one directory, or lie one in the other, by a link are refused', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'real'))
+  symlinkSync('real', join(root, 'alias'))
+  const fs = new Observed()
+  const to = join(root, 'real/certs')
+  await replaceDirectory(to, { files: { a: '1' } })
+  const from = join(root, 'alias/certs')
+  for (const state of ['staged', 'both'] as const) {
+    await replaceDirectory(to, { files: { a: state }, movedFrom: { from, as: 'removed' } })
+    await t.rejects(relocate(fs, to, { from, as: 'removed', keep }), {
+      reason: 'TargetUnfit',
+      message: /alias\/certs and .*real\/certs are the same directory, .*leave out movedFrom/,
+    })
+    fs.time += 10 * keep
+  }
+  t.same(contents(to), { a: 'both' })
+  t.equal((await readPublication(to))?.relocation?.state, 'staged')
+  t.equal((await readPublication(to))?.movedTo, undefined)
+  for (const inner of ['real/certs/sub/tls', 'real/certs/tls']) {
+    const below = join(root, inner)
+    await replaceDirectory(below, { files: { a: '2' } })
+    await t.rejects(relocate(fs, below, { from, as: 'removed', keep: 0 }), {
+      reason: 'TargetUnfit',
+      message: /lies in the other/,
+    })
+  }
+  t.equal((await readPublication(to))?.movedTo, undefined)
+})
+
+await t.test('what is published for its own sake in the last instant stays', async (t) => {
+  const { from, to, publishNew, move } = await story(t)
+  await publishNew({ a: '2' })
+  await move()
+  const fs = new AtRemoval(from, to, () => replaceDirectory(from, { files: { a: '3' }, movedTo: null }))
+  fs.time += 2 * keep
+  t.match(await relocate(fs, to, { from, as: 'removed', keep }), { state: 'both', waits: /stays until/ })
+  t.same(contents(from), { a: '2' }, 'the relocation begins anew')
+})
+
+await t.test('an old path whose removal was interrupted stays while the new one is not whole', async (t) => {
+  const { root, from, to, fs, publishNew, move, state } = await story(t)
+  await publishNew({ a: '2' })
+  await move()
+  const mortal = new AtRemoval(from, to, killed)
+  fs.time = mortal.time += keep
+  await t.rejects(relocate(mortal, to, { from, as: 'removed', keep }))
+  t.equal(await state(), 'draining')
+  rmSync(to, { recursive: true })
+  t.match(await move(), { state: 'both', waits: /tls is not what was published there last/ })
+  t.same(contents(from), { a: '2' })
+  await publishNew({ a: '3' })
+
+  // Its record says durable, but of other inodes.
+  renameSync(join(root, 'is'), join(root, 'backup'))
+  cpSync(join(root, 'backup'), join(root, 'is'), { recursive: true })
+  t.match(await move(), { state: 'both', waits: /tls is not what was published there last/ })
+  t.same(contents(from), { a: '2' })
+  await publishNew({ a: '3' })
+  fs.time += 2 * keep
+  t.match(await move(), { state: 'done' })
+})
+
+await t.test('an old path that is held or rolled back stays, and follows again after that', async (t) => {
+  const { from, to, fs, publishNew, move, state } = await story(t)
+  await publishNew({ a: '2' })
+  await move()
+  const pin = { reason: 'INC-2', until: 'released' } as const
+  await replaceDirectory(from, { files: { a: '2' }, pin })
+  fs.time += keep
+  t.match(await move(), { state: 'both', waits: /was\/certs is rolled back since .*INC-2/ })
+  await setHold(from, { reason: 'INC-1', since: Date.now(), until: null })
+  t.match(await move(), { state: 'both', waits: /was\/certs is held since .*INC-1/ })
+  await setHold(from, undefined)
+
+  const mortal = new AtRemoval(from, to, killed)
+  mortal.time = fs.time
+  await t.rejects(relocate(mortal, to, { from, as: 'removed', keep }))
+  await setHold(from, { reason: 'INC-1', since: Date.now(), until: null })
+  await t.rejects(move(), { reason: 'Held', message: /INC-1/ })
+  t.equal(await state(), 'both', 'what stays is kept up to date')
+  await setHold(from, undefined)
+  await publishNew({ a: '3' })
+  t.match(await move(), { state: 'both', result: { outcome: 'replaced' } })
+
+  const pinned = new AtRemoval(from, to, () => replaceDirectory(from, { files: { a: '3' }, pin }))
+  pinned.time = fs.time += 2 * keep
+  t.match(await relocate(pinned, to, { from, as: 'removed', keep }), { state: 'both' })
+  t.same(contents(from), { a: '3' })
+})
+
+await t.test('an old path that comes with its disk, or was published again, is followed after all', async (t) => {
+  const { root, from, to, fs, publishNew } = await story(t, { files: { a: '1' }, publisher: 'agent' })
+  const publication = { publisher: 'agent' } as const
+  const move = () => relocate(fs, to, { from, as: 'removed', keep, publication })
+  renameSync(join(root, 'was'), join(root, 'unmounted'))
+  await publishNew({ a: '2' })
+  fs.time += keep
+  t.match(await move(), { state: 'done' })
+  renameSync(join(root, 'unmounted'), join(root, 'was'))
+  t.match(await move(), { state: 'both', entered: 'both', waits: /stays until/ })
+  t.same(contents(from), { a: '2' })
+  fs.time += keep
+  t.match(await move(), { state: 'done' })
+  t.notOk(existsSync(from))
+  await replaceDirectory(from, { files: { a: '3' }, publisher: 'agent', movedTo: null })
+  t.match(await move(), { state: 'both', entered: 'both', waits: /stays until/ })
+})

@@ -1,0 +1,45 @@
+/** A directory that moves, for the tests of relocation.ts. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { readPublication, replaceDirectory } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish, resultsOf } from '../../src/durable/publish.js'
+import { relocate, type RelocationProgress } from '../../src/durable/relocation.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
+import { scratch } from './scratch.js'
+
+/** A file system with a clock and a user of its own. */
+export class Observed extends NodeFileSystem {
+  time = 1_800_000_000_000
+  user1: string | undefined
+  override now(): number {
+    return this.time
+  }
+  override userOf(): Promise<string | undefined> {
+    return Promise.resolve(this.user1)
+  }
+}
+
+export const keep = 60_000
+
+/** An old path with content, and a new one that is not published yet, in directories of their own. */
+export async function story(
+  t: Test,
+  old: Omit<DirectoryRequest, 'target'> & PublicationOptions = { files: { a: '1' } },
+) {
+  const root = scratch(t)
+  for (const name of ['was', 'is']) mkdirSync(join(root, name))
+  const [from, to] = [join(root, 'was/certs'), join(root, 'is/tls')]
+  const fs = new Observed()
+  await replaceDirectory(from, old)
+  const publishNew = async (files: DirectoryRequest['files'], more: PublicationOptions = {}) =>
+    resultsOf(
+      await publish([directoryPublication(fs, { target: to, files, movedFrom: { from, as: 'removed' }, ...more })]),
+    )[0]
+  const move = (more: { as?: 'removed' } = {}): Promise<RelocationProgress> =>
+    relocate(fs, to, { from, as: 'removed', keep, ...more })
+  const state = async (): Promise<string | undefined> => (await readPublication(to))?.relocation?.state
+  return { root, from, to, fs, publishNew, move, state }
+}
