@@ -31,7 +31,7 @@ const entered = {
   staged: 'is to move',
   both: 'moves, and is kept up to date until nobody uses it',
   draining: 'is not used any more, and goes',
-  done: 'has moved, and is gone',
+  done: 'has moved, and is not there',
 } as const satisfies Record<RelocationState, string>
 
 function reasonFor(state: RelocationState | undefined): Reason {
@@ -51,7 +51,7 @@ export function movingMeaning(outcome: Moving, about: About) {
 export function movingCondition({ to, state, waits }: Moving, { directory, intact }: About): ConditionState {
   const rest = `${state === undefined ? '' : ` (${state})`}${waits === undefined ? '' : `: ${waits}`}`
   const isDone = state === 'done'
-  const message = isDone ? `${directory} has moved to ${to}, and is gone` : `${directory} moves to ${to}${rest}`
+  const message = isDone ? `${directory} has moved to ${to}, and is not there` : `${directory} moves to ${to}${rest}`
   return { status: intact || isDone ? 'True' : 'False', reason: reasonFor(state), message }
 }
 
