@@ -23,14 +23,25 @@ export function describeDisk(directory: string): DiskDescription {
 
 /** Whether this is the file system of the run, in its place: a disk that is not mounted must not be taken for one that lost all. */
 export function otherFileSystem(run: DiskDescription, now: DiskDescription): string | undefined {
-  const say = (disk: DiskDescription) =>
-    `${disk.fileSystem} at ${disk.mountPoint}${disk.uuid ? ` (UUID ${disk.uuid})` : ''}`
+  const known = run.uuid !== undefined && now.uuid !== undefined
+  const say = (disk: DiskDescription) => {
+    const what = known ? `UUID ${disk.uuid ?? ''}` : shapeOf(disk)
+    return `${disk.fileSystem} at ${disk.mountPoint}${what && ` (${what})`}`
+  }
   const differs =
     run.fileSystem !== now.fileSystem ||
     run.mountPoint !== now.mountPoint ||
     run.root !== now.root ||
-    (run.uuid !== undefined && now.uuid !== undefined && run.uuid !== now.uuid)
+    (known ? run.uuid !== now.uuid : shapeOf(run) !== shapeOf(now))
   return differs ? `the run is on ${say(run)}, and the directory is on ${say(now)}` : undefined
+}
+
+/** What is left to tell disks apart where udev has no UUID; their names change from one boot to the next. */
+function shapeOf({ devices }: DiskDescription): string {
+  return devices
+    .map(({ model = 'unknown model', bytes = 0 }) => `${model}, ${bytes} bytes`)
+    .sort()
+    .join('; ')
 }
 
 /** In sysfs; btrfs has a number of its own, and names its device as the mount's source. */

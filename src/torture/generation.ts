@@ -1,7 +1,7 @@
 import { createCipheriv, createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { codeOf, messageOf } from '../errors.js'
+import { adviceOnShortage, codeOf, messageOf } from '../errors.js'
 import { readRegularFile } from '../regular-file.js'
 import type { Found } from './types.js'
 
@@ -47,13 +47,22 @@ function claimedBy(seed: string, content: Buffer): number | undefined {
   return number === undefined ? undefined : Number(number)
 }
 
-/** What is in a directory that generations were published as. Writes nothing; what cannot be read is torn. */
+/**
+ * What is in a directory that generations were published as. Writes nothing; what the disk does not give is torn.
+ * @throws Error where this process may not read it, or has run short of something: that says nothing of the disk
+ */
 export async function examine(directory: string, seed: string): Promise<Found> {
   let found: Map<string, Buffer>
   try {
     found = await readTree(directory)
   } catch (error) {
     if (error instanceof Missing) return { state: 'missing' }
+    const advice = ownTrouble(error instanceof Error ? codeOf(error.cause) : undefined)
+    if (advice !== undefined) {
+      throw new Error(`cannot examine ${directory}: ${messageOf(error)}; ${advice}; nothing was judged`, {
+        cause: error,
+      })
+    }
     return { state: 'torn', problem: messageOf(error) }
   }
   const claims = new Map<number, string>()
@@ -75,6 +84,12 @@ export async function examine(directory: string, seed: string): Promise<Found> {
   return problem === undefined
     ? { state: 'whole', generation }
     : { state: 'torn', problem: `generation ${generation}: ${problem}` }
+}
+
+/** What to do about an errno that is this process's doing, and not the disk's. */
+function ownTrouble(code: string | undefined): string | undefined {
+  if (code === 'EACCES' || code === 'EPERM') return 'run it as the user who began the run'
+  return adviceOnShortage(code)
 }
 
 function difference(expected: Record<string, Buffer>, found: ReadonlyMap<string, Buffer>): string | undefined {

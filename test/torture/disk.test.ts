@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { describeDisk, machineDigest, otherFileSystem } from '../../src/torture/disk.js'
-import type { DiskDescription } from '../../src/torture/types.js'
+import type { Device, DiskDescription } from '../../src/torture/types.js'
 import { scratch } from '../cli/holdfast.js'
 
 const withoutUuid: DiskDescription = {
@@ -30,6 +30,19 @@ await t.test('a disk that is not mounted, or another one, is not taken for the o
     else t.match(other, expected, name)
   }
   t.equal(otherFileSystem(disk, withoutUuid), undefined, 'a UUID that udev has not found yet')
+  const on = (device: Partial<Device>, uuid?: string): DiskDescription => ({
+    ...withoutUuid,
+    ...(uuid !== undefined && { uuid }),
+    devices: [{ name: 'sda', model: 'A', bytes: 10 ** 12, ...device }],
+  })
+  t.equal(otherFileSystem(on({}), on({ name: 'sdb' })), undefined, 'the same device under another name')
+  t.match(
+    otherFileSystem(on({}), on({ model: 'B' })),
+    /\(A, 1000000000000 bytes\), and .*\(B, /,
+    'no UUID, another model',
+  )
+  t.match(otherFileSystem(on({}, 'one'), on({ bytes: 10 ** 9 })), /1000000000 bytes/, 'half a UUID, another size')
+  t.equal(otherFileSystem(on({}, 'one'), on({ bytes: 10 ** 9 }, 'one')), undefined, 'the UUID decides')
   t.end()
 })
 

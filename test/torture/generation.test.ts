@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { messageOf } from '../../src/errors.js'
 import { examine, filesOf } from '../../src/torture/generation.js'
 import { scratch } from '../cli/holdfast.js'
 
@@ -97,3 +98,29 @@ await t.test('what is examined', async (t) => {
     t.match(await examine(directory, seed), expected, name)
   }
 })
+
+await t.test('what this process may not read is not judged: no disk is accused of it', async (t) => {
+  const directory = join(scratch(t), 'target')
+  const files = filesOf(seed, 7)
+  write(directory, files)
+  const [first = ''] = Object.keys(files)
+  for (const path of [directory, join(directory, first)]) {
+    const mode = statSync(path).mode & 0o777
+    chmodSync(path, 0)
+    const found = await asNobody(() => examine(directory, seed)).catch(messageOf)
+    chmodSync(path, mode)
+    t.match(found, /cannot examine .*target.* EACCES; run it as the user who began the run; nothing was judged/)
+  }
+  t.match(await examine(directory, seed), { state: 'whole' }, 'nothing has been changed')
+})
+
+/** Root may read whatever its mode. */
+async function asNobody<T>(work: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return work()
+  process.seteuid?.(65_534)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
