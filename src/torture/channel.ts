@@ -16,7 +16,7 @@ const protocol = 'holdfast torture 1'
 type Side = 'node' | 'witness'
 
 /** The connection is over. */
-class Disconnected extends Error {
+export class Disconnected extends Error {
   override readonly name = 'Disconnected'
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { open, stat } from 'node:fs/promises'
+import { open, stat, unlink } from 'node:fs/promises'
 import { codeOf, messageOf } from '../errors.js'
 import { readRegularFile, UnfitFileError } from '../regular-file.js'
 
@@ -30,6 +30,7 @@ export async function readKey(path: string): Promise<Buffer> {
   const text = await readRegularFile(path, mostBytes).catch((error: unknown) => {
     throw error instanceof UnfitFileError ? new UnfitKey(`${error.message}: it is no key file`) : error
   })
+  if (text.length === 0) throw new UnfitKey(`${path} is empty: remove it, and the witness makes a new one`)
   const key = text.toString('latin1').trim()
   if (key.length < fewestCharacters) {
     throw new UnfitKey(
@@ -45,6 +46,10 @@ export async function readOrMakeKey(path: string): Promise<Buffer> {
     const file = await open(path, 'wx', 0o600)
     try {
       await file.writeFile(`${randomBytes(keyBytes).toString('hex')}\n`)
+      await file.sync()
+    } catch (error) {
+      await unlink(path).catch(() => undefined)
+      throw error
     } finally {
       await file.close()
     }

@@ -34,8 +34,7 @@ export function torture(options: TortureOptions): Promise<Verdict> {
   return withWitness(options, async (witness, found) => {
     const standing = found ?? (await begin(witness, options))
     await examineIfDue(witness, standing, options)
-    const { standing: now = standing } = await witness.ask(opening(options))
-    await publishUntilAborted(witness, now, options)
+    await publishUntilAborted(witness, (await open(witness, options)) ?? standing, options)
   })
 }
 
@@ -55,8 +54,7 @@ async function withWitness(
   const { witness: address, key, signal } = options
   const witness = await WitnessClient.connect(address, key, signal)
   try {
-    const { standing } = await witness.ask(opening(options))
-    await work(witness, standing)
+    await work(witness, await open(witness, options))
     const { verdict } = await witness.ask({ type: 'verdict' })
     await witness.ask({ type: 'end' })
     return verdict
@@ -65,7 +63,16 @@ async function withWitness(
   }
 }
 
-const opening = ({ boot }: TortureOptions) => ({ type: 'open', boot, machine: machineDigest() }) as const
+/** What the witness knows of a run. @throws Error where that would lead out of the run's directory */
+async function open(witness: WitnessClient, { boot }: TortureOptions): Promise<Standing | undefined> {
+  const { standing } = await witness.ask({ type: 'open', boot, machine: machineDigest() })
+  if (standing === undefined) return undefined
+  const { run, place, announced } = standing
+  // It comes from a file on another machine, and names a directory that root writes to.
+  const fit = /^[0-9a-f]{12}$/.test(run.id) && /^[0-9a-f]{16}$/.test(run.seed)
+  if (fit && Number.isSafeInteger(place) && Number.isSafeInteger(announced)) return standing
+  throw new Error('the file of the witness is damaged: name another --state there for a new run; nothing was touched')
+}
 
 async function begin(witness: WitnessClient, options: TortureOptions): Promise<Standing> {
   const directory = await realDirectory(options.directory, 'name a directory on the disk')

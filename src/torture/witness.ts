@@ -2,7 +2,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { endsWithin } from '../deadline.js'
 import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { Channel, NotAuthenticated } from './channel.js'
+import { Channel, Disconnected, NotAuthenticated } from './channel.js'
 import { Ledger, Refused, type LedgerState } from './ledger.js'
 import type { Answer, Examination, Request } from './types.js'
 import { WitnessFile } from './witness-file.js'
@@ -42,17 +42,21 @@ export class Witness {
   private constructor(private readonly options: WitnessOptions) {
     this.#log = options.log
     this.#ledger = new Ledger(options.state)
-    this.#file = new WitnessFile(options.stateFile, options.state, (error) =>
-      this.#log.error({}, `the state cannot be written: ${messageOf(error)}`),
-    )
+    this.#file = new WitnessFile(options.stateFile, options.state, (error) => this.#log.error({}, unwritten(error)))
     this.#server = createServer((socket) => void this.#serve(socket))
   }
 
-  /** Listens once its state file can be written. @throws DurableWriteError; Error where it cannot listen */
+  /** @throws DurableWriteError where its state file cannot be written; Error where it cannot listen: nothing is written then */
   static async start(options: WitnessOptions): Promise<Witness> {
     const witness = new Witness(options)
-    await witness.#file.now()
+    // Before it writes: the port may be that of another witness with the same file, which knows more by now.
     await witness.#listen()
+    try {
+      await witness.#file.now()
+    } catch (error) {
+      witness.#server.close()
+      throw error
+    }
     return witness
   }
 
@@ -97,6 +101,7 @@ export class Witness {
       await this.#converse(channel, address)
     } catch (error) {
       if (error instanceof NotAuthenticated) this.#log.warn({ address }, `refused ${address}: ${error.message}`)
+      else if (!(error instanceof Disconnected)) this.#log.error({ address }, messageOf(error))
       socket.destroy()
     } finally {
       this.#strangers.delete(socket)
@@ -133,7 +138,27 @@ export class Witness {
     this.#current = undefined
     if (!channel.closed) return
     this.#ledger.ended(boot)
-    await this.#file.now()
+    await this.#file.now().catch((error: unknown) => this.#log.error({}, unwritten(error)))
+  }
+
+  /** What the node must be able to rely on: in the file, or it never happened. @throws Refused where it cannot be written */
+  async #keep<T>(connection: Connection, change: () => T): Promise<T> {
+    const { state } = this.#ledger
+    const before = structuredClone(state)
+    const result = change()
+    try {
+      await this.#file.now()
+    } catch (error) {
+      // Unless a newer connection has gone on from here.
+      if (this.#current === connection) {
+        delete state.run
+        delete state.session
+        Object.assign(state, before)
+      }
+      this.#log.error({}, unwritten(error))
+      throw new Refused(unwritten(error))
+    }
+    return result
   }
 
   async #answer(request: Request, connection: Connection): Promise<Answer> {
@@ -155,8 +180,7 @@ export class Witness {
         return { type: 'standing', ...(standing && { standing }) }
       }
       case 'begin':
-        ledger.begin(request.run)
-        await this.#file.now()
+        await this.#keep(connection, () => ledger.begin(request.run))
         this.#log.info({ run: request.run.id }, `a run begins in ${request.run.directory}`)
         break
       case 'announce':
@@ -168,14 +192,15 @@ export class Witness {
         this.#file.soon()
         break
       case 'examined': {
-        const examination = ledger.examined(request.found, request.outage, connection.boot, new Date())
-        await this.#file.now()
+        const { found, outage } = request
+        const examination = await this.#keep(connection, () =>
+          ledger.examined(found, outage, connection.boot, new Date()),
+        )
         this.#report(examination)
         return { type: 'examination', examination }
       }
       case 'end':
-        ledger.ended(connection.boot)
-        await this.#file.now()
+        await this.#keep(connection, () => ledger.ended(connection.boot))
         break
       case 'ping':
         break
@@ -191,3 +216,6 @@ export class Witness {
     this.#log[level]({ acknowledged, announced, lost }, message)
   }
 }
+
+/** The message of a DurableWriteError names path and errno, and what to do. */
+const unwritten = (error: unknown): string => `the state cannot be written: ${messageOf(error)}`

@@ -3,7 +3,17 @@
  * test/crash/torture/torture.test.ts.
  */
 import { EventEmitter, once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -109,6 +119,7 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
     code: 1,
     stderr: /cannot listen on port \d+ of 127.0.0.1: EADDRINUSE/,
   })
+  t.notOk(existsSync(join(pair.directory, 'second.json')), 'what cannot listen writes no state')
 
   // Another witness with the same file knows all that the first one knew.
   await pair.witness?.end()
@@ -142,6 +153,62 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
     await pair.startWitness()
     t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /run of another machine/ })
   })
+
+  await t.test('a damaged file of the witness leads nowhere else', async (t) => {
+    await pair.witness?.end()
+    const { run = verdict.run, ...state } = pair.ledger
+    const good = { ...run, machine: verdict.run.machine }
+    // Beside what the witness itself needs to write its file.
+    const visible = () => readdirSync(pair.directory).filter((name) => !name.startsWith('.'))
+    const before = [visible(), readdirSync(pair.disk, { recursive: true })]
+    const damaged: object[] = [
+      { run: { ...good, id: '/../../elsewhere' } },
+      { run: { ...good, seed: 7 } },
+      { run: good, place: '1/../../../elsewhere' },
+      { run: good, announced: null },
+    ]
+    for (const change of damaged) {
+      writeFileSync(pair.state, JSON.stringify({ ...state, ...change }))
+      await pair.startWitness()
+      t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /file of the witness is damaged/ })
+      await pair.witness?.end()
+    }
+    t.same([visible(), readdirSync(pair.disk, { recursive: true })], before, 'and nothing is touched')
+  })
+})
+
+await t.test(
+  'a witness that cannot write says so on both sides, and what it was told counts when it is told again',
+  async (t) => {
+    const pair = new Pair(t)
+    await pair.startWitness()
+    const refused = { code: 1, stderr: /the witness .* refuses: .*the state cannot be written: .*state.json/ }
+    rmSync(pair.state)
+    mkdirSync(pair.state)
+    t.match(await holdfast(pair.torture()), refused)
+    t.match(pair.witness?.written.stderr, /the state cannot be written: .*state.json/)
+    t.same(readdirSync(pair.disk), [], 'no run has begun')
+    rmdirSync(pair.state)
+    t.match(await pair.publish(1), { code: 0 }, 'there is no run that was never written')
+
+    await pair.witness?.end()
+    const cut = { ...pair.ledger, session: { boot: 'another', ended: false } }
+    writeFileSync(pair.state, JSON.stringify(cut))
+    await pair.startWitness()
+    rmSync(pair.state)
+    mkdirSync(pair.state)
+    t.match(await holdfast(pair.torture('--verify')), refused)
+    rmdirSync(pair.state)
+    t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /after an outage \(idle\): kept/ })
+    t.equal(pair.ledger.examinations.length, 1, 'once')
+  },
+)
+
+await t.test('a key file that a crash has left empty', async (t) => {
+  const pair = new Pair(t)
+  writeFileSync(pair.keyFile, '', { mode: 0o600 })
+  const started = await holdfast(['witness', '--listen', '127.0.0.1:0', '--state', pair.state])
+  t.match(started, { code: 2, stderr: /state.json.key is empty: remove it, and the witness makes a new one/ })
 })
 
 await t.test('without a witness nothing is published', async (t) => {
