@@ -16,6 +16,9 @@ mkdir -p "$(dirname "$out")"
 out=$(cd "$(dirname "$out")" && pwd)/$(basename "$out")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# dash runs it on no signal otherwise.
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 "$node" "$here/scripts/executable/bundle.mjs" "$work"
 # What it compiles ahead is for this Node alone.

@@ -71,6 +71,21 @@ await t.test('the chart makes what the kustomize tree makes', async (t) => {
   }
 })
 
+await t.test('kubelet asks the agent where it listens', async (t) => {
+  const rendered = (values: object) => helm('template', ['--show-only', 'templates/daemonset.yaml'], values)
+  const at = (address: string | null) => ({ configuration: { server: { address } } })
+  const other = await rendered(at('0.0.0.0:9000'))
+  t.match(
+    other,
+    /containerPort: 9000 [^]*"127.0.0.1", port: 9000, path: \/livez[^]*"127.0.0.1", port: 9000, path: \/readyz/,
+  )
+  const scraped = await rendered({ ...at('127.0.0.1:9000'), metrics: true, ipv6: true })
+  t.match(scraped, /port: "9000"[^]*--listen=\[\$\(HOST_IP\)\]:9000\n[^]*httpGet: \{ port: 9000, path: \/livez/)
+  const refused = { message: /server.address must have a port for the probes/ }
+  await t.rejects(rendered(at('127.0.0.1:0')), refused)
+  await t.rejects(rendered({ configuration: { server: null } }), refused)
+})
+
 await t.test('the chart gives the rights that `holdfast rbac` prints', async (t) => {
   const item = (content: object) => ({ path: '/srv/x', contents: [content] })
   const combine = {

@@ -41,6 +41,9 @@ for program in "$@"; do
       echo "building $program into $cache (once; kube-apiserver takes about four minutes on two cores)" >&2
       staged=$cache/.$program.$$
       trap 'rm -f "$staged"' EXIT
+      # dash runs it on no signal otherwise.
+      trap 'exit 130' INT
+      trap 'exit 143' TERM
       (cd "$directory" && nice "$go" build -trimpath -o "$staged" \
         -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" "$package" 9>&-) >&2
       mv "$staged" "$cache/$cached"
