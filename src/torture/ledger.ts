@@ -1,4 +1,4 @@
-import type { Examination, Found, Run, Standing, Verdict } from './types.js'
+import type { EndMark, Examination, Found, Run, Standing, Verdict } from './types.js'
 
 /** What the witness keeps in its file. Generations count from 1; 0 is none. */
 export interface LedgerState {
@@ -83,14 +83,22 @@ export class Ledger {
   }
 
   /** `outage`: what the operator says that it was. @throws Refused where the machine has not been off */
-  examined(found: Found, outage: 'power' | 'reset', boot: string, at: Date): Examination {
+  examined(
+    found: Found,
+    outage: 'power' | 'reset',
+    boot: string,
+    at: Date,
+    marks: readonly EndMark[] = [],
+  ): Examination {
     const { state } = this
     const { session, acknowledged, announced } = state
     if (session === undefined || session.boot === boot) throw new Refused('the machine has not been off since')
     const inFlight = announced > acknowledged
+    // A mark of an earlier generation is that of an earlier program.
+    const ended = session.ended || marks.some((mark) => mark.boot === session.boot && mark.generation >= announced)
     const examination: Examination = {
       at: at.toISOString(),
-      outage: session.ended ? 'orderly' : outage === 'reset' ? 'reset' : inFlight ? 'power' : 'idle',
+      outage: ended ? 'orderly' : outage === 'reset' ? 'reset' : inFlight ? 'power' : 'idle',
       ...{ acknowledged, announced, found },
       ...this.#judge(found),
     }

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, realpath, rmdir } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rmdir } from 'node:fs/promises'
 import { arch, release } from 'node:os'
 import { join } from 'node:path'
-import { replaceDirectory, syncPath } from '../durable/index.js'
+import { replaceDirectory, replaceFile, syncPath } from '../durable/index.js'
 import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 import { describeDisk, machineDigest, otherFileSystem } from './disk.js'
 import { examine, filesOf } from './generation.js'
-import type { Run, Standing, Verdict } from './types.js'
+import type { EndMark, Run, Standing, Verdict } from './types.js'
 import { NoWitness, WitnessClient, type WitnessAddress } from './witness-client.js'
 
 export interface TortureOptions {
@@ -30,12 +30,20 @@ export interface TortureOptions {
  * Where the machine has been off, the disk is examined first. Answers the verdict so far.
  * @throws NoWitness, DurableWriteError; Error where the witness refuses or the directory is another one
  */
-export function torture(options: TortureOptions): Promise<Verdict> {
-  return withWitness(options, async (witness, found) => {
-    const standing = found ?? (await begin(witness, options))
-    await examineIfDue(witness, standing, options)
-    await publishUntilAborted(witness, (await open(witness, options)) ?? standing, options)
-  })
+export async function torture(options: TortureOptions): Promise<Verdict> {
+  let progress: Progress | undefined
+  try {
+    return await withWitness(options, async (witness, found) => {
+      const standing = found ?? (await begin(witness, options))
+      await examineIfDue(witness, standing, options)
+      const now = (await open(witness, options)) ?? standing
+      progress = { run: now.run, generation: now.announced }
+      await publishUntilAborted(witness, now, progress, options)
+    })
+  } catch (error) {
+    if (progress !== undefined) await leaveMark(progress, options)
+    throw error
+  }
 }
 
 /** Examines the disk where the machine has been off since something was published. Writes nothing. Answers the verdict so far. */
@@ -103,6 +111,33 @@ async function begin(witness: WitnessClient, options: TortureOptions): Promise<S
   return { run, place: 1, announced: 0, due: false }
 }
 
+interface Progress {
+  readonly run: Run
+  /** The newest that the witness was, or was to be, told of. */
+  generation: number
+}
+
+const markPattern = /^ended-([0-9a-f-]{36})-(\d{1,15})$/
+
+/** The witness may not have heard that this program ends: without a mark the next restart would count as a power cut. */
+async function leaveMark({ run, generation }: Progress, { boot, log }: TortureOptions): Promise<void> {
+  const path = join(directoryOf(run), `ended-${boot}-${generation}`)
+  try {
+    await replaceFile(path, 'the program ended, and the machine went on\n')
+  } catch (error) {
+    log.warn({ path }, `cannot note that this ends: ${messageOf(error)}; if the machine is restarted now, say --reset`)
+  }
+}
+
+/** Nothing where the run's directory is gone, too. */
+async function marksIn(run: Run): Promise<EndMark[]> {
+  const names = await readdir(directoryOf(run)).catch(() => [])
+  return names.flatMap((name) => {
+    const [, boot, generation] = markPattern.exec(name) ?? []
+    return boot === undefined ? [] : [{ boot, generation: Number(generation) }]
+  })
+}
+
 const directoryOf = ({ directory, id }: Run): string => join(directory, `holdfast-torture-${id}`)
 const targetOf = ({ run, place }: Standing): string => join(directoryOf(run), `generations-${place}`)
 
@@ -112,7 +147,11 @@ async function examineIfDue(witness: WitnessClient, standing: Standing, options:
   await refuseElsewhere(run, options.directory)
   if (!due) return false
   const found = await examine(targetOf(standing), run.seed)
-  const { examination } = await witness.ask({ type: 'examined', found, outage: options.outage })
+  const { examination } = await witness.ask({
+    ...{ type: 'examined', found },
+    outage: options.outage,
+    marks: await marksIn(run),
+  })
   const { result, outage, acknowledged, lost } = examination
   const path = targetOf(standing)
   const level = result === 'kept' ? 'info' : 'warn'
@@ -140,12 +179,14 @@ async function realDirectory(directory: string, advice: string): Promise<string>
 async function publishUntilAborted(
   witness: WitnessClient,
   standing: Standing,
+  progress: Progress,
   { signal, log }: TortureOptions,
 ): Promise<void> {
   const target = targetOf(standing)
   const { seed } = standing.run
   log.info({ path: target }, `publishing to ${target}, until the power goes or a signal comes`)
   for (let generation = standing.announced + 1; !signal.aborted; generation++) {
+    progress.generation = generation
     await asking(witness.ask({ type: 'announce', generation }), generation - 1)
     const { unproven = false } = await replaceDirectory(target, {
       files: filesOf(seed, generation),

@@ -77,11 +77,23 @@ export interface Verdict {
   readonly examinations: readonly Examination[]
 }
 
+/** What a program leaves on the disk that could not tell its witness that it ends: the machine went on without it. */
+export interface EndMark {
+  readonly boot: string
+  /** The newest generation that it was about to publish. */
+  readonly generation: number
+}
+
 /** What the node asks, one at a time; each is answered. */
 export type Request =
   | { readonly type: 'open'; readonly boot: string; readonly machine: string }
   | { readonly type: 'begin'; readonly run: Run }
-  | { readonly type: 'examined'; readonly found: Found; readonly outage: 'power' | 'reset' }
+  | {
+      readonly type: 'examined'
+      readonly found: Found
+      readonly outage: 'power' | 'reset'
+      readonly marks: readonly EndMark[]
+    }
   | { readonly type: 'announce'; readonly generation: number }
   | { readonly type: 'acknowledge'; readonly generation: number; readonly unproven: boolean }
   | { readonly type: 'ping' }

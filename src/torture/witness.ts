@@ -192,9 +192,9 @@ export class Witness {
         this.#file.soon()
         break
       case 'examined': {
-        const { found, outage } = request
+        const { found, outage, marks } = request
         const examination = await this.#keep(connection, () =>
-          ledger.examined(found, outage, connection.boot, new Date()),
+          ledger.examined(found, outage, connection.boot, new Date(), marks),
         )
         this.#report(examination)
         return { type: 'examination', examination }

@@ -56,7 +56,19 @@ await t.test('only a power cut with a write in flight counts; what is lost is lo
   const orderly = published(6)
   orderly.ended('one')
   t.match(orderly.examined(whole(5), 'power', 'two', now), { outage: 'orderly', result: 'kept' })
-  for (const ledger of [idle, reset, orderly]) t.match(ledger.verdict(), { verdict: 'none', cuts: 0 })
+  // The node could not say that it ended, and left a mark on the disk; that of an earlier end in this boot says nothing.
+  const mark = { boot: 'one', generation: 6 }
+  const marked = published(6)
+  t.match(marked.examined(whole(5), 'power', 'two', now, [mark]), { outage: 'orderly', result: 'kept' })
+  for (const other of [
+    { ...mark, generation: 5 },
+    { ...mark, boot: 'zero' },
+  ]) {
+    t.match(published(6).examined(whole(5), 'power', 'two', now, [other]), { outage: 'power' })
+  }
+  const liar = published(6).examined(whole(4), 'power', 'two', now, [mark])
+  t.match(liar, { outage: 'orderly', result: 'lost', lost: 1 }, 'a mark hides no loss')
+  for (const ledger of [idle, reset, orderly, marked]) t.match(ledger.verdict(), { verdict: 'none', cuts: 0 })
   const lost = published(6, { all: true })
   lost.examined(whole(2), 'reset', 'two', now)
   t.match(lost.verdict(), { verdict: 'lost', cuts: 0, lost: 4, notCounted: { reset: 1 } })

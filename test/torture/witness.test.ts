@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -254,6 +255,19 @@ await t.test('a witness that goes away ends it, and says what was published', as
   await pair.witness?.end()
   t.equal(await running.ended, 1)
   t.match(running.written.stderr, /does not answer.*nothing is published after generation \d+: start it again/)
+
+  // The witness heard no end, as where the network fails; then the machine is restarted in good order.
+  const { run } = pair.ledger
+  const own = join(pair.disk, `holdfast-torture-${run?.id ?? ''}`)
+  const mark = readdirSync(own).find((name) => name.startsWith('ended-')) ?? ''
+  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
+  t.ok(Number(generation) >= pair.ledger.announced, `it leaves a mark: ${mark}`)
+  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
+  if (mark !== '') renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
+  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
+  await pair.startWitness()
+  const verified = await holdfast(pair.torture('--verify'))
+  t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
 })
 
 await t.test('who has no key gets nothing, and keeps nobody out', async (t) => {
