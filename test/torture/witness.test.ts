@@ -2,94 +2,14 @@
  * `holdfast witness` and `holdfast torture` beside each other, over TCP, in this process. What becomes of it when the power goes is
  * test/crash/torture/torture.test.ts.
  */
-import { EventEmitter, once } from 'node:events'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { main } from '../../src/cli/main.js'
-import type { LedgerState } from '../../src/torture/ledger.js'
+import t from 'tap'
 import type { Verdict } from '../../src/torture/types.js'
-import { holdfast, scratch, type Ended } from '../cli/holdfast.js'
-import { testIo } from '../cli/in-process.js'
-import { until } from '../until.js'
-
-/** A command that runs until it is told to end. */
-class Running {
-  readonly #events = new EventEmitter()
-  readonly #io = testIo({ events: this.#events })
-  readonly ended: Promise<number>
-
-  constructor(...args: string[]) {
-    this.ended = main(args, this.#io.io)
-  }
-
-  get written(): { stdout: string; stderr: string } {
-    return this.#io.written
-  }
-
-  async end(): Promise<Ended> {
-    this.#events.emit('SIGTERM', 'SIGTERM')
-    return { code: await this.ended, signal: null, ...this.written }
-  }
-}
-
-class Pair {
-  readonly directory: string
-  readonly disk: string
-  readonly state: string
-  witness: Running | undefined
-  port = 0
-
-  constructor(readonly t: Test) {
-    this.directory = scratch(t)
-    this.disk = join(this.directory, 'disk')
-    this.state = join(this.directory, 'state.json')
-    mkdirSync(this.disk)
-  }
-
-  get keyFile(): string {
-    return `${this.state}.key`
-  }
-
-  async startWitness(): Promise<void> {
-    const witness = new Running('witness', '--listen', '127.0.0.1:0', '--state', this.state, '-o', 'json')
-    this.witness = witness
-    this.t.teardown(() => witness.end())
-    const { stdout } = await until(
-      'the witness listens',
-      () => witness.written.stdout.endsWith('}\n') && witness.written,
-    )
-    this.port = (JSON.parse(stdout) as { address: { port: number } }).address.port
-  }
-
-  torture(...more: string[]): string[] {
-    return ['torture', this.disk, '--witness', `127.0.0.1:${this.port}`, '--key-file', this.keyFile, ...more]
-  }
-
-  get ledger(): LedgerState {
-    return JSON.parse(readFileSync(this.state, 'utf8')) as LedgerState
-  }
-
-  /** Publishes until so many generations are on the disk, and ends in good order. */
-  async publish(generations: number): Promise<Ended> {
-    const running = new Running(...this.torture('--log-level', 'debug', '-o', 'json'))
-    const durable = (): boolean => running.written.stderr.split('is durable').length > generations
-    await until(`${generations} generations`, () => durable())
-    return running.end()
-  }
-}
+import { holdfast } from '../cli/holdfast.js'
+import { Pair } from './pair.js'
 
 await t.test('a node publishes before a witness, ends, and goes on', async (t) => {
   const pair = new Pair(t)
@@ -178,40 +98,6 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
   })
 })
 
-await t.test(
-  'a witness that cannot write says so on both sides, and what it was told counts when it is told again',
-  async (t) => {
-    const pair = new Pair(t)
-    await pair.startWitness()
-    const refused = { code: 1, stderr: /the witness .* refuses: .*the state cannot be written: .*state.json/ }
-    rmSync(pair.state)
-    mkdirSync(pair.state)
-    t.match(await holdfast(pair.torture()), refused)
-    t.match(pair.witness?.written.stderr, /the state cannot be written: .*state.json/)
-    t.same(readdirSync(pair.disk), [], 'no run has begun')
-    rmdirSync(pair.state)
-    t.match(await pair.publish(1), { code: 0 }, 'there is no run that was never written')
-
-    await pair.witness?.end()
-    const cut = { ...pair.ledger, session: { boot: 'another', ended: false } }
-    writeFileSync(pair.state, JSON.stringify(cut))
-    await pair.startWitness()
-    rmSync(pair.state)
-    mkdirSync(pair.state)
-    t.match(await holdfast(pair.torture('--verify')), refused)
-    rmdirSync(pair.state)
-    t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /after an outage \(idle\): kept/ })
-    t.equal(pair.ledger.examinations.length, 1, 'once')
-  },
-)
-
-await t.test('a key file that a crash has left empty', async (t) => {
-  const pair = new Pair(t)
-  writeFileSync(pair.keyFile, '', { mode: 0o600 })
-  const started = await holdfast(['witness', '--listen', '127.0.0.1:0', '--state', pair.state])
-  t.match(started, { code: 2, stderr: /state.json.key is empty: remove it, and the witness makes a new one/ })
-})
-
 await t.test('without a witness nothing is published', async (t) => {
   const pair = new Pair(t)
   const nobody = ['--witness', '127.0.0.1:1']
@@ -245,29 +131,6 @@ await t.test('without a witness nothing is published', async (t) => {
   t.match(other, { code: 2, stderr: /state.json is no state of a witness/ })
   t.equal(readFileSync(pair.state, 'utf8'), 'something else')
   t.notOk(existsSync(pair.keyFile), 'and no key is made')
-})
-
-await t.test('a witness that goes away ends it, and says what was published', async (t) => {
-  const pair = new Pair(t)
-  await pair.startWitness()
-  const running = new Running(...pair.torture('--log-level', 'debug'))
-  await until('a generation', () => running.written.stderr.includes('is durable'))
-  await pair.witness?.end()
-  t.equal(await running.ended, 1)
-  t.match(running.written.stderr, /does not answer.*nothing is published after generation \d+: start it again/)
-
-  // The witness heard no end, as where the network fails; then the machine is restarted in good order.
-  const { run } = pair.ledger
-  const own = join(pair.disk, `holdfast-torture-${run?.id ?? ''}`)
-  const mark = readdirSync(own).find((name) => name.startsWith('ended-')) ?? ''
-  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
-  t.ok(Number(generation) >= pair.ledger.announced, `it leaves a mark: ${mark}`)
-  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
-  if (mark !== '') renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
-  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
-  await pair.startWitness()
-  const verified = await holdfast(pair.torture('--verify'))
-  t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
 })
 
 await t.test('who has no key gets nothing, and keeps nobody out', async (t) => {

@@ -1,0 +1,57 @@
+/** What a node does whose witness cannot be reached, or cannot write. */
+import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { holdfast } from '../cli/holdfast.js'
+import { until } from '../until.js'
+import { Pair, Running } from './pair.js'
+
+await t.test('a witness that goes away ends it, and says what was published', async (t) => {
+  const pair = new Pair(t)
+  await pair.startWitness()
+  const running = new Running(...pair.torture('--log-level', 'debug'))
+  await until('a generation', () => running.written.stderr.includes('is durable'))
+  await pair.witness?.end()
+  t.equal(await running.ended, 1)
+  t.match(running.written.stderr, /does not answer.*nothing is published after generation \d+: start it again/)
+
+  // The witness heard no end, as where the network fails; then the machine is restarted in good order.
+  const { run } = pair.ledger
+  const own = join(pair.disk, `holdfast-torture-${run?.id ?? ''}`)
+  const mark = readdirSync(own).find((name) => name.startsWith('ended-')) ?? ''
+  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
+  t.ok(Number(generation) >= pair.ledger.announced, `it leaves a mark: ${mark}`)
+  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
+  if (mark !== '') renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
+  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
+  await pair.startWitness()
+  const verified = await holdfast(pair.torture('--verify'))
+  t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
+})
+
+await t.test(
+  'a witness that cannot write says so on both sides, and what it was told counts when it is told again',
+  async (t) => {
+    const pair = new Pair(t)
+    await pair.startWitness()
+    const refused = { code: 1, stderr: /the witness .* refuses: .*the state cannot be written: .*state.json/ }
+    rmSync(pair.state)
+    mkdirSync(pair.state)
+    t.match(await holdfast(pair.torture()), refused)
+    t.match(pair.witness?.written.stderr, /the state cannot be written: .*state.json/)
+    t.same(readdirSync(pair.disk), [], 'no run has begun')
+    rmdirSync(pair.state)
+    t.match(await pair.publish(1), { code: 0 }, 'there is no run that was never written')
+
+    await pair.witness?.end()
+    const cut = { ...pair.ledger, session: { boot: 'another', ended: false } }
+    writeFileSync(pair.state, JSON.stringify(cut))
+    await pair.startWitness()
+    rmSync(pair.state)
+    mkdirSync(pair.state)
+    t.match(await holdfast(pair.torture('--verify')), refused)
+    rmdirSync(pair.state)
+    t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /after an outage \(idle\): kept/ })
+    t.equal(pair.ledger.examinations.length, 1, 'once')
+  },
+)
