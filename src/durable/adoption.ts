@@ -81,17 +81,25 @@ function unseen(why: string): Verdict {
   return pending(`not looked at: ${why}`, 'see the checks before it')
 }
 
-/** For whoever publishes, under the lock: answers the digest of what is to be taken over; undefined: nothing of somebody else's is there. */
-export async function takenOver(scene: AdoptionScene): Promise<string | undefined> {
-  if (await isOwn(scene)) return undefined
-  const { fs, path, name, site } = scene
-  const found = await fs.look(site.parent.directory, name)
-  const before = await treeOf(scene)
-  if (found === undefined || before?.entries.length === 1) return undefined
+/**
+ * For whoever publishes, under the lock, and has read what is somebody else's: that very content, by its digest, may be taken over.
+ * @throws DurableWriteError for the first check that has not passed, and where somebody writes there meanwhile
+ */
+export async function approve(scene: AdoptionScene, { digest }: Tree): Promise<void> {
+  await passChecks(scene)
+  if ((await treeOf(scene))?.digest !== digest) throw changedMeanwhile(scene.path)
+}
+
+/** What cannot even be read: says so in the words of a check, unless it is holdfast's own. */
+export async function refuseUnreadable(scene: AdoptionScene): Promise<void> {
+  if (!(await isOwn(scene))) await passChecks(scene)
+}
+
+async function passChecks(scene: AdoptionScene): Promise<void> {
+  const { path } = scene
   for await (const result of adoptionChecks(scene)) {
     if (result.verdict !== 'passed') throw adoptionError(path, result)
   }
-  return before?.digest
 }
 
 /** Whether holdfast has published what is there, or what has drifted into it. */
@@ -179,7 +187,7 @@ function adoptionError(path: string, { check, verdict, message, advice }: Adopti
 }
 
 /** Somebody has written there between the checks and the reading. */
-export function changedMeanwhile(path: string): DurableWriteError {
+function changedMeanwhile(path: string): DurableWriteError {
   const message = 'its content changed while it was looked at'
   const advice = 'stop whoever writes there'
   return adoptionError(path, { check: 'noOtherWriter', verdict: 'pending', terminal: false, message, advice })

@@ -1,12 +1,13 @@
 import { codeOf } from '../errors.js'
-import { changedMeanwhile, takenOver } from './adoption.js'
+import { approve, refuseUnreadable } from './adoption.js'
+import type { AdoptionScene } from './adoption-rules.js'
 import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
 import { generationFor, stageGeneration } from './history.js'
-import { isRepeated } from './judge.js'
+import { isRepeated, type Judgement } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import { TargetPublication } from './publication.js'
@@ -63,25 +64,36 @@ export class DirectoryPublication extends TargetPublication {
 
   protected async readCurrent(): Promise<Current | undefined> {
     if (this.#oldDirectory !== undefined) await this.scope.close(this.#oldDirectory)
-    const adopted = await this.#takeOver()
-    const opened = await this.#open()
-    this.#oldDirectory = opened
-    if (opened === undefined) return undefined
-    const attributes = await this.fs.attributes(opened)
-    this.#old = attributes
-    const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
-    this.#refuseOtherForm(tree)
-    if (adopted !== undefined && adopted !== tree.digest) throw changedMeanwhile(this.path)
-    this.#adopts = adopted !== undefined
-    return { attributes, tree }
+    try {
+      const opened = await this.#open()
+      this.#oldDirectory = opened
+      if (opened === undefined) return undefined
+      const attributes = await this.fs.attributes(opened)
+      this.#old = attributes
+      const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
+      this.#refuseOtherForm(tree)
+      return { attributes, tree }
+    } catch (error) {
+      const scene = error instanceof DurableWriteError ? this.#adoption : undefined
+      if (scene) await refuseUnreadable(scene)
+      throw error
+    }
   }
 
-  /** The digest of what is taken over, once all seven checks have passed; undefined: there is nothing of somebody else's. */
-  async #takeOver(): Promise<string | undefined> {
+  /** What was read is what is judged, and what is exchanged: what comes to the path later is not taken out by it. */
+  protected override async refuseForeign(found: Judgement): Promise<void> {
+    const scene = this.#adoption
+    if (scene === undefined) return super.refuseForeign(found)
+    this.#adopts = !found.recorded && found.tree !== undefined && found.tree.entries.length > 1
+    if (this.#adopts && found.tree) await approve(scene, found.tree)
+  }
+
+  /** undefined where nothing is to be taken over. */
+  get #adoption(): AdoptionScene | undefined {
     const { fs, path, name, names, plan, desired, site, options } = this
     const { adopt, attributes } = options
     const keepsOwners = attributes === 'keep'
-    return adopt && takenOver({ fs, path, name, names, plan, desired, site, adopt, keepsOwners, busy: false })
+    return adopt && { fs, path, name, names, plan, desired, site, adopt, keepsOwners, busy: false }
   }
 
   /** The target, open; undefined where there is none. */

@@ -24,13 +24,17 @@ import type { Generation, History, HistoryLimits, PublicationOptions, RecordedOb
 /** Files that are copied at a time: as many as libuv has threads. */
 const writers = 4
 
-type Found = Pick<Judgement, 'current' | 'newest'> | undefined
+type Found = Pick<Judgement, 'current' | 'newest' | 'recorded' | 'known'> | undefined
 
 const none: HistoryLimits = { keep: 0, maxAge: null }
 
-/** What the record of what is there says of the past; where that is drift, the newest one. What was taken away has none. */
+/**
+ * What the record of what is there says of the past; where that is drift, the newest one. What was taken away has none, and what somebody
+ * else put there has none either, before it is taken over: a copy of an adoption that was aborted is left over.
+ */
 function recordedHistory(found: Found): History | undefined {
-  const { current, newest } = found ?? {}
+  const { current, newest, recorded, known } = found ?? {}
+  if (recorded === false && known) return undefined
   return current?.history ?? (current === undefined && newest?.removing === undefined ? newest?.history : undefined)
 }
 

@@ -162,8 +162,8 @@ export abstract class TargetPublication {
         return { outcome: 'created', desired: this.desired, found: undefined }
       await this.site.open(this.options)
       await this.#refuseKind()
-      const outcome = (await this.#decide(parents, true)) ? 'unchanged' : this.outcome
-      return { outcome, desired: this.desired, found: this.found?.tree }
+      const isDone = await this.#decide(parents, true)
+      return { outcome: isDone ? 'unchanged' : this.outcome, desired: this.desired, found: this.found?.tree }
     } finally {
       await parents.close()
     }
@@ -178,28 +178,29 @@ export abstract class TargetPublication {
   async #decide(parents: Parents, lookOnly: boolean): Promise<boolean> {
     const current = await this.readCurrent()
     if (this.options.attributes === 'keep') await this.planned.keep(this.path, current?.tree)
-    const { fs, path, name, names } = this
-    const listing = await parents.names(this.directory)
-    const area = { ...this.area, name, target: current?.attributes, listing, options: this.options }
+    const { fs, path, name, names, options, directory } = this
+    const area = { ...this.area, name, listing: await parents.names(directory), target: current?.attributes, options }
+    const { within, mount, parent } = this.site
     const state = {
-      names,
-      ...{ exists: current !== undefined, tree: current?.tree },
-      parent: identityOf(this.site.parent.attributes),
-      within: this.site.within,
-      lasting: this.site.mount.proven,
-      sharedStaging: this.options.family !== undefined,
+      ...{ names, within, exists: current !== undefined, tree: current?.tree },
+      ...{ parent: identityOf(parent.attributes), lasting: mount.proven, sharedStaging: options.family !== undefined },
     }
     const { found, ...beside } = await recover(area, state, lookOnly)
     this.found = found
     this.#beside = beside
-    if (current) refuseOtherPublisher(path, names, this.options.publisher, found)
+    if (current) refuseOtherPublisher(path, names, options.publisher, found)
     refuseOtherForm(path, this.kind, found)
-    this.options.confirm?.(found, beside.generations)
-    if (isSettled(found, this.desired, this.options) && (await this.isComplete())) return true
+    options.confirm?.(found, beside.generations)
+    if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
     if (this.options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
     if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, this.options, fs.now())
-    if (this.options.foreign === 'same-names') refuseForeign(path, this.desired, found)
+    await this.refuseForeign(found)
     return false
+  }
+
+  protected async refuseForeign(found: Judgement): Promise<void> {
+    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.desired, found)
+    return Promise.resolve()
   }
 
   /** Step 4, first part. */
@@ -227,8 +228,7 @@ export abstract class TargetPublication {
     const sequence = this.found?.nextSequence ?? 1
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
     const { fs, name, kind, found, options, limits, site } = this
-    const { staging, retiring, generation } = this.exchanged()
-    const { retired, generations } = this.#beside
+    const [{ staging, retiring, generation }, { retired, generations }] = [this.exchanged(), this.#beside]
     const history = historyAfter(limits, generations, generation, fs.now(), options, found, this.desired)
     this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
     const place = { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity }

@@ -103,8 +103,8 @@ export const earlierContents: readonly Mutation[] = [
   ),
   mutation(
     'what changed during the checks is taken over',
-    'directory-publication.ts',
-    'if (adopted !== undefined && adopted !== tree.digest) throw changedMeanwhile(this.path)',
+    'adoption.ts',
+    'if ((await treeOf(scene))?.digest !== digest) throw changedMeanwhile(scene.path)',
     '',
     checks,
   ),

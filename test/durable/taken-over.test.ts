@@ -1,5 +1,5 @@
 /** What holdfast takes over stays as content 0, until something is published after it; equal content makes nobody reload. */
-import { readdirSync, statSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readPublication } from '../../src/durable/inspect.js'
@@ -112,4 +112,45 @@ await t.test('killed between the exchange and the mark, it is published again, a
   await publishBy(fs).catch(() => undefined)
   t.match(await take(), { outcome: 'replaced', pendingHooks: ['reload'] })
   t.strictSame(await past(), ['2 published present', '0 adopted whole'])
+})
+
+await t.test('killed before the exchange, the next run clears it up, even where a check fails now', async (t) => {
+  const { root, publishBy, refuses, take, past } = scene(t)
+  const killed = async (history = none): Promise<void> => {
+    let renames = 0
+    const { fs } = intercepted((call) => {
+      if (call === 'rename') renames += 1
+      if (renames === 2) throw new Killed()
+    }, new Alone())
+    await publishBy(fs, { history }).catch(() => undefined)
+    t.strictSame(kept(root), ['generation', 'lock', 'record', 'staging'])
+  }
+  await killed()
+  class Full extends Alone {
+    override readonly free = () => Promise.resolve({ bytes: 1, inodes: undefined, blockSize: 4096 })
+  }
+  // In the end, nothing but the lock may be there.
+  await refuses('space', 'pending', /are needed/, new Full())
+  const history = { keep: 2, maxAge: null }
+  await killed(history)
+  await take({ history })
+  t.match(await past(), [/^\d published present$/, '0 adopted whole'])
+})
+
+await t.test('what another program puts there while holdfast looks is never lost', async (t) => {
+  for (let at = 1, acted = true; acted; at++) {
+    const { root, target, publishBy } = scene(t, {})
+    rmSync(target, { recursive: true })
+    acted = false
+    let staging = false
+    const { fs } = intercepted((call, _, index) => {
+      staging ||= call === 'createDirectory'
+      if (index !== at || staging) return
+      acted = true
+      mkdirSync(target)
+      for (const name of ['tls.key', 'tls.crt']) writeFileSync(join(target, name), 'theirs')
+    }, new Alone())
+    await publishBy(fs).catch(() => undefined)
+    if (acted) t.ok(Object.values(contents(root)).includes('theirs'), `it came before call ${at}`)
+  }
 })
