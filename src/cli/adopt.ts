@@ -1,6 +1,7 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { AdoptionResult, ReplaceResult } from '../durable/index.js'
-import { askSource } from './ask-source.js'
+import type { Log } from '../log.js'
+import { askSource, type Asked } from './ask-source.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import type { Io } from './io.js'
 import { createLogger } from './logger.js'
@@ -64,20 +65,36 @@ usage or configuration, 3 published but not known to be durable, 75 another proc
 
 async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<void> {
   const target = await targetArgument(path)
-  const { disableCoreDumps, examineAdoption, replaceDirectory } = await import('../durable/index.js')
+  const { disableCoreDumps, examineAdoption, planDirectory, replaceDirectory } = await import('../durable/index.js')
   disableCoreDumps()
+  const log = createLogger(io, options)
   const { own, checks, result } = await interruptible(io, async (signal) => {
-    const { request } = await askSource(target, { io, options, signal, as: adopting })
+    const request = await requestBy(await askSource(target, { io, options, signal, as: adopting }), log, signal)
     const { own, checks } = await examineAdoption(request, request.adopt ?? { replace: false })
-    const isReady = !own && options.dryRun !== true && hasPassed(checks)
-    if (!isReady) return { own, checks, result: undefined }
+    if (own || !hasPassed(checks)) return { own, checks, result: undefined }
+    if (options.dryRun === true) {
+      await planDirectory(request)
+      return { own, checks, result: undefined }
+    }
     const { lockTimeout } = options
     // Looks again, under the lock.
-    const result = await replaceDirectory(target, { ...request, lockTimeout, signal, log: createLogger(io, options) })
+    const result = await replaceDirectory(target, { ...request, lockTimeout, signal, log })
     return { own, checks, result }
   })
+  if (result?.unproven) {
+    const { warnUnproven } = await import('../unproven.js')
+    warnUnproven(log, target)
+  }
   await print(io.stdout, options.output, shown(target, own, checks, result), () => textOf(target, own, checks, result))
   if (!own && !hasPassed(checks)) throw new Exit(exitCodes.failed)
+}
+
+/** As the agent publishes: what refuses content, or a file system, does so here, too. */
+async function requestBy({ request, configuration, directory }: Asked, log: Log, signal: AbortSignal) {
+  const { requireProven } = configuration
+  if (directory.beforePublish.length === 0) return { ...request, requireProven }
+  const { ConfiguredCheck } = await import('../agent/content-check.js')
+  return { ...request, requireProven, check: new ConfiguredCheck(directory, { log, signal, rejection: undefined }) }
 }
 
 function adopting(directory: DirectoryConfiguration): DirectoryConfiguration {

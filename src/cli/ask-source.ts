@@ -1,5 +1,5 @@
 import type { desiredContents } from '../agent/one-pass.js'
-import type { DirectoryConfiguration } from '../config/types.js'
+import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
 import { UsageError } from './exit-codes.js'
 import type { Io } from './io.js'
 import { loadWithFlags } from './load.js'
@@ -26,15 +26,18 @@ export interface AskContext {
   readonly as?: (directory: DirectoryConfiguration) => DirectoryConfiguration
 }
 
-export type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number], { notPlanned: unknown }>
+export type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number], { notPlanned: unknown }> & {
+  readonly configuration: AgentConfiguration
+  readonly directory: DirectoryConfiguration
+}
 
 /** @throws where nobody knows what the directory must hold: nothing is compared or written then */
 export async function askSource(target: string, context: AskContext): Promise<Asked> {
   const { io, options, signal, otherwise } = context
   const configuration = await loadWithFlags(options)
   const { file, directories } = configuration
-  const directory = directories.find(({ path }) => path === target)
-  if (directory === undefined) {
+  const configured = directories.find(({ path }) => path === target)
+  if (configured === undefined) {
     const known = directories.map(({ path }) => path).join(', ')
     const more = otherwise === undefined ? '' : `; ${otherwise}`
     throw new UsageError(`${target} is not a directory of ${file}, which has ${known}${more}`)
@@ -44,11 +47,12 @@ export async function askSource(target: string, context: AskContext): Promise<As
     import('../agent/open-source.js'),
     import('../log.js'),
   ])
+  const directory = context.as?.(configured) ?? configured
   const log = createLogger(io, options)
   const progress = new Progress(io.stderr)
   try {
     const [desired] = await desiredContents(
-      { ...configuration, directories: [context.as?.(directory) ?? directory] },
+      { ...configuration, directories: [directory] },
       {
         // That the disk differs is the answer, and no news.
         log: silent,
@@ -59,7 +63,7 @@ export async function askSource(target: string, context: AskContext): Promise<As
       },
     )
     if (desired === undefined) throw new Error('no directory was rendered')
-    if (!('notPlanned' in desired)) return desired
+    if (!('notPlanned' in desired)) return { ...desired, configuration, directory }
     const { explanation } = await import('./sync-lines.js')
     const why = explanation(desired.notPlanned) ?? 'the source did not answer'
     throw new Error(`what ${target} must hold is not known: ${why}`)

@@ -1,6 +1,7 @@
 /** adopt, from outside: the seven checks as a table, the taking over, and that letting go leaves every file. */
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { replaceFile } from '../../src/index.js'
 import { holdfast, Node } from './holdfast.js'
 
 const order = ['exists', 'noOtherWriter', 'realDirectory', 'fileSystem', 'safeOwner', 'space', 'content']
@@ -91,4 +92,27 @@ await t.test('what can be no adoption', async (t) => {
   t.match(await node.run('sync'), { code: 1, stdout: /AdoptionRefused: .*realDirectory/ })
   node.remove('web')
   t.match(await adopt(), { code: 1, stderr: /what \S+ must hold is not known: / })
+})
+
+await t.test('beforePublish and requireProven count as in any publication', async (t) => {
+  const beforePublish = [{ exec: ['sh', '-c', '! grep bad "$1/v"', 'sh', '{dir}'] }]
+  const web = { path: 'disk/web', beforePublish, contents: [{ configMap: 'web' }] }
+  const node = new Node(t, [web])
+  const path = node.path('disk/web')
+  const adopt = (...args: string[]) => holdfast(['adopt', path, '--config', node.configuration, ...args])
+  mkdirSync(path, { recursive: true })
+  writeFileSync(node.path('disk/web/v'), 'old', { mode: 0o644 })
+  node.put('ConfigMap', 'web', { v: 'bad' })
+  t.match(await adopt(), { code: 1, stderr: /its new content is rejected \(directories\[0\]\.beforePublish\[0\]\)/ })
+  t.equal(node.read('disk/web/v'), 'old')
+  node.put('ConfigMap', 'web', { v: 'good' })
+  const { unproven } = await replaceFile(node.path('probe'), '')
+  if (unproven) {
+    node.configure([web], { requireProven: true })
+    for (const args of [['--dry-run'], []]) t.match(await adopt(...args), { code: 1, stderr: /remove requireProven/ })
+    t.equal(node.read('disk/web/v'), 'old')
+    node.configure([web])
+  }
+  t.match(await adopt(), { code: 0, ...(unproven && { stderr: /durability is not proven/ }) })
+  t.equal(node.read('disk/web/v'), 'good')
 })
