@@ -71,6 +71,7 @@ async function earlier(
         if (options.force !== true) refuseOtherObjects(target, generation, now.current ?? newest)
       }
       const request = { ...requestFor(target, record, generation, content, options), confirm }
+      if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
       if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
       return { generation, request }
     })
@@ -202,17 +203,26 @@ async function isWhole(
 }
 
 /** What was taken over may hold links, which no publication makes. */
-function refuseLinks(target: string, { sequence, name }: Generation, entries: EarlierContent['entries']): void {
+function refuseLinks(target: string, generation: Generation, entries: EarlierContent['entries']): void {
   const link = entries.find(({ type }) => type === 'symlink')
   if (link === undefined) return
-  const path = `${target.slice(0, target.lastIndexOf('/'))}/${name}`
-  throw unfit(
-    `the content ${sequence} of ${target} holds a symbolic link (${link.path}), which holdfast does not publish`,
-    {
-      code: 'ELOOP',
-      syscall: 'none',
-      path,
-      advice: `copy what you need from ${path}`,
-    },
+  throw notPublished(target, generation, 'ELOOP', `holds a symbolic link (${link.path}), which holdfast does not publish`)
+}
+
+/** So may what had an administrator's owners and modes. A publication gives all of it one owner, and all directories one mode. */
+function refuseMixed(target: string, generation: Generation, entries: EarlierContent['entries']): void {
+  const [root] = entries
+  const other = entries.find(
+    ({ type, mode, uid, gid }) =>
+      uid !== root?.uid || gid !== root.gid || (type === 'directory' && mode !== root.mode),
   )
+  if (other === undefined) return
+  const why = `cannot be published as it was: its entries have different owners or modes (${other.path})`
+  throw notPublished(target, generation, 'ENOTSUP', why)
+}
+
+function notPublished(target: string, { sequence, name }: Generation, code: string, why: string): Error {
+  const path = `${target.slice(0, target.lastIndexOf('/'))}/${name}`
+  const advice = `copy what you need from ${path}`
+  return unfit(`the content ${sequence} of ${target} ${why}`, { code, syscall: 'none', path, advice })
 }

@@ -61,6 +61,17 @@ await t.test('rollback --to 0 brings it back', async (t) => {
   t.strictSame(await past(), ['2 rolledBack present', '0 adopted whole'])
 })
 
+await t.test('what no publication makes is refused as that, and is not called damaged', async (t) => {
+  const { root, target, fs, take, past } = scene(t)
+  mkdirSync(join(target, 'private'), { mode: 0o700 })
+  await take({ adopt: { replace: true } })
+  t.strictSame(await past(), ['1 published present', '0 adopted whole'])
+  const back = rollBack(fs, target, { to: 0, pin: { reason: '', until: 'released' } })
+  await t.rejects(back, { message: /its entries have different owners or modes.*copy what you need from/ })
+  await t.rejects(back, { message: new RegExp(`${root}/\\.holdfast-`) })
+  t.strictSame(contents(target), files)
+})
+
 await t.test('equal content comes as new files, and nobody reloads', async (t) => {
   const { target, fs, take, past, examine } = scene(t, files)
   t.equal((await examine()).checks.at(-1)?.message, 'equal')
