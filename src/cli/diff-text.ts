@@ -68,7 +68,8 @@ export function diffText({ path, equal, from, to, notes, entries }: ShownDiff, p
     ])
   }
   const details = changes.flatMap((entry) => [...certificateTexts(entry), ...textLines(entry, paint)])
-  return [...head, '\n', table(rows), ...(same > 0 ? [`${count}\n`] : []), ...details].join('')
+  const shown = changes.length > 0 ? [table(rows)] : []
+  return [...head, '\n', ...shown, ...(same > 0 ? [`${count}\n`] : []), ...details].join('')
 }
 
 function sideText({ what, sequence, publishedAt, objects }: ShownSide): string {

@@ -86,9 +86,10 @@ async function runDiff(io: Io, path: string, options: DiffOptions): Promise<void
     const before = await side(options.from ?? 'disk')
     const after = newer?.content ?? (await side(to === 'desired' ? 'disk' : to))
     const entries = compareContents(before, after, options.showText === true)
+    const isThere = options.from === undefined || to === 'disk'
     return {
       path: target,
-      equal: entries.every(({ change }) => change === 'same'),
+      equal: entries.every(({ change }) => change === 'same') && (!isThere || present.brokenForm === undefined),
       from: shownSide(options.from === undefined ? 'disk' : 'sequence', before),
       to: shownSide(to === 'desired' || to === 'disk' ? to : 'sequence', after),
       notes: [...(await notesOf(target, present)), ...(newer?.notes ?? [])],
@@ -119,10 +120,15 @@ function bytesOf(file: unknown): Uint8Array | undefined {
   return content instanceof Uint8Array ? content : undefined
 }
 
-/** An operator has a say in whether it becomes so. */
-async function notesOf(target: string, { hold, pin }: TargetContent): Promise<string[]> {
+/** An operator has a say in whether it becomes so; and there is more to a symlink directory than its content. */
+async function notesOf(target: string, { hold, pin, brokenForm }: TargetContent): Promise<string[]> {
   const { describeHold, describePin } = await import('../durable/index.js')
-  return [...(hold ? [describeHold(target, hold)] : []), ...(pin ? [describePin(target, pin)] : [])]
+  const broken = brokenForm?.map(({ path, problem }) => `${problem} ${path}`).join(', ')
+  return [
+    ...(hold ? [describeHold(target, hold)] : []),
+    ...(pin ? [describePin(target, pin)] : []),
+    ...(broken === undefined ? [] : [`what consumers of ${target} go through is not as it was published: ${broken}`]),
+  ]
 }
 
 function shownSide(what: ShownSide['what'], { sequence, publishedAt, objects }: TargetContent): ShownSide {

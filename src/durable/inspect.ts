@@ -151,7 +151,7 @@ export async function readTarget(
 }
 
 /** What in a symlink directory is not as its form has it: what its consumers go through. */
-async function formDifferences(
+export async function formDifferences(
   fs: FileSystem,
   parent: Descriptor,
   name: string,

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { damaged, noneEarlier, readEarlier } from './earlier-content.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
-import { lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
+import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
 import { describes, isInForce, isPinned, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import type { Tree, TreeEntry } from './tree.js'
-import type { Generation, Hold, Pin, RecordedObject } from './types.js'
+import type { Generation, Hold, Pin, Publication, RecordedObject } from './types.js'
 
 /* What a target holds, or held, with the bytes of its files: for those who compare contents. No lock is taken, nothing is written. */
 
@@ -40,6 +40,8 @@ export interface TargetContent {
   /** In force now. */
   readonly hold?: Hold
   readonly pin?: Pin
+  /** What is not as it was published, of the links and the directory that the consumers of a symlink directory go through. */
+  readonly brokenForm?: Publication['differences']
 }
 
 /** Bytes. What is larger is not taken into memory: any program can have put it there. */
@@ -83,9 +85,11 @@ async function presentOnce(
     const tree = await readTarget(fs, target, parent, name, kind)
     const record = records.find((one) => describes(one, tree)) ?? newest
     const intact = record !== undefined && describes(record, tree)
+    const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
     const content = {
       entries: tree ? await entriesOf(fs, target, tree, record) : there ? [ofOtherKind(there)] : [],
       ...saidOf(fs, record),
+      ...(brokenForm.length > 0 && { brokenForm }),
     }
     return {
       state: { content, record, intact },

@@ -159,6 +159,19 @@ await t.test('the disk against the source, and one content against another', asy
   }
 })
 
+await t.test('what consumers of publish: symlink go through is part of what is there', async (t) => {
+  const node = new Node(t, [{ path: 'disk/web', publish: 'symlink', contents: [{ configMap: 'web' }] }])
+  const path = node.path('disk/web')
+  const config = ['--config', node.configuration]
+  node.put('ConfigMap', 'web', { key: '1' })
+  t.match(await node.run('sync'), { code: 0 })
+  t.match(await diff(path, ...config), { code: 0 })
+  rmSync(join(path, 'key'))
+  chmodSync(path, 0o711)
+  t.match(await shown(path, ...config), { code: 4, equal: false, notes: [/not as it was published: mode \., missing key$/] })
+  t.match(await diff(path, ...config), { code: 4, stdout: /missing key\n\n\d entries are the same\n$/ })
+})
+
 await t.test('what the source does not say, or the configuration, is an error that says so', async (t) => {
   const optional = { secret: 'gone', optional: true }
   const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web' }, optional] }])
