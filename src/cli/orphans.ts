@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { KeptBeside } from '../durable/index.js'
+import { codeOf, messageOf } from '../errors.js'
 import { pathArgument } from './target.js'
 import { age, table } from './table.js'
 
@@ -15,6 +16,8 @@ export interface Orphan extends Omit<KeptBeside, 'name' | 'publishedAt' | 'hold'
   readonly publishedAt: string | null
   readonly held: boolean
   readonly pinned: boolean
+  /** Why nobody knows what is in the directory; null where it was looked at. */
+  readonly error: string | null
 }
 
 /**
@@ -29,7 +32,13 @@ export async function findOrphans(configured: readonly string[], others: readonl
   const directories = new Set([...whole, ...[...named].map((path) => dirname(path))])
   const orphans: Orphan[] = []
   for (const directory of [...directories].sort()) {
-    for (const { name, publishedAt, hold, pin, ...kept } of await listKept(directory)) {
+    const found = await listKept(directory).catch((failure: unknown) => ({ failure }))
+    if ('failure' in found) {
+      // A file has nothing in it.
+      if (codeOf(found.failure) !== 'ENOTDIR') orphans.push(notLookedAt(directory, found.failure))
+      continue
+    }
+    for (const { name, publishedAt, hold, pin, ...kept } of found) {
       const path = name === null ? null : join(directory, name)
       if (path === null ? !whole.has(directory) : known.has(path) || !(whole.has(directory) || named.has(path)))
         continue
@@ -37,11 +46,19 @@ export async function findOrphans(configured: readonly string[], others: readonl
         publishedAt: publishedAt?.toISOString() ?? null,
         held: hold !== undefined,
         pinned: pin !== undefined,
+        error: null,
       }
       orphans.push({ path, directory, ...kept, ...said })
     }
   }
   return orphans
+}
+
+/** What cannot be looked at hides nothing of the rest. */
+function notLookedAt(directory: string, failure: unknown): Orphan {
+  const nothing = { records: [], generations: [], retired: [], leftovers: [], foreign: [] }
+  const unknown = { path: null, publishedAt: null, there: false, held: false, pinned: false }
+  return { ...unknown, directory, ...nothing, error: messageOf(failure) }
 }
 
 async function realPaths(paths: readonly string[]): Promise<Set<string>> {
@@ -67,7 +84,8 @@ const kinds = {
 export function orphansText(orphans: readonly Orphan[], now: Date): string {
   if (orphans.length === 0) return 'holdfast keeps nothing there for paths that are not configured\n'
   const rows = orphans.map((orphan) => {
-    const { path, directory, publisher, publishedAt, there, held, pinned } = orphan
+    const { path, directory, publisher, publishedAt, there, held, pinned, error } = orphan
+    if (error !== null) return [`unknown, in ${directory}`, '-', '-', '-', `not looked at: ${error}`]
     const counts = (Object.keys(kinds) as (keyof typeof kinds)[])
       .filter((kind) => orphan[kind].length > 0)
       .map((kind) => `${orphan[kind].length} × ${kinds[kind]}`)

@@ -66,6 +66,16 @@ await t.test('what is kept for paths that no configuration names, and only that'
   t.strictSame(await pathsIn(node.path('link')), [node.path('by-hand/one'), node.path('by-hand/two')])
   t.strictSame(await pathsIn(node.path('by-hand/two')), [node.path('by-hand/two')])
   t.strictSame(await pathsIn(node.path('nothing')), [])
+  t.strictSame(await pathsIn(node.path('by-hand/two/file')), [], 'a file has nothing in it')
+  const tooLong = 'x'.repeat(256)
+  t.match(await status(node.path(`by-hand/two`), node.path(tooLong)), {
+    directories: [{ path: node.path('disk/kept') }],
+    orphans: [{ error: null }, {}, {}, { path: null, directory: node.path(tooLong), error: /ENAMETOOLONG/ }],
+  })
+  t.match(await node.run('status', '--orphans', node.path(tooLong)), {
+    code: 0,
+    stdout: /\nunknown, in \S+x +- +- +- +not looked at: .*ENAMETOOLONG/,
+  })
   t.match(await node.run('status', node.path('by-hand')), { code: 2, stderr: /a path is for --orphans/ })
 })
 
