@@ -20,7 +20,7 @@ const shifts = new Map([
   [groupObject, 3],
   [other, 0],
 ])
-const names = new Map([
+const names = new Map<number, 'user' | 'group'>([
   [0x02, 'user'],
   [0x08, 'group'],
 ])
@@ -94,12 +94,21 @@ export function inheritedList(defaultList: Uint8Array, mode: number): Uint8Array
 
 /** Whom a list lets in beside owner, owning group and others, within its mask: `user:1000:r--`, by numbers. */
 export function namedIn(list: Uint8Array): string[] {
+  return effectiveIn(list).map(({ kind, id, permissions }) => `${kind}:${id}:${shown(permissions)}`)
+}
+
+/** Whom of them it lets write. */
+export function writersBy(list: Uint8Array): { readonly kind: 'user' | 'group'; readonly id: number }[] {
+  return effectiveIn(list).filter(({ permissions }) => (permissions & 2) !== 0)
+}
+
+function effectiveIn(list: Uint8Array): { kind: 'user' | 'group'; id: number; permissions: number }[] {
   const entries = entriesOf(list) ?? []
   const limit = entries.find(({ tag }) => tag === mask)?.permissions ?? 7
   return entries.flatMap(({ tag, permissions, id }) => {
-    const name = names.get(tag)
+    const kind = names.get(tag)
     const effective = permissions & limit
-    return name === undefined || effective === 0 ? [] : [`${name}:${id}:${shown(effective)}`]
+    return kind === undefined || effective === 0 ? [] : [{ kind, id, permissions: effective }]
   })
 }
 

@@ -1,7 +1,10 @@
 import { codeOf, failureOf } from '../errors.js'
 import { listed } from '../listed.js'
 import type { Adopting, AdoptionCheck, AdoptionResult } from './adoption-types.js'
-import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { writersBy } from './access-list.js'
+import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
+import { dataLink } from './generation.js'
+import { accessAttribute, defaultAttribute, modeOf } from './kept-attributes.js'
 import type { TargetNames } from './names.js'
 import { nameOf } from './open-directories.js'
 import type { DirectoryPlan } from './request.js'
@@ -118,7 +121,12 @@ async function namesInside({ target }: AdoptionLook): Promise<readonly string[]>
 }
 
 async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
-  await target()
+  const { tree } = await target()
+  if (tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink'))
+    return refused(
+      `it holds a link ${dataLink}, which its readers may go through, as kubelet's volumes have`,
+      'stop whoever makes it, and remove the directory',
+    )
   return passed("a directory on its parent's mount")
 }
 
@@ -165,7 +173,8 @@ async function checkOwners({ fs, path, plan, site, target, keepsOwners }: Adopti
   const owner = keepsOwners ? tree.entries[0] : plan.owner
   const users = new Set([0, fs.user.uid, owner?.uid])
   const groups = new Set([0, fs.user.gid, owner?.gid])
-  const parent = { path: '..', type: 'directory' as const, mode, uid, gid }
+  const extended = await fs.extendedAttributes(site.parent.directory)
+  const parent = { path: '..', type: 'directory' as const, mode: modeOf(mode, extended), uid, gid, extended }
   for (const entry of [parent, ...tree.entries]) {
     if (entry.type === 'symlink') continue
     const isParent = entry === parent
@@ -184,8 +193,30 @@ async function checkOwners({ fs, path, plan, site, target, keepsOwners }: Adopti
         `user ${entry.uid} owns ${shown}, and may write to it`,
         `chown ${fs.user.uid} ${shown}, or set owner`,
       )
+    const byList = sticky ? undefined : writerByList(entry.extended, !isParent, { user: users, group: groups })
+    if (byList !== undefined) return refused(`${byList.who} ${shown}`, `${byList.command} ${shown}`)
   }
-  return passed('nobody else may write to it')
+  const open = keepsOwners ? tree.entries.filter(({ path, mode }) => path.endsWith('.key') && (mode & 0o004) !== 0) : []
+  if (open.length === 0) return passed('nobody else may write to it')
+  const keys = open.map(({ path }) => path)
+  return passed(`nobody else may write to it; everybody may read ${listed(keys, 3)}, which attributes: keep leaves so`)
+}
+
+/** New content gets the lists of the old, and what is made in a directory gets its default list. */
+function writerByList(
+  extended: ExtendedAttributes | undefined,
+  withDefault: boolean,
+  known: Readonly<Record<'user' | 'group', ReadonlySet<number | undefined>>>,
+): { readonly who: string; readonly command: string } | undefined {
+  const strangerIn = (attribute: string) => {
+    const list = extended?.get(attribute)
+    return list && writersBy(list).find(({ kind, id }) => !known[kind].has(id))
+  }
+  const now = strangerIn(accessAttribute)
+  if (now) return { who: `an ACL lets ${now.kind} ${now.id} write to`, command: `setfacl -x ${now.kind}:${now.id}` }
+  const later = withDefault ? strangerIn(defaultAttribute) : undefined
+  const who = later && `the default ACL lets ${later.kind} ${later.id} write to what is made in`
+  return later && who !== undefined ? { who, command: `setfacl -d -x ${later.kind}:${later.id}` } : undefined
 }
 
 /** The new content, and a copy of the old. */

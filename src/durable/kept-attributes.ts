@@ -11,7 +11,7 @@ import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-director
  */
 
 export const accessAttribute = 'system.posix_acl_access'
-const defaultAttribute = 'system.posix_acl_default'
+export const defaultAttribute = 'system.posix_acl_default'
 
 /** Which extended attributes a publication keeps. A label is kept by a call of its own. */
 export function isKept(name: string): boolean {

@@ -206,15 +206,19 @@ async function isWhole(
 function refuseLinks(target: string, generation: Generation, entries: EarlierContent['entries']): void {
   const link = entries.find(({ type }) => type === 'symlink')
   if (link === undefined) return
-  throw notPublished(target, generation, 'ELOOP', `holds a symbolic link (${link.path}), which holdfast does not publish`)
+  throw notPublished(
+    target,
+    generation,
+    'ELOOP',
+    `holds a symbolic link (${link.path}), which holdfast does not publish`,
+  )
 }
 
 /** So may what had an administrator's owners and modes. A publication gives all of it one owner, and all directories one mode. */
 function refuseMixed(target: string, generation: Generation, entries: EarlierContent['entries']): void {
   const [root] = entries
   const other = entries.find(
-    ({ type, mode, uid, gid }) =>
-      uid !== root?.uid || gid !== root.gid || (type === 'directory' && mode !== root.mode),
+    ({ type, mode, uid, gid }) => uid !== root?.uid || gid !== root.gid || (type === 'directory' && mode !== root.mode),
   )
   if (other === undefined) return
   const why = `cannot be published as it was: its entries have different owners or modes (${other.path})`

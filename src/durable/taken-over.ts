@@ -53,7 +53,10 @@ export function isSameContent(old: Tree, desired: Tree): boolean {
   return relationOf(old, desired).text === 'equal'
 }
 
-/** The files of a plan that are in memory, or of an open directory. */
+/** Bytes. What is larger is neither a key nor a certificate, and is not taken into memory: any program can have put it there. */
+const largestKey = 4 * 1024 * 1024
+
+/** The files of a plan that are in memory, or of an open directory; of that, none that can be no key. */
 export function contentsOf(
   from: Pick<DirectoryPlan, 'files'> | { readonly fs: FileSystem; readonly opened: Descriptor; readonly tree: Tree },
 ): AdoptedFiles {
@@ -65,7 +68,7 @@ export function contentsOf(
   }
   const { fs, opened, tree } = from
   return {
-    paths: tree.entries.filter(({ type }) => type === 'file').map(({ path }) => path),
+    paths: tree.entries.filter(({ type, size = 0 }) => type === 'file' && size <= largestKey).map(({ path }) => path),
     async read(path) {
       const directories = new OpenDirectories(fs, opened)
       try {

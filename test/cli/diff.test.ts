@@ -168,7 +168,11 @@ await t.test('what consumers of publish: symlink go through is part of what is t
   t.match(await diff(path, ...config), { code: 0 })
   rmSync(join(path, 'key'))
   chmodSync(path, 0o711)
-  t.match(await shown(path, ...config), { code: 4, equal: false, notes: [/not as it was published: mode \., missing key$/] })
+  t.match(await shown(path, ...config), {
+    code: 4,
+    equal: false,
+    notes: [/not as it was published: mode \., missing key$/],
+  })
   t.match(await diff(path, ...config), { code: 4, stdout: /missing key\n\n\d entries are the same\n$/ })
 })
 

@@ -1,5 +1,5 @@
 /** Adoption: seven checks, each of which keeps everything as it is until it has passed. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -146,6 +146,39 @@ await t.test('who else may write there', { skip: !isRoot && 'needs root' }, asyn
   await refuses('safeOwner', 'refused', /user 1234 owns \S+secrets,/)
   chownSync(root, 0, 0)
   t.match(await take(), { outcome: 'replaced' })
+})
+
+await t.test('whom an ACL lets write there', async (t) => {
+  const { target, root, refuses, take } = scene(t)
+  const setfacl = (...args: string[]): boolean => spawnSync('setfacl', args).status === 0
+  const file = join(target, 'tls.key')
+  if (!setfacl('-m', 'u:1234:r', file)) return t.skip('needs setfacl, and a file system with ACLs')
+  for (const [path, who, message] of [
+    [file, 'u:1234', /an ACL lets user 1234 write to \S+tls\.key$/],
+    [target, 'g:1234', /an ACL lets group 1234 write to \S+certs$/],
+    [root, 'u:1234', /an ACL lets user 1234 write to \S+secrets$/],
+  ] as const) {
+    t.ok(setfacl('-m', `${who}:rwx`, path))
+    await refuses('safeOwner', 'refused', message)
+    t.ok(setfacl('-x', who, path))
+  }
+  t.ok(setfacl('-d', '-m', 'u:1234:rwx', target))
+  await refuses('safeOwner', 'refused', /the default ACL lets user 1234 write to what is made in \S+certs$/)
+  t.ok(setfacl('-k', target))
+  t.match(await take(), { outcome: 'replaced' })
+})
+
+await t.test("another program's link ..data is no form of holdfast's", async (t) => {
+  const { target, refuses } = scene(t)
+  symlinkSync('..2026', join(target, '..data'))
+  const how = { replace: true }
+  await refuses(
+    'realDirectory',
+    'refused',
+    /it holds a link \.\.data, which its readers may go through/,
+    undefined,
+    how,
+  )
 })
 
 await t.test('a second copy needs its space', async (t) => {
