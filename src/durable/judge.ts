@@ -106,7 +106,6 @@ export function isRepeated(found: Judgement | undefined, desired: Tree): boolean
 }
 
 /**
-/**
  * Whether nothing need be published. A pin stands in a record: who asks for one always publishes. So does mode and owner that its own
  * record does not name, once they are the administrator's no more; and whoever publishes where a removal was interrupted has thought
  * better of it.

@@ -10,10 +10,12 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { examineAdoption } from '../../src/durable/adoption.js'
 import type { Adopting } from '../../src/durable/adoption-types.js'
 import type { Free } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -206,4 +208,21 @@ await t.test('keys that do not belong to their certificates', async (t) => {
   await refuses('content', 'refused', /^the new content: new does not fit$/, undefined, wrong('new'))
   await refuses('content', 'pending', /^old does not fit: somebody may be between/, undefined, wrong('old'))
   t.match(await take({ adopt: { ...wrong('old'), replace: true } }), { outcome: 'replaced' })
+})
+
+await t.test('what is no key by its size is not read; a key that stays open to everybody is named', async (t) => {
+  const { target, fs, take, requestFor } = scene(t)
+  writeFileSync(join(target, 'large.key'), '')
+  truncateSync(join(target, 'large.key'), 4 * 1024 * 1024 + 1)
+  chmodSync(join(target, 'tls.key'), 0o644)
+  const paths: string[] = []
+  const adopt: Adopting = { replace: false, keyPairs: (found) => Promise.resolve(void paths.push(...found.paths)) }
+  const asked = { ...files, 'large.key': 'small' }
+  const { checks } = await examineAdoption(fs, requestFor({ attributes: 'keep' }, asked), adopt)
+  t.match(checks[4], {
+    verdict: 'passed',
+    message: /everybody may read large\.key and tls\.key, which attributes: keep leaves so$/,
+  })
+  t.strictSame(paths, ['large.key', 'tls.crt', 'tls.key', 'tls.crt', 'tls.key'])
+  t.match(await take({ adopt }, asked), { outcome: 'replaced' })
 })
