@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { replaceDirectory } from '../../src/index.js'
+import { readHistory, replaceDirectory } from '../../src/durable/index.js'
 import { findProgram } from './assets.js'
 import { Authority } from './authority.js'
 import { endProcess, startProcess, workingDirectory } from './guard.js'
@@ -22,9 +22,13 @@ await t.test('each rotation is loaded, and never a mixture of two', async (t) =>
     createHash('sha256').update(pair['tls.crt']).update(pair['tls.key']).digest('hex')
   const target = join(workingDirectory, 'certs', 'serving')
   mkdirSync(dirname(target))
-  const publish = (pair: (typeof pairs)[number]) => replaceDirectory(target, { files: pair })
+  const history = { keep: 5, maxAge: null }
+  // Three rotations of each kind: the old content goes, or is copied first.
+  const kinds = [{}, { history }]
+  const publish = (pair: (typeof pairs)[number], rotation = 0) =>
+    replaceDirectory(target, { files: pair, ...kinds[Math.floor(rotation / 3)] })
 
-  const [first, ...rest] = [...pairs, ...pairs]
+  const [first, ...rest] = [...pairs, ...pairs].slice(0, 7)
   if (!first) throw new Error('unreachable')
   await publish(first)
   const follower = startProcess(await findProgram('dynamic-certificates'), [target], {
@@ -36,12 +40,14 @@ await t.test('each rotation is loaded, and never a mixture of two', async (t) =>
   const next = async (): Promise<unknown> => (await lines.next()).value
   t.equal(await next(), digest(first))
   let longest = 0
-  for (const pair of rest) {
+  for (const [rotation, pair] of rest.entries()) {
     const began = performance.now()
-    await publish(pair)
+    await publish(pair, rotation)
     t.equal(await next(), digest(pair))
     longest = Math.max(longest, performance.now() - began)
   }
   t.comment(`the longest took ${longest.toFixed(0)} ms`)
   t.ok(longest < 30_000, 'a watch saw it, and not the look that it takes each minute')
+  const kept = (await readHistory(target))?.map(({ state }) => state)
+  t.strictSame(kept, ['present', 'whole', 'whole', 'whole'])
 })
