@@ -1,3 +1,4 @@
+import type { Reason } from '../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import type { HoldOptions } from './hold.js'
@@ -133,8 +134,11 @@ async function placeOf(fs: FileSystem, target: string): Promise<{ path: string; 
   }
 }
 
-/** Why its removal has left it in its place, where that is no failure: somebody uses it, or has changed it since it was published. */
+/** For one of these a removal leaves it in its place, which is no failure: somebody uses it, has changed it, or wants it kept as it is. */
+const staying: ReadonlySet<Reason> = new Set(['InUse', 'TargetForeign', 'Held', 'RolledBack'])
+
+/** Why its removal has left it in its place, as a sentence without its full stop; undefined: that was a failure. */
 export function isInPlace(error: unknown): string | undefined {
   if (!(error instanceof DurableWriteError) || error.published) return undefined
-  return error.reason === 'InUse' || error.reason === 'TargetForeign' ? error.problem : undefined
+  return staying.has(error.reason) ? error.problem : undefined
 }
