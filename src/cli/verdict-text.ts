@@ -27,6 +27,7 @@ export function verdictText(verdict: Verdict): string {
     ['torn or mixed', `${verdict.torn}`],
   ]
   const listed = chosen(examinations)
+  const more = examinations.length + verdict.omitted - listed.length
   return [
     `${headlines[verdict.verdict]}\n`,
     verdict.unproven
@@ -36,7 +37,7 @@ export function verdictText(verdict: Verdict): string {
     table(facts),
     listed.length === 0 ? '' : '\n',
     listed.length === 0 ? '' : table([['TIME', 'OUTAGE', 'ACKNOWLEDGED', 'FOUND', 'RESULT'], ...listed.map(row)]),
-    listed.length < examinations.length ? `and ${examinations.length - listed.length} more that were kept\n` : '',
+    more > 0 ? `and ${more} more\n` : '',
   ].join('')
 }
 

@@ -31,6 +31,9 @@ export const emptyLedger = (): LedgerState => ({
   examinations: [],
 })
 
+/** Examinations in a verdict, of those that were kept and of the others: a message between node and witness has 4 MiB at most. */
+const mostTold = 1000
+
 /** What the node asks makes no sense here: nothing is changed. */
 export class Refused extends Error {
   override readonly name = 'Refused'
@@ -146,6 +149,8 @@ export class Ledger {
       sum((one) => (one.outage === outage && one.result !== 'unknown' ? 1 : 0))
     const bad = examinations.some(({ result }) => result === 'lost' || result === 'torn')
     const cuts = outages('power')
+    const told = new Set(examinations.slice(-mostTold))
+    for (const one of examinations.filter(({ result }) => result !== 'kept').slice(-mostTold)) told.add(one)
     return {
       verdict: bad ? 'lost' : cuts > 0 ? 'kept' : 'none',
       ...{ run, unproven, cuts },
@@ -158,7 +163,8 @@ export class Ledger {
       acknowledged: total,
       lost: sum(({ lost }) => lost),
       torn: sum(({ result }) => (result === 'torn' ? 1 : 0)),
-      examinations,
+      examinations: examinations.filter((one) => told.has(one)),
+      omitted: examinations.length - told.size,
     }
   }
 }

@@ -74,7 +74,10 @@ export interface Verdict {
   readonly acknowledged: number
   readonly lost: number
   readonly torn: number
+  /** The newest, and the newest of those in which something was not kept. */
   readonly examinations: readonly Examination[]
+  /** Examinations that are counted above, and not among these. */
+  readonly omitted: number
 }
 
 /** What a program leaves on the disk that could not tell its witness that it ends: the machine went on without it. */

@@ -36,6 +36,7 @@ const verdict: Verdict = {
   lost: 0,
   torn: 0,
   examinations: [kept(1), kept(2)],
+  omitted: 0,
 }
 
 await t.test('what is sent to a vendor', (t) => {
@@ -74,7 +75,7 @@ await t.test('all that went wrong is listed, and the last of the rest', (t) => {
   t.ok(lines.some((line) => / idle +20 +generation 19 +lost: 1 generation$/.test(line)))
   t.ok(lines.some((line) => / torn +torn: file-0 is missing$/.test(line)))
   t.equal(lines.filter((line) => line.includes('power cut  ')).length, 21)
-  t.match(lines.at(-2), 'and 30 more that were kept')
+  t.match(lines.at(-2), 'and 30 more')
   t.match(verdictText({ ...verdict, verdict: 'none', examinations: [] }), /^NO VERDICT: [^\n]*\n\ndevice /)
   t.end()
 })

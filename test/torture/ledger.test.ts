@@ -101,6 +101,23 @@ await t.test('a run goes on over many cuts, and what was found faulty stays wher
   t.end()
 })
 
+await t.test('a verdict fits into a message, however many cuts there were', (t) => {
+  const ledger = published(6)
+  const lost = { ...ledger.examined(whole(5), 'power', 'two', now), result: 'lost' as const }
+  ledger.state.examinations = Array.from({ length: 30_000 }, (_, at) => ({
+    ...lost,
+    acknowledged: at,
+    result: at === 7 ? 'lost' : 'kept',
+  }))
+  const verdict = ledger.verdict()
+  t.match(verdict, { verdict: 'lost', cuts: 30_000, omitted: 28_999 })
+  t.equal(verdict.examinations.length, 1001)
+  t.match([verdict.examinations[0], verdict.examinations.at(-1)], [{ acknowledged: 7 }, { acknowledged: 29_999 }])
+  ledger.state.examinations = Array.from({ length: 30_000 }, () => ({ ...lost }))
+  t.ok(JSON.stringify(ledger.verdict()).length < 2 ** 20)
+  t.end()
+})
+
 await t.test('what makes no sense is refused, and changes nothing', (t) => {
   const ledger = new Ledger(emptyLedger())
   t.equal(ledger.open('one', 'this'), undefined)
