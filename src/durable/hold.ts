@@ -60,6 +60,7 @@ export async function setHold(
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
     await site.open({})
+    await refuseUnpublished(site)
     const { directory } = site.parent
     leave = await lock(scope, {
       parent: directory,
@@ -171,4 +172,15 @@ export function nothingPublished(path: string): DurableWriteError {
     path,
     advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
   })
+}
+
+/**
+ * Before a lock is made: throws where there is none, nor anything that a publication leaves. A lock that stays beside a mistyped path, or
+ * in a bare mount point, would say that a target was there.
+ */
+export async function refuseUnpublished({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
+  const { directory } = parent
+  if ((await fs.look(directory, names.lock)) !== undefined) return
+  const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
+  if ([valid, torn, newer, staging, generations].every(({ length }) => length === 0)) throw nothingPublished(path)
 }

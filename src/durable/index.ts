@@ -11,6 +11,7 @@ import type { RelocationOptions } from './old-path.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
 import { removePublished as takeAway, type RemovalOptions } from './removal.js'
 import { endRelocation as endMove, relocate as move, type RelocationProgress } from './relocation.js'
+import { sameTarget as same } from './site.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
 import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
@@ -161,6 +162,11 @@ export async function rollBack(
  */
 export async function removePublished(target: string, options: RemovalOptions = {}): Promise<void> {
   return takeAway(system, target, options)
+}
+
+/** Which of these paths leads to the same target; undefined: none. @throws DurableWriteError where that cannot be found out */
+export async function sameTarget(target: string, others: readonly string[]): Promise<string | undefined> {
+  return readable(target, same(system, target, others))
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Log } from '../log.js'
-import type { Descriptor, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
 import { isPartOf } from './old-content.js'
 import type { RecordBody, StagedInodes } from './record.js'
+import type { Tree } from './tree.js'
 
 /*
  * An exchange takes out whatever has the target's name in that instant, and puts it under the staging name. Where another
@@ -107,4 +108,20 @@ async function claimsByName(
     claims.set(record.staging.name, record.staging)
   }
   return claims
+}
+
+/** What is in a target's place, before it is taken away. */
+export interface Present {
+  readonly attributes: Attributes
+  readonly tree: Tree
+  /** Of a directory. */
+  readonly opened: Descriptor | undefined
+}
+
+/** What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's. */
+export function claimOf(name: string, { attributes, tree, opened }: Present): StagedInodes {
+  const inode = attributes.inode.toString()
+  if (opened === undefined) return { name, staged: inode, old: 'none' }
+  const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+  return { name, staged: inode, old: inode, entries }
 }

@@ -231,14 +231,9 @@ export function recordBody(
  * The body of the record under which a target is taken away. `staging`: where it goes. Its absence is no publication's work: none that
  * this record would tell of was aborted.
  */
-export function removalBody(record: StoredRecord, removing: Removing, staging: StagedInodes | undefined): RecordBody {
+export function removalBody(record: StoredRecord, removing: Removing, staging: StagedInodes): RecordBody {
   const { hold, pin, after } = record
-  const body: RecordBody & { staging?: StagedInodes } = {
-    ...recordBody(record, { hold, pin, removing }),
-    before: after,
-  }
-  delete body.staging
-  return { ...body, ...(staging && { staging }) }
+  return { ...recordBody(record, { hold, pin, removing }), before: after, staging }
 }
 
 type Demanding = Partial<Pick<RecordBody, keyof typeof demanded>>

@@ -160,13 +160,17 @@ export function refusePinned(
   const pin = current === undefined && newest?.trusted !== true ? undefined : (current ?? newest)?.pin
   if (supersedes === undefined || release === true || !isPinned(pin, now)) return
   if (pin.until === 'newer' && digest !== pin.digest && supersedes(pin)) return
-  throw new DurableWriteError(describePin(path, pin), {
+  throw rolledBack(path, pin, `run "holdfast release ${path}" to publish what is newest`)
+}
+
+export function rolledBack(path: string, pin: Pin, advice: string): DurableWriteError {
+  return new DurableWriteError(describePin(path, pin), {
     code: 'EPERM',
     syscall: 'none',
     path,
     reason: 'RolledBack',
     state: 'nothing was changed',
-    advice: `run "holdfast release ${path}" to publish what is newest`,
+    advice,
   })
 }
 

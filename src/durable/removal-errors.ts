@@ -1,8 +1,10 @@
+import { dirname, join } from 'node:path'
 import { adviceFor, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import { isGeneration, nextDataLink } from './generation.js'
 import type { StoredRecord } from './record.js'
+import { refuseHeld, rolledBack } from './refusals.js'
 import type { Publication } from './types.js'
 
 /* Targets that are not taken away, with what is said of them: see removal.ts. */
@@ -40,6 +42,12 @@ export function refuseChanged(
   if (!isOwn) throw changed(path, 'its record is of another one, as after a copy or a restored backup')
 }
 
+/** An operator has said that it stays as it is. */
+export function refuseKept(path: string, { hold, pin }: Pick<Publication, 'hold' | 'pin'>): void {
+  refuseHeld(path, hold)
+  if (pin) throw rolledBack(path, pin, `run "holdfast release ${path}" first; remove also takes --release`)
+}
+
 /** Revisions share their lock and staging names: see `family`. */
 export function refuseRevision(path: string, { publisher }: StoredRecord): void {
   if (publisher === undefined || publisher === 'agent') return
@@ -61,11 +69,28 @@ export function aborted(path: string): DurableWriteError {
   })
 }
 
+/** It was to go back to its place, which somebody has taken meanwhile. */
+export function placeTaken(path: string, staging: string): DurableWriteError {
+  const kept = join(dirname(path), staging)
+  return foreign(`somebody made ${path} meanwhile`, path, {
+    published: true,
+    state: `what was there before is ${kept}`,
+    advice: 'move one of them away',
+  })
+}
+
+/** A predecessor has taken part of it away already, and somebody uses the rest. */
+export function stillInUse(path: string, failure: Error): Error {
+  if (!(failure instanceof DurableWriteError) || failure.reason !== 'InUse') return failure
+  return unfinished(path, failure.problem, failure.code, failure)
+}
+
 /** It has left its place, and does not come back. */
 export function unfinished(path: string, problem: string, code: string, cause?: unknown): DurableWriteError {
   const syscall = isSystemError(cause) ? cause.syscall : 'unlinkat'
   return new DurableWriteError(problem, {
     ...{ code, syscall, path, published: true, cause },
+    ...(cause instanceof DurableWriteError && { reason: cause.reason }),
     state: `${path} has left its place; its record stays until all of it is known to be removed`,
     advice: [adviceFor(code), 'then repeat the call: it goes on'].filter(Boolean).join('; '),
   })

@@ -1,27 +1,37 @@
-import { failureOf, isSystemError } from '../errors.js'
+import { codeOf, failureOf, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { silent, type Log } from '../log.js'
 import { probeJournal } from './barrier.js'
 import { clean } from './clean.js'
 import { DurableWriteError, wrapError } from './errors.js'
-import type { Attributes, Descriptor, FileSystem } from './file-system.js'
-import { encoded, type HoldOptions, nothingPublished, renamedMeanwhile, writeRecord } from './hold.js'
+import type { Descriptor, FileSystem } from './file-system.js'
+import { encoded, type HoldOptions, nothingPublished, refuseUnpublished, renamedMeanwhile, writeRecord } from './hold.js'
 import { publicationIn, readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { isAsRead } from './old-content.js'
 import { isOfThis } from './place.js'
-import { quarantineForeign, type StagingArea } from './quarantine.js'
+import { claimOf, type Present, quarantineForeign, type StagingArea } from './quarantine.js'
 import { nextSequence, readRecords, type Records } from './record-files.js'
 import { describes, removalBody, type StoredRecord } from './record.js'
-import { openTarget, refuseHeld, refuseNewer } from './refusals.js'
-import { aborted, changed, inUse, refuseChanged, refuseRevision, unfinished } from './removal-errors.js'
+import { openTarget, refuseNewer } from './refusals.js'
+import {
+  aborted,
+  changed,
+  inUse,
+  placeTaken,
+  refuseChanged,
+  refuseKept,
+  refuseRevision,
+  stillInUse,
+  unfinished,
+} from './removal-errors.js'
 import { attempt, remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { findRetired, isOver, retiredClaims } from './retired.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
-import { readFileTree, readTree, type Tree } from './tree.js'
+import { readFileTree, readTree } from './tree.js'
 import { isAt } from './visible-rename.js'
 
 /*
@@ -40,17 +50,17 @@ import { isAt } from './visible-rename.js'
 export interface RemovalOptions extends HoldOptions {
   /** Even what is not as it was published, or where not all processes can be looked at; default false. What has no record stays in any case. */
   readonly force?: boolean
-  /** Even where the target is held; default false. */
+  /** Even where the target is held or rolled back; default false. */
   readonly release?: boolean
   /** Who uses it that is no process, in a few words. Default: nobody. */
   readonly usedBy?: () => Promise<string | undefined>
   /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
-  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin'>) => void
+  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin'>) => void | Promise<void>
 }
 
 /**
  * Removes what was published at a path, durably, once nobody uses it.
- * @throws DurableWriteError. `published: false`: the target is what it was, for the reasons InUse, Held, Busy, TargetUnfit (nothing was
+ * @throws DurableWriteError. `published: false`: the target is what it was, for the reasons InUse, Held, RolledBack, Busy, TargetUnfit (nothing was
  *   published there), TargetForeign (it has been changed since), or what the system answers. `published: true`: it is gone from its
  *   place, and not all of it is known to be removed: the same call goes on
  */
@@ -94,15 +104,16 @@ class Removal {
     const { name } = this.#site
     if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
     await this.#site.open({})
+    await refuseUnpublished(this.#site)
     await this.#lock()
     const records = await this.#records()
     refuseNewer(path, records)
     const seen = await publicationIn(fs, path, this.#parent, name, records.valid)
     if (seen === undefined) return this.#removeLeftovers(records)
     const { state, record, tree, here } = seen
-    if (options.release !== true) refuseHeld(path, state.hold)
+    if (options.release !== true) refuseKept(path, state)
     refuseRevision(path, record)
-    options.confirm?.(record)
+    await options.confirm?.(record)
     for (const tree of await findRetired(this.#area, records.valid)) {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
@@ -176,8 +187,9 @@ class Removal {
     try {
       // Somebody may have put his own into its place.
       const isIt = await isAt(fs, this.#parent, staging, present.attributes)
+      if (isIt) await this.#refuseUsed(staging)
+      // Whoever still had it open during that look may have written to it.
       if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(path, 'somebody changed it meanwhile')
-      await this.#refuseUsed(staging)
     } catch (error) {
       await this.#putBack(staging)
       throw error
@@ -185,7 +197,10 @@ class Removal {
   }
 
   async #putBack(staging: string): Promise<void> {
-    await this.fs.rename(this.#parent, staging, this.#parent, this.#site.name, 'noreplace')
+    const { fs, path } = this
+    const failure = await failureOf(fs.rename(this.#parent, staging, this.#parent, this.#site.name, 'noreplace'))
+    if (codeOf(failure) === 'EEXIST') throw placeTaken(path, staging)
+    if (failure !== undefined) throw failure
     this.#gone = false
   }
 
@@ -231,10 +246,11 @@ class Removal {
       const failure = await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
       // Somebody came to use it in the last instant: where it is whole, he finds it again.
+      this.#gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       if (describes(record, tree)) await this.#putBack(staging)
       await this.#sync()
-      throw failure
+      throw this.#gone ? stillInUse(path, failure) : failure
     }
     this.#gone = true
     await this.#finish()
@@ -278,19 +294,4 @@ class Removal {
     await this.#scope.closeAll()
     this.#leave?.()
   }
-}
-
-/** What is in the target's place. */
-interface Present {
-  readonly attributes: Attributes
-  readonly tree: Tree
-  /** Of a directory. */
-  readonly opened: Descriptor | undefined
-}
-
-/** What the record says of the staging name: see quarantine.ts. Nobody looks into a file. */
-function claimOf(name: string, { attributes, tree, opened }: Present) {
-  const inode = attributes.inode.toString()
-  const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
-  return opened === undefined ? undefined : { name, staged: inode, old: inode, entries }
 }

@@ -130,6 +130,34 @@ export class Site {
   }
 }
 
+/**
+ * Which of these paths leads to the same target, as by a symbolic link or a bind mount above it; undefined: none. One whose parent is
+ * missing leads nowhere. Throws what keeps holdfast from finding a parent: then nobody knows.
+ */
+export async function sameTarget(
+  fs: FileSystem,
+  target: string,
+  others: readonly string[],
+): Promise<string | undefined> {
+  const parents = new Parents(fs)
+  const parentOf = async (path: string): Promise<string | undefined> => {
+    const { anchor, missing } = await parents.place(path)
+    const { device, inode } = await fs.attributes(anchor)
+    return missing.length === 0 ? `${device}:${inode}` : undefined
+  }
+  try {
+    // Whatever has another name is another target: its disk is not looked at.
+    const named = others.filter((path) => basename(path) === basename(target))
+    const parent = named.length === 0 ? undefined : await parentOf(target)
+    for (const path of parent === undefined ? [] : named) {
+      if ((await parentOf(path)) === parent) return path
+    }
+    return undefined
+  } finally {
+    await parents.close()
+  }
+}
+
 /** What the targets of one batch have in common: a parent is found and listed once, however many targets it holds. */
 export class Parents {
   readonly #scope: Scope

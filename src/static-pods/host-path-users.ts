@@ -1,3 +1,5 @@
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.js'
 import { type FileSystem, NodeFileSystem } from '../durable/index.js'
 import { asList, asMap, asText } from './json.js'
@@ -24,12 +26,14 @@ export interface HostPathUsers {
 
 /**
  * Which static pods of a manifest directory mount these paths. A volume that holds a path from above does not count: it shows
- * what is published next as well. `paths`: each with the other names that it has, such as the one without symbolic links.
+ * what is published next as well. `paths`: each with the other names that it has, such as the one without symbolic links. `namesOf`: the
+ * other names of a volume's path.
  */
 export async function hostPathUsers(
   fs: FileSystem,
   manifestDirectory: string,
   paths: readonly (readonly string[])[],
+  namesOf: (hostPath: string) => Promise<readonly string[]> = () => Promise.resolve([]),
 ): Promise<HostPathUsers> {
   const users: HostPathUser[][] = paths.map(() => [])
   const unreadable: { manifest: string; problem: string }[] = []
@@ -41,8 +45,9 @@ export async function hostPathUsers(
       for (const volume of asList(asMap(pod.spec)?.volumes)) {
         const hostPath = asText(asMap(asMap(volume)?.hostPath)?.path)?.replace(/(?<=.)\/+$/, '')
         if (hostPath === undefined) continue
+        const mounted = [hostPath, ...(await namesOf(hostPath))]
         for (const [index, names] of paths.entries()) {
-          const holds = names.some((path) => `${hostPath}/`.startsWith(`${path}/`))
+          const holds = names.some((path) => mounted.some((one) => `${one}/`.startsWith(`${path}/`)))
           if (holds) users[index]?.push({ manifest, pod: name, hostPath })
         }
       }
@@ -74,10 +79,23 @@ export async function describeHostPathUser(
   path: string,
   manifestDirectory = usualManifestDirectory,
 ): Promise<string | undefined> {
-  const { users, unreadable } = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [[path]])
+  const name = basename(path)
+  const names = [path, await withRealParent(dirname(path), [name])]
+  // The way to a volume is looked at where it may lead to this path: other disks may hang.
+  const namesOf = (hostPath: string): Promise<string[]> => {
+    const parts = hostPath.split('/')
+    const found = [...parts.keys()].filter((at) => parts[at] === name)
+    return Promise.all(found.map((at) => withRealParent(parts.slice(0, at).join('/'), parts.slice(at))))
+  }
+  const { users, unreadable } = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [names], namesOf)
   const [user] = users[0] ?? []
   if (user) return `the static pod ${user.pod} mounts it (${user.manifest})`
   const [unknown] = unreadable
   if (unknown === undefined || unknown.problem === 'ENOENT') return undefined
   return `${unknown.manifest} cannot be read as a pod: ${unknown.problem}`
+}
+
+/** The last parts may have left their place. */
+async function withRealParent(parent: string, last: readonly string[]): Promise<string> {
+  return join(await realpath(parent === '' ? '/' : parent).catch(() => parent), ...last)
 }

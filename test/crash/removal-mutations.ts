@@ -36,8 +36,8 @@ export const removals: readonly Mutation[] = [
   mutation(
     'nobody looks again whether somebody uses it',
     'removal.ts',
-    'await this.#refuseUsed(staging)\n    } catch',
-    '} catch',
+    'if (isIt) await this.#refuseUsed(staging)',
+    '',
     own,
   ),
   mutation(

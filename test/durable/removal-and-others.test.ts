@@ -1,0 +1,150 @@
+/** `removePublished` beside other programs and operators: what is theirs stays, and what is said is true. */
+import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { DurableWriteError } from '../../src/durable/errors.js'
+import { setHold } from '../../src/durable/hold.js'
+import { readPublication, replaceDirectory, replaceFile, rollBack, sameTarget } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { removePublished, type RemovalOptions } from '../../src/durable/removal.js'
+import { intercepted, Killed } from './intercepted.js'
+import { contents, scratch } from './scratch.js'
+
+/** Nobody uses anything, but for what a test says of each look. */
+class Looks extends NodeFileSystem {
+  #looks = 0
+  constructor(readonly tell: (nth: number, name: string) => string | undefined = () => undefined) {
+    super()
+  }
+  override userOf(_: number, name: string): Promise<string | undefined> {
+    return Promise.resolve(this.tell(++this.#looks, name))
+  }
+}
+
+async function failed(call: Promise<unknown>): Promise<DurableWriteError> {
+  return call.then(
+    () => Promise.reject(new Error('it was removed')),
+    (error: unknown) => error as DurableWriteError,
+  )
+}
+
+const removed = (target: string, options: RemovalOptions = {}) => removePublished(new Looks(), target, options)
+
+await t.test('what an operator has rolled back stays until he releases it', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const history = { keep: 1, maxAge: null }
+  await replaceDirectory(target, { files: { a: '1' }, history })
+  await replaceDirectory(target, { files: { a: '2' }, history })
+  await rollBack(target, { pin: { reason: 'INC-2', until: 'released' } })
+  const confirm = (): void => t.fail('nobody is asked')
+  const error = await failed(removed(target, { force: true, confirm }))
+  t.match(error, { reason: 'RolledBack', published: false, message: /INC-2.*nothing was changed.*--release/ })
+  t.same(contents(target), { a: '1' })
+  await removed(target, { release: true })
+  t.equal(await readPublication(target), undefined)
+})
+
+await t.test('nothing is left beside a path where holdfast has published nothing', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'mistyped')
+  for (const options of [{}, { force: true }]) {
+    t.match(await failed(removed(target, options)), { reason: 'TargetUnfit', code: 'ENOENT' })
+  }
+  const hold = { reason: '', since: 1, until: null }
+  t.match(await failed(setHold(new Looks(), target, hold, {})), { reason: 'TargetUnfit', code: 'ENOENT' })
+  t.same(readdirSync(root), [])
+})
+
+await t.test('a file that another program has put into its place is kept after a crash', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'pod.yaml')
+  for (const isPublished of [false, true]) {
+    await replaceFile(target, 'ours')
+    let renamed = false
+    const { fs: dying } = intercepted((call, args) => {
+      if (renamed) throw new Killed()
+      if (call !== 'rename' || args[1] !== 'pod.yaml') return
+      writeFileSync(join(root, 'theirs'), 'precious')
+      renameSync(join(root, 'theirs'), target)
+      renamed = true
+    }, new Looks())
+    await t.rejects(removePublished(dying, target, {}))
+    t.notOk(readdirSync(root).includes('pod.yaml'))
+    if (isPublished) await replaceFile(target, 'ours again')
+    else await removed(target)
+    const [kept = ''] = readdirSync(root).filter((name) => name.endsWith('.foreign'))
+    t.equal(readFileSync(join(root, kept), 'utf8'), 'precious')
+    renameSync(join(root, kept), join(root, 'kept'))
+  }
+})
+
+await t.test('what is written into a file during the second look is no loss', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'pod.yaml')
+  await replaceFile(target, 'ours')
+  const fs = new Looks((nth, name) => {
+    if (nth === 2) writeFileSync(join(root, name), 'precious')
+    return undefined
+  })
+  t.match(await failed(removePublished(fs, target, {})), { reason: 'TargetForeign', published: false })
+  t.equal(readFileSync(target, 'utf8'), 'precious')
+})
+
+await t.test('whoever uses the rest of an interrupted removal: PATH is gone, and the error says so', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })
+  let [files, gone] = [0, false]
+  const { fs: dying } = intercepted((call, args) => {
+    if (call === 'rename') gone = true
+    // The second file of the content.
+    if (gone && call === 'removeFile' && !String(args[1]).startsWith('.') && ++files === 2) throw new Killed()
+  }, new Looks())
+  await t.rejects(removePublished(dying, target, {}))
+  t.notOk(readdirSync(root).includes('certs'))
+  const error = await failed(removePublished(new Looks(() => 'process 7'), target, {}))
+  t.match(error, { reason: 'InUse', published: true, message: /in use: process 7; .*certs has left its place/ })
+  await removed(target)
+  t.same(
+    readdirSync(root).filter((name) => !name.endsWith('.lock')),
+    [],
+  )
+})
+
+await t.test('where somebody takes the place of what is to go back, the error names both', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  let staging = ''
+  const taken = (name: string): string => {
+    staging = name
+    mkdirSync(target)
+    return 'process 7'
+  }
+  const error = await failed(
+    removePublished(new Looks((nth, name) => (nth === 2 ? taken(name) : undefined)), target, {}),
+  )
+  t.match(error, { code: 'EEXIST', reason: 'TargetForeign', published: true })
+  t.match(error.message, /somebody made .*certs meanwhile; .*move one of them away/)
+  t.ok(error.message.includes(join(root, staging)))
+  t.notMatch(error.message, /repeat the call|--force/)
+  t.same(contents(join(root, staging)), { a: '1' })
+  t.same(contents(target), {})
+})
+
+await t.test('one directory has several paths', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'run'))
+  symlinkSync('run', join(root, 'var'))
+  const target = join(root, 'var/certs')
+  const others = ['none/certs', 'run/other', 'certs'].map((path) => join(root, path))
+  t.equal(await sameTarget(target, others), undefined)
+  t.equal(await sameTarget(target, [...others, join(root, 'run/certs')]), join(root, 'run/certs'))
+  await replaceDirectory(target, { files: { a: '1' } })
+  // Looked at before anything is changed, under the lock.
+  const confirm = async (): Promise<void> => {
+    const same = await sameTarget(target, [join(root, 'run/certs')])
+    throw new RangeError(`configured as ${same}`)
+  }
+  t.match(await failed(removed(target, { confirm })), RangeError(`configured as ${join(root, 'run/certs')}`))
+})
