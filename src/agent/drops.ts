@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { DirectoryConfiguration } from '../config/types.js'
-import { NodeFileSystem, readPublication, removePublished, replaceFile } from '../durable/index.js'
+import { NodeFileSystem, replaceFile } from '../durable/index.js'
 import { codeOf, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
-import { describeHostPathUser } from '../static-pods/host-path-users.js'
 import type { AgentEvents } from './agent-events.js'
 import { beside } from './file-systems.js'
+import { removeDropped, Stays } from './remove-dropped.js'
 import type { Metrics } from './report-metrics.js'
 import type { DirectoryStatus } from './status-file.js'
 
@@ -59,9 +59,6 @@ interface DropsOptions {
   readonly remove?: (path: string, signal: AbortSignal) => Promise<void>
 }
 
-/** The record says that it stays. */
-class Stays extends Error {}
-
 export class Drops {
   readonly #options: DropsOptions
   readonly #uptime: () => Promise<Uptime>
@@ -80,13 +77,16 @@ export class Drops {
   constructor(options: DropsOptions) {
     this.#options = options
     this.#uptime = options.uptime ?? machineUptime
-    this.#remove = options.remove ?? ((path, signal) => removeDropped(path, signal, options.log))
+    this.#remove =
+      options.remove ?? ((path, signal) => removeDropped(path, signal, options.log, () => this.#configured))
   }
 
   /** These are configured from now on. Resolves when that is on the disk; never rejects. */
   configure(directories: readonly DirectoryConfiguration[]): Promise<void> {
     this.#configured = directories
-    for (const { path } of directories) this.#removing.get(path)?.abort()
+    // The same name may be the same directory, by another way: the next pass finds that out.
+    const names = new Set(directories.map(({ path }) => basename(path)))
+    for (const [path, controller] of this.#removing) if (names.has(basename(path))) controller.abort()
     return this.#next()
   }
 
@@ -270,17 +270,4 @@ function isAbsence(value: unknown): value is Absence | null {
 async function machineUptime(): Promise<Uptime> {
   const text = await readFile('/proc/uptime', 'latin1')
   return { boot: await new NodeFileSystem().bootId(), milliseconds: Number.parseFloat(text) * 1000 }
-}
-
-async function removeDropped(path: string, signal: AbortSignal, log: Log): Promise<void> {
-  if ((await readPublication(path)) === undefined) return
-  await removePublished(path, {
-    signal,
-    log,
-    usedBy: () => describeHostPathUser(path),
-    confirm({ publisher, onDrop }) {
-      if (publisher === 'agent' && onDrop === 'remove') return
-      throw new Stays(`${path} is not configured any more, and stays: its record does not say onDrop: remove`)
-    },
-  })
 }

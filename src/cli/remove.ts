@@ -41,7 +41,7 @@ configured to publish, stays, too.`,
       'even if PATH is not as it was published, or not all processes can be looked at; what is seen to be in use stays',
       false,
     )
-    .option('--release', 'even if PATH is held', false)
+    .option('--release', 'even if PATH is held or rolled back', false)
     .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDuration))
     .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
     .addOption(
@@ -56,9 +56,9 @@ Examples:
   holdfast remove /etc/kubernetes/certs
   holdfast remove /etc/kubernetes/certs --wait 10m
 
-Exit codes: 0 removed, 1 not removed (in use, held, changed, configured, or nothing is published there; PATH is as it was), 2 wrong
-usage, 3 gone from its place, but not all of it is known to be removed: run the same command again, 75 another process holds PATH's
-lock.`,
+Exit codes: 0 removed, 1 not removed (in use, held, rolled back, changed, configured, or nothing is published there; PATH is as it
+was), 2 wrong usage, 3 gone from its place, but not all of it is known to be removed: do what the error says, then run the same command
+again, 75 another process holds PATH's lock.`,
     )
     .action(async (path: string, options: RemoveOptions) => {
       const target = await targetArgument(path)
@@ -69,22 +69,20 @@ lock.`,
     })
 }
 
-async function removeOnceUnused(
-  target: string,
-  { force, release, lockTimeout, wait = 0, podManifestDir }: RemoveOptions,
-  signal: AbortSignal,
-  log: Log,
-): Promise<void> {
+async function removeOnceUnused(target: string, options: RemoveOptions, signal: AbortSignal, log: Log): Promise<void> {
   const [{ removePublished, DurableWriteError }, { describeHostPathUser }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/host-path-users.js'),
   ])
-  const usedBy = () => describeHostPathUser(target, podManifestDir)
+  const { force, release, lockTimeout, wait = 0 } = options
+  const usedBy = () => describeHostPathUser(target, options.podManifestDir)
+  // The configuration may change while this waits.
+  const confirm = () => refuseConfigured(target, options)
   const deadline = performance.now() + wait
   let said: string | undefined
   for (;;) {
     try {
-      await removePublished(target, { force, release, lockTimeout, usedBy, signal, log })
+      await removePublished(target, { force, release, lockTimeout, usedBy, confirm, signal, log })
       return
     } catch (error) {
       const left = deadline - performance.now()
@@ -98,7 +96,8 @@ async function removeOnceUnused(
 
 /** An agent that runs would publish it again at its next look. */
 async function refuseConfigured(target: string, options: RemoveOptions): Promise<void> {
-  const [{ readStatusFile }, { isAgentRunning }, { defaultStateDirectory }] = await Promise.all([
+  const [{ sameTarget }, { readStatusFile }, { isAgentRunning }, { defaultStateDirectory }] = await Promise.all([
+    import('../durable/index.js'),
     import('../agent/status-file.js'),
     import('../agent/state-lock.js'),
     import('../config/document.js'),
@@ -112,11 +111,12 @@ async function refuseConfigured(target: string, options: RemoveOptions): Promise
   const { agent, directories = [] } = status ?? {}
   const isDropped = (conditions: readonly { reason: string }[]) =>
     conditions.some(({ reason }) => reason === 'DropPending' || reason === 'Relocating')
-  const isNamed = directories.some(({ path, conditions }) => path === target && !isDropped(conditions))
-  if (!agent || !isNamed || !(await isAgentRunning(stateDirectory, agent))) return
+  const named = directories.filter(({ conditions }) => !isDropped(conditions)).map(({ path }) => path)
+  const found = !agent ? undefined : named.includes(target) ? target : await sameTarget(target, named)
+  if (!agent || found === undefined || !(await isAgentRunning(stateDirectory, agent))) return
   const file = agent.configuration?.file ?? 'its configuration'
   throw new NotPublished(
-    `the agent that runs here (process ${agent.pid}) publishes ${target}: remove it from ${file} first`,
+    `the agent that runs here (process ${agent.pid}) publishes ${target}${found === target ? '' : ` as ${found}`}: remove it from ${file} first`,
     target,
   )
 }

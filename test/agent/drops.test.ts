@@ -1,5 +1,5 @@
 /** `onDrop: remove`: only an absence of ten minutes is a wish, and only for what this state directory had configured so. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Drops } from '../../src/agent/drops.js'
@@ -158,4 +158,72 @@ await t.test('only what the agent has published with onDrop: remove goes', async
   t.match(told.join('\n'), /certs is not configured any more, and stays: its record does not say onDrop: remove/)
   t.ok(await readPublication(target))
   t.same(drops.status(), [], 'where nothing is left, nothing is pending')
+})
+
+await t.test('a directory that is configured by another name stays, and so does its record', async (t) => {
+  const { root, state, told, clock, start, configured } = scene(t)
+  mkdirSync(join(root, 'run'))
+  symlinkSync('run', join(root, 'var'))
+  const [dropped, other] = [join(root, 'var/certs'), join(root, 'run/certs')]
+  await replaceDirectory(dropped, { files: { a: '' }, publisher: 'agent', onDrop: 'remove' })
+  const drops = start({}, true)
+  await drops.configure([configured(dropped)])
+  await drops.configure([configured(other)])
+  clock.milliseconds += 10 * minute
+  await drops.configure([configured(other)])
+  t.match(
+    told.at(-1),
+    `info ${dropped} is not configured any more, and stays: it is the same directory as ${other}, which is configured`,
+  )
+  t.equal((await readPublication(other))?.path, other)
+  t.same(drops.status(), [])
+  t.same(JSON.parse(readFileSync(join(state, 'drops.json'), 'utf8')), { [other]: null })
+})
+
+await t.test('what comes back by another name while it is removed aborts that', async (t) => {
+  const { clock, start, configured } = scene(t)
+  const signals: AbortSignal[] = []
+  const drops = start({
+    remove: (_, signal) => {
+      signals.push(signal)
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+    },
+  })
+  await drops.configure([configured('/var/run/a')])
+  await drops.configure([])
+  clock.milliseconds += 10 * minute
+  const removing = drops.configure([])
+  await until('it is under way', () => signals.length === 1)
+  void drops.configure([configured('/run/b')])
+  t.equal(signals[0]?.aborted, false)
+  void drops.configure([configured('/run/a')])
+  t.equal(signals[0]?.aborted, true)
+  await removing
+})
+
+await t.test('what is not there is not said to be removed', async (t) => {
+  const { root, told, clock, pending, start, configured } = scene(t)
+  const disk = join(root, 'disk')
+  const target = join(disk, 'certs')
+  await replaceDirectory(target, { files: { a: '' }, publisher: 'agent', onDrop: 'remove' })
+  const drops = start({}, true)
+  await drops.configure([configured(target)])
+  // As without its disk: no mount point, then a bare one.
+  renameSync(disk, join(root, 'away'))
+  await drops.configure([])
+  clock.milliseconds += 10 * minute
+  await drops.configure([])
+  const message = /cannot be removed yet: .*disk is not there, or is empty: its disk may not be mounted/
+  t.match(drops.status(), [{ conditions: [{ reason: 'DropPending', message }] }])
+  mkdirSync(disk)
+  await drops.configure([])
+  t.match(drops.status(), [{ conditions: [{ message }] }])
+  t.same([...pending], [target])
+  t.notOk(told.includes('event Dropped'))
+  // What nobody can tell anything of stays.
+  writeFileSync(join(disk, 'other'), '')
+  await drops.configure([])
+  t.match(told.at(-1), /certs is not configured any more, and stays: no record beside it can be read/)
+  t.same(drops.status(), [])
+  t.notOk(told.includes('event Dropped'))
 })

@@ -1,10 +1,13 @@
 /** remove and onDrop, from outside: what goes, what stays and why, and what a running agent does with a directory that leaves its file. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { main } from '../../src/cli/main.js'
+import { replaceDirectory } from '../../src/durable/index.js'
 import { until } from '../until.js'
 import { holdfast, Node, scratch } from './holdfast.js'
+import { runInProcess, testIo } from './in-process.js'
 
 const quiet = ['--log-level', 'error']
 
@@ -57,6 +60,42 @@ await t.test(
     )
   },
 )
+
+await t.test('what an agent publishes stays: by another path, and configured while the command waits', async (t) => {
+  const root = scratch(t)
+  const at = (name: string) => join(root, name)
+  for (const name of ['run', 'manifests', 'state']) mkdirSync(at(name))
+  symlinkSync('run', at('var'))
+  const [target, second] = [at('var/certs'), at('second')]
+  for (const path of [target, second]) await replaceDirectory(path, { files: { a: '1' } })
+  const configure = (path: string): void => {
+    const agent = { version: '', writtenAt: '', pid: 7 }
+    const directory = { path, conditions: [], objects: [], pendingHooks: [] }
+    writeFileSync(at('state/status.json'), JSON.stringify({ agent, directories: [directory] }))
+  }
+  const args = ['--force', '--state-directory', at('state'), '--pod-manifest-dir', at('manifests')]
+  configure(at('run/certs'))
+  const other = await runInProcess(['remove', target, ...args])
+  t.match(other, {
+    code: 1,
+    stderr: `publishes ${target} as ${at('run/certs')}: remove it from its configuration first`,
+  })
+
+  const volumes = [{ name: 'certs', hostPath: { path: second } }]
+  const spec = { containers: [{ name: 'web', image: 'web' }], volumes }
+  writeFileSync(
+    at('manifests/web.json'),
+    JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec }),
+  )
+  const { io, written } = testIo()
+  const waiting = main(['remove', second, ...args, '--wait', '1m'], io)
+  await until('it waits', () => written.stderr.includes('holdfast waits'))
+  configure(second)
+  rmSync(at('manifests/web.json'))
+  t.equal(await waiting, 1)
+  t.match(written.stderr, `(process 7) publishes ${second}: remove it from its configuration first`)
+  t.ok(existsSync(second))
+})
 
 await t.test(
   'a directory that leaves the configuration of an agent is pending for ten minutes, over restarts',

@@ -13,7 +13,10 @@ await t.test('a path and a volume have other names through symbolic links above 
   const seen = async (hostPath: string, path: string): Promise<boolean> => {
     const volumes = [{ name: 'certs', hostPath: { path: join(root, hostPath) } }]
     const spec = { containers: [{ name: 'web', image: 'web' }], volumes }
-    writeFileSync(join(manifests, 'web.json'), JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec }))
+    writeFileSync(
+      join(manifests, 'web.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec }),
+    )
     const found = await describeHostPathUser(join(root, path), manifests)
     if (found !== undefined) t.equal(found, `the static pod web mounts it (${join(manifests, 'web.json')})`)
     return found !== undefined
