@@ -248,9 +248,10 @@ class Removal {
       // Somebody came to use it in the last instant: where it is whole, he finds it again.
       this.#gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
-      if (describes(record, tree)) await this.#putBack(staging)
+      const isWhole = describes(record, tree)
+      if (isWhole) await this.#putBack(staging)
       await this.#sync()
-      throw this.#gone ? stillInUse(path, failure) : failure
+      throw isWhole ? failure : stillInUse(path, failure)
     }
     this.#gone = true
     await this.#finish()

@@ -36,7 +36,7 @@ await t.test('what an operator has rolled back stays until he releases it', asyn
   await replaceDirectory(target, { files: { a: '1' }, history })
   await replaceDirectory(target, { files: { a: '2' }, history })
   await rollBack(target, { pin: { reason: 'INC-2', until: 'released' } })
-  const confirm = (): void => t.fail('nobody is asked')
+  const confirm = (): void => void t.fail('nobody is asked')
   const error = await failed(removed(target, { force: true, confirm }))
   t.match(error, { reason: 'RolledBack', published: false, message: /INC-2.*nothing was changed.*--release/ })
   t.same(contents(target), { a: '1' })
