@@ -60,7 +60,7 @@ export async function setHold(
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
     await site.open({})
-    await refuseUnpublished(site)
+    await refuseUnknown(site)
     const { directory } = site.parent
     leave = await lock(scope, {
       parent: directory,
@@ -178,7 +178,7 @@ export function nothingPublished(path: string): DurableWriteError {
  * Before a lock is made: throws where there is none, nor anything that a publication leaves. A lock that stays beside a mistyped path, or
  * in a bare mount point, would say that a target was there.
  */
-export async function refuseUnpublished({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
+export async function refuseUnknown({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
   const { directory } = parent
   if ((await fs.look(directory, names.lock)) !== undefined) return
   const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)

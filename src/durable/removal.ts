@@ -5,7 +5,7 @@ import { probeJournal } from './barrier.js'
 import { clean } from './clean.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
-import { encoded, type HoldOptions, nothingPublished, refuseUnpublished, renamedMeanwhile, writeRecord } from './hold.js'
+import { encoded, type HoldOptions, nothingPublished, refuseUnknown, renamedMeanwhile, writeRecord } from './hold.js'
 import { publicationIn, readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
@@ -104,7 +104,7 @@ class Removal {
     const { name } = this.#site
     if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
     await this.#site.open({})
-    await refuseUnpublished(this.#site)
+    await refuseUnknown(this.#site)
     await this.#lock()
     const records = await this.#records()
     refuseNewer(path, records)
