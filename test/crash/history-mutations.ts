@@ -131,8 +131,8 @@ export const earlierContents: readonly Mutation[] = [
   ),
   mutation(
     'a killed adoption makes what is there our own',
-    'adoption.ts',
-    'valid.some(({ owned, committed }) => owned || committed)',
+    'judge.ts',
+    'valid.some((record) => describes(record, tree) || record.owned || record.committed)',
     'valid.length > 0',
     adoption,
     ownTest('durable/taken-over'),
