@@ -57,7 +57,7 @@ export function hasOtherMove({ relocation, movedTo, configuration }: DirectorySt
   return movedTo !== undefined || (relocation !== undefined && relocation.from !== configuration.movedFrom?.path)
 }
 
-/** Then it speaks of it no more: what is configured again later begins anew. */
+/** Then it speaks of it no more: what is configured again later starts over. */
 export async function endOtherMove(
   state: DirectoryState,
   { lockTimeout, signal, log }: Pick<MoveOptions, 'lockTimeout' | 'signal' | 'log'>,

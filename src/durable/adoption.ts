@@ -16,7 +16,7 @@ import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
 import { PlannedTree } from './planned-tree.js'
-import { describes } from './record.js'
+import { isRecorded } from './record.js'
 import { readRecords } from './record-files.js'
 import { openTarget, refuseOtherThanDirectory } from './refusals.js'
 import { planFor } from './request.js'
@@ -106,10 +106,8 @@ async function passChecks(scene: AdoptionScene): Promise<void> {
 async function isOwn(scene: AdoptionScene): Promise<boolean> {
   const { fs, name, names, site } = scene
   const { valid, newer } = await readRecords(fs, site.parent.directory, name, names)
-  if (newer.length > 0 || valid.some(({ owned, committed }) => owned || committed)) return true
-  // It may be of an adoption that was killed: before its exchange, or after it.
-  const tree = valid.length > 0 ? await treeOf(scene) : undefined
-  return valid.some((record) => describes(record, tree))
+  if (newer.length > 0 || valid.length === 0) return newer.length > 0
+  return isRecorded(valid, await treeOf(scene))
 }
 
 /** What the target holds; undefined where nobody can replace it. */

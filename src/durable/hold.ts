@@ -1,27 +1,8 @@
-import { probeJournal } from './barrier.js'
-import { DurableWriteError, unfit, wrapError } from './errors.js'
-import type { Descriptor, FileSystem } from './file-system.js'
-import { readTarget } from './inspect.js'
-import { lock } from './lock.js'
-import { namesFor } from './names.js'
-import {
-  describes,
-  encodeAppendix,
-  encodeRecord,
-  isInForce,
-  isPinned,
-  recordBody,
-  type RecordBody,
-  type StoredRecord,
-} from './record.js'
-import { nextSequence, readRecords } from './record-files.js'
-import { refuseNewer } from './refusals.js'
-import { attempt, remove } from './remove.js'
+import { unfit, type DurableWriteError } from './errors.js'
+import type { FileSystem } from './file-system.js'
+import { isInForce, isPinned, recordBody, type StoredRecord } from './record.js'
 import { checkTarget } from './request.js'
-import { Scope } from './scope.js'
-import { Parents, Site } from './site.js'
-import { setMetadata } from './stage.js'
-import { silent, type Log } from '../log.js'
+import { type HoldOptions, rewriteRecord } from './rewrite-record.js'
 import type { Hold, Pin } from './types.js'
 
 /*
@@ -29,13 +10,6 @@ import type { Hold, Pin } from './types.js'
  * a line that is added to the old one: a power cut can have torn an added line, and what comes after it is not read. The new record
  * says that its reader must know holds, so that an older version of this program refuses the target rather than publishing it.
  */
-
-export interface HoldOptions {
-  /** Milliseconds to wait for another holder of the lock; default 0. */
-  readonly lockTimeout?: number
-  readonly signal?: AbortSignal
-  readonly log?: Log
-}
 
 /**
  * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched.
@@ -47,112 +21,28 @@ export async function setHold(
   fs: FileSystem,
   path: string,
   hold: Hold | undefined,
-  { lockTimeout = 0, signal, log = silent }: HoldOptions,
+  options: HoldOptions,
 ): Promise<Hold | Pin | undefined> {
   const target = checkTarget(path)
-  const doing = hold ? `could not hold ${target}` : `could not release ${target}`
-  const scope = new Scope(fs)
-  const parents = new Parents(fs)
-  const found = new Parents(fs)
-  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
-  const site = new Site(scope, target, names)
-  let leave: (() => void) | undefined
-  try {
-    if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
-    await site.open({})
-    await refuseUnknown(site)
-    const { directory } = site.parent
-    leave = await lock(scope, {
-      parent: directory,
-      name: names.lock,
-      identity: site.identity,
-      target,
-      timeout: lockTimeout,
-      signal,
-    })
-    const records = await readRecords(fs, directory, site.name, names)
-    refuseNewer(target, records)
-    const [newest] = records.valid
-    if (newest === undefined) throw nothingPublished(target)
-    const tree = await readTarget(fs, target, directory, site.name, newest.kind)
-    const record = records.valid.find((one) => describes(one, tree)) ?? newest
-    const held = isInForce(record.hold, fs.now()) ? record.hold : undefined
-    const before = held ?? (isPinned(record.pin, fs.now()) ? record.pin : undefined)
-    if (hold === undefined && record.hold === undefined && record.pin === undefined) return before
-    if (record.removing && tree === undefined) throw removed(target)
-    const body = recordBody(record, { hold, pin: hold && record.pin, removing: record.removing })
-    await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, () =>
-      renamedMeanwhile(target, doing, hold ? 'hold' : 'release'),
-    )
-    await attempt(log, target, 'could not remove the older record', () =>
-      remove(fs, directory, names.record(record.sequence)),
-    )
-    return before
-  } catch (error) {
-    throw wrapError(target, error, false, doing)
-  } finally {
-    await parents.close()
-    await found.close()
-    await scope.closeAll()
-    leave?.()
-  }
+  const verb = hold ? 'hold' : 'release'
+  const doing = { problem: `could not ${verb} ${target}`, verb }
+  const found = await rewriteRecord(
+    fs,
+    target,
+    doing,
+    (record, tree) => {
+      if (hold === undefined && record.hold === undefined && record.pin === undefined) return undefined
+      if (record.removing && tree === undefined) throw removed(target)
+      return recordBody(record, { hold, pin: hold && record.pin, removing: record.removing })
+    },
+    options,
+  )
+  return inForce(found, fs.now())
 }
 
-/** `body`, with what has been added since to the record that it is made from. */
-export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
-  return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
-}
-
-/**
- * Writes a new record of what is published already, beside the older one, durably. What fails is taken back. `renamed`: the error where
- * a directory above was renamed meanwhile. `also`: what is synced with it.
- */
-export async function writeRecord(
-  site: Site,
-  found: Parents,
-  name: string,
-  content: Uint8Array,
-  log: Log,
-  renamed: () => DurableWriteError,
-  also: readonly Descriptor[] = [],
-): Promise<void> {
-  const { scope, names, path } = site
-  const { fs } = scope
-  const { directory } = site.parent
-  let written = false
-  let synced = false
-  try {
-    const file = await scope.keep(fs.createFile(directory, name))
-    written = true
-    await fs.write(file, content)
-    await setMetadata(fs, file, { target: name, mode: 0o600 })
-    const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])
-    const failure = failures.find((outcome) => outcome !== undefined)
-    if (failure) throw failure
-    await probeJournal(fs, directory, names)
-    synced = true
-    if (!(await site.isInPlace(found))) throw renamed()
-  } catch (error) {
-    // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
-    const takeBack = async () => {
-      await remove(fs, directory, name)
-      const [failure] = synced ? await fs.sync([directory]) : []
-      if (failure) throw failure
-    }
-    if (written) await attempt(log, path, 'could not remove the new record', takeBack)
-    throw error
-  }
-}
-
-/** The record that was written is removed again: the one before it stands. */
-export function renamedMeanwhile(path: string, doing: string, verb: string): DurableWriteError {
-  return new DurableWriteError(`${doing}: a directory above it was renamed or removed meanwhile`, {
-    code: 'ESTALE',
-    syscall: 'openat2',
-    path,
-    state: 'its record in that directory, wherever it is now, is what it was',
-    advice: `${verb} it again`,
-  })
+function inForce({ hold, pin }: StoredRecord, now: number): Hold | Pin | undefined {
+  if (isInForce(hold, now)) return hold
+  return isPinned(pin, now) ? pin : undefined
 }
 
 /** An interrupted removal has taken it away. */
@@ -163,24 +53,4 @@ function removed(path: string): DurableWriteError {
     path,
     advice: `run "holdfast remove ${path}" again, or publish it again`,
   })
-}
-
-export function nothingPublished(path: string): DurableWriteError {
-  return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
-    code: 'ENOENT',
-    syscall: 'open',
-    path,
-    advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
-  })
-}
-
-/**
- * Before a lock is made: throws where there is none, nor anything that a publication leaves. A lock that stays beside a mistyped path, or
- * in a bare mount point, would say that a target was there.
- */
-export async function refuseUnknown({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
-  const { directory } = parent
-  if ((await fs.look(directory, names.lock)) !== undefined) return
-  const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
-  if ([valid, torn, newer, staging, generations].every(({ length }) => length === 0)) throw nothingPublished(path)
 }

@@ -1,6 +1,6 @@
 import type { Mount } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { describes, type StoredRecord } from './record.js'
+import { describes, isRecorded, type StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
 import { isSameContent } from './taken-over.js'
@@ -69,8 +69,7 @@ export function judge(seen: Seen): Judgement {
   )
   const [newest] = valid
   const current = valid.find((record) => describes(record, tree))
-  // A record may be of a publication that was aborted before its exchange: what that found is not ours by it.
-  const recorded = valid.some((record) => describes(record, tree) || record.owned || record.committed)
+  const recorded = isRecorded(valid, tree)
   const staged = staging.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
   const kept = sequencesOf(valid.filter((record) => record !== current && !gone.includes(record.sequence)))

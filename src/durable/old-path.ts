@@ -1,7 +1,7 @@
 import type { Reason } from '../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import type { HoldOptions } from './hold.js'
+import type { HoldOptions } from './rewrite-record.js'
 import type { PublishedContent } from './published-content.js'
 import { isInForce, isPinned, type StoredRecord } from './record.js'
 import { describeHold, describePin } from './refusals.js'

@@ -200,6 +200,17 @@ export function describes(record: Described, tree: Pick<Tree, 'digest' | 'entrie
   })
 }
 
+/**
+ * Whether what the disk holds is ours by one of these records, or has drifted from it. A record may be of a publication that was aborted
+ * before its exchange: what that found is not ours by it.
+ */
+export function isRecorded(
+  records: readonly (Described & Pick<StoredRecord, 'owned' | 'committed'>)[],
+  tree: Parameters<typeof describes>[1],
+): boolean {
+  return records.some((record) => describes(record, tree) || record.owned || record.committed)
+}
+
 /** The digest by which a record names what the disk holds, where it is of that; else the disk's own. */
 export function digestBy(record: Described, tree: Tree | undefined): string | undefined {
   return describes(record, tree) ? record.after : tree?.digest

@@ -1,7 +1,6 @@
 import { silent } from '../log.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import type { HoldOptions } from './hold.js'
 import { readTarget } from './inspect.js'
 import { namesFor, type TargetNames } from './names.js'
 import {
@@ -27,7 +26,7 @@ import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'
 import { findRetired } from './retired.js'
-import { rewriteRecord } from './rewrite-record.js'
+import { type HoldOptions, rewriteRecord } from './rewrite-record.js'
 import { Scope } from './scope.js'
 import type { Relocation, RelocationState, ReplaceResult } from './types.js'
 

@@ -1,19 +1,28 @@
-import { silent } from '../log.js'
-import { wrapError } from './errors.js'
-import type { FileSystem } from './file-system.js'
-import { encoded, type HoldOptions, nothingPublished, renamedMeanwhile, writeRecord } from './hold.js'
+import { silent, type Log } from '../log.js'
+import { probeJournal } from './barrier.js'
+import { DurableWriteError, unfit, wrapError } from './errors.js'
+import type { Descriptor, FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
-import { describes, type RecordBody, type StoredRecord } from './record.js'
+import { describes, encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
 import { refuseNewer } from './refusals.js'
 import { attempt, remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
+import { setMetadata } from './stage.js'
+import type { Tree } from './tree.js'
 
-/* What a relocation says of a target, durably, without publishing: a new record of what is published. See hold.ts. */
+/* What an operator or a relocation says of a target, durably, without publishing: a new record of what is published. */
+
+export interface HoldOptions {
+  /** Milliseconds to wait for another holder of the lock; default 0. */
+  readonly lockTimeout?: number
+  readonly signal?: AbortSignal
+  readonly log?: Log
+}
 
 /** What the caller does, for people. */
 interface Doing {
@@ -24,7 +33,7 @@ interface Doing {
 }
 
 /**
- * Writes the record of a published target anew, durably. The content is neither read into memory as a whole nor touched. `change`: what it
+ * Writes the record of a published target again, durably. The content is neither read into memory as a whole nor touched. `change`: what it
  * is to say; undefined: it says that already. Answers the record that was found.
  * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
  *   nobody knows which of the two a power cut leaves
@@ -33,7 +42,7 @@ export async function rewriteRecord(
   fs: FileSystem,
   path: string,
   { problem, verb }: Doing,
-  change: (record: StoredRecord) => RecordBody | undefined,
+  change: (record: StoredRecord, tree: Tree | undefined) => RecordBody | undefined,
   { lockTimeout = 0, signal, log = silent }: HoldOptions,
 ): Promise<StoredRecord> {
   const target = checkTarget(path)
@@ -46,6 +55,7 @@ export async function rewriteRecord(
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
     await site.open({})
+    await refuseUnknown(site)
     const { directory } = site.parent
     leave = await lock(scope, {
       parent: directory,
@@ -61,7 +71,7 @@ export async function rewriteRecord(
     if (newest === undefined) throw nothingPublished(target)
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
     const record = records.valid.find((one) => describes(one, tree)) ?? newest
-    const body = change(record)
+    const body = change(record, tree)
     if (body === undefined) return record
     const name = names.record(nextSequence(records))
     await writeRecord(site, found, name, encoded(body, record), log, () => renamedMeanwhile(target, problem, verb))
@@ -77,4 +87,81 @@ export async function rewriteRecord(
     await scope.closeAll()
     leave?.()
   }
+}
+
+/** `body`, with what has been added since to the record that it is made from. */
+export function encoded(body: RecordBody, { committed }: Pick<StoredRecord, 'committed'>): Uint8Array {
+  return Buffer.concat([encodeRecord(body), ...(committed ? [encodeAppendix({ settled: true })] : [])])
+}
+
+/**
+ * Writes a new record of what is published already, beside the older one, durably. What fails is taken back. `renamed`: the error where
+ * a directory above was renamed meanwhile. `also`: what is synced with it.
+ */
+export async function writeRecord(
+  site: Site,
+  found: Parents,
+  name: string,
+  content: Uint8Array,
+  log: Log,
+  renamed: () => DurableWriteError,
+  also: readonly Descriptor[] = [],
+): Promise<void> {
+  const { scope, names, path } = site
+  const { fs } = scope
+  const { directory } = site.parent
+  let written = false
+  let synced = false
+  try {
+    const file = await scope.keep(fs.createFile(directory, name))
+    written = true
+    await fs.write(file, content)
+    await setMetadata(fs, file, { target: name, mode: 0o600 })
+    const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])
+    const failure = failures.find((outcome) => outcome !== undefined)
+    if (failure) throw failure
+    await probeJournal(fs, directory, names)
+    synced = true
+    if (!(await site.isInPlace(found))) throw renamed()
+  } catch (error) {
+    // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
+    const takeBack = async () => {
+      await remove(fs, directory, name)
+      const [failure] = synced ? await fs.sync([directory]) : []
+      if (failure) throw failure
+    }
+    if (written) await attempt(log, path, 'could not remove the new record', takeBack)
+    throw error
+  }
+}
+
+/** The record that was written is removed again: the one before it stands. */
+export function renamedMeanwhile(path: string, doing: string, verb: string): DurableWriteError {
+  return new DurableWriteError(`${doing}: a directory above it was renamed or removed meanwhile`, {
+    code: 'ESTALE',
+    syscall: 'openat2',
+    path,
+    state: 'its record in that directory, wherever it is now, is what it was',
+    advice: `${verb} it again`,
+  })
+}
+
+export function nothingPublished(path: string): DurableWriteError {
+  return unfit(`holdfast has published nothing at ${path}: there is no record beside it`, {
+    code: 'ENOENT',
+    syscall: 'open',
+    path,
+    advice: 'name a directory or file that holdfast publishes (holdfast status lists them)',
+  })
+}
+
+/**
+ * Before a lock is made: throws where there is none, nor anything that a publication leaves. A lock that stays beside a mistyped path, or
+ * in a bare mount point, would say that a target was there.
+ */
+export async function refuseUnknown({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
+  const { directory } = parent
+  if ((await fs.look(directory, names.lock)) !== undefined) return
+  const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
+  if ([valid, torn, newer, staging, generations].every(({ length }) => length === 0)) throw nothingPublished(path)
 }

@@ -1,7 +1,7 @@
 import { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
 import { unfit, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import type { HoldOptions } from './hold.js'
+import type { HoldOptions } from './rewrite-record.js'
 import { readTarget } from './inspect.js'
 import { goneFrom } from './new-record.js'
 import { PlannedTree } from './planned-tree.js'

@@ -32,7 +32,7 @@ export const emptyLedger = (): LedgerState => ({
 })
 
 /** Examinations in a verdict, of those that were kept and of the others: a message between node and witness has 4 MiB at most. */
-const mostTold = 1000
+const mostShown = 1000
 
 /** What the node asks makes no sense here: nothing is changed. */
 export class Refused extends Error {
@@ -149,8 +149,8 @@ export class Ledger {
       sum((one) => (one.outage === outage && one.result !== 'unknown' ? 1 : 0))
     const bad = examinations.some(({ result }) => result === 'lost' || result === 'torn')
     const cuts = outages('power')
-    const told = new Set(examinations.slice(-mostTold))
-    for (const one of examinations.filter(({ result }) => result !== 'kept').slice(-mostTold)) told.add(one)
+    const shown = new Set(examinations.slice(-mostShown))
+    for (const one of examinations.filter(({ result }) => result !== 'kept').slice(-mostShown)) shown.add(one)
     return {
       verdict: bad ? 'lost' : cuts > 0 ? 'kept' : 'none',
       ...{ run, unproven, cuts },
@@ -163,8 +163,8 @@ export class Ledger {
       acknowledged: total,
       lost: sum(({ lost }) => lost),
       torn: sum(({ result }) => (result === 'torn' ? 1 : 0)),
-      examinations: examinations.filter((one) => told.has(one)),
-      omitted: examinations.length - told.size,
+      examinations: examinations.filter((one) => shown.has(one)),
+      omitted: examinations.length - shown.size,
     }
   }
 }

@@ -131,9 +131,9 @@ export const earlierContents: readonly Mutation[] = [
   ),
   mutation(
     'a killed adoption makes what is there our own',
-    'judge.ts',
-    'valid.some((record) => describes(record, tree) || record.owned || record.committed)',
-    'valid.length > 0',
+    'record.ts',
+    'records.some((record) => describes(record, tree) || record.owned || record.committed)',
+    'records.length > 0',
     adoption,
     ownTest('durable/taken-over'),
   ),

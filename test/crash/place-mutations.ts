@@ -14,7 +14,7 @@ export const places: readonly Mutation[] = [
   ),
   mutation(
     'a hold is not synced',
-    'hold.ts',
+    'rewrite-record.ts',
     'const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])',
     'const failures: (Error | undefined)[] = []',
     ownTest('durable/hold'),
