@@ -30,6 +30,22 @@ export class Bench {
     this.#rig = new Rig(this.#shop)
   }
 
+  /** As `try`, but of a killer that kills twice: one that does so once has had luck, and no claim of the table rests on it. */
+  async confirm(
+    source: Source,
+    mutant: Mutant,
+    items: readonly Item[],
+    secondsOf: (item: Item) => number,
+  ): Promise<Answer> {
+    let left = items
+    for (;;) {
+      const answer = await this.try(source, mutant, left, secondsOf)
+      const killer = answer.verdict === 'killed' ? left.find(({ name }) => name === answer.by) : undefined
+      if (!killer || (await this.try(source, mutant, [killer], secondsOf)).verdict === 'killed') return answer
+      left = left.filter((item) => item !== killer)
+    }
+  }
+
   /** Puts the mutant before each of these until one kills it. */
   async try(
     source: Source,

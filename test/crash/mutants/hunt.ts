@@ -4,6 +4,11 @@ import type { Mutant, Source } from './mutants.js'
 import type { Reach } from './reach.js'
 import { inPart, type Result } from './results.js'
 
+/** The test of the same name as the source. */
+export function ownTest(file: string): string {
+  return `test/${file.replace(/^src\//, '').replace(/\.ts$/, '')}.test.ts`
+}
+
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {
   /** Kills by file and item: what has killed there kills there again. */
@@ -36,7 +41,7 @@ export class Hunt {
   }
 
   #costOf(item: Item, { file }: Mutant): number {
-    const own = item.name === `test/${file.replace(/^src\//, '').replace(/\.ts$/, '')}.test.ts`
+    const own = item.name === ownTest(file)
     const there = this.#kills.get(`${file} ${item.name}`) ?? 0
     const kills = there + (this.#kills.get(` ${item.name}`) ?? 0) / 20 + (own ? 3 : 0)
     return this.reach.secondsOf(item) / (1 + kills)
@@ -60,7 +65,7 @@ export class Hunt {
   async try(bench: Bench, source: Source, mutant: Mutant): Promise<Result> {
     const all = this.itemsFor(mutant)
     const items = all.slice(0, this.first)
-    const answer = await bench.try(source, mutant, items, (item) => this.reach.secondsOf(item))
+    const answer = await bench.confirm(source, mutant, items, (item) => this.reach.secondsOf(item))
     const killer = answer.verdict === 'killed' ? items.find(({ name }) => name === answer.by) : undefined
     if (!killer) return { ...answer, hash: items.length < all.length ? inPart : this.#hashOfAll(mutant) }
     this.#count(mutant.file, killer.name)

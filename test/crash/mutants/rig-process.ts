@@ -25,13 +25,15 @@ process.stdout.write = (text: string | Uint8Array): boolean => {
 }
 
 /** What `import t from 'tap'` gives a test file here (`rig.ts` writes the module): the root of its own tests. */
-const shared = globalThis as { __testRoot?: unknown }
+const shared = globalThis as { __testRoot?: unknown; __testAll?: boolean }
 
-async function runFile(root: Test, directory: string, file: string): Promise<Answer> {
+/** `all`: the tests behind the first failure, too. */
+async function runFile(root: Test, directory: string, file: string, all = false): Promise<Answer> {
   printed = ''
+  shared.__testAll = all
   await root.test(file, async (t) => {
     shared.__testRoot = t
-    await import(pathToFileURL(`${directory}/${file}`).href)
+    await import(`${pathToFileURL(`${directory}/${file}`).href}${all ? '?all' : ''}`)
   })
   await new Promise((resolve) => setImmediate(resolve))
   const failed = /^\s*not ok (?!.*# TODO)/m.test(printed)
@@ -42,7 +44,9 @@ async function runFile(root: Test, directory: string, file: string): Promise<Ans
 async function run(root: Test, { id, directory, files }: Order): Promise<Answer> {
   for (const file of files) {
     process.send?.({ id, begins: file } satisfies Reply)
-    const answer = await runFile(root, directory, file)
+    const first = await runFile(root, directory, file)
+    // One test has broken: another may have something to say.
+    const answer = first.verdict === 'breaks' ? await runFile(root, directory, file, true) : first
     if (answer.verdict !== 'survived') return answer
   }
   return { verdict: 'survived', by: '' }
