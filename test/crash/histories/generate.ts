@@ -15,7 +15,7 @@ import {
   type World,
 } from './operations.js'
 import { bystanders, initialDirectories, otherFileSystem, ownPrefix, targets } from './places.js'
-import { isAtOrAbove } from './snapshot.js'
+import { isAtOrAbove, parentOf, snapshotOfModel } from './snapshot.js'
 
 /** Operations, the last of which is a publication: the one that is cut. */
 export type History = readonly [...Operation[], Publication]
@@ -38,7 +38,7 @@ export function textOfBystander(path: string): string {
 
 /** A world in which publications are only pretended: what is made up has to be possible, not true. */
 class MadeUpWorld implements World {
-  readonly #disk = initialDisk()
+  #disk = initialDisk()
 
   exists(path: string): boolean {
     try {
@@ -53,7 +53,16 @@ class MadeUpWorld implements World {
     return path === '.' || (this.exists(path) && model.named(this.#disk, path).found?.type === 'directory')
   }
 
-  play(operation: Operation): void {
+  /** Whether it can be played: on a real disk no link may lead out of the history's own directory. */
+  play(operation: Operation): boolean {
+    const before = this.#disk.fork()
+    this.#play(operation)
+    if (!leadsOut(this.#disk)) return true
+    this.#disk = before
+    return false
+  }
+
+  #play(operation: Operation): void {
     const publication = operation.do === 'killed' ? operation.publication : operation
     if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
     else this.#try(() => rowOf(operation).onModel?.(this.#disk, operation))
@@ -82,6 +91,14 @@ class MadeUpWorld implements World {
   }
 }
 
+/** Whether a link does that has been moved or copied to a place nearer to the root. */
+function leadsOut(disk: ModelDisk): boolean {
+  for (const [path, { type, data }] of snapshotOfModel(disk)) {
+    if (type === 'symlink' && posix.join(parentOf(path), data).startsWith('..')) return true
+  }
+  return false
+}
+
 /** Where it is played: not everything can happen everywhere. */
 export type Where = 'model' | 'real'
 
@@ -104,8 +121,7 @@ export function generate(random: Random, where: Where): History {
   const world = new MadeUpWorld()
   const past: Operation[] = []
   const take = (operation: Operation): void => {
-    past.push(operation)
-    world.play(operation)
+    if (world.play(operation)) past.push(operation)
   }
   const rounds = random.pick([0, 1, 1, 1, 2])
   for (let round = 0; round < rounds; round++) {

@@ -5,7 +5,7 @@
 import { expectedText, visibleText } from './contents.js'
 import type { Allowed, Answer } from './judge.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
-import { bystanders, targets } from './places.js'
+import { bystanders, seenPlaces, targets } from './places.js'
 import { isAtOrAbove, resolved, type Snapshot } from './snapshot.js'
 
 interface Known {
@@ -80,7 +80,8 @@ export class Knowledge {
 
   /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
   allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
-    const asked = targets.filter((target) => !this.#mountedOver.some((path) => isAtOrAbove(path, target)))
+    const asked = targets.filter((target) => !this.#isMountedOver(target))
+    const seen = seenPlaces.map((place) => visibleText(now, place))
     return asked.map((target) => {
       const { texts, changed } = this.#known.get(target) ?? { texts: new Set<string>(), changed: [''] }
       const content = publication?.targets.includes(target) === true ? publication.content : undefined
@@ -93,7 +94,7 @@ export class Knowledge {
         wasVisible: visible.has(target),
         before: visibleText(now, target),
         // What was there before a rename or a copy that nobody has synced may be at another path now, and come back torn.
-        earlier: [...texts, ...(changed.length > 0 ? targets.map((other) => visibleText(now, other)) : [])],
+        earlier: [...texts, ...(changed.length > 0 ? seen : [])],
       }
     })
   }
@@ -110,11 +111,15 @@ export class Knowledge {
     return (isTwice || changed.some((path) => isAtOrAbove(target, path))) && identity === identityAt(now, target)
   }
 
+  #isMountedOver(path: string): boolean {
+    return this.#mountedOver.some((over) => isAtOrAbove(over, path))
+  }
+
   /** A bystander that nothing has happened to since it was durable, and that is not what it was. */
   lostBystander(snapshot: Snapshot): string | undefined {
     if (this.#hasLinks) return undefined
     for (const [path, data] of this.#bystanders) {
-      if (this.#changed.some((other) => isAtOrAbove(other, path))) continue
+      if (this.#isMountedOver(path) || this.#changed.some((other) => isAtOrAbove(other, path))) continue
       if (snapshot.get(path)?.data !== data)
         return `after the power cut ${path}, which nobody touched, is not what it was`
     }

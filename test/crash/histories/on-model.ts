@@ -49,7 +49,9 @@ function there(disk: ModelDisk, path: string): Name & { found: Inode } {
 export function rename(disk: ModelDisk, from: string, to: string): void {
   const source = there(disk, from)
   const goal = named(disk, to)
-  if (deviceOf(source.found.number) !== deviceOf(goal.parent.number)) throw new ModelError('EXDEV', 'rename', to)
+  // What is mounted stays: the kernel looks at the directories, and then at what is mounted in them.
+  if (deviceOf(source.parent.number) !== deviceOf(goal.parent.number)) throw new ModelError('EXDEV', 'rename', to)
+  if (deviceOf(source.found.number) !== deviceOf(source.parent.number)) throw new ModelError('EBUSY', 'rename', from)
   if (goal.found?.number === source.found.number) return
   if (contains(disk, source.found, goal.parent.number)) throw new ModelError('EINVAL', 'rename', to)
   if (goal.found) {
@@ -73,9 +75,13 @@ export function rename(disk: ModelDisk, from: string, to: string): void {
   disk.link(source.parent.number, [[source.name, undefined]], `rename ${from}`)
 }
 
+/** Through what is mounted below, too: `cp` knows the directory by its device and inode. */
 function contains(disk: ModelDisk, above: Inode, number: number): boolean {
   if (above.number === number) return true
-  return [...above.now.entries.values()].some((child) => contains(disk, disk.inode(child), number))
+  return [...above.now.entries.keys()].some((name) => {
+    const child = disk.child(above.number, name)
+    return child !== undefined && contains(disk, child, number)
+  })
 }
 
 export function link(disk: ModelDisk, from: string, to: string): void {

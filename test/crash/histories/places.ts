@@ -37,9 +37,15 @@ export function ownPrefix(target: string): string {
 
 export const movable = [...directories, ...targets, ...bystanders]
 
+/** Out of the way: where what was at a target can be instead. */
+const asides = ['b/moved', 'o/b/moved']
+
+/** Where a target, or what was there, can be seen. */
+export const seenPlaces = [...targets, ...targets.map((target) => `${target}.bak`), ...asides, 'b/moved-meanwhile']
+
 /** Where something can be moved or copied to: another place of its own kind, or out of the way. */
 export function destinations(from: string): readonly string[] {
-  const beside = [`${from}.bak`, 'b/moved', 'o/b/moved']
+  const beside = [`${from}.bak`, ...asides]
   if (inside.includes(from))
     return [...inside.filter((path) => posix.basename(path) === posix.basename(from)), ...beside]
   if (own.includes(from)) return [...own.filter((path) => posix.basename(path) === posix.basename(from)), ...beside]

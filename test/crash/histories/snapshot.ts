@@ -87,24 +87,32 @@ export function isAtOrAbove(above: string, path: string): boolean {
 }
 
 /** The path with the symbolic links above its last part followed; undefined where they lead nowhere. */
-export function resolved(snapshot: Snapshot, path: string, depth = 0): string | undefined {
-  if (depth > 10) return undefined
-  let at = ''
-  const parts = path.split('/')
-  const last = parts.pop() ?? ''
-  for (const part of parts) {
-    const next = under(at, part)
-    const found = snapshot.get(next)
-    if (found?.type === 'symlink') {
-      // The root is '' here, and '.' to posix.normalize.
-      const target = posix.normalize(posix.join(at, found.data)).replace(/^\.?\/?$|\/$/, '')
-      const through = resolved(snapshot, target, depth + 1)
-      if (through === undefined || snapshot.get(through)?.type !== 'directory') return undefined
-      at = through
-    } else if (found?.type === 'directory') at = next
-    else return undefined
-  }
-  return under(at, last)
+export function resolved(snapshot: Snapshot, path: string): string | undefined {
+  const parent = directoryAt(snapshot, parentOf(path))
+  return parent === undefined ? undefined : under(parent, nameOf(path))
+}
+
+/** The same, with what is not there yet as a call would make it. */
+export function resolvedOrMade(snapshot: Snapshot, path: string): string {
+  if (path === '') return ''
+  const parent = directoryAt(snapshot, parentOf(path)) ?? resolvedOrMade(snapshot, parentOf(path))
+  return under(parent, nameOf(path))
+}
+
+/** The directory that a path leads to, all links followed. */
+function directoryAt(snapshot: Snapshot, path: string, depth = 0): string | undefined {
+  if (path === '') return ''
+  const parent = depth > 10 ? undefined : directoryAt(snapshot, parentOf(path), depth + 1)
+  if (parent === undefined) return undefined
+  const at = under(parent, nameOf(path))
+  const found = snapshot.get(at)
+  if (found?.type === 'symlink') return directoryAt(snapshot, linkTarget(parent, found.data), depth + 1)
+  return found?.type === 'directory' ? at : undefined
+}
+
+/** Above the root is the root, as in the kernel. */
+function linkTarget(directory: string, text: string): string {
+  return posix.join('/', directory, text).replace(/^\/|\/$/g, '')
 }
 
 /** A tree as one text: equal texts are equal trees. */

@@ -1,3 +1,4 @@
+import { access, changeExtended, decoded } from './access-lists.js'
 import type { Choose } from './choices.js'
 import { applied, type Attributes, type Inode, type State } from './inode.js'
 import { durable, type ModelDisk, rootInode } from './model-disk.js'
@@ -9,14 +10,34 @@ const sectorSize = 512
 export function powerCut(disk: ModelDisk, choose: Choose): ModelDisk {
   const survivors = new Map<number, Inode>()
   const waiting = [rootInode]
+  let meetsAgain = false
   for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
-    if (survivors.has(number)) continue
+    if (survivors.has(number)) {
+      meetsAgain ||= disk.inode(number).type === 'directory'
+      continue
+    }
     const inode = disk.inode(number)
     const now = survivingState(inode, choose)
     survivors.set(number, durable({ ...inode, now }))
     for (const child of now.entries.values()) waiting.push(child)
   }
+  if (meetsAgain) cutLoops(survivors, rootInode, new Set())
   return disk.rebooted(survivors)
+}
+
+/**
+ * Of two renames the later can be there without the earlier, here, and then a directory may lie in itself. No file system leaves
+ * that, since it orders what it does to directories: the name that closes the loop goes.
+ */
+function cutLoops(survivors: Map<number, Inode>, number: number, above: Set<number>): void {
+  const inode = survivors.get(number)
+  if (inode?.type !== 'directory') return
+  above.add(number)
+  const entries = new Map([...inode.now.entries].filter(([, child]) => !above.has(child)))
+  if (entries.size < inode.now.entries.size)
+    survivors.set(number, durable({ ...inode, now: { ...inode.now, entries } }))
+  for (const child of entries.values()) cutLoops(survivors, child, above)
+  above.delete(number)
 }
 
 function survivingState(inode: Inode, choose: Choose): State {
@@ -46,13 +67,17 @@ function survivingAttributes(
     const values = [...new Set(all.map((attributes) => attributes[key]))]
     return values.length === 1 ? now[key] : (values[choose(values.length)] ?? now[key])
   }
-  return {
-    mode: field('mode'),
-    uid: field('uid'),
-    gid: field('gid'),
-    label: field('label'),
-    extended: field('extended'),
-  }
+  const [mode, uid, gid, label, extended] = [
+    field('mode'),
+    field('uid'),
+    field('gid'),
+    field('label'),
+    field('extended'),
+  ]
+  const list = decoded(extended).get(access)
+  // A file system changes a mode and the access list that it comes from in one transaction.
+  const permissions = list === undefined ? { mode, extended } : changeExtended({ mode, extended }, access, list)
+  return { ...permissions, uid, gid, label }
 }
 
 /** Any subset of the changes, in their order. */
