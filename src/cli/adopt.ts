@@ -2,6 +2,7 @@ import type { DirectoryConfiguration } from '../config/types.js'
 import type { AdoptionResult, ReplaceResult } from '../durable/index.js'
 import type { Log } from '../log.js'
 import { askSource, type Asked } from './ask-source.js'
+import { contentCheck } from './content-check.js'
 import { Exit, exitCodes, UsageError } from './exit-codes.js'
 import type { Io } from './io.js'
 import { createLogger } from './logger.js'
@@ -92,9 +93,8 @@ async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<vo
 /** As the agent publishes: what refuses content, or a file system, does so here, too. */
 async function requestBy({ request, configuration, directory }: Asked, log: Log, signal: AbortSignal) {
   const { requireProven } = configuration
-  if (directory.beforePublish.length === 0) return { ...request, requireProven }
-  const { ConfiguredCheck } = await import('../agent/content-check.js')
-  return { ...request, requireProven, check: new ConfiguredCheck(directory, { log, signal, rejection: undefined }) }
+  const check = await contentCheck(directory, { log, signal })
+  return { ...request, requireProven, ...(check && { check }) }
 }
 
 function adopting(directory: DirectoryConfiguration): DirectoryConfiguration {

@@ -1,15 +1,16 @@
 import { InvalidArgumentError } from 'commander'
 import type { Pin } from '../durable/types.js'
+import { findContentCheck, type CheckOptions } from './content-check.js'
 import type { Io } from './io.js'
 import { Command, Option } from './option.js'
 import { parseDuration, parseSequence } from './option-values.js'
-import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { configOption, reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
 import { print } from './print.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
 import { targetArgument } from './target.js'
 
-interface RollbackOptions extends OutputOptions {
+interface RollbackOptions extends OutputOptions, CheckOptions {
   readonly to?: number
   readonly reason: string
   readonly pin: 'newer' | 'released' | number
@@ -28,7 +29,10 @@ sees all of the present content or all of the earlier one. The present content b
 
 PATH is pinned then, so that neither the agent nor "sync" undoes it: with --pin newer until an object is newer than those that were
 rolled back from, is deleted or is another one of the same name; with --pin released until "holdfast release PATH"; or for a time.
-While it is pinned, drift is reported and not repaired. The agent runs the hooks.`,
+While it is pinned, drift is reported and not repaired. The agent runs the hooks.
+
+The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
+of the configuration that the agent of this node has in force; where none is found, a warning says so.`,
     )
     .argument('<path>', 'a directory with "history" in its configuration')
     .addOption(
@@ -42,6 +46,9 @@ While it is pinned, drift is reported and not repaired. The agent runs the hooks
       false,
     )
     .option('--release', 'even if PATH is held, which ends the hold', false)
+    .addOption(configOption())
+    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
+    .option('--no-check', 'without the commands of "beforePublish"')
     .addOption(lockTimeoutOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -62,8 +69,9 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
       const result = await interruptible(io, async (signal) => {
         const { disableCoreDumps, rollBack } = await import('../durable/index.js')
         disableCoreDumps()
-        const check = force ? undefined : await expiryCheck(target)
+        const confirmFiles = force ? undefined : await expiryCheck(target)
         const log = createLogger(io, options)
+        const check = await findContentCheck(target, options, { log, signal })
         return rollBack(target, {
           to,
           pin: { reason, until },
@@ -72,6 +80,7 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
           lockTimeout,
           signal,
           log,
+          ...(confirmFiles && { confirmFiles }),
           ...(check && { check }),
         })
       })

@@ -10,7 +10,15 @@ import { withRecord } from './record-files.js'
 import { describes, digestBy, type StoredRecord } from './record.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget, planFor } from './request.js'
-import type { Confirmed, DirectoryRequest, Generation, Pin, PublicationOptions, ReplaceResult } from './types.js'
+import type {
+  Confirmed,
+  ContentCheck,
+  DirectoryRequest,
+  Generation,
+  Pin,
+  PublicationOptions,
+  ReplaceResult,
+} from './types.js'
 
 /*
  * Rollback: an earlier content is published again, by a publication like any other. It is read into memory first, and counts only where
@@ -26,7 +34,9 @@ export interface RollbackOptions extends HoldOptions {
   /** Even where an object has another uid by now; default false. */
   readonly force?: boolean
   /** Looks at the files that are about to be published, by their paths; throws what refuses them. */
-  readonly check?: (files: ReadonlyMap<string, Uint8Array>) => void
+  readonly confirmFiles?: (files: ReadonlyMap<string, Uint8Array>) => void
+  /** Asked as by any publication: see PublicationOptions. */
+  readonly check?: ContentCheck
 }
 
 type Request = DirectoryRequest & PublicationOptions
@@ -65,7 +75,7 @@ async function earlier(
       const content = await readEarlier(fs, parent, name, generation)
       if (content !== undefined && !(content instanceof Error)) refuseLinks(target, generation, content.entries)
       if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
-      options.check?.(content.files)
+      options.confirmFiles?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
         refuseMovedOn(target, newest, generation, now.newest, generations)
         if (options.force !== true) refuseOtherObjects(target, generation, now.current ?? newest)
@@ -160,7 +170,7 @@ function requestFor(
   { kind, publisher, history, keepsAttributes, onDrop }: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
-  { pin, release = false, lockTimeout = 0, signal, log }: RollbackOptions,
+  { pin, release = false, lockTimeout = 0, check, signal, log }: RollbackOptions,
 ): Request {
   const [root] = entries
   const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
@@ -177,6 +187,7 @@ function requestFor(
     hooks: [...(history?.hooks ?? [])],
     objects: [...objects],
     ...{ pin, release, lockTimeout, onDrop: onDrop ?? 'keep' },
+    ...(check && { check }),
     ...(signal && { signal }),
     ...(log && { log }),
   }

@@ -1,8 +1,9 @@
 /** `beforePublish` under the program, on objects in files: what is refused stays out, is looked at once, and holds up nobody. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
+import type { Cause } from '../../src/durable/types.js'
 import { until } from '../until.js'
-import { Node } from './holdfast.js'
+import { type Ended, Node } from './holdfast.js'
 
 interface Status {
   readonly directories: {
@@ -108,6 +109,72 @@ await t.test('sync asks, too; a dry run does not', async (t) => {
   t.equal(node.read('disk/checked/v'), 'good')
   t.equal(node.read('disk/other/v'), '2')
 })
+
+/** A directory with a history, and what its check refuses. */
+interface Scene {
+  readonly node: Node
+  readonly path: string
+  /** Publishes this, whatever the check says. */
+  readonly unchecked: (v: string) => Promise<void>
+  readonly put: (v: string) => void
+  readonly run: (command: string, ...args: string[]) => Promise<Ended>
+}
+
+/** Each cause for which a record says that content was published, and what would publish content that the check refuses for it. */
+const causes = {
+  published: async ({ put, unchecked, run }) => {
+    await unchecked('good')
+    put('bad')
+    return run('sync')
+  },
+  driftRepaired: async ({ node, unchecked, run }) => {
+    await unchecked('bad')
+    writeFileSync(node.path('disk/checked/v'), 'edited')
+    return run('sync')
+  },
+  rolledBack: async ({ path, unchecked, run }) => {
+    await unchecked('bad')
+    await unchecked('good')
+    return run('rollback', path)
+  },
+  adopted: async ({ path, node, put, run }) => {
+    mkdirSync(path, { recursive: true })
+    writeFileSync(node.path('disk/checked/v'), 'old', { mode: 0o644 })
+    put('bad')
+    return run('adopt', path)
+  },
+} as const satisfies Record<Cause, (scene: Scene) => Promise<Ended>>
+
+for (const [cause, publish] of Object.entries(causes)) {
+  await t.test(`the check refuses content, whatever it is published for: ${cause}`, async (t) => {
+    const { node, put } = site(t)
+    const path = node.path('disk/checked')
+    const directory = { path: 'disk/checked', history: 3, contents: [{ configMap: 'checked' }] }
+    const beforePublish = [{ exec: ['sh', '-c', '! grep -q bad "$1/v"', 'sh', '{dir}'] }]
+    const before = { v: node.read('disk/checked/v'), beside: [] as string[] }
+    const ended = await publish({
+      ...{ node, path, put: (v) => put('checked', v) },
+      unchecked: async (v) => {
+        node.configure([directory])
+        put('checked', v)
+        t.match(await node.run('sync'), { code: 0 })
+      },
+      run: (command, ...args) => {
+        node.configure([{ ...directory, beforePublish }])
+        before.v = node.read('disk/checked/v')
+        before.beside = readdirSync(node.path('disk'))
+        return node.run(command, ...args)
+      },
+    })
+    t.match(ended, { code: 1 })
+    t.match(ended.stdout + ended.stderr, /its new content is rejected .*what is published stays/)
+    t.equal(node.read('disk/checked/v'), before.v)
+    t.strictSame(
+      readdirSync(node.path('disk')).filter((name) => !name.endsWith('.lock')),
+      before.beside.filter((name) => !name.endsWith('.lock')),
+    )
+  })
+}
 
 const skip = process.getuid?.() === 0 ? false : 'needs root'
 

@@ -156,10 +156,10 @@ await t.test('what cannot be gone back to is refused, with what there is; nothin
   await t.rejects(back(), { code: 'EBADMSG' })
   rmSync(join(generation(2), 'certs'), { recursive: true })
   await t.rejects(back(), { message: /is damaged: it cannot be read: .*ENOENT/ })
-  const check = (files: ReadonlyMap<string, Uint8Array>): void => {
+  const confirmFiles = (files: ReadonlyMap<string, Uint8Array>): void => {
     throw failure([...files.keys()].join(), 'check')
   }
-  await t.rejects(back({ to: 1, check }), { code: 'sub/tls.key,tls.crt' })
+  await t.rejects(back({ to: 1, confirmFiles }), { code: 'sub/tls.key,tls.crt' })
   await replace('4', { objects: objectOf('4', 'another') })
   await t.rejects(back({ to: 1 }), {
     message: /was made from another Secret demo\/web, which was deleted since.*--force/,
