@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { project } from '../project.js'
+import { ownTest, testedRows } from '../tested.js'
 import { reached, typescriptFiles } from './import-graph.js'
-import { read } from './pages.js'
 
 /*
  * Each source file has a test of its own name, or stands in the table of test/README.md, which says where it is tested. So
@@ -13,31 +13,11 @@ import { read } from './pages.js'
 const sources = [...typescriptFiles('src'), ...typescriptFiles('native')]
 
 function hasOwnTest(source: string): boolean {
-  const test = join('test', source.replace(/^src\//, '').replace(/\.ts$/, '.test.ts'))
+  const test = ownTest(source)
   return existsSync(join(project, test)) && reached(test).has(source)
 }
 
-/** `a/{b,c}.ts` is a/b.ts and a/c.ts. */
-function expand(pattern: string): string[] {
-  const [, before = '', names, after = ''] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? []
-  return names === undefined ? [pattern] : names.split(',').map((name) => `${before}${name.trim()}${after}`)
-}
-
-interface Row {
-  readonly sources: readonly string[]
-  /** None: types and constants, which the compiler checks. */
-  readonly tests: readonly string[]
-}
-
-const rows: Row[] = read('test/README.md')
-  .split('\n')
-  .flatMap((line) => {
-    const [, first = '', second = ''] = /^\| +(`(?:src|native)\/.*?) +\| +(.*?) +\|/.exec(line) ?? []
-    if (first === '') return []
-    const quoted = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].flatMap(([, path = '']) => expand(path))
-    const tests = quoted(second)
-    return [{ sources: quoted(first), tests }]
-  })
+const rows = testedRows()
 const listed = new Set(rows.flatMap((row) => row.sources))
 
 await t.test('each source file has a test of its name, or a row that says where it is tested', (t) => {

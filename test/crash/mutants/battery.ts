@@ -30,7 +30,7 @@ const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
     .map((name) => `test/${room}/${name}`)
 
 /** Of static pods, those that come to the disk. */
-const staticPods = /^(install-f|library-go-r|monitor|newer|older|prune|two-owners)/
+const staticPods = /^(install-f|library-go-r|monitor|newer|older|prune|rollout|two-owners)/
 
 /** Rooms that are copied beside the program and the crash suites, for those tests. */
 export const rooms = [
@@ -84,6 +84,9 @@ export function battery(): Item[] {
     'test/crash/syscalls/aio.test.ts',
     'test/agent/file-systems.test.ts',
     'test/directories/content-check.test.ts',
+    'test/cli/core-dumps.test.ts',
+    'test/cli/diff.test.ts',
+    'test/cli/orphans.test.ts',
   ].map((name) => ({
     name,
     command: [name.replace(/\.ts$/, '.js')],

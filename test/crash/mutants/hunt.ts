@@ -1,18 +1,17 @@
+import { ownTest, testedRows } from '../../tested.js'
 import { hashOf, type Item } from './battery.js'
 import type { Bench } from './bench.js'
 import type { Mutant, Source } from './mutants.js'
 import type { Reach } from './reach.js'
 import { inPart, type Result } from './results.js'
 
-/** The test of the same name as the source. */
-export function ownTest(file: string): string {
-  return `test/${file.replace(/^src\//, '').replace(/\.ts$/, '')}.test.ts`
-}
-
 /** What a mutant of `source` is put before, the most promising first. */
 export class Hunt {
   /** Kills by file and item: what has killed there kills there again. */
   readonly #kills = new Map<string, number>()
+
+  /** What test/README.md says of sources that have no test of their name. */
+  readonly #rows = testedRows()
 
   constructor(
     readonly items: readonly Item[],
@@ -36,14 +35,22 @@ export class Hunt {
     return this.items
       .filter((item) => this.reach.isGreen(item) && this.reach.secondsOf(item) <= this.limit)
       .filter((item) => this.reach.comesBy(item, mutant))
-      .filter((item) => mutant.file.startsWith('src/static-pods/') === item.name.startsWith('test/static-pods/'))
+      .filter(
+        (item) =>
+          mutant.file.startsWith('src/static-pods/') === item.name.startsWith('test/static-pods/') ||
+          this.#isNamed(item, mutant),
+      )
       .sort((a, b) => this.#costOf(a, mutant) - this.#costOf(b, mutant))
   }
 
+  #isNamed({ name }: Item, { file }: Pick<Mutant, 'file'>): boolean {
+    return name === ownTest(file) || this.#rows.some((row) => row.sources.includes(file) && row.tests.includes(name))
+  }
+
   #costOf(item: Item, { file }: Mutant): number {
-    const own = item.name === ownTest(file)
     const there = this.#kills.get(`${file} ${item.name}`) ?? 0
-    const kills = there + (this.#kills.get(` ${item.name}`) ?? 0) / 20 + (own ? 3 : 0)
+    const named = this.#isNamed(item, { file }) ? 10 : 0
+    const kills = there + (this.#kills.get(` ${item.name}`) ?? 0) / 20 + named
     return this.reach.secondsOf(item) / (1 + kills)
   }
 
