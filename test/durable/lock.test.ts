@@ -8,7 +8,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { tryLock } from '../../native/index.js'
-import { openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { contents, kept, scratch } from './scratch.js'
 
 function lockFile(parent: string): string {
@@ -51,6 +51,8 @@ await t.test('a lock that is no file is refused; the lock ends with its holder',
   t.equal(tryLock(fd), true, 'nobody holds it after the call')
   const other = openSync(path, 'r+')
   t.equal(tryLock(other), false)
+  closeSync(fd)
+  closeSync(other)
   rmSync(path)
   mkdirSync(path)
   await t.rejects(publishDirectory(target, { files: { a: '' } }), { code: 'EISDIR' })

@@ -1,13 +1,30 @@
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** A directory of the test's own, removed at its end. */
+/** A directory of the test's own, removed at its end. By then nothing in it may be open in this process: whatever it was, it is done. */
 export function scratch(t: Test, parent = tmpdir()): string {
   const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  t.teardown(() => {
+    const left = openBelow(directory)
+    rmSync(directory, { recursive: true, force: true })
+    if (left.length > 0) throw new Error(`descriptors are left open: ${left.join(', ')}`)
+  })
   return directory
+}
+
+/** Paths of this process's own descriptors, as the kernel has them. */
+function openBelow(directory: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`)
+      return path.startsWith(directory) ? [path] : []
+    } catch {
+      // The one by which this very list is read.
+      return []
+    }
+  })
 }
 
 /** Relative path to content, for every file below a directory. */
