@@ -44,6 +44,12 @@ async function note<Owner>(
   })
 }
 
+/** fsync of all of these at once. @throws the first failure */
+export async function fsyncAll(fs: FileSystem, descriptors: readonly Descriptor[]): Promise<void> {
+  const failure = (await fs.sync(descriptors)).find((outcome) => outcome !== undefined)
+  if (failure) throw failure
+}
+
 export interface StagedEntry<Owner> extends Pending<Owner> {
   readonly scope: Scope
   readonly later: boolean

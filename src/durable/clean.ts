@@ -1,3 +1,4 @@
+import { fsyncAll } from './barrier.js'
 import { unfit } from './errors.js'
 import type { Attributes } from './file-system.js'
 import { attributesDigest } from './kept-attributes.js'
@@ -63,8 +64,7 @@ export async function recover(
 
 /** What is removed of the past is a key that nobody is to have any more: no power cut may bring it back. */
 async function syncParent({ fs, parent }: StagingArea): Promise<void> {
-  const [failure] = await fs.sync([parent])
-  if (failure) throw failure
+  await fsyncAll(fs, [parent])
 }
 
 /** ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. */

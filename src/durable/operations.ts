@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { isSystemError } from '../errors.js'
-import { probeJournal } from './barrier.js'
+import { probeJournal, fsyncAll } from './barrier.js'
 import { DurableWriteError, leftAsItWas, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { compare, readPublication } from './inspect.js'
@@ -153,7 +153,7 @@ export class Disk {
         await this.fs.rename(parent, staging, parent, name, 'replace')
       }
       visible()
-      await this.#sync(parent)
+      await fsyncAll(this.fs, [parent])
       await probeJournal(this.fs, parent, namesFor(name))
     })
   }
@@ -184,7 +184,7 @@ export class Disk {
       removed = (await this.fs.look(parent, name)) !== undefined
       if (removed) await this.fs.removeFile(parent, name)
       visible()
-      await this.#sync(parent)
+      await fsyncAll(this.fs, [parent])
     })
     return removed
   }
@@ -246,14 +246,9 @@ export class Disk {
     }
   }
 
-  async #sync(...descriptors: Descriptor[]): Promise<void> {
-    const failure = (await this.fs.sync(descriptors)).find((outcome) => outcome !== undefined)
-    if (failure) throw failure
-  }
-
   /** fsync of one open directory. @throws the system's failure */
   async syncDirectory(directory: Descriptor): Promise<void> {
-    await this.#sync(directory)
+    await fsyncAll(this.fs, [directory])
   }
 
   /** The path without symbolic links in its parent; the parent need not exist. */

@@ -1,5 +1,6 @@
 import { codeOf, messageOf } from '../errors.js'
 import { silent } from '../log.js'
+import { fsyncAll } from './barrier.js'
 import { clean } from './clean.js'
 import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -121,8 +122,7 @@ export async function pruneHistory(
     const going = [...new Set(over.map(({ name }) => name))]
     if (going.length === 0) return 0
     const left = await clean({ fs, parent, path: target, names, log }, going)
-    const [failure] = await fs.sync([parent])
-    if (failure) throw failure
+    await fsyncAll(fs, [parent])
     return going.length - left.length
   } catch (error) {
     throw wrapError(target, error, false, `could not remove earlier contents of ${target}`)

@@ -1,5 +1,5 @@
 import { silent, type Log } from '../log.js'
-import { type StagedEntries, probeJournal, shared, type SharedDirectory, sharedDirectory } from './barrier.js'
+import { fsyncAll, probeJournal, shared, type SharedDirectory, sharedDirectory, type StagedEntries } from './barrier.js'
 import { type DurableWriteError, wrapError } from './errors.js'
 import { examineStaged, type StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem, RenameMode } from './file-system.js'
@@ -146,8 +146,7 @@ export abstract class TargetPublication {
   async #recordPlace(): Promise<void> {
     const { fs, scope, directory } = this
     const ancestors = [directory, ...(await this.site.ancestors())]
-    const failure = (await fs.sync(ancestors)).find((outcome) => outcome !== undefined)
-    if (failure) throw failure
+    await fsyncAll(fs, ancestors)
     const name = this.names.record(this.found?.current?.sequence ?? 0)
     await this.#attempt('could not record its place', () => recordPlace(scope, directory, name, this.site.within))
   }

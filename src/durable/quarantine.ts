@@ -1,4 +1,5 @@
 import type { Log } from '../log.js'
+import { fsyncAll } from './barrier.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
 import { isPartOf } from './old-content.js'
@@ -65,8 +66,7 @@ export async function quarantineForeign(
         `${names.quarantine(random)} beside it: look at it, then move it to where it belongs, or remove it`,
     )
   }
-  const [failure] = pending ? await fs.sync([parent]) : []
-  if (failure) throw failure
+  if (pending) await fsyncAll(fs, [parent])
   return own
 }
 
@@ -74,8 +74,7 @@ export async function quarantineForeign(
 export async function quarantineOld({ fs, parent, path, names, log }: StagingArea, random: string): Promise<void> {
   const quarantine = names.quarantine(random)
   await fs.rename(parent, names.staging(random), parent, quarantine, 'noreplace')
-  const [failure] = await fs.sync([parent])
-  if (failure) throw failure
+  await fsyncAll(fs, [parent])
   log.warn(
     { path, quarantined: quarantine },
     `another program changed ${path} while holdfast replaced it; holdfast keeps the old content with these changes as ` +

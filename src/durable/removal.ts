@@ -1,7 +1,7 @@
 import { codeOf, failureOf, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { silent, type Log } from '../log.js'
-import { probeJournal } from './barrier.js'
+import { probeJournal, fsyncAll } from './barrier.js'
 import { clean } from './clean.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -277,8 +277,7 @@ class Removal {
   }
 
   async #sync(): Promise<void> {
-    const [failure] = await this.fs.sync([this.#parent])
-    if (failure) throw failure
+    await fsyncAll(this.fs, [this.#parent])
   }
 
   wrapError(error: unknown): DurableWriteError {

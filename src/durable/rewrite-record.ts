@@ -1,5 +1,5 @@
 import { silent, type Log } from '../log.js'
-import { probeJournal } from './barrier.js'
+import { probeJournal, fsyncAll } from './barrier.js'
 import { DurableWriteError, unfit, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
@@ -117,9 +117,7 @@ export async function writeRecord(
     written = true
     await fs.write(file, content)
     await setMetadata(fs, file, { target: name, mode: 0o600 })
-    const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])
-    const failure = failures.find((outcome) => outcome !== undefined)
-    if (failure) throw failure
+    await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])
     await probeJournal(fs, directory, names)
     synced = true
     if (!(await site.isInPlace(found))) throw renamed()
@@ -127,8 +125,7 @@ export async function writeRecord(
     // What a failed fsync leaves is neither believed nor left for a reader: the older record stands for what was true before.
     const takeBack = async () => {
       await remove(fs, directory, name)
-      const [failure] = synced ? await fs.sync([directory]) : []
-      if (failure) throw failure
+      if (synced) await fsyncAll(fs, [directory])
     }
     if (written) await attempt(log, path, 'could not remove the new record', takeBack)
     throw error

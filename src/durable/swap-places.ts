@@ -3,7 +3,7 @@
  * out; who must first see whether the new content works keeps the old one under a name of its own, and ends with `removeTarget`.
  */
 import { basename, dirname } from 'node:path'
-import { probeJournal } from './barrier.js'
+import { probeJournal, fsyncAll } from './barrier.js'
 import { codeOf, isSystemError } from '../errors.js'
 import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -41,7 +41,7 @@ export async function swapPlaces(fs: FileSystem, path: string, other: string): P
     else if (there) await fs.rename(parent, second, parent, name, 'noreplace')
     else if (here) await fs.rename(parent, name, parent, second, 'noreplace')
     visible()
-    await sync(fs, [parent, ...ancestors])
+    await fsyncAll(fs, [parent, ...ancestors])
     await probeJournal(fs, parent, namesFor(second))
   })
 }
@@ -50,7 +50,7 @@ export async function swapPlaces(fs: FileSystem, path: string, other: string): P
 export async function syncPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
   await inParent(fs, path, 'could not sync', async ({ parent, ancestors, visible }) => {
     visible()
-    await sync(fs, [parent, ...ancestors])
+    await fsyncAll(fs, [parent, ...ancestors])
     await probeJournal(fs, parent, namesFor(basename(other)))
   })
 }
@@ -77,7 +77,7 @@ export async function removeTarget(
       names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined || names.isGeneration(entry)
     const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
-    await sync(fs, [parent])
+    await fsyncAll(fs, [parent])
     return quarantined
   })
 }
@@ -157,9 +157,4 @@ async function inParent<T>(
     await scope.closeAll()
     leave?.()
   }
-}
-
-async function sync(fs: FileSystem, descriptors: readonly Descriptor[]): Promise<void> {
-  const failure = (await fs.sync(descriptors)).find((outcome) => outcome !== undefined)
-  if (failure) throw failure
 }

@@ -1,5 +1,5 @@
 import { failureOf } from '../errors.js'
-import { type StagedEntries, type SharedDirectory, sharedDirectory } from './barrier.js'
+import { type SharedDirectory, sharedDirectory, type StagedEntries, fsyncAll } from './barrier.js'
 import { foreign, leftAsItWas, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
@@ -236,8 +236,7 @@ export class SymlinkPublication extends TargetPublication {
       await setMetadata(this.fs, this.#target, { target: this.path, owner, mode, extended })
     }
     if (metadataChanged || missing.length + stale.length > 0) {
-      const [failure] = await this.fs.sync([this.#target])
-      if (failure) throw failure
+      await fsyncAll(this.fs, [this.#target])
     }
     // Last: only a mutation after the last sync shows a flush that failed in somebody else's.
     await super.mutate()

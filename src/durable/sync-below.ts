@@ -1,3 +1,4 @@
+import { fsyncAll } from './barrier.js'
 import type { Descriptor, EntryType, FileSystem } from './file-system.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { Scope } from './scope.js'
@@ -41,8 +42,7 @@ async function syncEach(
       const opening = type === 'directory' ? directories.take(path) : directories.use(parentOf(path), openFile)
       opened.push(await scope.keep(opening))
     }
-    const failure = (await fs.sync([...opened, ...open])).find((outcome) => outcome !== undefined)
-    if (failure) throw failure
+    await fsyncAll(fs, [...opened, ...open])
   } finally {
     await scope.closeAll()
   }

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path'
 import { absolutePath } from '../absolute-path.js'
-import { probeJournal } from './barrier.js'
+import { probeJournal, fsyncAll } from './barrier.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { namesFor } from './names.js'
@@ -17,8 +17,7 @@ export async function syncPath(path: string): Promise<void> {
   const scope = new Scope(system)
   try {
     const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
-    const [failure] = await system.sync([opened])
-    if (failure) throw failure
+    await fsyncAll(system, [opened])
   } catch (error) {
     throw wrapError(path, error, false, `could not sync ${path}`)
   } finally {
@@ -66,8 +65,7 @@ export async function exchange(a: string, b: string): Promise<void> {
     }
     await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
     published = true
-    const [failure] = (await system.sync([first.anchor, second.anchor])).filter((outcome) => outcome !== undefined)
-    if (failure) throw failure
+    await fsyncAll(system, [first.anchor, second.anchor])
     await probeJournal(system, second.anchor, namesFor(second.name))
   } catch (error) {
     throw wrapError(a, error, published, `could not exchange ${a} and ${b}`)
@@ -93,8 +91,7 @@ export async function syncParents(targets: readonly string[]): Promise<void> {
       const entry = missing.length === 0 ? await system.look(anchor, name) : undefined
       if (entry?.type === 'directory') parents.push(await scope.keep(system.openPath(join(realParent, name))))
     }
-    const [failure] = (await system.sync(parents)).filter((outcome) => outcome !== undefined)
-    if (failure) throw failure
+    await fsyncAll(system, parents)
   } catch (error) {
     throw wrapError(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
   } finally {

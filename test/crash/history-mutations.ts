@@ -46,8 +46,8 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'the removal of earlier contents is not synced',
     'past.ts',
-    'const [failure] = await fs.sync([parent])',
-    'const failure = undefined as Error | undefined',
+    '    await fsyncAll(fs, [parent])\n',
+    '',
     ownTest('durable/history'),
   ),
   mutation(

@@ -264,8 +264,8 @@ const hostile: readonly Mutation[] = [
   mutation(
     'what is put into quarantine is not synced',
     'quarantine.ts',
-    'pending ? await fs.sync([parent]) : []',
-    'pending ? [] : []',
+    'if (pending) await fsyncAll(fs, [parent])',
+    '',
     ownTest('durable/quarantine'),
     model('replacement', 'taken out'),
   ),

@@ -15,8 +15,8 @@ export const places: readonly Mutation[] = [
   mutation(
     'a hold is not synced',
     'rewrite-record.ts',
-    'const failures = await fs.sync([file, directory, ...also, ...(await site.ancestors())])',
-    'const failures: (Error | undefined)[] = []',
+    'await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])',
+    '',
     ownTest('durable/hold'),
   ),
   mutation(

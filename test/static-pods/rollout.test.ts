@@ -1,4 +1,14 @@
-import { mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readManifests } from '../../src/static-pods/rollout-plan.js'
@@ -89,6 +99,7 @@ await t.test(
     const node = new RolledNode(t, ['etcd', 'api'])
     const { ino } = statSync(node.pki)
     const mounted = openSync(node.pki, 'r')
+    t.teardown(() => closeSync(mounted))
     const through = () => readFileSync(`/proc/self/fd/${mounted}/etcd/ca.crt`, 'utf8')
     const answer: Answer = (pod) => {
       t.equal(node.tree(), 'new', `${pod} reads the new one`)
