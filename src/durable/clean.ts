@@ -20,7 +20,7 @@ export interface TargetArea extends StagingArea {
   /** The names in the parent, listed under the lock, where they are known. */
   readonly listing?: readonly string[] | undefined
   /** Of the publication. */
-  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'onDrop'>
+  readonly options: Pick<PublicationOptions, 'history' | 'attributes' | 'onDrop' | 'release'>
 }
 
 export interface Recovered {
@@ -35,7 +35,7 @@ export interface Recovered {
 
 /**
  * Finds out what a predecessor left beside a target, and removes what can go at once. Answers also what may go only once the next
- * publication is committed. `lookOnly`, or where the target is held: makes and removes nothing.
+ * publication is committed. `lookOnly`, or where the target is held and stays so: makes and removes nothing.
  */
 export async function recover(
   area: TargetArea,
@@ -49,7 +49,8 @@ export async function recover(
   const names = new Set(retired.map(({ name }) => name))
   const found = judge({ ...state, records, staging: own.filter((random) => !names.has(area.names.staging(random))) })
   const { stays: generations, over, leftovers } = sift(records.generations, found, area.options.history, area.fs.now())
-  if (lookOnly || holdOf(found, area.fs.now()) !== undefined) return { found, leftovers: [], retired, generations }
+  const isHeld = area.options.release !== true && holdOf(found, area.fs.now()) !== undefined
+  if (lookOnly || isHeld) return { found, leftovers: [], retired, generations }
   await reportAttributes(area, found)
   await recordWhose(area, found)
   await recordDropRule(area, found)

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { setHold as holdOn } from '../../src/durable/hold.js'
-import { readPublication, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
+import { readPublication, replaceDirectories, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
@@ -33,6 +33,22 @@ await t.test('nobody publishes a held target, nor repairs it, until it is releas
   t.equal(readFileSync(file, 'utf8'), 'old')
   t.match(await replaceFile(file, 'new', { release: true }), { outcome: 'replaced' })
   t.equal((await readPublication(file))?.hold, undefined, 'publishing all the same releases it')
+})
+
+await t.test('whoever publishes a held target all the same leaves nothing beside it', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const publish = async (text: string, keep: number, release = false) => {
+    const request = { target, files: { a: text }, history: { keep, maxAge: null }, release }
+    const [outcome] = await replaceDirectories([request])
+    t.match(outcome, { outcome: /created|replaced/ })
+  }
+  for (const text of ['1', '2', '3']) await publish(text, 2)
+  const [own = ''] = readdirSync(parent).filter((name) => name.endsWith('.lock'))
+  mkdirSync(join(parent, own.replace('.lock', '-0123456789abcdef')))
+  await setHold(target, hold)
+  await publish('4', 1, true)
+  t.strictSame(kept(parent), ['generation', 'lock', 'record'])
 })
 
 await t.test('a hold is kept where the content has drifted: nothing is written, not even a repair', async (t) => {
