@@ -44,8 +44,20 @@ const amounts: Record<Depth, { random: number; torn: number; allSubsetsUpTo: num
 
 const changes = (record: LogRecord | undefined): boolean => record?.kind === 'write' || record?.kind === 'discard'
 
-/** In the order of the log, each once. */
-export function* crashStates(
+/** In the order of the log, each once: all of them, or so many drawn. */
+export function crashStates(
+  records: Records,
+  recording: Pick<Recording, 'cuts' | 'depth' | 'most'>,
+  random: Random,
+): Iterable<CrashState> {
+  const { most } = recording
+  if (most === undefined) return allStates(records, recording, random)
+  const rest = [...allStates(records, recording, random)]
+  while (rest.length > most) rest.splice(random.below(rest.length), 1)
+  return rest
+}
+
+function* allStates(
   { records, last }: Records,
   { cuts: where, depth }: Pick<Recording, 'cuts' | 'depth'>,
   random: Random,

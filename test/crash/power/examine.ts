@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { crashStates, type CrashState } from './cuts.js'
 import { Image } from './image.js'
 import { publish } from './library.js'
+import { lifeProblem } from './life.js'
+import { publishesNothing, stepsOf } from './lives.js'
 import { LoopMount } from './loop-mount.js'
 import type { Expected } from './marks.js'
 import { brokenLink, difference, leftovers, linkDifference } from './observe.js'
@@ -95,28 +97,33 @@ export async function examineState(
   expected: readonly Expected[],
   number: number,
 ): Promise<string | undefined> {
-  const before = firstOf(expected, ({ target, allowed }) => {
+  const before = await firstOf(expected, async ({ target, allowed }) => {
     const differences = allowed.map((generation) => difference(mountPoint, target, generation))
     const holds = allowed.filter((_, index) => differences[index] === undefined)
     if (holds.length === 0) {
       const differing = allowed.map((generation, index) => `not ${generation} (${differences[index] ?? ''})`)
       return `after the power cut ${target.path} is ${differing.join(', ')}`
     }
-    const broken = brokenLink(mountPoint, target, allowed) ?? podProblem(mountPoint, target, allowed)
+    const broken =
+      brokenLink(mountPoint, target, allowed) ??
+      podProblem(mountPoint, target, allowed) ??
+      (await lifeProblem(mountPoint, target, allowed))
     return broken === undefined ? undefined : `after the power cut ${target.path}: ${broken}`
   })
   if (before !== undefined) return before
-  const alike = twinsAlike(mountPoint, expected)
+  const alike = await twinsAlike(mountPoint, expected)
   if (alike !== undefined) return alike
 
   // The next run has the newest content to publish, or something newer still: both must do.
-  const offset = number % 2
-  const newest = Math.max(...expected.map(({ newest }) => newest), 1) + offset
+  const isNewer = number % 2 === 1
+  const asked = Math.max(...expected.map(({ newest }) => newest), 1)
   for (const run of ['first', 'second']) {
     for (const group of batches(expected)) {
       const targets = group.map(({ target }) => target)
+      const [life] = targets.map(({ life }) => life)
+      const newest = !isNewer ? asked : life === undefined ? asked + 1 : stepsOf(life)
       const results = await publish(mountPoint, targets, newest)
-      const problem = firstOf(group, ({ target }) => {
+      const problem = await firstOf(group, async ({ target }) => {
         const result = results[targets.indexOf(target)]
         if (!result || 'error' in result) {
           return `the ${run} run after it fails for ${target.path}: ${result?.error.message ?? 'no answer'}`
@@ -127,11 +134,13 @@ export async function examineState(
         const wrong =
           difference(mountPoint, target, newest) ??
           linkDifference(mountPoint, target, newest) ??
-          podProblem(mountPoint, target, [newest])
+          podProblem(mountPoint, target, [newest]) ??
+          (await lifeProblem(mountPoint, target, [newest], true))
         if (wrong !== undefined) return `the ${run} run after it says ${result.outcome}, but ${target.path}: ${wrong}`
         return undefined
       })
       if (problem !== undefined) return problem
+      if (life !== undefined && publishesNothing(life, newest)) return undefined
     }
     const left = leftovers(
       mountPoint,
@@ -143,7 +152,7 @@ export async function examineState(
 }
 
 /** Two that change places in one step hold what both held before, each once. */
-function twinsAlike(mountPoint: string, expected: readonly Expected[]): string | undefined {
+function twinsAlike(mountPoint: string, expected: readonly Expected[]): Promise<string | undefined> {
   const held = new Map(
     expected.map(({ target, allowed }) => {
       const generation = allowed.find((one) => difference(mountPoint, target, one) === undefined)
@@ -157,23 +166,23 @@ function twinsAlike(mountPoint: string, expected: readonly Expected[]): string |
   })
 }
 
-function isAlone(kind: Target['kind']): boolean {
-  return kind === 'file' || kind === 'pod'
+function isAlone({ kind, life }: Target): boolean {
+  return kind === 'file' || kind === 'pod' || life !== undefined
 }
 
 /** Directories are published together, files one by one. */
 function batches(expected: readonly Expected[]): Expected[][] {
-  const files = expected.filter(({ target }) => isAlone(target.kind)).map((one) => [one])
-  const directories = expected.filter(({ target }) => !isAlone(target.kind))
+  const files = expected.filter(({ target }) => isAlone(target)).map((one) => [one])
+  const directories = expected.filter(({ target }) => !isAlone(target))
   return directories.length === 0 ? files : [directories, ...files]
 }
 
-function firstOf(
+async function firstOf(
   expected: readonly Expected[],
-  problem: (expected: Expected) => string | undefined,
-): string | undefined {
+  problem: (expected: Expected) => string | undefined | Promise<string | undefined>,
+): Promise<string | undefined> {
   for (const one of expected) {
-    const found = problem(one)
+    const found = await problem(one)
     if (found !== undefined) return found
   }
   return undefined

@@ -24,11 +24,13 @@ interface Library {
 
 export const dist = process.env['HOLDFAST_DIST'] ?? fileURLToPath(new URL('../../../', import.meta.url))
 
-let loaded: Promise<Library> | undefined
+/** A module of it, by its path below `src`. */
+export function module<T>(name: string): Promise<T> {
+  return import(pathToFileURL(join(dist, `src/${name}.js`)).href) as Promise<T>
+}
 
 function library(): Promise<Library> {
-  loaded ??= import(pathToFileURL(join(dist, 'src/durable/index.js')).href) as Promise<Library>
-  return loaded
+  return module('durable/index')
 }
 
 /** The two change places. */
@@ -44,6 +46,10 @@ export async function publish(
 ): Promise<(Result | { error: Failure })[]> {
   const { replaceDirectories, replaceFile } = await library()
   const [first] = targets
+  if (first?.life !== undefined) {
+    const { act } = await import('./life.js')
+    return [await act(mountPoint, first, generation)]
+  }
   if (first?.kind === 'pod') {
     // It loads the library under test, too.
     const { publishPod } = await import('./static-pod.js')

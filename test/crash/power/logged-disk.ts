@@ -3,6 +3,7 @@
  * argument rests on it: a loop device declares a volatile write cache and no FUA, so the kernel turns each FUA write into a
  * write and a flush (block/blk-flush.c), and both are in the log; with direct I/O nothing is cached between it and the log.
  */
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { Disk, type FileSystem } from '../../disk/disk.js'
@@ -58,10 +59,15 @@ export class LoggedDisk {
     appendMark(this.#log, mark)
   }
 
-  /** From an empty disk to a mounted file system; from here on, power cuts count. */
+  /** From an empty disk to a mounted file system, with what is there before any target; from here on, power cuts count. */
   async prepare(targets: readonly Target[]): Promise<void> {
     await this.disk.format(this.fileSystem)
     await this.disk.mount()
+    if (targets.some(({ life }) => life !== undefined)) {
+      const { beforeLife } = await import('./life.js')
+      beforeLife(this.mountPoint, targets)
+      execFileSync('sync', ['--file-system', this.mountPoint])
+    }
     this.mark({ event: 'targets', targets: [...targets] })
   }
 }

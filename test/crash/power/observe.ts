@@ -5,11 +5,19 @@ import { directoryMode, filesOf, wholeFile, type Target } from './targets.js'
 
 /** undefined if the target is exactly this generation, else what differs. */
 export function difference(mountPoint: string, target: Target, generation: number): string | undefined {
+  return wantedDifference(mountPoint, target, filesOf(target, generation))
+}
+
+/** The same of these files; none: it must not be there. */
+export function wantedDifference(
+  mountPoint: string,
+  target: Target,
+  wanted: ReturnType<typeof filesOf>,
+): string | undefined {
   const path = join(mountPoint, target.path)
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (generation === 0) return found ? 'it exists' : undefined
+  if (wanted.size === 0) return found ? 'it exists' : undefined
   if (!found) return 'it is missing'
-  const wanted = filesOf(target, generation)
   if (target.kind === 'file' || target.kind === 'pod') return fileDifference(path, wholeFile, target, wanted)
   if (target.kind === 'directory') return treeDifference(path, target, wanted)
   const data = lstatSync(join(path, '..data'), { throwIfNoEntry: false })
@@ -74,6 +82,7 @@ export function linkDifference(mountPoint: string, target: Target, generation: n
   if (target.kind !== 'symlink') return undefined
   const path = join(mountPoint, target.path)
   const links = new Set([...filesOf(target, generation).keys()].map((name) => name.split('/', 1)[0] ?? ''))
+  if (links.size === 0) return undefined
   const data = readlinkSync(join(path, '..data'))
   for (const entry of readdirSync(path)) {
     if (entry === '..data' || entry === data) continue
@@ -102,16 +111,18 @@ export function brokenLink(mountPoint: string, target: Target, generations: read
 
 /** What the program keeps beside targets once nothing is going on: a lock and one record each. Names of everything else. */
 export function leftovers(mountPoint: string, targets: readonly Target[]): string[] {
-  const own = /^\.holdfast-([0-9a-f]{16})(\.lock|\.[0-9]+|-[0-9a-f]{16})$/
+  const own = /^\.holdfast-([0-9a-f]{16})(\.lock|\.[0-9]+|-[0-9a-f]{16}|\.[0-9]+-[0-9a-f]{16})$/
   const left: string[] = []
   for (const parent of new Set(targets.map(({ path }) => join(mountPoint, path, '..')))) {
     const records = new Map<string, number>()
-    const entries = readdirSync(parent)
-    for (const entry of entries) {
+    // Which of those may stay, life.ts says.
+    const keepsEarlier = targets.some(({ path, life }) => life !== undefined && join(mountPoint, path, '..') === parent)
+    for (const entry of readdirSync(parent)) {
       const [, id = '', suffix = ''] = own.exec(entry) ?? []
       if (id === '') {
         if (entry.startsWith('.')) left.push(entry)
       } else if (suffix.startsWith('-')) left.push(entry)
+      else if (suffix.includes('-')) left.push(...(keepsEarlier ? [] : [entry]))
       else if (suffix !== '.lock') records.set(id, (records.get(id) ?? 0) + 1)
     }
     for (const [id, count] of records) if (count !== 1) left.push(`${count} records of ${id}`)

@@ -34,6 +34,7 @@ export async function record(
       cuts: 'flushes',
       seed,
       depth,
+      ...(depth === 'default' && scenario.most !== undefined && { most: scenario.most }),
     }
   } finally {
     await disk.disk.destroy()

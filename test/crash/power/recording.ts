@@ -19,6 +19,8 @@ export interface Recording {
   readonly seed: number
   /** How many states: see cuts.ts. */
   readonly depth: Depth
+  /** No more states than these, drawn; absent: all. */
+  readonly most?: number
   /** What was done to the program or to the disk, for whoever reads of a violation. */
   readonly note?: string
 }

@@ -1,6 +1,7 @@
 /** What the program does while the disk is logged. */
 import { agentScenario } from './agent-scenario.js'
 import { killedScenario } from './killed-scenario.js'
+import { type Life, stepsOf } from './lives.js'
 import type { Scenario } from './scene.js'
 import type { Target } from './targets.js'
 
@@ -13,6 +14,23 @@ function inTurn(name: string, targets: readonly Target[], generations: number): 
       const process = actor()
       for (let generation = 1; generation <= generations; generation++) {
         await publish(process, targets, generation)
+      }
+      await process.end()
+    },
+  }
+}
+
+/** One process takes these targets through their lives, step by step. */
+function lifeOf(name: string, targets: readonly (Target & { readonly life: Life })[]): Scenario {
+  return {
+    name,
+    targets,
+    most: 16,
+    async run({ publish, actor }) {
+      const process = actor()
+      const steps = Math.max(...targets.map(({ life }) => stepsOf(life)))
+      for (let step = 1; step < steps; step++) {
+        for (const target of targets) if (step < stepsOf(target.life)) await publish(process, [target], step)
       }
       await process.end()
     },
@@ -74,6 +92,13 @@ export const scenarios: readonly Scenario[] = [
     ],
     3,
   ),
+  lifeOf('history and rollback', [{ ...directory('certs/target', 'few'), life: 'history' }]),
+  lifeOf('removal', [
+    { ...directory('certs/target', 'few'), life: 'removal' },
+    { path: 'volume/target', kind: 'symlink', content: 'few', life: 'removal' },
+  ]),
+  lifeOf('adoption', [{ ...directory('certs/target', 'few'), life: 'adoption' }]),
+  lifeOf('relocation', [{ ...directory('is/tls', 'few'), life: 'relocation' }]),
   killedScenario,
   agentScenario,
 ]

@@ -4,7 +4,6 @@
  */
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type * as durableModule from '../../../src/durable/index.js'
 import type * as logModule from '../../../src/log.js'
 import type * as installerModule from '../../../src/static-pods/install.js'
@@ -12,7 +11,7 @@ import type * as plansModule from '../../../src/static-pods/install-plan.js'
 import type * as manifestsModule from '../../../src/static-pods/manifest.js'
 import type * as linksModule from '../../../src/static-pods/last-known-good.js'
 import type * as prunerModule from '../../../src/static-pods/prune.js'
-import { dist, type Result } from './library.js'
+import { module, type Result } from './library.js'
 import { treeDifference } from './observe.js'
 import { filesOf, type Target, type WantedFile, wholeFile } from './targets.js'
 
@@ -26,10 +25,6 @@ function placesOf(mountPoint: string, { path }: Target) {
     resourceDirectory: join(mountPoint, 'pods'),
     target: 'web',
   }
-}
-
-function module<T>(name: string): Promise<T> {
-  return import(pathToFileURL(join(dist, `src/${name}.js`)).href) as Promise<T>
 }
 
 /** What a revision holds beside the copy of its manifest. */

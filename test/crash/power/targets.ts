@@ -3,6 +3,7 @@
  * tree on a disk is one generation or it is broken: nothing in between can be taken for either.
  */
 import { createHash } from 'node:crypto'
+import { contentAfter, type Life } from './lives.js'
 
 /** `pod`: the live manifest of a static pod, see static-pod.ts. */
 type TargetKind = 'directory' | 'symlink' | 'file' | 'pod'
@@ -16,6 +17,8 @@ export interface Target {
   readonly owner?: { readonly uid: number; readonly gid: number }
   /** Path of another that this one changes places with: the two have the same contents, and never the same generation. */
   readonly twin?: string
+  /** Its generations are steps of this. */
+  readonly life?: Life
 }
 
 export interface WantedFile {
@@ -27,8 +30,13 @@ export const directoryMode = 0o755
 /** Name that a single file has in the maps of this module. */
 export const wholeFile = ''
 
-/** What the target holds in a generation; generation 0 is a target that does not exist. */
+/** What the target holds in a generation; none where it does not exist. */
 export function filesOf(target: Target, generation: number): Map<string, WantedFile> {
+  return contentOf(target, target.life === undefined ? generation : contentAfter(target.life, generation))
+}
+
+/** A content by its number; 0 is a target that does not exist. */
+export function contentOf(target: Target, generation: number): Map<string, WantedFile> {
   const whose = target.twin === undefined ? target.path : [target.path, target.twin].sort().join()
   const file = (name: string, bytes: number, mode = 0o600, of: number | string = generation): [string, WantedFile] => [
     name,

@@ -1,0 +1,276 @@
+/**
+ * Targets with a life: each generation is a step of a story, which whoever comes after a power cut repeats, or goes on from. `act` does
+ * a step, `problem` looks at what lies beside the target: without the library under test, as far as that can be.
+ */
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type * as durableModule from '../../../src/durable/index.js'
+import { failureOf } from '../../../src/errors.js'
+import type { FileSystem, Writers } from '../../../src/durable/file-system.js'
+import type * as publishModule from '../../../src/durable/publish.js'
+import type * as relocationModule from '../../../src/durable/relocation.js'
+import type * as removalModule from '../../../src/durable/removal.js'
+import type * as replaceModule from '../../../src/durable/replace.js'
+import type { PublicationOptions } from '../../../src/durable/types.js'
+import { module, type Result } from './library.js'
+import { contentAfter, hold, type Life, rollback, stepsOf } from './lives.js'
+import { difference, treeDifference, wantedDifference } from './observe.js'
+import { contentOf, directoryMode, filesOf, type Target } from './targets.js'
+
+interface Place {
+  readonly mountPoint: string
+  readonly target: Target
+  readonly path: string
+  readonly durable: typeof durableModule
+  /** In which nobody uses anything: a look at all processes takes its time, and has tests of its own. */
+  readonly fs: FileSystem
+}
+
+interface Story {
+  readonly act: (place: Place, step: number) => Promise<Result>
+  /** What is wrong of this step, where the target holds its content. */
+  readonly problem: (place: Place, step: number, how: HowFar) => Promise<string | undefined>
+}
+
+/** How far a step has come: the program has said that it is `done`, and after a power cut somebody else has, too. */
+export type HowFar = 'begun' | 'done' | 'repeated'
+
+/** Somebody else's, beside each target. */
+const bystander = 'bystander'
+const theirs = 'it is not ours'
+const forEver = Number.MAX_SAFE_INTEGER / 2
+
+const stories: Record<Life, Story> = {
+  history: {
+    async act(place, step) {
+      const { durable, path } = place
+      if (step === rollback) return rollBackTo(place, contentAfter('history', step))
+      if (step !== hold) return publish(place, step, { history: { keep: 2, maxAge: null }, release: step > hold })
+      if ((await heldBy(place)) === reason) return { outcome: 'unchanged' }
+      await durable.setHold(path, { reason, since: Date.now(), until: null })
+      return { outcome: 'replaced' }
+    },
+    async problem(place, step, how) {
+      const required = [[], [], [1], [2, 1], [3, 2], [4, 3], [4, 3], [3, 4]][step] ?? []
+      const word = await heldBy(place)
+      const expected = step === rollback ? 'pinned' : step === hold ? reason : undefined
+      if (word !== expected) return `it is ${word ?? 'free'}, not ${expected ?? 'free'}`
+      if (step === hold && !(await isRefused(place))) return 'it is held, and would be published'
+      return pastProblem(place, required, 3, how)
+    },
+  },
+  removal: {
+    act(place, step) {
+      if (contentAfter('removal', step) === 0) return remove(place)
+      return publish(place, step, { history: { keep: 1, maxAge: null } })
+    },
+    async problem(place, step, how) {
+      if (contentAfter('removal', step) > 0) return pastProblem(place, step === 2 ? [1] : [], 1, how)
+      // What a first publication has staged comes before its record.
+      if (step === 0) return undefined
+      const own = ownNames(place).filter((name) => !name.endsWith('.lock'))
+      const isRecord = (name: string): boolean => /\.[0-9]+$/.test(name)
+      if (own.length > 0 && !own.some(isRecord)) return `without a record, these are left: ${own.join(', ')}`
+      return how !== 'begun' && own.length > 0 ? `these were removed, and are back: ${own.join(', ')}` : undefined
+    },
+  },
+  adoption: {
+    act: (place, step) => publish(place, step, { adopt: { replace: false } }),
+    problem: (place, step, how) => pastProblem(place, step === 1 ? [1] : [], 1, how),
+  },
+  relocation: {
+    async act(place, step) {
+      const { fs, path, mountPoint, target } = place
+      const { relocate } = await module<typeof relocationModule>('durable/relocation')
+      const from = join(mountPoint, oldPath)
+      if (step === 1) return publish({ ...place, path: from }, step, {}, contentOf(target, 1))
+      const published = await publish(place, step, { movedFrom: { from, as: 'removed' } })
+      const keep = step >= lastMove ? 0 : forEver
+      const { state, result, entered, waits } = await relocate(fs, path, { from, as: 'removed', keep })
+      const expected = keep === 0 ? 'done' : 'both'
+      if (state !== expected)
+        throw new Error(`the relocation is ${state ?? 'nowhere'}, not ${expected}: ${waits ?? ''}`)
+      const changes = [published.outcome, result?.outcome ?? 'unchanged', entered ?? 'unchanged']
+      return { outcome: changes.every((one) => one === 'unchanged') ? 'unchanged' : 'replaced' }
+    },
+    problem: (place, step, how) => Promise.resolve(oldPathProblem(place, step, how)),
+  },
+}
+
+const reason = 'kept as it is'
+const lastMove = 4
+const oldPath = 'was/certs'
+
+/** What is there before anything is published. */
+export function beforeLife(mountPoint: string, targets: readonly Target[]): void {
+  for (const target of targets) {
+    if (target.life === undefined) continue
+    const path = join(mountPoint, target.path)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(join(dirname(path), bystander), theirs)
+    const files = filesOf(target, 0)
+    if (files.size > 0) mkdirSync(path, { mode: directoryMode })
+    for (const [name, { content, mode }] of files) writeFileSync(join(path, name), content, { mode })
+  }
+}
+
+/** Does a step, or finds that it is done. */
+export async function act(mountPoint: string, target: Target, step: number): Promise<Result> {
+  const { story, place } = await storyOf(mountPoint, target)
+  return story.act(place, step)
+}
+
+/** What is wrong beside the target, where it holds what one of these steps leaves. */
+export async function lifeProblem(
+  mountPoint: string,
+  target: Target,
+  allowed: readonly number[],
+  isRepeated = false,
+): Promise<string | undefined> {
+  if (target.life === undefined) return undefined
+  const { story, place } = await storyOf(mountPoint, target)
+  if (read(join(dirname(place.path), bystander)) !== theirs) return `${bystander}, which is not ours, is gone`
+  const problems: string[] = []
+  const how = isRepeated ? 'repeated' : allowed.length === 1 ? 'done' : 'begun'
+  for (const step of allowed) {
+    if (difference(mountPoint, target, step) !== undefined) continue
+    const problem = await story.problem(place, step, how)
+    if (problem === undefined) return undefined
+    problems.push(`as of step ${step}: ${problem}`)
+  }
+  return problems.join('; ')
+}
+
+async function storyOf(mountPoint: string, target: Target): Promise<{ story: Story; place: Place }> {
+  if (target.life === undefined) throw new Error(`${target.path} has no life`)
+  const durable = await module<typeof durableModule>('durable/index')
+  class Unused extends durable.NodeFileSystem {
+    override userOf(): Promise<string | undefined> {
+      return Promise.resolve(undefined)
+    }
+
+    override writersIn(): Promise<Writers> {
+      return Promise.resolve({ writer: undefined, unseen: undefined })
+    }
+  }
+  const path = join(mountPoint, target.path)
+  return { story: stories[target.life], place: { mountPoint, target, path, durable, fs: new Unused() } }
+}
+
+async function publish(
+  { fs, target, path }: Place,
+  step: number,
+  options: PublicationOptions,
+  files = filesOf(target, step),
+): Promise<Result> {
+  const publish = target.kind === 'symlink' ? 'symlink' : 'exchange'
+  const request = { target: path, files: Object.fromEntries(files), mode: directoryMode, publish } as const
+  const { directoryPublication } = await module<typeof replaceModule>('durable/replace')
+  const { publish: publishAll, resultsOf } = await module<typeof publishModule>('durable/publish')
+  const [result] = resultsOf(await publishAll([directoryPublication(fs, { ...request, ...options })]))
+  if (result === undefined) throw new Error('publish() returned nothing')
+  return { outcome: result.outcome }
+}
+
+async function remove({ fs, path }: Place): Promise<Result> {
+  const { removePublished } = await module<typeof removalModule>('durable/removal')
+  try {
+    await removePublished(fs, path, {})
+    return { outcome: 'replaced' }
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOENT') throw error
+    return { outcome: 'unchanged' }
+  }
+}
+
+async function rollBackTo(place: Place, content: number): Promise<Result> {
+  const { durable, path, mountPoint, target } = place
+  const isThere = wantedDifference(mountPoint, target, contentOf(target, content)) === undefined
+  if (isThere && (await heldBy(place)) === 'pinned') return { outcome: 'unchanged' }
+  const earlier = earlierContents(place).find(({ number }) => number === content)
+  const pin = { reason: '', until: 'released' } as const
+  const { outcome } = await durable.rollBack(path, { to: earlier?.sequence, pin })
+  return { outcome }
+}
+
+/** Reason of the hold that is in force; `pinned`: it is rolled back. */
+async function heldBy({ durable, path }: Place): Promise<string | undefined> {
+  const { hold, pin } = (await durable.readPublication(path)) ?? {}
+  return hold?.reason ?? (pin && 'pinned')
+}
+
+/** Whether whoever publishes it without more ado is told that it is held. */
+async function isRefused(place: Place): Promise<boolean> {
+  const refusal = await failureOf(publish(place, stepsOf('history'), {}))
+  return refusal instanceof place.durable.DurableWriteError && refusal.reason === 'Held'
+}
+
+/** Earlier contents are what they were, the library says so, and those that must be there are. */
+async function pastProblem(
+  place: Place,
+  required: readonly number[],
+  most: number,
+  how: HowFar,
+): Promise<string | undefined> {
+  const earlier = new Map(earlierContents(place).map((one) => [one.sequence, one] as const))
+  const recorded = ((await place.durable.readHistory(place.path)) ?? []).filter(({ replacedAt }) => replacedAt !== null)
+  const found: number[] = []
+  for (const { sequence, state } of recorded) {
+    const { number, problem = 'it is gone' } = earlier.get(sequence) ?? {}
+    if (number === undefined) return `the earlier content ${sequence}, said to be ${state}: ${problem}`
+    if (state !== 'whole') return `the earlier content ${sequence} is whole, and said to be ${state}`
+    found.push(number)
+  }
+  const lost = required.filter((number) => !found.includes(number))
+  if (lost.length > 0) return `of the earlier contents ${required.join(', ')}, these are lost: ${lost.join(', ')}`
+  if (how === 'repeated' && earlier.size > found.length)
+    return `earlier contents that no record names stay: ${JSON.stringify([...earlier.values()])}, recorded ${found.join(', ')}`
+  return found.length > most ? `${found.length} earlier contents stay` : undefined
+}
+
+interface Earlier {
+  readonly sequence: number
+  /** Of the content that it is. */
+  readonly number?: number
+  readonly problem?: string
+}
+
+function earlierContents(place: Place): Earlier[] {
+  const { target, path } = place
+  const last = stepsOf(target.life ?? 'history')
+  return ownNames(place).flatMap((name): readonly Earlier[] => {
+    const sequence = /^\.holdfast-[0-9a-f]{16}\.(\d+)-[0-9a-f]{16}$/.exec(name)?.[1]
+    if (sequence === undefined) return []
+    const root = join(dirname(path), name, basename(path))
+    const problems: string[] = []
+    for (let number = 1; number <= last; number++) {
+      const problem = treeDifference(root, target, contentOf(target, number))
+      if (problem === undefined) return [{ sequence: Number(sequence), number }]
+      problems.push(`not ${number} (${problem})`)
+    }
+    return [{ sequence: Number(sequence), problem: problems.join(', ') }]
+  })
+}
+
+function ownNames({ path }: Place): string[] {
+  const id = createHash('sha256').update(basename(path)).digest('hex').slice(0, 16)
+  return readdirSync(dirname(path)).filter((name) => name.startsWith(`.holdfast-${id}`))
+}
+
+/** What the old path holds once a step is done, and before it while the step is on its way: the new path comes first. */
+const atOldPath = [[0], [1], [2, 1], [3, 2], [0, 4, 3]] as const
+
+function oldPathProblem({ mountPoint, target }: Place, step: number, how: HowFar): string | undefined {
+  const old = { ...target, path: oldPath }
+  const [end, ...before] = atOldPath[step] ?? [0]
+  const differences = (how === 'begun' ? [end, ...before] : [end]).map(
+    (number) => [number, wantedDifference(mountPoint, old, contentOf(target, number))] as const,
+  )
+  if (differences.some(([, difference]) => difference === undefined)) return undefined
+  return `${oldPath} is ${differences.map(([number, difference]) => `not ${number} (${difference})`).join(', ')}`
+}
+
+function read(path: string): string | undefined {
+  return lstatSync(path, { throwIfNoEntry: false }) && readFileSync(path, 'utf8')
+}
