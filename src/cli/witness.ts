@@ -41,7 +41,7 @@ Examples:
   holdfast witness --state disk-7.json
   holdfast witness --listen 192.0.2.7:10809 --state disk-7.json --key-file witness.key
 
-Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage.`,
+Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage, 75 another witness has FILE.`,
     )
     .action((options: WitnessOptions) => run(io, options))
 }
@@ -51,30 +51,36 @@ async function run(io: Io, options: WitnessOptions): Promise<void> {
   if (options.state === undefined) throw new Error('unreachable')
   const stateFile = pathArgument(options.state)
   const keyFile = options.keyFile ?? `${stateFile}.key`
-  const [{ Witness }, { readLedger }, { readKey, readOrMakeKey }] = await Promise.all([
+  const [{ Witness }, { lockLedger, readLedger }, { readKey, readOrMakeKey }] = await Promise.all([
     import('../torture/witness.js'),
     import('../torture/witness-file.js'),
     import('../torture/key.js'),
   ])
-  const state = await readLedger(stateFile)
-  const key = await (options.keyFile === undefined ? readOrMakeKey : readKey)(keyFile)
   await interruptible(io, async (signal) => {
-    const witness = await Witness.start({ ...options, stateFile, state, key, log: createLogger(io, options) })
+    // Before it is read: another witness may still write it.
+    const held = await lockLedger(stateFile, signal)
     try {
-      const { host, port } = witness.address
-      const document = { address: { host, port }, keyFile, stateFile }
-      await print(
-        io.stdout,
-        options.output,
-        document,
-        () => `listening on ${host.includes(':') ? `[${host}]` : host}:${port}, key in ${keyFile}\n`,
-      )
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve()
-        else signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      const state = await readLedger(stateFile)
+      const key = await (options.keyFile === undefined ? readOrMakeKey : readKey)(keyFile)
+      const witness = await Witness.start({ ...options, stateFile, state, key, log: createLogger(io, options) })
+      try {
+        const { host, port } = witness.address
+        const document = { address: { host, port }, keyFile, stateFile }
+        await print(
+          io.stdout,
+          options.output,
+          document,
+          () => `listening on ${host.includes(':') ? `[${host}]` : host}:${port}, key in ${keyFile}\n`,
+        )
+        await new Promise<void>((resolve) => {
+          if (signal.aborted) resolve()
+          else signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      } finally {
+        await witness.close()
+      }
     } finally {
-      await witness.close()
+      await held.release()
     }
   })
 }

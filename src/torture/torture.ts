@@ -8,6 +8,7 @@ import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 import { describeDisk, machineDigest, otherFileSystem } from './disk.js'
 import { examine, filesOf } from './generation.js'
+import { Guard } from './guard.js'
 import type { EndMark, Run, Standing, Verdict } from './types.js'
 import { NoWitness, WitnessClient, type WitnessAddress } from './witness-client.js'
 
@@ -32,17 +33,21 @@ export interface TortureOptions {
  */
 export async function torture(options: TortureOptions): Promise<Verdict> {
   let progress: Progress | undefined
+  let guard: Guard | undefined
   try {
     return await withWitness(options, async (witness, found) => {
       const standing = found ?? (await begin(witness, options))
       await examineIfDue(witness, standing, options)
       const now = (await open(witness, options)) ?? standing
       progress = { run: now.run, generation: now.announced }
-      await publishUntilAborted(witness, now, progress, options)
+      guard = await Guard.start(markOf(now.run, options.boot), options.log)
+      await publishUntilAborted({ witness, guard }, now, progress, options)
     })
   } catch (error) {
     if (progress !== undefined) await leaveMark(progress, options)
     throw error
+  } finally {
+    guard?.end()
   }
 }
 
@@ -113,7 +118,7 @@ async function begin(witness: WitnessClient, options: TortureOptions): Promise<S
 
 interface Progress {
   readonly run: Run
-  /** The newest that the witness was, or was to be, told of. */
+  /** The newest that the witness has heard of, or was to hear of. */
   generation: number
 }
 
@@ -121,7 +126,7 @@ const markPattern = /^ended-([0-9a-f-]{36})-(\d{1,15})$/
 
 /** The witness may not have heard that this program ends: without a mark the next restart would count as a power cut. */
 async function leaveMark({ run, generation }: Progress, { boot, log }: TortureOptions): Promise<void> {
-  const path = join(directoryOf(run), `ended-${boot}-${generation}`)
+  const path = `${markOf(run, boot)}-${generation}`
   try {
     await replaceFile(path, 'the program ended, and the machine went on\n')
   } catch (error) {
@@ -138,6 +143,7 @@ async function marksIn(run: Run): Promise<EndMark[]> {
   })
 }
 
+const markOf = (run: Run, boot: string): string => join(directoryOf(run), `ended-${boot}`)
 const directoryOf = ({ directory, id }: Run): string => join(directory, `holdfast-torture-${id}`)
 const targetOf = ({ run, place }: Standing): string => join(directoryOf(run), `generations-${place}`)
 
@@ -177,7 +183,7 @@ async function realDirectory(directory: string, advice: string): Promise<string>
 }
 
 async function publishUntilAborted(
-  witness: WitnessClient,
+  { witness, guard }: { readonly witness: WitnessClient; readonly guard: Guard | undefined },
   standing: Standing,
   progress: Progress,
   { signal, log }: TortureOptions,
@@ -187,6 +193,7 @@ async function publishUntilAborted(
   log.info({ path: target }, `publishing to ${target}, until the power goes or a signal comes`)
   for (let generation = standing.announced + 1; !signal.aborted; generation++) {
     progress.generation = generation
+    guard?.announce(generation)
     await asking(witness.ask({ type: 'announce', generation }), generation - 1)
     const { unproven = false } = await replaceDirectory(target, {
       files: filesOf(seed, generation),

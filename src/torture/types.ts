@@ -80,7 +80,7 @@ export interface Verdict {
   readonly omitted: number
 }
 
-/** What a program leaves on the disk that could not tell its witness that it ends: the machine went on without it. */
+/** What a program leaves on the disk that could not report its end to the witness: the machine went on without it. */
 export interface EndMark {
   readonly boot: string
   /** The newest generation that it was about to publish. */

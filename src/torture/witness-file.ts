@@ -1,4 +1,4 @@
-import { replaceFile } from '../durable/index.js'
+import { Disk, DurableWriteError, replaceFile, type HeldLock } from '../durable/index.js'
 import { codeOf } from '../errors.js'
 import { readRegularFile } from '../regular-file.js'
 import { emptyLedger, type LedgerState } from './ledger.js'
@@ -12,6 +12,24 @@ const interval = 1000
 class UnfitState extends Error {
   override readonly name = 'UnfitState'
   readonly invalid = 'argument'
+}
+
+/**
+ * Keeps other witnesses from this file, until its process ends: each would write over what the other has heard.
+ * @throws DurableWriteError, with reason Busy where another witness has it
+ */
+export async function lockLedger(path: string, signal: AbortSignal): Promise<HeldLock> {
+  try {
+    return await new Disk().lock(`${path}.lock`, 0, signal)
+  } catch (error) {
+    if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
+    const { code, syscall } = error
+    throw new DurableWriteError(`another witness keeps its state in ${path}`, {
+      ...{ code, syscall, path, reason: 'Busy', cause: error },
+      state: 'nothing was changed',
+      advice: 'stop it, or give each disk a --state of its own',
+    })
+  }
 }
 
 /** @throws UnfitState; the errno of open(2) or read(2) but ENOENT */

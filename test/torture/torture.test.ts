@@ -1,8 +1,9 @@
 /** What a node does whose witness cannot be reached, or cannot write. */
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { holdfast } from '../cli/holdfast.js'
+import { begin, holdfast } from '../cli/holdfast.js'
 import { until } from '../until.js'
 import { Pair, Running } from './pair.js'
 
@@ -27,6 +28,28 @@ await t.test('a witness that goes away ends it, and says what was published', as
   await pair.startWitness()
   const verified = await holdfast(pair.torture('--verify'))
   t.match(verified, { code: 1, stdout: /1 after an orderly end not counted/, stderr: /an outage \(orderly\): kept/ })
+})
+
+await t.test('a program that is killed while the network is away leaves a mark all the same', async (t) => {
+  const pair = new Pair(t)
+  await pair.startWitness()
+  const child = begin(pair.torture('--log-level', 'debug'))
+  let said = ''
+  child.stderr?.on('data', (bytes: Buffer) => (said += bytes.toString()))
+  await until('a generation', () => said.includes('is durable'))
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  const own = join(pair.disk, `holdfast-torture-${pair.ledger.run?.id ?? ''}`)
+  const mark = await until('its mark', () => readdirSync(own).find((name) => name.startsWith('ended-')))
+  const [, boot = '', generation] = /^ended-([0-9a-f-]{36})-(\d+)$/.exec(mark) ?? []
+  await pair.witness?.end()
+  t.ok(Number(generation) >= pair.ledger.announced, mark)
+  // The witness has heard of no end, and the machine comes back in another boot.
+  const earlier = `${boot.startsWith('0') ? '1' : '0'}${boot.slice(1)}`
+  renameSync(join(own, mark), join(own, mark.replace(boot, earlier)))
+  writeFileSync(pair.state, JSON.stringify({ ...pair.ledger, session: { boot: earlier, ended: false } }))
+  await pair.startWitness()
+  t.match(await holdfast(pair.torture('--verify')), { code: 1, stderr: /an outage \(orderly\): kept/ })
 })
 
 await t.test(

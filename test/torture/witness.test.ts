@@ -42,6 +42,14 @@ await t.test('a node publishes before a witness, ends, and goes on', async (t) =
   })
   t.notOk(existsSync(join(pair.directory, 'second.json')), 'what cannot listen writes no state')
 
+  const before = readFileSync(pair.state, 'utf8')
+  const beside = ['witness', '--listen', '127.0.0.1:0', '--state', pair.state]
+  t.match(await holdfast(beside), {
+    code: 75,
+    stderr: /another witness keeps its state in .*state\.json; nothing was changed; stop it/,
+  })
+  t.equal(readFileSync(pair.state, 'utf8'), before)
+
   // Another witness with the same file knows all that the first one knew.
   await pair.witness?.end()
   await pair.startWitness()

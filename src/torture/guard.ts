@@ -1,0 +1,53 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import type { Log } from '../log.js'
+import { messageOf } from '../errors.js'
+
+/**
+ * Reads what is announced, one number a line, until its input ends. Where `end` did not come first, the program was killed while the
+ * machine went on: it leaves the mark for it. Its own durability is that of an orderly restart.
+ */
+const script = `trap '' HUP INT TERM
+while read -r word; do last=$word; done
+[ "$last" = end ] || : > "$1-$last"`
+
+/**
+ * A process beside this one, which leaves the mark that this one cannot leave once it is killed: the witness hears nothing of that while
+ * the network is away, and the next orderly restart would count as a power cut.
+ */
+export class Guard {
+  private constructor(private readonly child: ChildProcess) {
+    child.stdin?.on('error', () => undefined)
+    child.unref()
+  }
+
+  /** `mark`: the path of the mark, without its generation. undefined, and a line in the log, where there is no shell. */
+  static async start(mark: string, log: Log): Promise<Guard | undefined> {
+    try {
+      // A process group of its own: what a terminal sends to this one's does not end it. Nor does it keep a disk from being unmounted.
+      const child = spawn('sh', ['-c', script, 'sh', mark], {
+        stdio: ['pipe', 'ignore', 'ignore'],
+        cwd: '/',
+        detached: true,
+      })
+      await once(child, 'spawn')
+      return new Guard(child)
+    } catch (error) {
+      log.warn(
+        {},
+        `cannot start sh: ${messageOf(error)}; if this is killed and the machine restarted then, say --reset`,
+      )
+      return undefined
+    }
+  }
+
+  /** Before the witness hears of it. */
+  announce(generation: number): void {
+    this.child.stdin?.write(`${generation}\n`)
+  }
+
+  /** This process has said by itself that it ends, or will. */
+  end(): void {
+    this.child.stdin?.end('end\n')
+  }
+}
