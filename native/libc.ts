@@ -12,6 +12,24 @@ export interface CallResult {
   readonly errno: number
 }
 
+/** More calls than libuv has threads, so that no thread waits for the next one. Beyond 256 koffi throws. */
+const mostCalls = 32
+/** Where somebody else in this process has loaded a library by koffi before. */
+const defaultPools = 8
+
+// Each call beyond those that koffi keeps stacks for maps and unmaps its own, many times the cost of the call. A lane has a bound of its
+// own, which one that hangs shares with nobody.
+const queue = new Semaphore(keepStacks(mostCalls) ? mostCalls : defaultPools)
+
+function keepStacks(calls: number): boolean {
+  try {
+    koffi.config({ resident_async_pools: calls })
+    return true
+  } catch {
+    return false
+  }
+}
+
 const library = koffi.load(null)
 
 /** Binds a function of libc, glibc's and musl's alike: `declare('flock', 'int', ['int', 'int'])`. */
@@ -32,10 +50,6 @@ export function systemCallNumber(numbers: { x64: number; arm64: number }): numbe
   if (process.arch === 'x64' || process.arch === 'arm64') return numbers[process.arch]
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${process.arch}`)
 }
-
-// koffi keeps stacks for eight calls; each one more maps and unmaps its own, many times the cost of the call, and libuv has
-// four threads anyway. Beyond 256 koffi throws. A lane has a bound of its own, which one that hangs shares with nobody.
-const queue = new Semaphore(8)
 
 /** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
 export async function callAsync(

@@ -1,3 +1,9 @@
+/**
+ * Calls of one step that are under way at a time: more than libuv has threads (4), so that none of them waits for the next call. A call
+ * costs a quarter then: 6 µs of processor time instead of 21, and one change of threads for six.
+ */
+export const callsAtATime = 8
+
 /** Runs the task for every item, `width` at a time; the first failure is thrown once all that started has ended. */
 export async function inParallel<Item>(
   items: readonly Item[],
@@ -19,4 +25,29 @@ export async function inParallel<Item>(
   }
   const results = await Promise.allSettled(Array.from({ length: width }, worker))
   for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/**
+ * What `start` gives for each item, in the order of the items, and up to `width` of them under way before the first is asked for. Whoever
+ * stops early waits for those that are.
+ */
+export async function* inOrder<Item, Result>(
+  items: AsyncIterable<Item>,
+  width: number,
+  start: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const underWay: Promise<Result>[] = []
+  try {
+    for await (const item of items) {
+      const starting = start(item)
+      // It may fail before its turn has come.
+      starting.catch(() => undefined)
+      underWay.push(starting)
+      const first = underWay.length < width ? undefined : underWay.shift()
+      if (first !== undefined) yield await first
+    }
+    for (let next = underWay.shift(); next !== undefined; next = underWay.shift()) yield await next
+  } finally {
+    await Promise.allSettled(underWay)
+  }
 }

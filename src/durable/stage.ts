@@ -3,15 +3,12 @@ import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
 import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
-import { inParallel } from './parallel.js'
+import { callsAtATime, inParallel } from './parallel.js'
 import type { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import type { Scope } from './scope.js'
 import type { Tree } from './tree.js'
 import type { Owner } from './types.js'
-
-/** Files that are written at a time: as many as libuv has threads. */
-const writers = 4
 
 /** The labels that staged entries get: the same path's in the old target, else its directory's. */
 class Labels {
@@ -86,7 +83,8 @@ export async function stageTree<T>(
         fs.createDirectory(parent, nameOf(path), stagingMode(planned.attributesOf(path).mode))
       await directories.use(parentOf(path), make)
     }
-    await inParallel(plan.files, writers, async (file) => {
+    // What is being written is open beside what is staged.
+    await inParallel(plan.files, Math.min(callsAtATime, fs.stagedFiles), async (file) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
       await writeContent(fs, descriptor, file.content)

@@ -3,6 +3,7 @@ import { Digest, type EntryHead } from './digest.js'
 import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from './file-system.js'
 import { modeOf } from './kept-attributes.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { callsAtATime, inOrder } from './parallel.js'
 import { type Identity, identityOf } from './place.js'
 import { Scope } from './scope.js'
 
@@ -34,18 +35,27 @@ export interface Current {
   readonly tree: Tree | undefined
 }
 
+/** Bytes below which a file is read before its turn has come: so much of each that is under way stays in memory. */
+const readAhead = 16 * 1024
+
 /** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
 export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
   const directories = new OpenDirectories(fs, root)
+  const files = new Scope(fs)
   try {
     const digest = new Digest()
-    const entries: TreeEntry[] = [await readDirectory(fs, root, '', digest, labels)]
-    for await (const { path, type } of entriesBelow(directories)) {
-      const read = await readEntry(directories, path, type, digest, labels)
-      if (read) entries.push(read)
+    const readRoot = await beginDirectory(fs, root, '', labels)
+    const entries: TreeEntry[] = [await readRoot(digest)]
+    const reading = inOrder(entriesBelow(directories), callsAtATime, ({ path, type }) =>
+      beginEntry(directories, files, path, type, labels),
+    )
+    for await (const read of reading) {
+      const entry = await read?.(digest)
+      if (entry) entries.push(entry)
     }
     return { entries, digest: digest.text(), identity: identityOf(await fs.attributes(root)) }
   } finally {
+    await files.closeAll()
     await directories.closeAll()
   }
 }
@@ -56,96 +66,89 @@ export async function readFileTree(fs: FileSystem, parent: Descriptor, name: str
   try {
     const digest = new Digest()
     const file = await scope.keep(fs.openFile(parent, name))
-    const entry = await readFile(fs, file, '', digest, true)
+    const read = await beginFile(fs, file, '', true)
+    const entry = await read(digest)
     return { entries: [entry], digest: digest.text(), identity: identityOf(await fs.attributes(file)) }
   } finally {
     await scope.closeAll()
   }
 }
 
+/** Adds what was read of an entry to the digest, in its turn. */
+type Read = (digest: Digest) => TreeEntry | Promise<TreeEntry>
+
 /** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
-async function readEntry(
+async function beginEntry(
   directories: OpenDirectories,
+  files: Scope,
   path: string,
   type: EntryType,
-  digest: Digest,
   labels: boolean,
-): Promise<TreeEntry | undefined> {
+): Promise<Read | undefined> {
   const { fs } = directories
   if (type === 'directory') {
-    return directories.use(path, (directory) => readDirectory(fs, directory, path, digest, labels))
+    return directories.use(path, (directory) => beginDirectory(fs, directory, path, labels))
   }
-  if (type !== 'file') return directories.use(parentOf(path), (parent) => readOther(fs, parent, path, digest))
-  const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
-  try {
-    return await readFile(fs, file, path, digest, labels)
-  } finally {
-    await fs.close(file)
+  if (type !== 'file') return directories.use(parentOf(path), (parent) => beginOther(fs, parent, path))
+  const file = await directories.use(parentOf(path), (parent) => files.keep(fs.openFile(parent, nameOf(path))))
+  const read = await beginFile(fs, file, path, labels)
+  return async (digest) => {
+    const entry = await read(digest)
+    await files.close(file)
+    return entry
   }
 }
 
-async function readDirectory(
-  fs: FileSystem,
-  directory: Descriptor,
-  path: string,
-  digest: Digest,
-  labels: boolean,
-): Promise<TreeEntry> {
+async function beginDirectory(fs: FileSystem, directory: Descriptor, path: string, labels: boolean): Promise<Read> {
   const attributes = await fs.attributes(directory)
   const extended = await fs.extendedAttributes(directory)
-  const head = headOf(path, attributes, extended)
-  digest.entry(head, 0)
   const label = labels ? await fs.label(directory) : undefined
-  return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }), ...(extended && { extended }) }
+  return (digest) => {
+    const head = headOf(path, attributes, extended)
+    digest.entry(head, 0)
+    return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }), ...(extended && { extended }) }
+  }
 }
 
-async function readFile(
-  fs: FileSystem,
-  file: Descriptor,
-  path: string,
-  digest: Digest,
-  labels: boolean,
-): Promise<TreeEntry> {
+async function beginFile(fs: FileSystem, file: Descriptor, path: string, labels: boolean): Promise<Read> {
   const attributes = await fs.attributes(file)
   const extended = await fs.extendedAttributes(file)
-  const head = headOf(path, attributes, extended)
-  digest.entry(head, attributes.size)
-  const content = createHash('sha256')
-  for await (const piece of fs.read(file, attributes.size)) {
-    digest.content(piece)
-    content.update(piece)
-  }
   const label = labels ? await fs.label(file) : undefined
-  const { changed, size } = attributes
-  return {
-    ...head,
-    sha256: content.digest('hex'),
-    changed,
-    size,
-    ...(label && { label }),
-    ...(extended && { extended }),
+  const pieces = fs.read(file, attributes.size)[Symbol.asyncIterator]()
+  const first = attributes.size < readAhead ? await pieces.next() : undefined
+  return async (digest) => {
+    const head = headOf(path, attributes, extended)
+    digest.entry(head, attributes.size)
+    const content = createHash('sha256')
+    for (let piece = first ?? (await pieces.next()); piece.done !== true; piece = await pieces.next()) {
+      digest.content(piece.value)
+      content.update(piece.value)
+    }
+    const { changed, size } = attributes
+    return {
+      ...head,
+      sha256: content.digest('hex'),
+      changed,
+      size,
+      ...(label && { label }),
+      ...(extended && { extended }),
+    }
   }
 }
 
 /** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
-async function readOther(
-  fs: FileSystem,
-  parent: Descriptor,
-  path: string,
-  digest: Digest,
-): Promise<TreeEntry | undefined> {
+async function beginOther(fs: FileSystem, parent: Descriptor, path: string): Promise<Read | undefined> {
   const name = nameOf(path)
   const attributes = await fs.look(parent, name)
   if (attributes === undefined) return undefined
+  const { type, changed } = attributes
   const head = headOf(path, attributes)
-  if (attributes.type !== 'symlink') {
-    digest.entry(head, 0)
-    return { ...head, sha256: '', changed: attributes.changed }
+  const text = type === 'symlink' ? Buffer.from(await fs.readLink(parent, name)) : undefined
+  return (digest) => {
+    digest.entry(head, text?.length ?? 0)
+    if (text) digest.content(text)
+    return { ...head, sha256: text ? hash('sha256', text) : '', changed }
   }
-  const text = Buffer.from(await fs.readLink(parent, name))
-  digest.entry(head, text.length)
-  digest.content(text)
-  return { ...head, sha256: hash('sha256', text), changed: attributes.changed }
 }
 
 function headOf(path: string, { type, mode, uid, gid }: Attributes, extended?: ExtendedAttributes): EntryHead {
