@@ -17,7 +17,7 @@ RUN scripts/bundle.sh /out/opt/holdfast /target/node_modules && \
     mkdir -p /out/usr/local/bin && ln -s ../../../opt/holdfast/bin/holdfast.js /out/usr/local/bin/holdfast
 
 FROM docker.io/library/node:24.21.0-bookworm-slim
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 LABEL org.opencontainers.image.title="holdfast" \
       org.opencontainers.image.description="Keeps certificates, keys, configuration and static-pod manifests on a Kubernetes node intact and durable through power cuts" \
       org.opencontainers.image.version="$VERSION" \

@@ -1,6 +1,6 @@
 /** Messages of D-Bus, as far as calls with texts and their answers need them. Source: D-Bus Specification 0.43, "Message Protocol". */
 
-/** Of a message, the types that are told apart. */
+/** The types of messages that the hook needs. */
 export const messageTypes = { call: 1, answer: 2, error: 3, signal: 4 } as const
 
 export interface DBusCall {
@@ -129,7 +129,7 @@ class Reader {
   }
 }
 
-/** The length of the message that these bytes begin with; undefined where that cannot be told yet. Throws for what is too long. */
+/** The length of the message that these bytes begin with; undefined where too few bytes have come to say. Throws for what is too long. */
 export function lengthOf(bytes: Buffer): number | undefined {
   if (bytes.length < fixedHeader) return undefined
   const read = (at: number) => (bytes[0] === 'l'.charCodeAt(0) ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))

@@ -71,7 +71,9 @@ export const adoptionRules = {
 
 async function checkExists({ path, attributes }: AdoptionLook): Promise<Verdict> {
   if (attributes !== undefined) return Promise.resolve(passed(`${path} exists`))
-  return Promise.resolve(pending(`${path} does not exist`, 'there is nothing to adopt: holdfast publishes it anew'))
+  return Promise.resolve(
+    pending(`${path} does not exist`, 'there is nothing to adopt: holdfast makes it with its first publication'),
+  )
 }
 
 /** By library-go's order, DESTINATION/staging/WRITER/KIND/NAME becomes DESTINATION/KIND/NAME; see pkg/operator/staticpod. */

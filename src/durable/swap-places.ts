@@ -55,7 +55,7 @@ export async function syncPlaces(fs: FileSystem, path: string, other: string): P
   })
 }
 
-/** What an open directory holds, as `removeTarget` is to be told. */
+/** What an open directory holds, as `removeTarget` expects it. */
 export async function knownContent(fs: FileSystem, directory: Descriptor): Promise<KnownEntry[]> {
   const { entries } = await readTree(fs, directory, false)
   return entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))

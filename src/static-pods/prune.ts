@@ -127,7 +127,7 @@ async function removeAll(
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.
   await disk.syncDirectory(directory)
-  if (leftovers.length === 0) return lines.map((line) => toldOf(line, failures.get(line)))
+  if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
       await remove(fs, directory, name)
@@ -140,9 +140,9 @@ async function removeAll(
   }
   // So that old private keys do not come back.
   await disk.syncDirectory(directory)
-  return lines.map((line) => toldOf(line, failures.get(line)))
+  return lines.map((line) => lineOf(line, failures.get(line)))
 }
 
-function toldOf(line: PruneLine, failure: unknown): PruneLine {
+function lineOf(line: PruneLine, failure: unknown): PruneLine {
   return failure === undefined ? line : { ...line, outcome: 'failed', why: messageOf(failure) }
 }

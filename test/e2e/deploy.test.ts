@@ -171,7 +171,7 @@ await t.test('the overlay of docs/operations.md is rendered, and taken', async (
   await apply(text)
   const roles = objects.filter(({ kind }) => kind === 'Role')
   t.same([...new Set(roles.map(({ metadata }) => metadata.name))], ['holdfast-objects'])
-  t.match(text, 'image: registry.example.com/holdfast:0.1.0')
+  t.match(text, 'image: registry.example.com/holdfast:0.2.0')
   t.match(text, 'mountPath: /var/lib/web')
 })
 
