@@ -1,8 +1,9 @@
 import { codeOf } from '../errors.js'
 import { approve, refuseUnreadable } from './adoption.js'
 import type { AdoptionScene } from './adoption-rules.js'
-import { barrier, type StagedEntries, type SharedDirectory } from './barrier.js'
-import { DurableWriteError, foreign, unfit } from './errors.js'
+import { DirectoryFormPublication } from './directory-form.js'
+import type { StagedEntries, SharedDirectory } from './barrier.js'
+import { DurableWriteError, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
@@ -10,10 +11,10 @@ import { generationFor, stageGeneration } from './history.js'
 import { isRepeated, type Judgement } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { TargetPublication } from './publication.js'
+import type { TargetPublication } from './publication.js'
 import { quarantineOld } from './quarantine.js'
 import type { Exchanged } from './record.js'
-import { openTarget, refuseOtherThanDirectory } from './refusals.js'
+import { openTarget } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
 import { refuseMounted, remove, removeInside } from './remove.js'
 import { PlannedTree } from './planned-tree.js'
@@ -23,18 +24,17 @@ import { OldMetadata, stageTree, stagingMode } from './stage.js'
 import { takenOverAs } from './taken-over.js'
 import { type Current, readTree, type Tree } from './tree.js'
 import type { Generation, PublicationOptions } from './types.js'
-import { isAt } from './visible-rename.js'
 
 /** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
 const defaultRetireTimeout = 3_600_000
 
 /** A directory that is exchanged as a whole. */
-export class DirectoryPublication extends TargetPublication {
+export class DirectoryPublication extends DirectoryFormPublication {
   readonly kind = 'exchange'
   readonly planned: PlannedTree
   /** The target as it was when it was read. */
   #old: Attributes | undefined
-  /** The same, open: it stays the same directory under whatever name. */
+  /** The same, open: it stays the same directory under whatever name. undefined, too, where it is a link that was left here. */
   #oldDirectory: Descriptor | undefined
   #staged: Attributes | undefined
   #stagedDirectory: Descriptor | undefined
@@ -57,9 +57,9 @@ export class DirectoryPublication extends TargetPublication {
     this.planned = PlannedTree.ofDirectory(plan, fs.user)
   }
 
-  protected refuseKind(found: Attributes): void {
+  protected override async refuseKind(found: Attributes): Promise<void> {
     // Where it is to be taken over, one of the seven checks says so.
-    if (this.options.adopt === undefined) refuseOtherThanDirectory(this.path, found)
+    if (this.options.adopt === undefined) await super.refuseKind(found)
   }
 
   protected async readCurrent(): Promise<Current | undefined> {
@@ -67,7 +67,7 @@ export class DirectoryPublication extends TargetPublication {
     try {
       const opened = await this.#open()
       this.#oldDirectory = opened
-      if (opened === undefined) return undefined
+      if (opened === undefined) return this.#old && { attributes: this.#old, tree: undefined }
       const attributes = await this.fs.attributes(opened)
       this.#old = attributes
       const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
@@ -98,6 +98,7 @@ export class DirectoryPublication extends TargetPublication {
 
   /** The target, open; undefined where there is none. */
   async #open(): Promise<Descriptor | undefined> {
+    this.#old = undefined
     try {
       const { device } = this.site.parent.attributes
       return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
@@ -105,8 +106,10 @@ export class DirectoryPublication extends TargetPublication {
       if (codeOf(error) === 'ENOENT') return undefined
       if (error instanceof DurableWriteError) throw error
       const found = await this.fs.look(this.directory, this.name)
-      if (found) refuseOtherThanDirectory(this.path, found)
-      throw error
+      if (found) await super.refuseKind(found)
+      if (found?.type !== 'symlink') throw error
+      this.#old = found
+      return undefined
     }
   }
 
@@ -189,51 +192,8 @@ export class DirectoryPublication extends TargetPublication {
   async swap(): Promise<void> {
     if (!this.#staged) throw new Error('stage() comes first')
     const old = this.#old
-    const tookOut = await this.renameOver(this.#staged, old === undefined ? 'noreplace' : 'exchange', old)
-    if (old !== undefined && !tookOut) await this.#checkWhatCameOut(old, this.#staged)
-  }
-
-  /** What the exchange took out must be what was read: otherwise another program has put its own there meanwhile. */
-  async #checkWhatCameOut(old: Attributes, staged: Attributes): Promise<void> {
-    const { fs, directory } = this
-    const name = this.names.staging(this.random)
-    const out = await fs.look(directory, name)
-    if (out?.inode === old.inode && out.device === old.device) return
-    this.keep = true
-    if (out !== undefined) {
-      await fs.rename(directory, name, directory, this.name, 'exchange')
-      if (await isAt(fs, directory, name, staged)) {
-        this.published = false
-        await this.#makeReturnDurable(name)
-        this.keep = false
-      }
-    }
-    throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
-      published: this.published,
-      state: this.published
-        ? `what it put there is now ${name} beside the target, and ${this.#quarantine} after the next run; holdfast deleted nothing`
-        : 'holdfast put its content back',
-    })
-  }
-
-  /** What the next run calls what is found under the staging name and is somebody else's. */
-  get #quarantine(): string {
-    return this.names.quarantine(this.random)
-  }
-
-  /**
-   * A power cut can leave the first exchange without the second. What was staged may go only once that is ruled out: else the
-   * target could come back half deleted, with somebody else's content under a name of ours.
-   */
-  async #makeReturnDurable(name: string): Promise<void> {
-    const parent = { descriptor: this.directory, type: 'directory', owners: [this] } as const
-    const failure = (await barrier(this.fs, [parent])).get(this)
-    if (failure === undefined) return
-    throw foreign(`another program replaced ${this.path} meanwhile`, this.path, {
-      state:
-        `holdfast put its content back, but this may not survive a power cut (${failure.message}): if the new content is there ` +
-        `after one, that program's content is ${name} beside the target, and ${this.#quarantine} after the next run; holdfast deleted nothing`,
-    })
+    if (old === undefined) await this.renameOver(this.#staged, 'noreplace')
+    else await this.exchangeWith(old, this.#staged)
   }
 
   get swapped(): SharedDirectory {
@@ -255,6 +215,7 @@ export class DirectoryPublication extends TargetPublication {
 
   protected async removeOldContent(): Promise<void> {
     const old = this.#oldDirectory
+    if (this.#old?.type === 'symlink') await remove(this.fs, this.directory, this.names.staging(this.random))
     if (old === undefined) return
     await refuseMounted(this.fs, old)
     if (this.#adopts)

@@ -1,11 +1,16 @@
+import { dirname } from 'node:path'
 import type { Reason } from '../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { FileSystem } from './file-system.js'
+import { readTarget } from './inspect.js'
+import { linkText } from './left-link.js'
 import type { HoldOptions } from './rewrite-record.js'
 import type { PublishedContent } from './published-content.js'
-import { isInForce, isPinned, type StoredRecord } from './record.js'
+import { describes, isInForce, isPinned, type StoredRecord } from './record.js'
+import { withRecord } from './record-files.js'
 import { describeHold, describePin } from './refusals.js'
 import { resolve } from './resolve.js'
+import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
 import type { DirectoryRequest, Hold, Pin, PublicationOptions, Relocation, RelocationState } from './types.js'
 
@@ -70,6 +75,23 @@ export function requestFor(
   }
 }
 
+/** The record of what a target holds; where that is drift, the newest one. */
+export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const [newest] = records
+    const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
+    return records.find((one) => describes(one, tree)) ?? newest
+  })
+}
+
+/** Of what is there, or of what was there before. */
+export async function userOf(fs: FileSystem, target: string): Promise<string | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const [retired] = await findRetired({ fs, parent }, records)
+    return (await fs.userOf(parent, name)) ?? (retired && `its old content ${retired.name} is still in use`)
+  })
+}
+
 export function notWhole(to: string): string {
   return `${to} is not what was published there last`
 }
@@ -105,9 +127,9 @@ export function wordOn(
  * holds.
  * @throws DurableWriteError: they are one directory, or one lies in the other
  */
-export async function refuseSame(fs: FileSystem, to: string, { from, atNew }: RelocationOptions): Promise<void> {
-  const there = () => placeOf(fs, to)
-  const [old, now] = [await placeOf(fs, from), await (atNew ? atNew(there) : there())]
+export async function refuseSame(fs: FileSystem, to: string, options: RelocationOptions): Promise<void> {
+  const { from } = options
+  const [old, now] = await placesOf(fs, to, options)
   const [a, b] = [`${old.path}/`, `${now.path}/`]
   const isSame = a === b || (old.identity !== undefined && old.identity === now.identity)
   if (!isSame && !a.startsWith(b) && !b.startsWith(a)) return
@@ -118,6 +140,17 @@ export async function refuseSame(fs: FileSystem, to: string, { from, atNew }: Re
     state: leftAsItWas(from),
     advice: 'leave out movedFrom',
   })
+}
+
+/** The text of a link at the old path that leads to the new one. */
+export async function linkTextFor(fs: FileSystem, to: string, options: RelocationOptions): Promise<string> {
+  const [old, now] = await placesOf(fs, to, options)
+  return linkText(dirname(old.path), now.path)
+}
+
+async function placesOf(fs: FileSystem, to: string, { from, atNew }: RelocationOptions) {
+  const there = () => placeOf(fs, to)
+  return [await placeOf(fs, from), await (atNew ? atNew(there) : there())] as const
 }
 
 /** Its path without symbolic links, and what is equal for two paths that are one; undefined where its directory is not there. */

@@ -62,7 +62,7 @@ export abstract class TargetPublication {
   /** What the target will be. */
   abstract readonly planned: PlannedTree
   /** Refuses, before anything is made, what is of another kind. */
-  protected abstract refuseKind(found: Attributes): void
+  protected abstract refuseKind(found: Attributes): void | Promise<void>
 
   /** Reads what is there now, undefined where there is nothing; throws where it cannot be replaced by what is asked for. */
   protected abstract readCurrent(): Promise<Current | undefined>
@@ -170,7 +170,7 @@ export abstract class TargetPublication {
 
   async #refuseKind(): Promise<void> {
     const found = await this.fs.look(this.directory, this.name)
-    if (found) this.refuseKind(found)
+    if (found) await this.refuseKind(found)
   }
 
   /** Whether the target is as desired already, and known to be durable. */
@@ -188,7 +188,7 @@ export abstract class TargetPublication {
     this.found = found
     this.#beside = beside
     if (current) refuseOtherPublisher(path, names, options.publisher, found)
-    refuseOtherForm(path, this.kind, found)
+    if (current?.attributes.type !== 'symlink') refuseOtherForm(path, this.kind, found)
     options.confirm?.(found, beside.generations)
     if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
     if (this.options.release !== true) refuseHeld(path, holdOf(found, fs.now()))

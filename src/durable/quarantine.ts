@@ -117,10 +117,17 @@ export interface Present {
   readonly opened: Descriptor | undefined
 }
 
-/** What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's. */
-export function claimOf(name: string, { attributes, tree, opened }: Present): StagedInodes {
+/**
+ * What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's.
+ * `link`: what is staged, to take the place.
+ */
+export function claimOf(
+  name: string,
+  { attributes, tree, opened }: Present,
+  link: Attributes | undefined,
+): StagedInodes {
   const inode = attributes.inode.toString()
   if (opened === undefined) return { name, staged: inode, old: 'none' }
   const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
-  return { name, staged: inode, old: inode, entries }
+  return { name, staged: link?.inode.toString() ?? inode, old: inode, entries }
 }

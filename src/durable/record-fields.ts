@@ -37,7 +37,7 @@ export const knownFields = {
   history: (value) => value === undefined || isHistory(value),
   pin: (value) => value === undefined || isPin(value),
   why: (value) => value === undefined || isCause(value),
-  removing: (value) => value === undefined || has(value, isTime, 'since'),
+  removing: (value) => value === undefined || isRemoving(value),
   onDrop: (value) => value === undefined || isDropRule(value),
   relocation: (value) => value === undefined || isRelocation(value),
   movedTo: (value) => value === undefined || isPath(value),
@@ -109,6 +109,11 @@ function isCause(value: unknown): boolean {
 
 export function isDropRule(value: unknown): value is DropRule {
   return value === 'keep' || value === 'remove'
+}
+
+function isRemoving(value: unknown): boolean {
+  const isLink = (link: unknown): boolean => link === undefined || (isText(link) && link !== '' && !link.includes('\0'))
+  return has(value, isTime, 'since') && has(value, isLink, 'link')
 }
 
 function isPin(pin: unknown): boolean {

@@ -107,6 +107,8 @@ export interface RecordBody {
 export interface Removing {
   /** Milliseconds since the epoch. */
   readonly since: number
+  /** Text of the symbolic link that takes its place, and whose record this is from then on; absent: nothing does. */
+  readonly link?: string
 }
 
 export interface StoredRecord extends RecordBody {

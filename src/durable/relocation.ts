@@ -1,34 +1,34 @@
 import { silent } from '../log.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import { readTarget } from './inspect.js'
 import { namesFor, type TargetNames } from './names.js'
 import {
   isInPlace,
+  linkTextFor,
   type Next,
   NotNow,
   notDirectory,
   notOurs,
   notWhole,
+  recordOf,
   refuseSame,
   type RelocationOptions,
   requestFor,
+  userOf,
   wordOn,
 } from './old-path.js'
 import { publish, resultsOf } from './publish.js'
 import { type PublishedContent, readPublishedContent } from './published-content.js'
-import { describes, type RecordBody, recordBody, type StoredRecord } from './record.js'
-import { withRecord } from './record-files.js'
+import { type RecordBody, recordBody, type StoredRecord } from './record.js'
 import { holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
 import { removePublished } from './removal.js'
 import { attempt } from './remove.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'
-import { findRetired } from './retired.js'
 import { type HoldOptions, rewriteRecord } from './rewrite-record.js'
 import { Scope } from './scope.js'
-import type { Relocation, RelocationState, ReplaceResult } from './types.js'
+import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from './types.js'
 
 /*
  * A directory moves to another path while programs use it. Whoever publishes the new path does so as always; all that happens to the old
@@ -37,7 +37,7 @@ import type { Relocation, RelocationState, ReplaceResult } from './types.js'
  *   staged     the new path holds the content, durably; the old one is as it was
  *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
  *   draining   nobody uses the old path, and it goes
- *   done       it is gone: whatever is there now is left alone, unless this publisher's own record is there again
+ *   done       it is gone, or a link to the new one: whatever is there now is left alone, unless this publisher's own record is there again
  *
  * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
  * taken back, and a relocation starts over.
@@ -47,6 +47,8 @@ import type { Relocation, RelocationState, ReplaceResult } from './types.js'
 export interface RelocationProgress {
   /** Absent while the new path holds nothing that is durable. */
   readonly state?: RelocationState
+  /** What is left at the old path in the end, as it is recorded. */
+  readonly as?: MovedFromForm
   /** State that was recorded now. */
   readonly entered?: RelocationState
   /** What the publication of the old path came to; absent where there was none. */
@@ -89,7 +91,7 @@ function bodyOf(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'mo
 const steps = {
   staged: (move, relocation) => move.claim(relocation),
   both: (move, relocation) => move.follow(relocation),
-  draining: (move) => move.drain(),
+  draining: (move, relocation) => move.drain(relocation),
   done: (move) => move.lookAgain(),
 } as const satisfies Record<RelocationState, (move: Move, relocation: Relocation) => Promise<Next>>
 
@@ -119,15 +121,21 @@ class Move {
         entered = next
       }
       if (next !== undefined && waits === undefined) continue
-      const { state } = relocation
+      const { state, as } = relocation
       const result = this.#result
-      return { state, ...(entered && { entered }), ...(result && { result }), ...(waits !== undefined && { waits }) }
+      return {
+        state,
+        as,
+        ...(entered && { entered }),
+        ...(result && { result }),
+        ...(waits !== undefined && { waits }),
+      }
     }
   }
 
   /** As it is recorded. Where the new path was there before anybody asked for this, it begins here. */
   async #begin(): Promise<Relocation | undefined> {
-    const record = await this.#atNew(() => this.#recordOf(this.to))
+    const record = await this.#atNew(() => recordOf(this.fs, this.to))
     if (record?.trusted !== true) return undefined
     return record.relocation?.from === this.from ? record.relocation : this.#enter('staged')
   }
@@ -153,7 +161,7 @@ class Move {
   /** staged: what is moved must be holdfast's own, and says from now on where it goes. */
   async claim({ since }: Relocation): Promise<Next> {
     const { fs, from, to, options } = this
-    const record = await this.#recordOf(from)
+    const record = await recordOf(fs, from)
     if (record === undefined) {
       if (await this.#isThere(namesOf(from).name)) throw notOurs(from, to)
       // Its disk may come later.
@@ -181,17 +189,17 @@ class Move {
     const content = await this.#contentOfNew()
     if (content === undefined) return { waits: notWhole(to) }
     this.#result = await this.#publishOld(content)
-    const old = await this.#recordOf(from)
+    const old = await recordOf(fs, from)
     const word = old && wordOn(from, old, fs.now())
     if (word !== undefined) return { waits: word }
-    const user = (await this.#userOfOld()) ?? (await options.usedBy?.())
+    const user = (await userOf(fs, from)) ?? (await options.usedBy?.())
     if (user !== undefined) return { waits: `${from} is in use: ${user}` }
     const end = since + options.keep
     return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
   }
 
   /** draining: the removal itself looks once more for those who use it. What stays is kept up to date. */
-  async drain(): Promise<Next> {
+  async drain({ as }: Relocation): Promise<Next> {
     const { fs, from, to, options } = this
     // It may hold the last copy.
     if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
@@ -203,7 +211,9 @@ class Move {
       if (waits !== undefined) throw new NotNow({ next: 'both', waits })
     }
     try {
-      await removePublished(fs, from, { ...options, confirm })
+      // As it is recorded, whatever is asked for now.
+      const link = as === 'link' ? await linkTextFor(fs, to, options) : undefined
+      await removePublished(fs, from, { ...options, ...(link !== undefined && { link }), confirm })
     } catch (error) {
       if (error instanceof NotNow) return error.next
       const again = isInPlace(error)
@@ -225,9 +235,9 @@ class Move {
   /** done: it was not there for its time, and came with its disk; or it was taken back, and named once more. */
   async lookAgain(): Promise<Next> {
     const publisher = this.options.publication?.publisher
-    const record = publisher && (await this.#recordOf(this.from))
-    if (record?.publisher !== publisher || record?.kind === 'file' || record?.removing) return {}
-    return record ? { next: 'staged' } : {}
+    const record = publisher && (await recordOf(this.fs, this.from))
+    if (!record || record.publisher !== publisher || record.kind === 'file' || record.removing) return {}
+    return { next: 'staged' }
   }
 
   #contentOfNew(): Promise<PublishedContent | undefined> {
@@ -236,8 +246,8 @@ class Move {
 
   /** It was removed, or somebody publishes it for its own sake; undefined: neither. */
   async #whereItWent(): Promise<Next | undefined> {
-    const { from } = this
-    const record = await this.#recordOf(from)
+    const { fs, from } = this
+    const record = await recordOf(fs, from)
     if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }
     // The lock of a target stays for ever: without it, this is not the directory that it was in.
     const isKnown = await this.#isThere(namesOf(from).names.lock)
@@ -247,32 +257,13 @@ class Move {
   }
 
   async #publishOld(content: PublishedContent): Promise<ReplaceResult> {
-    const old = await this.#recordOf(this.from)
+    const old = await recordOf(this.fs, this.from)
     if (old === undefined) throw new Error(`the record of ${this.from} is gone`)
     const [result] = resultsOf(
       await publish([directoryPublication(this.fs, requestFor(old, content, this.options))], this.options.signal),
     )
     if (result === undefined) throw new Error('publish() returned nothing')
     return result
-  }
-
-  /** Of what is there, or of what was there before. */
-  async #userOfOld(): Promise<string | undefined> {
-    const { fs, from } = this
-    return withRecord(fs, from, async (parent, name, records) => {
-      const [retired] = await findRetired({ fs, parent }, records)
-      return (await fs.userOf(parent, name)) ?? (retired && `its old content ${retired.name} is still in use`)
-    })
-  }
-
-  /** The record of what a target holds; where that is drift, the newest one. */
-  async #recordOf(target: string): Promise<StoredRecord | undefined> {
-    const { fs } = this
-    return withRecord(fs, target, async (parent, name, records) => {
-      const [newest] = records
-      const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
-      return records.find((one) => describes(one, tree)) ?? newest
-    })
   }
 
   /** Whether anything has this name where the old path is. */

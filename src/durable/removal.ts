@@ -1,13 +1,15 @@
-import { codeOf, failureOf, isSystemError } from '../errors.js'
+import { failureOf, isSystemError } from '../errors.js'
 import { listed } from '../listed.js'
 import { silent, type Log } from '../log.js'
 import { probeJournal, fsyncAll } from './barrier.js'
 import { clean } from './clean.js'
+import { Departure } from './departure.js'
 import { DurableWriteError, wrapError } from './errors.js'
-import type { Descriptor, FileSystem } from './file-system.js'
+import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { HoldOptions } from './rewrite-record.js'
 import { encoded, nothingPublished, refuseUnknown, renamedMeanwhile, writeRecord } from './rewrite-record.js'
 import { publicationIn, readTarget } from './inspect.js'
+import { isLeftLink } from './left-link.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { isAsRead } from './old-content.js'
@@ -20,7 +22,6 @@ import {
   aborted,
   changed,
   inUse,
-  placeTaken,
   refuseChanged,
   refuseKept,
   refuseRevision,
@@ -33,7 +34,6 @@ import { findRetired, isOver, retiredClaims } from './retired.js'
 import { Scope } from './scope.js'
 import { Parents, Site } from './site.js'
 import { readFileTree, readTree } from './tree.js'
-import { isAt } from './visible-rename.js'
 
 /*
  * Takes a published target away, with its earlier contents, what is left over beside it and, last, its record:
@@ -41,11 +41,13 @@ import { isAt } from './visible-rename.js'
  * 1. Nobody uses it, by a first look. Nothing has been changed until here.
  * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before anything else happens.
  * 3. The target gets that name, under which nobody finds it. Whoever came to use it before that is seen by a second look: then it goes
- *    back to its place. So does content that somebody has changed meanwhile.
- * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record.
+ *    back to its place. So does content that somebody has changed meanwhile. Where a link is to be left, it has that name before, and
+ *    takes the place in the same instant.
+ * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record: unless a link was left, whose
+ *    record it is from then on.
  *
- * A crash leaves the whole target in its place, or a record without a target: whoever removes it again goes on, and whoever publishes
- * there clears up. No part of it goes while a power cut could bring the target back.
+ * A crash leaves the whole target in its place, or a record without a target, or the link: whoever removes it again goes on, and whoever
+ * publishes there clears up. No part of it goes while a power cut could bring the target back.
  */
 
 export interface RemovalOptions extends HoldOptions {
@@ -55,6 +57,8 @@ export interface RemovalOptions extends HoldOptions {
   readonly release?: boolean
   /** Who uses it that is no process, in a few words. Default: nobody. */
   readonly usedBy?: () => Promise<string | undefined>
+  /** The text of a symbolic link that takes the place of a directory. Default: nothing does, and a link that was left there goes. */
+  readonly link?: string
   /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
   readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin'>) => void | Promise<void>
 }
@@ -83,9 +87,8 @@ class Removal {
   readonly #names: TargetNames
   readonly #site: Site
   readonly #log: Log
+  readonly #departure: Departure
   #leave: (() => void) | undefined
-  /** The target may have left its place. */
-  #gone = false
 
   constructor(
     readonly fs: FileSystem,
@@ -97,6 +100,7 @@ class Removal {
     this.#found = new Parents(fs)
     this.#names = namesFor(path.slice(path.lastIndexOf('/') + 1))
     this.#site = new Site(this.#scope, path, this.#names)
+    this.#departure = new Departure(fs, this.#site)
     this.#log = options.log ?? silent
   }
 
@@ -119,7 +123,8 @@ class Removal {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
     const entry = await fs.look(this.#parent, name)
-    if (entry === undefined) return this.#goOn(records, record)
+    const isLink = entry?.type === 'symlink' && (await isLeftLink(fs, this.#parent, name, records.valid))
+    if (entry === undefined || isLink) return this.#goOn(records, record, entry)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
     // Where a publication of the same content was interrupted, it may be that of an older record.
     const found = { ...here, lasting: this.#site.mount.proven }
@@ -155,54 +160,39 @@ class Removal {
     await this.#refuseUsed(name)
     const staging = this.#names.staging(fs.random())
     const written = this.#names.record(nextSequence(records))
-    const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
+    const { link: text, signal } = this.options
+    const link = text === undefined ? undefined : await this.#departure.stageLink(staging, text)
+    const removing = { since: fs.now(), ...(text !== undefined && { link: text }) }
+    const body = removalBody(record, removing, claimOf(staging, present, link))
     const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
     // With what a publication has just removed in it, which must not come back as somebody else's.
     const also = present.opened === undefined ? [] : [present.opened]
-    await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
+    let isWritten = false
     try {
-      if (this.options.signal?.aborted) throw aborted(path)
-      await this.#moveTo(staging, present)
+      await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
+      isWritten = true
+      if (signal?.aborted) throw aborted(path)
+      await this.#departure.leave(staging, present, link, (isIt) => this.#confirm(staging, present, isIt))
     } catch (error) {
       // Where it is back in its place, durably, the older record stands for it again.
       const takeBack = async (): Promise<void> => {
-        await this.#sync()
+        if (isWritten) await this.#sync()
+        if (link) await remove(fs, this.#parent, staging)
+        if (!isWritten) return
         await remove(fs, this.#parent, written)
         await this.#sync()
       }
-      if (!this.#gone) await attempt(this.#log, path, 'could not remove the new record', takeBack)
+      if (!this.#departure.gone) await attempt(this.#log, path, 'could not remove the new record', takeBack)
       throw error
     }
-    await this.#finish()
+    await this.#finish(link !== undefined)
   }
 
-  async #moveTo(staging: string, present: Present): Promise<void> {
-    const { fs, path } = this
-    const { name } = this.#site
-    this.#gone = true
-    const failure = await failureOf(fs.rename(this.#parent, name, this.#parent, staging, 'noreplace'))
-    if (failure !== undefined && (await isAt(fs, this.#parent, name, present.attributes))) {
-      this.#gone = false
-      throw failure
-    }
-    try {
-      // Somebody may have put his own into its place.
-      const isIt = await isAt(fs, this.#parent, staging, present.attributes)
-      if (isIt) await this.#refuseUsed(staging)
-      // Whoever still had it open during that look may have written to it.
-      if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(path, 'somebody changed it meanwhile')
-    } catch (error) {
-      await this.#putBack(staging)
-      throw error
-    }
-  }
-
-  async #putBack(staging: string): Promise<void> {
-    const { fs, path } = this
-    const failure = await failureOf(fs.rename(this.#parent, staging, this.#parent, this.#site.name, 'noreplace'))
-    if (codeOf(failure) === 'EEXIST') throw placeTaken(path, staging)
-    if (failure !== undefined) throw failure
-    this.#gone = false
+  /** What has left its place may go. */
+  async #confirm(staging: string, present: Present, isIt: boolean): Promise<void> {
+    if (isIt) await this.#refuseUsed(staging)
+    // Whoever still had it open during that look may have written to it.
+    if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(this.path, 'somebody changed it meanwhile')
   }
 
   /** All of it, whatever its form. */
@@ -235,43 +225,50 @@ class Removal {
     const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
     if (!exists) await this.#sync()
     if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
-    this.#gone = true
-    await this.#finish()
+    this.#departure.gone = true
+    await this.#finish(false)
   }
 
-  /** A predecessor was interrupted in its removal, or somebody has removed it by hand. */
-  async #goOn(records: Records, record: StoredRecord): Promise<void> {
+  /** A predecessor was interrupted in its removal, or has left a link, or somebody has removed it by hand. */
+  async #goOn(records: Records, record: StoredRecord, link: Attributes | undefined): Promise<void> {
     const { fs, path } = this
+    const leaves = link !== undefined && this.options.link !== undefined
+    if (link && !leaves) await this.#refuseUsed(this.#site.name)
     const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
-      const failure = await failureOf(this.#refuseUsed(staging))
+      const isStagedLink = (await fs.look(this.#parent, staging))?.type === 'symlink'
+      const failure = isStagedLink ? undefined : await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
       // Somebody came to use it in the last instant: where it is whole, he finds it again.
-      this.#gone = true
+      this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)
-      if (isWhole) await this.#putBack(staging)
+      if (isWhole) await this.#departure.comeBack(staging, link)
       await this.#sync()
       throw isWhole ? failure : stillInUse(path, failure)
     }
-    this.#gone = true
-    await this.#finish()
+    this.#departure.gone = true
+    if (link && !leaves) await fs.removeFile(this.#parent, this.#site.name)
+    await this.#finish(leaves)
   }
 
-  /** Step 4. */
-  async #finish(): Promise<void> {
+  /** Step 4. `leaves`: a link, and its record. */
+  async #finish(leaves: boolean): Promise<void> {
     const { fs } = this
     await this.#sync()
     await probeJournal(fs, this.#parent, this.#names)
     const { valid, torn, staging, quarantined, generations } = await this.#records()
-    const [last, ...older] = valid
+    const [newest] = valid
+    const last = leaves ? valid.find(({ removing }) => removing?.link !== undefined) : newest
+    const others = valid.filter((record) => record !== last)
     const claims = [...valid, ...retiredClaims(valid)]
     const own = await quarantineForeign(this.#area, staging, quarantined, claims)
-    const records = [...torn, ...older.map(({ sequence }) => sequence)].map(this.#names.record)
+    const records = [...torn, ...others.map(({ sequence }) => sequence)].map(this.#names.record)
     const left = await clean(this.#area, [...own.map(this.#names.staging), ...generations, ...records])
     if (left.length > 0)
       throw unfinished(this.path, `could not remove ${listed(left, 3)} beside ${this.path}`, 'ENOTEMPTY')
     await this.#sync()
+    if (leaves) return
     if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))
     await this.#sync()
   }
@@ -283,7 +280,7 @@ class Removal {
   wrapError(error: unknown): DurableWriteError {
     const { path } = this
     const isWrapped = error instanceof DurableWriteError
-    if (!this.#gone || isWrapped || !isSystemError(error))
+    if (!this.#departure.gone || isWrapped || !isSystemError(error))
       return wrapError(path, error, false, `could not remove ${path}`)
     const { code, syscall, path: where = path } = error
     return unfinished(path, `could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)

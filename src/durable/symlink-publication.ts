@@ -16,10 +16,11 @@ import {
 import { generationFor, stageGeneration } from './history.js'
 import { disinherit, metadataOf, withMode } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { TargetPublication } from './publication.js'
+import { DirectoryFormPublication } from './directory-form.js'
+import type { TargetPublication } from './publication.js'
 import type { Exchanged } from './record.js'
 import { readRecords } from './record-files.js'
-import { openTarget, refuseOtherThanDirectory } from './refusals.js'
+import { openTarget } from './refusals.js'
 import { remove } from './remove.js'
 import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
@@ -29,12 +30,14 @@ import type { Generation, PublicationOptions } from './types.js'
 import { isVisible } from './visible-rename.js'
 
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
-export class SymlinkPublication extends TargetPublication {
+export class SymlinkPublication extends DirectoryFormPublication {
   readonly kind = 'symlink'
   readonly planned: PlannedTree
   readonly #names: Set<string>
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
+  /** A link that was left in its place. */
+  #leftLink: Attributes | undefined
   /** The staged target of a first publication. */
   #staged: Attributes | undefined
   #generationIdentity: Identity | undefined
@@ -62,15 +65,16 @@ export class SymlinkPublication extends TargetPublication {
     }
   }
 
-  protected refuseKind(found: Attributes): void {
-    refuseOtherThanDirectory(this.path, found)
-  }
-
   protected async readCurrent(): Promise<Current | undefined> {
     const { directory } = this
     const found = await this.fs.look(directory, this.name)
+    this.#leftLink = undefined
     if (found === undefined) return undefined
-    this.refuseKind(found)
+    await this.refuseKind(found)
+    if (found.type === 'symlink') {
+      this.#leftLink = found
+      return { attributes: found, tree: undefined }
+    }
     const { device } = this.site.parent.attributes
     this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
     const entries = await this.fs.list(this.#target)
@@ -174,7 +178,10 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   protected override exchanged(): Exchanged {
-    return this.#past ? { generation: this.#past } : {}
+    const [link, staged] = [this.#leftLink, this.#staged]
+    const staging = link &&
+      staged && { name: this.names.staging(this.random), staged: `${staged.inode}`, old: `${link.inode}` }
+    return { ...(this.#past && { generation: this.#past }), ...(staging && { staging }) }
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {
@@ -196,7 +203,8 @@ export class SymlinkPublication extends TargetPublication {
 
   async swap(): Promise<void> {
     if (this.#staged) {
-      await this.renameOver(this.#staged, 'noreplace')
+      if (this.#leftLink) await this.exchangeWith(this.#leftLink, this.#staged)
+      else await this.renameOver(this.#staged, 'noreplace')
       return
     }
     const target = this.#target
@@ -243,6 +251,7 @@ export class SymlinkPublication extends TargetPublication {
   }
 
   protected async removeOldContent(): Promise<void> {
+    if (this.#leftLink) await remove(this.fs, this.directory, this.names.staging(this.random))
     if (this.#staged || this.#target === undefined) return
     for (const name of await this.fs.list(this.#target)) {
       if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)

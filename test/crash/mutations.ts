@@ -227,8 +227,8 @@ const hostile: readonly Mutation[] = [
   mutation(
     'a first directory replaces',
     'directory-publication.ts',
-    "? 'noreplace' : 'exchange'",
-    "? 'replace' : 'exchange'",
+    "this.renameOver(this.#staged, 'noreplace')",
+    "this.renameOver(this.#staged, 'replace')",
     model('first publication'),
   ),
   mutation(
@@ -240,16 +240,16 @@ const hostile: readonly Mutation[] = [
   ),
   mutation(
     'what came out of the exchange is not looked at',
-    'directory-publication.ts',
-    'if (old !== undefined && !tookOut) await this.#checkWhatCameOut(old, this.#staged)',
-    '',
+    'directory-form.ts',
+    "if ((await this.renameOver(staged, 'exchange', old)) && old.type !== 'symlink') return",
+    "await this.renameOver(staged, 'exchange', old)\n    if (old) return",
     ownTest('durable/settling'),
     model(),
   ),
   mutation(
     'an exchange that is taken back is not synced',
-    'directory-publication.ts',
-    'await this.#makeReturnDurable(name)',
+    'came-out.ts',
+    'if (!published) failure = await syncDirectory(fs, directory)',
     '',
     ownTest('durable/taken-back'),
   ),

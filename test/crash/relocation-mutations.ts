@@ -2,6 +2,7 @@ import { compound, model, type Mutation, mutation, ownTest } from './mutation.js
 
 const own = ownTest('durable/relocation')
 const guards = ownTest('durable/relocation-guards')
+const links = ownTest('durable/left-link')
 const story = model('relocation', 'power cut')
 
 /** A directory that moves to another path. */
@@ -91,6 +92,29 @@ export const relocations: readonly Mutation[] = [
     "if (movedTo !== to) throw new NotNow({ next: 'staged' })",
     '',
     guards,
+  ),
+  mutation('the record of a link that is left goes', 'removal.ts', 'if (leaves) return', '', links),
+  mutation(
+    'any link in the place of a directory counts as left there',
+    'left-link.ts',
+    'texts.length > 0 && texts.includes(await fs.readLink(parent, name))',
+    'texts.length > 0',
+    links,
+  ),
+  mutation(
+    'the removal of a directory does not name the link that takes its place',
+    'removal.ts',
+    '...(text !== undefined && { link: text })',
+    '',
+    links,
+    model('relocation', 'power cut'),
+  ),
+  mutation(
+    'who comes back takes the place of somebody who has replaced the link',
+    'departure.ts',
+    "if (link !== undefined && (await fs.look(this.#parent, staging))?.type !== 'symlink') {",
+    "if (link !== undefined && mode === 'noreplace') {",
+    links,
   ),
   mutation(
     'a directory moves to itself by another name',

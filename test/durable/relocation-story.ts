@@ -7,7 +7,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../src/durable/publish.js'
 import { relocate, type RelocationProgress } from '../../src/durable/relocation.js'
 import { directoryPublication } from '../../src/durable/replace.js'
-import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
+import type { DirectoryRequest, MovedFromForm, PublicationOptions } from '../../src/durable/types.js'
 import { scratch } from './scratch.js'
 
 /** A file system with a clock and a user of its own. */
@@ -28,6 +28,7 @@ export const keep = 60_000
 export async function story(
   t: Test,
   old: Omit<DirectoryRequest, 'target'> & PublicationOptions = { files: { a: '1' } },
+  as: MovedFromForm = 'removed',
 ) {
   const root = scratch(t)
   for (const name of ['was', 'is']) mkdirSync(join(root, name))
@@ -35,11 +36,8 @@ export async function story(
   const fs = new Observed()
   await replaceDirectory(from, old)
   const publishNew = async (files: DirectoryRequest['files'], more: PublicationOptions = {}) =>
-    resultsOf(
-      await publish([directoryPublication(fs, { target: to, files, movedFrom: { from, as: 'removed' }, ...more })]),
-    )[0]
-  const move = (more: { as?: 'removed' } = {}): Promise<RelocationProgress> =>
-    relocate(fs, to, { from, as: 'removed', keep, ...more })
+    resultsOf(await publish([directoryPublication(fs, { target: to, files, movedFrom: { from, as }, ...more })]))[0]
+  const move = (): Promise<RelocationProgress> => relocate(fs, to, { from, as, keep })
   const state = async (): Promise<string | undefined> => (await readPublication(to))?.relocation?.state
   return { root, from, to, fs, publishNew, move, state }
 }

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
@@ -7,6 +16,7 @@ import { publish, resultsOf } from '../../src/durable/publish.js'
 import { endRelocation, relocate } from '../../src/durable/relocation.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { removePublished } from '../../src/durable/removal.js'
+import type { MovedFromForm } from '../../src/durable/types.js'
 import { replay, seed } from '../seed.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { keep, Observed, story } from './relocation-story.js'
@@ -194,18 +204,19 @@ await t.test('an interrupted removal goes on; what is done is recorded before it
 })
 
 await t.test('killed at any call, both paths are whole, and the next run ends it', async (t) => {
-  const step = 15
+  const step = 13
   const offset = seed % step
   t.comment(`every ${step}th call, from ${offset}: ${replay}`)
   const run = async (kill: number): Promise<boolean> => {
-    const { root, from, to, fs, publishNew } = await story(t)
+    const as: MovedFromForm = kill % 2 === 0 ? 'link' : 'removed'
+    const { root, from, to, fs, publishNew } = await story(t, undefined, as)
     let calls = 0
     const { fs: mortal } = intercepted((_, __, index) => {
       calls = index
       if (index >= kill) throw new Killed()
     }, fs)
-    const options = { from, as: 'removed', keep: 0 } as const
-    const request = { target: to, files: { a: '2' }, movedFrom: { from, as: 'removed' as const } }
+    const options = { from, as, keep: 0 } as const
+    const request = { target: to, files: { a: '2' }, movedFrom: { from, as } }
     const ended = await (async () => {
       resultsOf(await publish([directoryPublication(mortal, request)]))
       await relocate(mortal, to, options)
@@ -214,10 +225,16 @@ await t.test('killed at any call, both paths are whole, and the next run ends it
       () => false,
     )
     const [old, now] = [from, to].map((path) => (existsSync(path) ? contents(path)['a'] : 'none'))
-    t.ok(now === '2' ? true : now === 'none' && old === '1', `call ${kill}: ${old} and ${now}`)
+    t.ok(
+      now === '2' ? as === 'removed' || old !== 'none' : now === 'none' && old === '1',
+      `call ${kill}: ${old} and ${now}`,
+    )
     await publishNew({ a: '2' })
     t.match(await relocate(fs, to, options), { state: 'done' }, `call ${kill}`)
-    t.same([existsSync(from), contents(to), kept(join(root, 'was'))], [false, { a: '2' }, ['lock']], `call ${kill}`)
+    t.same(contents(to), { a: '2' }, `call ${kill}`)
+    const left = as === 'link' ? { there: true, beside: ['lock', 'record'] } : { there: false, beside: ['lock'] }
+    t.same({ there: existsSync(from), beside: kept(join(root, 'was')) }, left, `call ${kill}`)
+    if (as === 'link') t.equal(readlinkSync(from), '../is/tls', `call ${kill}`)
     t.ok(calls > 0)
     return ended
   }

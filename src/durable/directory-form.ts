@@ -1,0 +1,32 @@
+import { giveBackForeign } from './came-out.js'
+import type { Attributes } from './file-system.js'
+import { isLeftLink } from './left-link.js'
+import { TargetPublication } from './publication.js'
+import { readRecords } from './record-files.js'
+import { refuseOtherThanDirectory } from './refusals.js'
+
+/** What both forms of directories have in common. Each takes the place of a link that a removal has left, in one exchange. */
+export abstract class DirectoryFormPublication extends TargetPublication {
+  protected override async refuseKind(found: Attributes): Promise<void> {
+    if (!(await this.isLeftLink(found))) refuseOtherThanDirectory(this.path, found)
+  }
+
+  protected async isLeftLink({ type }: Attributes): Promise<boolean> {
+    if (type !== 'symlink') return false
+    const { valid } = await readRecords(this.fs, this.directory, this.name, this.names)
+    return isLeftLink(this.fs, this.directory, this.name, valid)
+  }
+
+  /** Exchanges what is staged with `old`. */
+  protected async exchangeWith(old: Attributes, staged: Attributes): Promise<void> {
+    // Nobody keeps a link's inode from being given to what replaces it.
+    if ((await this.renameOver(staged, 'exchange', old)) && old.type !== 'symlink') return
+    const { fs, directory, name, path, names, random } = this
+    this.keep = true
+    const found = await giveBackForeign({ fs, directory, name, path, names, random, staged }, old)
+    this.keep = found?.keep ?? false
+    if (found === undefined) return
+    this.published = found.published
+    throw found.error
+  }
+}
