@@ -1,0 +1,143 @@
+/** What a work costs a peer: flushes, bytes and time on a slow disk, in turns with the others; calls and processor apart from it. */
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { join } from 'node:path'
+import type { Disk } from '../../test/disk/disk.js'
+import { costOf, median } from '../measure.js'
+import { filesOf, layOut } from './content.js'
+import type { Driver } from './driver.js'
+import type { Work } from './work.js'
+
+export interface PeerCost {
+  readonly flushes: number
+  readonly milliseconds: number
+  /** Bytes that reached the disk, with all that was still to be written, as a multiple of the content. */
+  readonly written: number
+  /** Time beside holdfast's in the same round: the least, the median and the most. */
+  readonly ratio: readonly [number, number, number]
+  /** System calls of one publication, those of its threads and programs among them. */
+  readonly calls: number
+  /** Milliseconds of processor in one publication. */
+  readonly processor: number
+}
+
+interface Round {
+  readonly flushes: number
+  readonly milliseconds: number
+  readonly bytes: number
+}
+
+/** Publications whose processor time is measured together, since it is counted in steps of 10 ms. */
+const processorRounds = 10
+
+export interface CostOptions {
+  readonly rounds: number
+  /** Of a flush, in milliseconds, while time is measured. */
+  readonly flushTime: number
+  /** A directory in memory. */
+  readonly directory: string
+  /** Look at system calls and processor time, too. */
+  readonly calls: boolean
+}
+
+/** Costs by peer. Round 0 does not count: code is cold, and nothing is there to be replaced. */
+export async function costsOf(
+  disk: Disk,
+  drivers: readonly Driver[],
+  work: Work,
+  { rounds, flushTime, directory, calls }: CostOptions,
+): Promise<Map<string, PeerCost>> {
+  const from = join(directory, 'from')
+  const size = work.targets * work.files.reduce((sum, bytes) => sum + bytes, 0)
+  const taken = new Map(drivers.map((driver) => [driver, [] as Round[]]))
+  const targets = new Map(drivers.map((driver) => [driver, targetsOf(disk, driver, work)]))
+  let generation = 0
+  const next = async (driver: Driver): Promise<string[]> => {
+    const files = filesOf(work.files, work.unchanged ? 1 : ++generation)
+    layOut(from, files)
+    const paths = targets.get(driver) ?? []
+    await driver.prepare(from, paths)
+    return paths
+  }
+  await disk.flushTime(0)
+  for (const driver of drivers) await driver.publish(from, await next(driver))
+  await disk.flushTime(flushTime)
+  for (let round = 0; round < rounds; round++) {
+    for (const [driver, all] of taken) {
+      const paths = await next(driver)
+      sync(disk)
+      const before = (await disk.counts()).writtenBytes
+      const cost = await costOf(disk, () => driver.publish(from, paths))
+      sync(disk)
+      all.push({ ...cost, bytes: (await disk.counts()).writtenBytes - before })
+      verify(from, paths)
+    }
+  }
+  await disk.flushTime(0)
+  const [[, ours] = [undefined, []]] = taken
+  const costs = new Map<string, PeerCost>()
+  for (const [driver, all] of taken) {
+    const ratios = all.map(({ milliseconds }, index) => milliseconds / (ours[index]?.milliseconds ?? NaN))
+    costs.set(driver.peer.name, {
+      flushes: median(all.map(({ flushes }) => flushes)),
+      milliseconds: median(all.map(({ milliseconds }) => milliseconds)),
+      written: median(all.map(({ bytes }) => bytes)) / size,
+      ratio: [Math.min(...ratios), median(ratios), Math.max(...ratios)],
+      calls: calls ? await systemCalls(driver, async () => driver.publish(from, await next(driver))) : NaN,
+      processor: calls ? await processorTime(driver, async () => driver.publish(from, await next(driver))) : NaN,
+    })
+  }
+  return costs
+}
+
+function targetsOf(disk: Disk, { peer }: Driver, work: Work): string[] {
+  const root = join(disk.mountPoint, work.name.replaceAll(/\W+/g, '-'), peer.name)
+  return Array.from({ length: work.targets }, (_, index) => {
+    const parent = join(root, String(index))
+    mkdirSync(parent, { recursive: true })
+    return join(parent, 'target')
+  })
+}
+
+/** A run that did not publish would be the fastest of all. */
+function verify(from: string, targets: readonly string[]): void {
+  for (const name of readdirSync(from)) {
+    const wanted = readFileSync(join(from, name))
+    for (const target of targets) {
+      if (!readFileSync(join(target, name)).equals(wanted)) throw new Error(`${target}/${name} was not replaced`)
+    }
+  }
+}
+
+function sync({ mountPoint }: Disk): void {
+  execFileSync('sync', ['--file-system', mountPoint])
+}
+
+/** All calls that strace counts of the process, its threads and its children, from attaching until the answer. */
+async function systemCalls({ pid }: Driver, publish: () => Promise<void>): Promise<number> {
+  const tracer = spawn('strace', ['-f', '-c', '-U', 'calls,name', '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const ended = new Promise((resolve) => tracer.once('close', resolve))
+  let calls = NaN
+  const attached = new Promise<void>((resolve, reject) => {
+    createInterface({ input: tracer.stderr }).on('line', (line) => {
+      if (/attached/.test(line)) resolve()
+      const total = /^\s*(\d+)\s+total$/.exec(line)
+      if (total) calls = Number(total[1])
+      if (/^strace: .*(denied|permitted)/.test(line)) reject(new Error(line))
+    })
+  })
+  await attached
+  await publish()
+  tracer.kill('SIGINT')
+  await ended
+  return calls
+}
+
+async function processorTime(driver: Driver, publish: () => Promise<void>): Promise<number> {
+  const before = driver.processorTime()
+  for (let round = 0; round < processorRounds; round++) await publish()
+  return (driver.processorTime() - before) / processorRounds
+}

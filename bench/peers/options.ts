@@ -1,0 +1,69 @@
+import { parseArgs } from 'node:util'
+import type { FileSystem } from '../../test/disk/disk.js'
+
+export const usage =
+  'usage: npm run bench:peers -- [--only NAME,NAME…] [--quick] [--rounds N] [--seed N] [--json FILE] [--svg FILE] [--check]'
+
+const parts = ['cost', 'power', 'watch'] as const
+type Part = (typeof parts)[number]
+const fileSystems = ['ext4', 'xfs', 'btrfs'] as const satisfies readonly FileSystem[]
+
+export interface Options {
+  readonly parts: readonly Part[]
+  readonly fileSystems: readonly FileSystem[]
+  /** Names of peers; holdfast is always among them. */
+  readonly peers: readonly string[]
+  readonly quick: boolean
+  readonly rounds: number
+  readonly seed: number
+  readonly json: string | undefined
+  readonly svg: string | undefined
+  readonly check: boolean
+}
+
+/** @throws Error that says what is wrong with the arguments */
+export function readOptions(args: readonly string[], known: readonly string[]): Options | 'help' {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: 'string', default: '' },
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: '5' },
+      seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+      json: { type: 'string' },
+      svg: { type: 'string' },
+      check: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return 'help'
+  const only = values.only.split(',').filter((name) => name !== '')
+  for (const name of only) {
+    if (![...parts, ...fileSystems, ...known].includes(name)) {
+      throw new Error(`--only knows ${[...parts, ...fileSystems, ...known].join(', ')}; not ${name}`)
+    }
+  }
+  // What none of the names is of is not narrowed.
+  const narrowed = <T extends string>(all: readonly T[], otherwise = all): readonly T[] => {
+    const named = all.filter((name) => only.includes(name))
+    return named.length > 0 ? named : otherwise
+  }
+  const { quick } = values
+  return {
+    parts: narrowed(parts),
+    fileSystems: narrowed(fileSystems, quick ? ['ext4'] : fileSystems),
+    peers: narrowed(known),
+    quick,
+    rounds: quick ? 1 : whole('--rounds', values.rounds),
+    seed: whole('--seed', values.seed),
+    json: values.json,
+    svg: values.svg,
+    check: values.check,
+  }
+}
+
+function whole(name: string, text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${name} takes a whole number from 1, not ${text}`)
+  return value
+}

@@ -1,0 +1,133 @@
+/** The results as tables of Markdown, which docs/performance.md takes as they are. */
+import type { FileSystem } from '../../test/disk/disk.js'
+import type { PeerCost } from './cost.js'
+import { brokenOf, guaranteeOf, guarantees, statesOf, type Guarantee, type Tally } from './judge.js'
+import type { Peer } from './peers.js'
+import type { WatchRow } from './watch.js'
+
+export interface PowerRow {
+  readonly fileSystem: FileSystem
+  readonly what: string
+  readonly peer: Peer
+  readonly tally: Tally
+}
+
+export interface CostRow {
+  readonly fileSystem: FileSystem
+  readonly work: string
+  /** Of the works that the picture shows: files in the one directory; else 0. */
+  readonly files: number
+  readonly peer: Peer
+  readonly cost: PeerCost
+}
+
+export function powerTable(rows: readonly PowerRow[]): string {
+  const head = [
+    'what',
+    'peer',
+    'in one step',
+    'kept',
+    'file system',
+    'states',
+    'lost',
+    'mixed',
+    'torn',
+    'missing',
+    'no file system',
+  ]
+  const lines = rows.map(({ fileSystem, what, peer, tally }) => [
+    what,
+    peer.name,
+    peer.step,
+    guaranteeOf(tally),
+    fileSystem,
+    String(statesOf(tally)),
+    ...[tally.lost, tally.mixed, tally.torn, tally.missing, tally.unmountable].map((count) => String(count)),
+  ])
+  return markdown(head, lines)
+}
+
+/** The weakest that a peer showed on any file system, of many files or of one; undefined if the power was not cut under it. */
+function guarantee(rows: readonly PowerRow[], peer: Peer): Guarantee | undefined {
+  const shown = rows.filter((row) => row.peer.name === peer.name).map(({ tally }) => guaranteeOf(tally))
+  return guarantees.find((one) => shown.includes(one))
+}
+
+export function costTable(rows: readonly CostRow[], power: readonly PowerRow[]): string {
+  const head = ['file system', 'work', 'peer', 'kept', 'flushes', 'written', 'ms', 'beside holdfast', 'calls', 'CPU ms']
+  const lines = rows.map(({ fileSystem, work, peer, cost }) => {
+    const [least, middle, most] = cost.ratio
+    return [
+      fileSystem,
+      work,
+      peer.name,
+      guarantee(power, peer) ?? '',
+      short(cost.flushes),
+      `${cost.written.toFixed(1)} ×`,
+      cost.milliseconds.toFixed(0),
+      peer.name === 'holdfast' ? '' : `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`,
+      Number.isNaN(cost.calls) ? '' : cost.calls.toFixed(0),
+      Number.isNaN(cost.processor) ? '' : cost.processor.toFixed(0),
+    ]
+  })
+  return markdown(head, lines)
+}
+
+export function watchTable(rows: readonly WatchRow[]): string {
+  const head = ['watcher', 'Secrets', 'start ms', 'CPU ms of it', 'change to file ms', 'most', 'memory MiB']
+  const lines = rows.map(({ watcher, secrets, delay, ...row }) => [
+    watcher,
+    `50 of ${secrets}`,
+    ...[row.start, row.startProcessor, ...delay].map((value) => value.toFixed(0)),
+    row.memory.toFixed(1),
+  ])
+  return markdown(head, lines)
+}
+
+/** What must hold: holdfast keeps what it promises, the cuts find what others break, nobody who keeps as much flushes less. */
+export function failuresOf(power: readonly PowerRow[], costs: readonly CostRow[]): string[] {
+  const failures = power
+    .filter(({ peer, tally }) => peer.name === 'holdfast' && brokenOf(tally) > 0)
+    .map(({ fileSystem, what, tally }) => `${fileSystem}: ${brokenOf(tally)} states of ${what} of holdfast are broken`)
+  const careless = power.filter(({ peer }) => peer.name === 'k8s-sidecar' || peer.name === 'AtomicWriter')
+  if (careless.length > 0 && careless.every(({ tally }) => brokenOf(tally) === 0)) {
+    failures.push('no power cut harmed what syncs nothing: the states are not those of a power cut')
+  }
+  for (const { fileSystem, work, peer, cost, ours } of equals(power, costs)) {
+    // An fsync that comes late for its commit asks for one flush more.
+    if (cost.flushes + 1 >= ours.flushes) continue
+    failures.push(`${fileSystem}, ${work}: ${peer.name} flushes ${cost.flushes} times, holdfast ${ours.flushes} times`)
+  }
+  return failures
+}
+
+/** Where a peer that keeps as much took less time in each round: said, not judged, since other work on the machine has a part in it. */
+export function aheadOf(power: readonly PowerRow[], costs: readonly CostRow[]): string[] {
+  return equals(power, costs)
+    .filter(({ cost }) => cost.ratio[2] < 1)
+    .map(({ fileSystem, work, peer, cost }) => {
+      return `ahead ${fileSystem}, ${work}: ${peer.name} takes ${cost.ratio[1].toFixed(2)} of holdfast's time, and keeps as much`
+    })
+}
+
+/** Costs of the peers that keep as much as holdfast, with holdfast's. */
+function equals(power: readonly PowerRow[], costs: readonly CostRow[]): (CostRow & { ours: PeerCost })[] {
+  return costs.flatMap((row) => {
+    const { peer, fileSystem, work } = row
+    const isEqual = peer.step === 'directory' && guarantee(power, peer) === 'the directory, durable'
+    const same = (other: CostRow): boolean => other.fileSystem === fileSystem && other.work === work
+    const ours = costs.find((other) => other.peer.name === 'holdfast' && same(other))?.cost
+    return isEqual && peer.name !== 'holdfast' && ours ? [{ ...row, ours }] : []
+  })
+}
+
+function short(value: number): string {
+  return Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1)
+}
+
+function markdown(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const widths = head.map((name, column) => Math.max(name.length, 3, ...lines.map((line) => line[column]?.length ?? 0)))
+  const row = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  return [row(head), row(widths.map((width) => '-'.repeat(width))), ...lines.map(row)].join('\n')
+}

@@ -1,0 +1,32 @@
+/** What the peers are asked to publish. */
+export interface Work {
+  readonly name: string
+  /** Directories, each in a parent of its own. */
+  readonly targets: number
+  /** Bytes of each file in each of them. */
+  readonly files: readonly number[]
+  /** What is published is what is there already. */
+  readonly unchanged?: boolean
+  /** Takes seconds where each file is synced by itself: measured in fewer rounds. */
+  readonly long?: boolean
+}
+
+const small = 4096
+const many = (count: number): number[] => Array.from({ length: count }, () => small)
+
+/** The counts of the picture. */
+const counts = [1, 2, 10, 50, 200] as const
+
+export const works: readonly Work[] = [
+  ...counts.map((count) => ({
+    name: count === 1 ? '1 file' : `${count} files`,
+    targets: 1,
+    files: many(count),
+    long: count >= 50,
+  })),
+  { name: '1 × 1 MiB', targets: 1, files: [2 ** 20] },
+  { name: '30 × 2 files', targets: 30, files: many(2), long: true },
+  { name: '200 × 2 files, unchanged', targets: 200, files: many(2), unchanged: true, long: true },
+]
+
+export const pictured = ({ targets, files }: Work): boolean => targets === 1 && files.every((bytes) => bytes === small)

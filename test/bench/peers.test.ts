@@ -1,0 +1,111 @@
+/** How the benchmark beside other programs judges (bench/peers): a judge that finds everything whole would flatter everybody. */
+import t from 'tap'
+import { filesOf } from '../../bench/peers/content.js'
+import { add, emptyTally, guaranteeOf, stateOf, verdictOf, type State, type Verdict } from '../../bench/peers/judge.js'
+import { readOptions } from '../../bench/peers/options.js'
+import { peers } from '../../bench/peers/peers.js'
+import { linesOf, picture } from '../../bench/peers/picture.js'
+import { aheadOf, costTable, failuresOf, powerTable, type CostRow, type PowerRow } from '../../bench/peers/report.js'
+
+const [before, after] = [1, 2].map((generation) => filesOf([300, 0, 5000], generation))
+if (!before || !after) throw new Error('two generations')
+const [first = '', , last = ''] = [...after.keys()]
+
+void t.test('what a reader finds after a power cut has one name, and the worst file decides', (t) => {
+  const found = (changes: Record<string, Buffer | undefined>): State => {
+    return stateOf((name) => (name in changes ? changes[name] : after.get(name)), before, after)
+  }
+  t.equal(
+    stateOf((name) => before.get(name), before, after),
+    'old',
+  )
+  t.equal(found({}), 'new')
+  t.equal(found({ [first]: before.get(first) }), 'mixed')
+  t.equal(found({ [first]: Buffer.alloc(0) }), 'torn')
+  t.equal(found({ [last]: after.get(last)?.subarray(0, 4096) }), 'torn')
+  t.equal(found({ [last]: undefined }), 'missing')
+  t.equal(found({ [first]: Buffer.alloc(300), [last]: undefined }), 'missing')
+  t.end()
+})
+
+void t.test('the old content is whole until the program said that the new one is in place', (t) => {
+  const verdicts: [State, boolean, Verdict][] = [
+    ['old', false, 'whole'],
+    ['old', true, 'lost'],
+    ['new', false, 'whole'],
+    ['new', true, 'whole'],
+    ['mixed', false, 'mixed'],
+    ['unmountable', true, 'unmountable'],
+  ]
+  for (const [state, acknowledged, verdict] of verdicts) t.equal(verdictOf(state, acknowledged), verdict)
+  t.end()
+})
+
+void t.test('one broken state among many takes a guarantee away', (t) => {
+  const guarantees: Record<Verdict, string> = {
+    whole: 'the directory, durable',
+    mixed: 'each file, durable',
+    lost: 'each file, may be lost',
+    torn: 'broken',
+    missing: 'broken',
+    unmountable: 'broken',
+  }
+  const whole = Array.from({ length: 99 }).reduce<typeof emptyTally>((tally) => add(tally, 'whole'), emptyTally)
+  for (const verdict of ['whole', 'mixed', 'lost', 'torn', 'missing', 'unmountable'] as const) {
+    t.equal(guaranteeOf(add(whole, verdict)), guarantees[verdict])
+  }
+  t.end()
+})
+
+function peerNamed(name: string): PowerRow['peer'] {
+  const peer = peers.find((each) => each.name === name)
+  if (!peer) throw new Error(`no peer ${name}`)
+  return peer
+}
+
+const powerRow = (name: string, verdict: Verdict): PowerRow => {
+  return { fileSystem: 'ext4', what: '5 files', peer: peerNamed(name), tally: add(emptyTally, verdict) }
+}
+
+const costRow = (name: string, milliseconds: number, files = 10, flushes = 4): CostRow => {
+  const ratio = milliseconds / 100
+  const cost = { flushes, milliseconds, written: 1, ratio: [ratio, ratio, ratio], calls: 9, processor: 1 } as const
+  return { fileSystem: 'ext4', work: `${files} files`, files, peer: peerNamed(name), cost }
+}
+
+void t.test(
+  'the check fails where holdfast breaks, where the cuts find nothing, and where an equal flushes less',
+  (t) => {
+    const sound = [powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'torn'), powerRow('library-go', 'whole')]
+    const costs = [costRow('holdfast', 100), costRow('library-go', 90), costRow('AtomicWriter', 1, 10, 0)]
+    t.same(failuresOf(sound, costs), [], 'what is faster and breaks does not count')
+    t.same(aheadOf(sound, costs).length, 1, 'nor is time judged, but said')
+    t.equal(failuresOf([...sound, powerRow('holdfast', 'mixed')], costs).length, 1)
+    t.equal(failuresOf([powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'whole')], []).length, 1)
+    t.match(failuresOf(sound, [...costs, costRow('library-go', 90, 10, 2)]), [/library-go flushes 2 times, holdfast 4/])
+    t.end()
+  },
+)
+
+void t.test('tables and picture name everybody', (t) => {
+  const power = [powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'torn')]
+  const costs = [1, 10, 200].flatMap((files) => [
+    costRow('holdfast', 100, files),
+    costRow('AtomicWriter', files, files),
+  ])
+  const drawn = picture('title', [{ title: 'ms', lines: linesOf(costs, 'milliseconds') }])
+  for (const name of ['holdfast', 'AtomicWriter']) {
+    for (const text of [powerTable(power), costTable(costs, power), drawn]) t.match(text, name)
+  }
+  t.match(costTable(costs, power), /AtomicWriter +\| broken/)
+  t.notMatch(drawn, /NaN|Infinity|undefined/)
+  t.end()
+})
+
+void t.test('--only narrows what its names are of, and refuses what it does not know', (t) => {
+  const options = readOptions(['--only', 'power,shell'], ['holdfast', 'shell'])
+  t.match(options, { parts: ['power'], peers: ['shell'], fileSystems: ['ext4', 'xfs', 'btrfs'] })
+  t.throws(() => readOptions(['--only', 'shel'], ['holdfast', 'shell']), /not shel/)
+  t.throws(() => readOptions(['--rounds', '0'], []), /whole number/)
+  t.end()
+})
