@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { mountDetails, parseMount, rootMount } from '../../src/durable/posix/mountinfo.js'
+import { mountAbove, mountDetails, mountPointsBelow, parseMount, rootMount } from '../../src/durable/posix/mountinfo.js'
 import { holds } from '../property.js'
 
 /** As seq_escape() and mangle() do it. */
@@ -63,5 +63,27 @@ await t.test("this process's own mounts", (t) => {
   }
   t.equal(rootMount()?.mountPoint, '/')
   t.equal(mountDetails(2 ** 40), undefined)
+  t.end()
+})
+
+await t.test('the mount that a path is on, and those below it, by names alone', (t) => {
+  const table = ['/', '/srv', '/srv/data', '/srv/data/x', '/srvx', '/srv/data'].map((mountPoint, index) =>
+    parseMount(`${index} 1 0:1 / ${mountPoint} rw - tmpfs none rw`),
+  )
+  const above: Record<string, number> = {
+    '/': 0,
+    '/s': 0,
+    '/srv': 1,
+    '/srv/dat': 1,
+    '/srv/data': 5,
+    '/srv/data/y': 5,
+    '/srv/data/x/y': 3,
+    '/srvx/a': 4,
+  }
+  for (const [path, id] of Object.entries(above)) t.equal(mountAbove(path, table)?.id, id, path)
+  t.equal(mountAbove('/a', []), undefined)
+  t.same(mountPointsBelow('/', table), ['/srv', '/srv/data', '/srv/data/x', '/srvx', '/srv/data'])
+  t.same(mountPointsBelow('/srv', table), ['/srv/data', '/srv/data/x', '/srv/data'])
+  t.same(mountPointsBelow('/srv/data/x', table), [])
   t.end()
 })

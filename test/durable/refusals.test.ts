@@ -11,6 +11,9 @@ import {
   replaceDirectories as publishDirectories,
 } from '../../src/durable/index.js'
 import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from '../../src/index.js'
+import type { Mount, RenameMode } from '../../src/durable/file-system.js'
+import { namesFor } from '../../src/durable/names.js'
+import { holdOf, refuseForeign, refuseOtherPublisher, renameError } from '../../src/durable/refusals.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
@@ -220,4 +223,78 @@ await t.test('requireProven', async (t) => {
     error: { code: 'ENOTSUP', reason: 'TargetUnfit', message: /is on tmpfs, where durability is not proven/ },
   })
   t.match(await publish([new DirectoryPublication(unproven, plan, {})]), [{ outcome: 'created', unproven: true }])
+})
+
+await t.test('a rename that fails is explained by its errno, its mode and the file system', (t) => {
+  const onto = (type: string): Mount => ({ id: 1, type, root: '/', mountPoint: '/', proven: true })
+  const created = /^another program created \/srv\/certs meanwhile; holdfast left \/srv\/certs as it was$/
+  const lower = /^\/srv\/certs is in a lower layer of an overlay, .*; mount a directory of the host at its parent/
+  const exchange =
+    /^a file system of type nfs4 cannot exchange two names in one step \(RENAME_EXCHANGE\); .*; put it on/
+  const noreplace = /^a file system of type nfs4 cannot rename without replacing \(RENAME_NOREPLACE\); .*; put it on/
+  const asItIs = /^renameat2: E[A-Z]+$/
+  const cases: [string, string, RenameMode, RegExp][] = [
+    ['EEXIST', 'ext4', 'noreplace', created],
+    ['EEXIST', 'ext4', 'exchange', asItIs],
+    ['EXDEV', 'overlay', 'exchange', lower],
+    ['EXDEV', 'overlay', 'noreplace', asItIs],
+    ['EXDEV', 'ext4', 'exchange', asItIs],
+    ['EIO', 'overlay', 'exchange', asItIs],
+    ['EINVAL', 'nfs4', 'exchange', exchange],
+    ['ENOSYS', 'nfs4', 'exchange', exchange],
+    ['EINVAL', 'nfs4', 'noreplace', noreplace],
+    ['ENOSYS', 'nfs4', 'noreplace', noreplace],
+    ['EINVAL', 'nfs4', 'replace', asItIs],
+    ['ENOSYS', 'nfs4', 'replace', asItIs],
+  ]
+  for (const [code, type, mode, message] of cases) {
+    const error = renameError('/srv/certs', onto(type), mode, failure(code, 'renameat2'))
+    t.match(error, { message, code }, `${code} ${type} ${mode}`)
+  }
+  t.end()
+})
+
+await t.test('a hold is of what is there; after drift, of the newest record', (t) => {
+  const held = (reason: string) => ({ hold: { reason, since: 1, until: 10 } }) as never
+  t.match(holdOf({ current: held('current'), newest: held('newest') }, 5), { reason: 'current' })
+  t.match(holdOf({ current: undefined, newest: held('newest') }, 5), { reason: 'newest' })
+  t.equal(holdOf({ current: {} as never, newest: held('newest') }, 5), undefined, 'it was released')
+  t.equal(holdOf({ current: held('over'), newest: undefined }, 10), undefined)
+  t.end()
+})
+
+await t.test(
+  'of two publishers each is told how to give up, and where nobody knows of another nothing is refused',
+  (t) => {
+    const refused = (newest: object | undefined, publisher?: 'agent' | 'install') => () =>
+      refuseOtherPublisher('/srv/certs', namesFor('certs'), publisher, { newest: newest as never })
+    t.doesNotThrow(refused(undefined, 'agent'))
+    t.doesNotThrow(refused({ sequence: 3 }, 'agent'))
+    t.doesNotThrow(refused({ sequence: 3, publisher: 'install' }))
+    t.doesNotThrow(refused({ sequence: 3, publisher: 'agent' }, 'agent'))
+    const record = `/srv/${namesFor('certs').record(3)}`
+    t.throws(refused({ sequence: 3, publisher: 'install' }, 'agent'), {
+      message:
+        'holdfast install published /srv/certs, and holdfast agent is now asked to publish it too; holdfast left /srv/certs as it was; ' +
+        `leave it out of the agent's configuration; to hand it over, leave out --cert-dir and the flags of its objects, and remove its record ${record}`,
+    })
+    t.end()
+  },
+)
+
+await t.test('of the files that somebody else has put there three are named', (t) => {
+  const tree = (...paths: string[]) => ({ entries: paths.map((path) => ({ path })) }) as never
+  const named = (...paths: string[]) => {
+    try {
+      refuseForeign('/srv/certs', tree('', 'a'), { tree: tree('', 'a', ...paths), recorded: false } as never)
+    } catch (error) {
+      return /\((.*?)\)/.exec((error as Error).message)?.[1]
+    }
+    return undefined
+  }
+  t.equal(named(), undefined)
+  t.equal(named('b'), 'b')
+  t.equal(named('b', 'c', 'd'), 'b, c, d')
+  t.equal(named('b', 'c', 'd', 'e'), 'b, c, d, …')
+  t.end()
 })

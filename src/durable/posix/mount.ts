@@ -45,7 +45,8 @@ function kindOf(id: number): Omit<Mount, 'id'> {
   return kind
 }
 
-function isProven({ type, device, options }: MountDetails): boolean {
+/** @internal */
+export function isProven({ type, device, options }: Pick<MountDetails, 'type' | 'device' | 'options'>): boolean {
   if (options.some((option) => option === 'nobarrier' || option === 'barrier=0')) return false
   if (type === 'xfs' || type === 'btrfs') return true
   return type === 'ext4' && hasJournal(device)

@@ -41,9 +41,9 @@ export function mountAbove(path: string, table: readonly MountDetails[] = mounts
 }
 
 /** Mount points below a path, without `/` at its end. */
-export function mountPointsBelow(path: string): string[] {
+export function mountPointsBelow(path: string, table: readonly MountDetails[] = mounts()): string[] {
   const prefix = path === '/' ? path : `${path}/`
-  return mounts()
+  return table
     .map(({ mountPoint }) => mountPoint)
     .filter((mountPoint) => mountPoint.startsWith(prefix) && mountPoint !== path)
 }

@@ -1,0 +1,45 @@
+/** Where durability counts as proven: by the file system's type, its options, and ext4's journal. */
+import { closeSync, openSync } from 'node:fs'
+import t from 'tap'
+import { idFromProcess, isProven, mountOf } from '../../../src/durable/posix/mount.js'
+import { mountDetails } from '../../../src/durable/posix/mountinfo.js'
+
+await t.test('what makes a mount a proven one', (t) => {
+  // No block device has this number, and so no journal.
+  const device = '0:0'
+  const cases: [string, readonly string[], boolean][] = [
+    ['xfs', ['rw', 'noatime'], true],
+    ['btrfs', ['rw'], true],
+    ['xfs', ['rw', 'nobarrier'], false],
+    ['btrfs', ['nobarrier', 'rw'], false],
+    ['xfs', ['barrier=0'], false],
+    ['xfs', ['barrier=1'], true],
+    ['ext4', ['rw'], false],
+    ['ext3', ['rw'], false],
+    ['tmpfs', ['rw'], false],
+    ['overlay', ['rw'], false],
+    ['unknown', [], false],
+  ]
+  for (const [type, options, proven] of cases)
+    t.equal(isProven({ type, device, options }), proven, `${type} ${options.join()}`)
+  t.end()
+})
+
+await t.test('a mount is told by its ID, each time as it is', (t) => {
+  for (const path of ['/', '/proc', '/', '/dev']) {
+    const fd = openSync(path, 'r')
+    const id = idFromProcess(fd)
+    const { type, root, mountPoint } = mountDetails(id) ?? {}
+    t.match(mountOf(fd), { id, type, root, mountPoint }, path)
+    t.match(mountOf(fd), { id, type }, `${path}, again`)
+    closeSync(fd)
+  }
+  t.equal(mountDetails(idFromProcess(openProc(t)))?.type, 'proc')
+  t.end()
+})
+
+function openProc(t: { teardown(run: () => void): void }): number {
+  const fd = openSync('/proc', 'r')
+  t.teardown(() => closeSync(fd))
+  return fd
+}
