@@ -13,9 +13,9 @@ import { allocate, callAsync, callNow, declareSystemCall, systemCallNumber } fro
 const ioSetup = declareSystemCall(['unsigned int', 'uint64_t'])
 const ioSubmit = declareSystemCall(['uint64_t', 'long', 'uint64_t'])
 const ioGetevents = declareSystemCall(['uint64_t', 'long', 'long', 'uint64_t', 'uint64_t'])
-const setupNumber = systemCallNumber({ x64: 206, arm64: 0 })
-const submitNumber = systemCallNumber({ x64: 209, arm64: 2 })
-const geteventsNumber = systemCallNumber({ x64: 208, arm64: 4 })
+const setupNumber = systemCallNumber('io_setup')
+const submitNumber = systemCallNumber('io_submit')
+const geteventsNumber = systemCallNumber('io_getevents')
 
 /**
  * Requests in flight at most. They run on a workqueue that the whole kernel shares: 2,500 of them on a slow disk delayed

@@ -3,8 +3,8 @@ import { callNow, declare, declareSystemCall, systemCallNumber } from './libc.js
 
 const setrlimit = declare('setrlimit', 'int', ['int', 'const void *'])
 const coreLimit = 4
-const prctl = declareSystemCall(['int', 'long', 'long', 'long', 'long'])
-const prctlNumber = systemCallNumber({ x64: 157, arm64: 167 })
+const prctl = declareSystemCall(['int', 'long'])
+const prctlNumber = systemCallNumber('prctl')
 const setDumpable = 4
 
 /**
@@ -17,6 +17,6 @@ export function disableCoreDumps(): void {
   const limit = new BigUint64Array([1n, 1n])
   const { result, errno } = callNow(setrlimit, coreLimit, new Uint8Array(limit.buffer))
   if (result === 0) return
-  if (callNow(prctl, prctlNumber, setDumpable, 0, 0, 0, 0).result === 0) return
+  if (callNow(prctl, prctlNumber, setDumpable, 0).result === 0) return
   throw new SystemError('setrlimit', errno, undefined)
 }

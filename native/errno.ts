@@ -1,10 +1,9 @@
 import { constants } from 'node:os'
 
 const names = new Map<number, string>()
-// Linux has two names for one number (EWOULDBLOCK and EAGAIN, EOPNOTSUPP and ENOTSUP): the first in POSIX order wins.
-const preferred = new Set(['EAGAIN', 'ENOTSUP'])
+// Linux has two names for one number (EWOULDBLOCK and EAGAIN, EOPNOTSUPP and ENOTSUP): Node lists that first which POSIX does.
 for (const [name, number] of Object.entries(constants.errno)) {
-  if (!names.has(number) || preferred.has(name)) names.set(number, name)
+  if (!names.has(number)) names.set(number, name)
 }
 
 /** The symbolic name of an errno: `ENOSPC` for 28; `E4711` where Node knows no name for it. */

@@ -45,10 +45,21 @@ export function declareSystemCall(parameters: string[]): LibcFunction {
   return declare('syscall', 'long', ['long', ...parameters])
 }
 
+/** Source: Linux, arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h. */
+const systemCalls = {
+  io_setup: { x64: 206, arm64: 0 },
+  io_submit: { x64: 209, arm64: 2 },
+  io_getevents: { x64: 208, arm64: 4 },
+  openat2: { x64: 437, arm64: 437 },
+  prctl: { x64: 157, arm64: 167 },
+  renameat2: { x64: 316, arm64: 276 },
+  statx: { x64: 332, arm64: 291 },
+} as const
+
 /** The number of a system call on this machine. Throws on architectures that holdfast does not know. */
-export function systemCallNumber(numbers: { x64: number; arm64: number }): number {
-  if (process.arch === 'x64' || process.arch === 'arm64') return numbers[process.arch]
-  throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${process.arch}`)
+export function systemCallNumber(name: keyof typeof systemCalls, machine: string = process.arch): number {
+  if (machine === 'x64' || machine === 'arm64') return systemCalls[name][machine]
+  throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
 }
 
 /** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */

@@ -2,7 +2,7 @@ import { checkDescriptor } from './arguments.js'
 import { allocate, callNow, declareSystemCall, systemCallNumber } from './libc.js'
 
 const statx = declareSystemCall(['int', 'const char *', 'int', 'unsigned int', 'uint64_t'])
-const number = systemCallNumber({ x64: 332, arm64: 291 })
+const number = systemCallNumber('statx')
 
 /** AT_EMPTY_PATH | AT_STATX_DONT_SYNC: of the descriptor itself, and of what is in memory. */
 const flags = 0x1000 | 0x4000

@@ -4,7 +4,7 @@ import { SystemError } from './errno.js'
 import { callAsync, declareSystemCall, systemCallNumber } from './libc.js'
 
 const openat2 = declareSystemCall(['int', 'const char *', 'const void *', 'size_t'])
-const number = systemCallNumber({ x64: 437, arm64: 437 })
+const number = systemCallNumber('openat2')
 
 const sizeOfOpenHow = 24
 const closeOnExec = 0o2000000
@@ -32,7 +32,6 @@ export async function openOnSameMount(directory: number, path: string, openFlags
 async function open(directory: number, path: string, openFlags: number, resolve: number): Promise<number> {
   const how = new DataView(new ArrayBuffer(sizeOfOpenHow))
   how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec), true)
-  how.setBigUint64(8, 0n, true)
   how.setBigUint64(16, BigInt(resolve), true)
   const bytes = new Uint8Array(how.buffer)
   const { result, errno } = await callAsync(

@@ -3,7 +3,7 @@ import { SystemError } from './errno.js'
 import { callAsync, declareSystemCall, systemCallNumber } from './libc.js'
 
 const renameat2 = declareSystemCall(['int', 'const char *', 'int', 'const char *', 'unsigned int'])
-const number = systemCallNumber({ x64: 316, arm64: 276 })
+const number = systemCallNumber('renameat2')
 
 const flags = { replace: 0, noreplace: 1, exchange: 2 } as const
 

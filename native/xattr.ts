@@ -38,7 +38,7 @@ async function readValue(
   const { result, errno } = await read(value, size)
   if (result >= 0) return value.slice(0, result)
   const code = errnoName(errno)
-  if (['ENODATA', 'ENOTSUP', 'EOPNOTSUPP'].includes(code)) return undefined
+  if (['ENODATA', 'ENOTSUP'].includes(code)) return undefined
   if (code === 'ERANGE' && size < maximumValue) return readValue(syscall, maximumValue, read)
   throw new SystemError(syscall, errno, undefined)
 }
@@ -59,7 +59,7 @@ async function readNames(fd: number, size: number): Promise<string[]> {
     return text.split('\0').filter((name) => name !== '')
   }
   const code = errnoName(errno)
-  if (['ENOTSUP', 'EOPNOTSUPP'].includes(code)) return []
+  if (code === 'ENOTSUP') return []
   if (code === 'ERANGE' && size < maximumValue) return readNames(fd, maximumValue)
   throw new SystemError('flistxattr', errno, undefined)
 }

@@ -7,6 +7,7 @@ const refused = (message: string | RegExp): { name: string; message: string | Re
 })
 
 await t.test('a descriptor is an integer of the kernel’s range', (t) => {
+  t.doesNotThrow(() => [0, 0x7fffffff].map(checkDescriptor))
   for (const fd of [0, 1, 0x7fffffff]) t.equal(checkDescriptor(fd), fd)
   for (const fd of [-1, -100, 0.5, Number.NaN, Infinity, 0x80000000]) {
     t.throws(() => checkDescriptor(fd), refused(`not a file descriptor: ${fd}`))
@@ -26,6 +27,7 @@ await t.test('a path is what the kernel will read, all of it', (t) => {
 })
 
 await t.test('an integer is between its bounds, both allowed', (t) => {
+  t.doesNotThrow(() => [2, 4].map((value) => checkInteger('flags', value, 2, 4)))
   for (const value of [2, 3, 4]) t.equal(checkInteger('flags', value, 2, 4), value)
   for (const value of [1, 5, 2.5, Number.NaN]) {
     t.throws(() => checkInteger('flags', value, 2, 4), refused(`flags must be an integer from 2 to 4, not ${value}`))

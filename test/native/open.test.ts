@@ -24,6 +24,9 @@ const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY)
 t.teardown(() => closeSync(fd))
 
 await t.test('what is on the same mount is opened, and a link is not followed', async (t) => {
+  const zero = openOnSameMount(fd, 'sub/file', 0)
+  await t.resolves(zero, 'no flag at all')
+  closeSync(await zero)
   closeSync(await openOnSameMount(fd, 'sub', directoryFlags))
   closeSync(await openOnSameMount(fd, 'sub/file', constants.O_RDONLY))
   await t.rejects(openOnSameMount(fd, 'link', directoryFlags), { code: 'ELOOP', syscall: 'openat2' })

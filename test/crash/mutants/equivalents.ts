@@ -11,6 +11,7 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: '`O_RDONLY` is 0: flags are the same without it',
     mutants: [
+      `native/open.ts: directoryFlags unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_DIRECTORY`,
       `${durable}/posix/file-system.ts: NodeFileSystem.openDirectory unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
       `${durable}/posix/file-system.ts: NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
       `${durable}/posix/open-path.ts: walkNoSymlinks unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
@@ -46,7 +47,6 @@ export const equivalents: readonly Equivalent[] = [
     reason:
       'what stands for a judgement that is missing: `prepare()` makes one before anything is staged, recorded or removed',
     mutants: [
-      `${durable}/directory-publication.ts: DirectoryPublication.#stageGeneration shortened found ?? {}`,
       `${durable}/directory-publication.ts: DirectoryPublication.#takenOut shortened this.found ?? {}`,
       `${durable}/publication.ts: TargetPublication.#recordPlace counted this.found?.current?.sequence ?? 0`,
       `${durable}/publication.ts: TargetPublication.#recordPlace shortened this.found?.current?.sequence ?? 0`,
@@ -60,6 +60,8 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'what stands for an element that is always there, for the compiler',
     mutants: [
+      `native/aio.ts: AioContext.#submit shortened descriptors[first + slot] ?? -1`,
+      `native/aio.ts: AioContext.#submit counted -1`,
       `${durable}/generation.ts: topNames shortened path.split('/', 1)[0] ?? path`,
       `${durable}/request.ts: checkTarget shortened target.replace(/\\/+$/, '').split('/').pop() ?? ''`,
       `${durable}/resolve.ts: followTrusted shortened todo.shift() ?? ''`,
@@ -96,13 +98,15 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
+      `native/aio.ts: AioContext.#submit swapped view.setUint32(at, first + slot, true)`,
+      `native/aio.ts: AioContext.#submit swapped view.setUint32(at + 4, barrier, true)`,
+      `native/aio.ts: AioContext.#submit swapped view.setUint16(at + 16, commandFsync, true)`,
       `${durable}/lock.ts: enqueue swapped queues.set(identity, last)`,
       `${durable}/posix/mount.ts: kindOf swapped kinds.set(id, kind)`,
       `${durable}/record-files.ts: readRecords swapped if (random !== undefined) staging.push(random)`,
       `${durable}/record-files.ts: readRecords swapped if (strange !== undefined) quarantined.push(strange)`,
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
-      `${durable}/record.ts: parseRecord swapped if (line.attributes === null || isText(line.attributes)) attributes = line.attributes`,
     ],
   },
   {
@@ -119,6 +123,10 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
     mutants: [
+      `${durable}/lock.ts: lockOnce compared left <= 0`,
+      `${durable}/lock.ts: lockOnce counted left <= 0`,
+      `${durable}/posix/lead-commit.ts: headStart counted headStart = 1`,
+      `${durable}/posix/mount.ts: kindOf compared performance.now() - readAt > freshness`,
       `${durable}/lock.ts: pollInterval counted pollInterval = 20`,
       `${durable}/posix/mount.ts: freshness counted freshness = 1000`,
     ],
@@ -129,6 +137,59 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/inspect.ts: lookOnce shortened codeOf(error) ?? ''`,
       `${durable}/posix/holdings.ts: Scan.#descriptors shortened codeOf(error) ?? ''`,
       `${durable}/remove.ts: removeInside shortened codeOf(error) ?? ''`,
+    ],
+  },
+  {
+    reason: 'what is opened is never descriptor 0: Node keeps the first three open',
+    mutants: [`native/open.ts: open compared result < 0`, `native/open.ts: open counted result < 0`],
+  },
+  {
+    reason: 'io_submit(2) and io_getevents(2) never answer 0 here: there is a request, and no limit of time',
+    mutants: [
+      `native/aio.ts: AioContext.#submit compared result > 0`,
+      `native/aio.ts: AioContext.#collect compared result < 0`,
+      `native/aio.ts: AioContext.#collect counted result < 0`,
+    ],
+  },
+  {
+    reason: 'a comparison for a sort answers another number of the same sign, or of equals which comes first',
+    mutants: [
+      `${durable}/publish.ts: publish counted a.site.identity < b.site.identity ? -1 : 1`,
+      `${durable}/publish.ts: refuseNested counted a.real < b.real ? -1 : 1`,
+      `${durable}/publish.ts: refuseNested compared a.real < b.real`,
+    ],
+  },
+  {
+    reason: 'numbers of barriers need only differ from one to the next',
+    mutants: [
+      `native/aio.ts: AioContext.#barriers counted #barriers = 0`,
+      `native/aio.ts: AioContext.sync counted this.#barriers + 1`,
+    ],
+  },
+  {
+    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
+    mutants: [
+      `${durable}/stage.ts: writers counted writers = 4`,
+      `${durable}/posix/limits.ts: mostStagedFiles counted mostStagedFiles = 256`,
+      `native/aio.ts: maximumInFlight counted maximumInFlight = 256`,
+      `${durable}/posix/lead-commit.ts: largeBarrier counted largeBarrier = 128`,
+      `native/libc.ts: queue counted new Semaphore(8)`,
+      `native/xattr.ts: usualValue counted usualValue = 256`,
+    ],
+  },
+  {
+    reason: 'a buffer with one byte more than the kernel reads or writes, which is zero',
+    mutants: [
+      `native/mount-id.ts: sizeOfStatx counted sizeOfStatx = 256`,
+      `native/aio.ts: AioContext.create counted allocate(8)`,
+      `native/open.ts: sizeOfOpenHow counted sizeOfOpenHow = 24`,
+    ],
+  },
+  {
+    reason: 'what is remembered is not read again: the answer is the same',
+    mutants: [
+      `${durable}/posix/mount.ts: kindOf dropped kinds.set(id, kind)`,
+      `${durable}/posix/mount.ts: kindOf dropped readAt = performance.now()`,
     ],
   },
 ]
