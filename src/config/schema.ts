@@ -30,7 +30,8 @@ export function configurationSchema(): Schema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: kind,
-    description: 'Configures the holdfast commands agent, sync, check, verify, status, reload and rbac.',
+    description:
+      'Configures the holdfast commands agent, sync, check, verify, diff, adopt, rollback, status, reload and rbac.',
     ...mappingSchema(documentFields, {}, [{ schema: needsLabels }]),
   }
 }
