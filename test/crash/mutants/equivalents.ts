@@ -114,13 +114,6 @@ export const equivalents: readonly Equivalent[] = [
     mutants: [`${durable}/posix/calls.ts: typeOf swapped if (entry.isFile()) return 'file'`],
   },
   {
-    reason: 'the size of an entry that has no content is not looked at',
-    mutants: [
-      `${durable}/tree.ts: readDirectory counted digest.entry(head, 0)`,
-      `${durable}/tree.ts: readOther counted digest.entry(head, 0)`,
-    ],
-  },
-  {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
     mutants: [
       `${durable}/lock.ts: lockOnce compared left <= 0`,
@@ -169,11 +162,10 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
     mutants: [
-      `${durable}/stage.ts: writers counted writers = 4`,
       `${durable}/posix/limits.ts: mostStagedFiles counted mostStagedFiles = 256`,
       `native/aio.ts: maximumInFlight counted maximumInFlight = 256`,
       `${durable}/posix/lead-commit.ts: largeBarrier counted largeBarrier = 128`,
-      `native/libc.ts: queue counted new Semaphore(8)`,
+
       `native/xattr.ts: usualValue counted usualValue = 256`,
     ],
   },
