@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { KeptBeside } from '../durable/index.js'
+import type { RelocationState } from '../durable/types.js'
 import { codeOf, messageOf } from '../errors.js'
 import { pathArgument } from './target.js'
 import { age, table } from './table.js'
@@ -8,7 +9,7 @@ import { age, table } from './table.js'
 /* What holdfast keeps for paths that no directory of the configuration has: of those that left it, and of other commands. */
 
 /** As `status -o json` shows it. */
-export interface Orphan extends Omit<KeptBeside, 'name' | 'publishedAt' | 'hold' | 'pin'> {
+export interface Orphan extends Omit<KeptBeside, 'name' | 'publishedAt' | 'hold' | 'pin' | 'movedTo' | 'movedFrom'> {
   /** null where no record tells it. */
   readonly path: string | null
   /** Where it lies. */
@@ -16,6 +17,10 @@ export interface Orphan extends Omit<KeptBeside, 'name' | 'publishedAt' | 'hold'
   readonly publishedAt: string | null
   readonly held: boolean
   readonly pinned: boolean
+  /** Where its content moves to, or has moved; null: nowhere. */
+  readonly movedTo: string | null
+  /** Where it was before, and how far the move has come; null: it did not move. */
+  readonly movedFrom: { readonly path: string; readonly state: RelocationState } | null
   /** Why nobody knows what is in the directory; null where it was looked at. */
   readonly error: string | null
 }
@@ -38,7 +43,7 @@ export async function findOrphans(configured: readonly string[], others: readonl
       if (codeOf(found.failure) !== 'ENOTDIR') orphans.push(notLookedAt(directory, found.failure))
       continue
     }
-    for (const { name, publishedAt, hold, pin, ...kept } of found) {
+    for (const { name, publishedAt, hold, pin, movedTo, movedFrom, ...kept } of found) {
       const path = name === null ? null : join(directory, name)
       if (path === null ? !whole.has(directory) : known.has(path) || !(whole.has(directory) || named.has(path)))
         continue
@@ -46,6 +51,8 @@ export async function findOrphans(configured: readonly string[], others: readonl
         publishedAt: publishedAt?.toISOString() ?? null,
         held: hold !== undefined,
         pinned: pin !== undefined,
+        movedTo: movedTo ?? null,
+        movedFrom: movedFrom ? { path: movedFrom.from, state: movedFrom.state } : null,
         error: null,
       }
       orphans.push({ path, directory, ...kept, ...said })
@@ -57,7 +64,15 @@ export async function findOrphans(configured: readonly string[], others: readonl
 /** What cannot be looked at hides nothing of the rest. */
 function notLookedAt(directory: string, failure: unknown): Orphan {
   const nothing = { records: [], generations: [], retired: [], leftovers: [], foreign: [] }
-  const unknown = { path: null, publishedAt: null, there: false, held: false, pinned: false }
+  const unknown = {
+    path: null,
+    publishedAt: null,
+    there: false,
+    held: false,
+    pinned: false,
+    movedTo: null,
+    movedFrom: null,
+  }
   return { ...unknown, directory, ...nothing, error: messageOf(failure) }
 }
 
@@ -80,11 +95,19 @@ const kinds = {
   foreign: 'foreign',
 } as const satisfies Partial<Record<keyof Orphan, string>>
 
+function stateOf({ there, held, pinned, movedTo, movedFrom }: Orphan): string {
+  const moves =
+    movedFrom && movedFrom.state !== 'done' ? `moves from ${movedFrom.path} (${movedFrom.state})` : undefined
+  const goes = movedTo === null ? undefined : `moves to ${movedTo}`
+  const said = [there ? 'there' : 'gone', held && 'held', pinned && 'pinned', goes, moves]
+  return said.filter((one) => typeof one === 'string').join(', ')
+}
+
 /** The table, or that there is nothing. */
 export function orphansText(orphans: readonly Orphan[], now: Date): string {
   if (orphans.length === 0) return 'holdfast keeps nothing there for paths that are not configured\n'
   const rows = orphans.map((orphan) => {
-    const { path, directory, publisher, publishedAt, there, held, pinned, error } = orphan
+    const { path, directory, publisher, publishedAt, error } = orphan
     if (error !== null) return [`unknown, in ${directory}`, '-', '-', '-', `not looked at: ${error}`]
     const counts = (Object.keys(kinds) as (keyof typeof kinds)[])
       .filter((kind) => orphan[kind].length > 0)
@@ -93,7 +116,7 @@ export function orphansText(orphans: readonly Orphan[], now: Date): string {
       path ?? `unknown, in ${directory}`,
       publishedAt === null ? '-' : publisher ? publishers[publisher] : 'a command',
       publishedAt === null ? '-' : age(new Date(publishedAt), now),
-      `${there ? 'there' : 'gone'}${held ? ', held' : ''}${pinned ? ', pinned' : ''}`,
+      stateOf(orphan),
       counts.join(', '),
     ]
   })

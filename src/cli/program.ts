@@ -15,6 +15,7 @@ import { describeOption } from './option.js'
 import { pruneCommand } from './prune.js'
 import { rbacCommand } from './rbac.js'
 import { releaseCommand } from './release.js'
+import { relocateCommand } from './relocate.js'
 import { reloadCommand } from './reload.js'
 import { removeCommand } from './remove.js'
 import { replaceCommand } from './replace.js'
@@ -44,6 +45,7 @@ export const commands = {
   adopt: adoptCommand,
   hold: holdCommand,
   release: releaseCommand,
+  relocate: relocateCommand,
   remove: removeCommand,
   check: checkCommand,
   torture: tortureCommand,

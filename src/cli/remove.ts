@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../log.js'
-import { messageOf } from '../errors.js'
-import { NotPublished } from './exit-codes.js'
 import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
 import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
 import { print } from './print.js'
+import { refuseConfigured } from './refuse-configured.js'
 import { interruptible } from './signals.js'
-import { pathArgument, targetArgument } from './target.js'
+import { targetArgument } from './target.js'
 
 interface RemoveOptions extends OutputOptions {
   readonly force: boolean
@@ -22,6 +21,8 @@ interface RemoveOptions extends OutputOptions {
 
 /** Milliseconds between two looks whether somebody still uses it. */
 const lookInterval = 1_000
+
+const removeItFirst = (file: string): string => `remove it from ${file} first`
 
 /** `holdfast remove PATH` */
 export function removeCommand(io: Io): Command {
@@ -63,7 +64,7 @@ again, 75 another process holds PATH's lock.`,
     .action(async (path: string, options: RemoveOptions) => {
       const target = await targetArgument(path)
       const log = createLogger(io, options)
-      await refuseConfigured(target, options)
+      await refuseConfigured(target, options, removeItFirst)
       await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
       await print(io.stdout, options.output, { path: target, removed: true }, () => `removed ${target}\n`)
     })
@@ -77,7 +78,7 @@ async function removeOnceUnused(target: string, options: RemoveOptions, signal: 
   const { force, release, lockTimeout, wait = 0 } = options
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.
-  const confirm = () => refuseConfigured(target, options)
+  const confirm = () => refuseConfigured(target, options, removeItFirst)
   const deadline = performance.now() + wait
   let said: string | undefined
   for (;;) {
@@ -92,31 +93,4 @@ async function removeOnceUnused(target: string, options: RemoveOptions, signal: 
       await sleep(Math.min(lookInterval, left), undefined, { signal })
     }
   }
-}
-
-/** An agent that runs would publish it again at its next look. */
-async function refuseConfigured(target: string, options: RemoveOptions): Promise<void> {
-  const [{ sameTarget }, { readStatusFile }, { isAgentRunning }, { defaultStateDirectory }] = await Promise.all([
-    import('../durable/index.js'),
-    import('../agent/status-file.js'),
-    import('../agent/state-lock.js'),
-    import('../config/document.js'),
-  ])
-  const { stateDirectory: given } = options
-  const stateDirectory = given === undefined ? defaultStateDirectory : pathArgument(given)
-  const status = await readStatusFile(stateDirectory).catch((error: unknown) => {
-    if (given === undefined) return undefined
-    throw new NotPublished(`cannot tell whether an agent publishes ${target}: ${messageOf(error)}`, target)
-  })
-  const { agent, directories = [] } = status ?? {}
-  const isDropped = (conditions: readonly { reason: string }[]) =>
-    conditions.some(({ reason }) => reason === 'DropPending' || reason === 'Relocating')
-  const named = directories.filter(({ conditions }) => !isDropped(conditions)).map(({ path }) => path)
-  const found = !agent ? undefined : named.includes(target) ? target : await sameTarget(target, named)
-  if (!agent || found === undefined || !(await isAgentRunning(stateDirectory, agent))) return
-  const file = agent.configuration?.file ?? 'its configuration'
-  throw new NotPublished(
-    `the agent that runs here (process ${agent.pid}) publishes ${target}${found === target ? '' : ` as ${found}`}: remove it from ${file} first`,
-    target,
-  )
 }

@@ -107,6 +107,8 @@ async function publishTree(
       mode: options.mode,
       owner: options.owner,
       ...publicationOptions(options),
+      // Whoever publishes here for its own sake takes a move back.
+      movedTo: null,
       progress: reading.add,
       signal,
       log,

@@ -11,6 +11,7 @@ import { completeHook as complete, recordObjects as record } from './record-file
 import type { RelocationOptions } from './old-path.js'
 import { pruneHistory as prune, readHistory as historyOf } from './past.js'
 import { removePublished as takeAway, type RemovalOptions } from './removal.js'
+import { relocateByHand as moveByHand, type HandRelocationOptions } from './relocate-by-hand.js'
 import { endRelocation as endMove, relocate as move, type RelocationProgress } from './relocation.js'
 import { sameTarget as same } from './site.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
@@ -185,6 +186,15 @@ export async function examineAdoption(
 /** Takes a directory's move to another path as far as it goes now; `to` is published already. @throws DurableWriteError */
 export async function relocate(to: string, options: RelocationOptions): Promise<RelocationProgress> {
   return move(system, to, options)
+}
+
+/** Takes a move by hand as far as it goes now, from what the old path holds. @throws DurableWriteError */
+export async function relocateByHand(
+  from: string,
+  to: string,
+  options: HandRelocationOptions,
+): Promise<RelocationProgress> {
+  return moveByHand(system, from, to, options)
 }
 
 /** A target's content comes from nowhere any more, and goes nowhere, as its record says then, durably. @throws DurableWriteError */

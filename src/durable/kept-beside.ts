@@ -6,7 +6,7 @@ import { checkTarget } from './request.js'
 import { resolve } from './resolve.js'
 import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
-import type { Hold, Pin, Publisher } from './types.js'
+import type { Hold, Pin, Publisher, Relocation } from './types.js'
 
 /* What holdfast keeps in a directory, for each target there is or was. Nothing is locked, made or removed. */
 
@@ -28,6 +28,10 @@ export interface KeptBeside {
   readonly publishedAt?: Date
   /** Absent where a person or a program published it by a call of its own. */
   readonly publisher?: Publisher
+  /** Where its content moves to. */
+  readonly movedTo?: string
+  /** Where it was before, and how far its move has come. */
+  readonly movedFrom?: Relocation
   /** In force now. */
   readonly hold?: Hold | undefined
   readonly pin?: Pin | undefined
@@ -73,6 +77,8 @@ async function keptFor(
     foreign: quarantined.map(names.quarantine),
     ...(newest && { publishedAt: new Date(newest.publishedAt) }),
     ...(newest?.publisher && { publisher: newest.publisher }),
+    ...(newest?.movedTo !== undefined && { movedTo: newest.movedTo }),
+    ...(newest?.relocation && { movedFrom: newest.relocation }),
     ...(isInForce(newest?.hold, fs.now()) && { hold: newest.hold }),
     ...(isPinned(newest?.pin, fs.now()) && { pin: newest.pin }),
   }

@@ -19,6 +19,8 @@ import type { DirectoryRequest, Hold, Pin, PublicationOptions, Relocation, Reloc
 export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' | 'as'> {
   /** Milliseconds that both paths stay at least. */
   readonly keep: number
+  /** Even where not all processes can be looked at; default false. */
+  readonly force?: boolean
   /** Runs what works at the new path: where each file system has its own threads, with those. Default: as the rest. */
   readonly atNew?: <T>(work: () => Promise<T>) => Promise<T>
   /** Who uses the old path that is no process, in a few words. Default: nobody. */
@@ -85,10 +87,10 @@ export async function recordOf(fs: FileSystem, target: string): Promise<StoredRe
 }
 
 /** Of what is there, or of what was there before. */
-export async function userOf(fs: FileSystem, target: string): Promise<string | undefined> {
+export async function userOf(fs: FileSystem, target: string, onlySeen?: boolean): Promise<string | undefined> {
   return withRecord(fs, target, async (parent, name, records) => {
     const [retired] = await findRetired({ fs, parent }, records)
-    return (await fs.userOf(parent, name)) ?? (retired && `its old content ${retired.name} is still in use`)
+    return (await fs.userOf(parent, name, onlySeen)) ?? (retired && `its old content ${retired.name} is still in use`)
   })
 }
 
@@ -129,10 +131,7 @@ export function wordOn(
  */
 export async function refuseSame(fs: FileSystem, to: string, options: RelocationOptions): Promise<void> {
   const { from } = options
-  const [old, now] = await placesOf(fs, to, options)
-  const [a, b] = [`${old.path}/`, `${now.path}/`]
-  const isSame = a === b || (old.identity !== undefined && old.identity === now.identity)
-  if (!isSame && !a.startsWith(b) && !b.startsWith(a)) return
+  if (!(await areOverlapping(fs, to, options))) return
   throw unfit(`${from} and ${to} are the same directory, or one lies in the other`, {
     code: 'EEXIST',
     syscall: 'openat2',
@@ -140,6 +139,14 @@ export async function refuseSame(fs: FileSystem, to: string, options: Relocation
     state: leftAsItWas(from),
     advice: 'leave out movedFrom',
   })
+}
+
+/** Whether they are one directory, or one lies in the other. */
+export async function areOverlapping(fs: FileSystem, to: string, options: RelocationOptions): Promise<boolean> {
+  const [old, now] = await placesOf(fs, to, options)
+  const [a, b] = [`${old.path}/`, `${now.path}/`]
+  const isSame = a === b || (old.identity !== undefined && old.identity === now.identity)
+  return isSame || a.startsWith(b) || b.startsWith(a)
 }
 
 /** The text of a link at the old path that leads to the new one. */

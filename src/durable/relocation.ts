@@ -192,7 +192,7 @@ class Move {
     const old = await recordOf(fs, from)
     const word = old && wordOn(from, old, fs.now())
     if (word !== undefined) return { waits: word }
-    const user = (await userOf(fs, from)) ?? (await options.usedBy?.())
+    const user = (await userOf(fs, from, options.force)) ?? (await options.usedBy?.())
     if (user !== undefined) return { waits: `${from} is in use: ${user}` }
     const end = since + options.keep
     return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
