@@ -131,8 +131,12 @@ async function ownStaging(
   return quarantineForeign(area, staging, quarantined, [...records, ...retiredClaims(records)])
 }
 
-/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. */
-export async function clean({ fs, parent, path, log }: StagingArea, names: readonly string[]): Promise<string[]> {
+/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. `failed`: told why. */
+export async function clean(
+  { fs, parent, path, log }: StagingArea,
+  names: readonly string[],
+  failed: (error: unknown) => void = () => undefined,
+): Promise<string[]> {
   const left: string[] = []
   for (const entry of names) {
     try {
@@ -140,6 +144,7 @@ export async function clean({ fs, parent, path, log }: StagingArea, names: reado
     } catch (error) {
       log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; the next run retries')
       left.push(entry)
+      failed(error)
     }
   }
   return left

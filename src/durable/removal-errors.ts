@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { adviceFor, isSystemError } from '../errors.js'
+import { adviceFor, isSystemError, messageOf } from '../errors.js'
 import { listed } from '../listed.js'
 import { DurableWriteError, foreign, unfit } from './errors.js'
 import { isGeneration, nextDataLink } from './generation.js'
@@ -83,6 +83,14 @@ export function placeTaken(path: string, staging: string): DurableWriteError {
 export function stillInUse(path: string, failure: Error): Error {
   if (!(failure instanceof DurableWriteError) || failure.reason !== 'InUse') return failure
   return unfinished(path, failure.problem, failure.code, failure)
+}
+
+/** These names beside it could not be removed, the first of them for this. */
+export function notAllGone(path: string, left: readonly string[], first: unknown): DurableWriteError {
+  const problem = `could not remove ${listed(left, 3)} beside ${path}`
+  if (!isSystemError(first)) return unfinished(path, `${problem}: ${messageOf(first)}`, 'ENOTEMPTY')
+  const where = first.path === undefined ? '' : ` ${first.path}`
+  return unfinished(path, `${problem}: ${first.syscall}${where}: ${first.code}`, first.code, first)
 }
 
 /** It has left its place, and does not come back. */

@@ -1,5 +1,4 @@
 import { failureOf, isSystemError } from '../errors.js'
-import { listed } from '../listed.js'
 import { silent, type Log } from '../log.js'
 import { probeJournal, fsyncAll } from './barrier.js'
 import { clean } from './clean.js'
@@ -22,6 +21,7 @@ import {
   aborted,
   changed,
   inUse,
+  notAllGone,
   refuseChanged,
   refuseKept,
   refuseRevision,
@@ -264,9 +264,10 @@ class Removal {
     const claims = [...valid, ...retiredClaims(valid)]
     const own = await quarantineForeign(this.#area, staging, quarantined, claims)
     const records = [...torn, ...others.map(({ sequence }) => sequence)].map(this.#names.record)
-    const left = await clean(this.#area, [...own.map(this.#names.staging), ...generations, ...records])
-    if (left.length > 0)
-      throw unfinished(this.path, `could not remove ${listed(left, 3)} beside ${this.path}`, 'ENOTEMPTY')
+    const names = [...own.map(this.#names.staging), ...generations, ...records]
+    const failures: unknown[] = []
+    const left = await clean(this.#area, names, (error) => failures.push(error))
+    if (left.length > 0) throw notAllGone(this.path, left, failures[0])
     await this.#sync()
     if (leaves) return
     if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))

@@ -15,8 +15,8 @@ export const removals: readonly Mutation[] = [
   mutation(
     'the record goes before the rest is known to be gone',
     'removal.ts',
-    "'ENOTEMPTY')\n    await this.#sync()",
-    "'ENOTEMPTY')",
+    'left, failures[0])\n    await this.#sync()',
+    'left, failures[0])',
     story,
   ),
   mutation(

@@ -7,7 +7,7 @@ import { setHold } from '../../src/durable/hold.js'
 import { readPublication, replaceDirectory, replaceFile, rollBack, sameTarget } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { removePublished, type RemovalOptions } from '../../src/durable/removal.js'
-import { intercepted, Killed } from './intercepted.js'
+import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 
 /** Nobody uses anything, but for what a test says of each look. */
@@ -42,6 +42,18 @@ await t.test('what an operator has rolled back stays until he releases it', asyn
   t.same(contents(target), { a: '1' })
   await removed(target, { release: true })
   t.equal(await readPublication(target), undefined)
+})
+
+await t.test('what cannot be removed is named with what the system says, and another call goes on', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'removeFile' && name === 'a') throw failure('EIO', 'unlink')
+  }, new Looks())
+  const error = await failed(removePublished(fs, target, {}))
+  t.match(error, { code: 'EIO', published: true, message: /could not remove .*: unlink.*EIO.*has left its place/ })
+  t.notMatch(error.message, 'another program')
+  await removed(target)
 })
 
 await t.test('nothing is left beside a path where holdfast has published nothing', async (t) => {
