@@ -88,7 +88,7 @@ async function publishTree(
   tree: FoundTree,
   { io, command, options, signal }: ReplaceContext,
 ): Promise<ReplaceResult> {
-  const { replaceDirectory } = await import('../durable/index.js')
+  const { onThisThread, replaceDirectory } = await import('../durable/index.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = ({ mode }: FoundFile): number =>
@@ -101,7 +101,7 @@ async function publishTree(
   )
   const log = createLogger(io, options)
   const reading = new Reading(tree.bytes)
-  const result = await new Progress(io.stderr).during(reading.describe, () =>
+  const publish = (): Promise<ReplaceResult> =>
     replaceDirectory(path, {
       files,
       mode: options.mode,
@@ -112,8 +112,9 @@ async function publishTree(
       progress: reading.add,
       signal,
       log,
-    }),
-  )
+    })
+  // There is nothing else to do meanwhile.
+  const result = await new Progress(io.stderr).during(reading.describe, () => onThisThread(publish))
   if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {
     mode: isNamed(command, 'mode') ? undefined : options.mode,

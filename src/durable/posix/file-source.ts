@@ -1,19 +1,23 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type BigIntStats, constants } from 'node:fs'
 import { adviceOnShortage, isSystemError } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
-import { errorAt } from './calls.js'
+import type { Descriptor } from '../file-system.js'
+import { call, type Done, errorAt } from './calls.js'
+import { later } from './later.js'
 import { ReadBuffers } from './read-buffers.js'
 
 const buffers = new ReadBuffers()
 
 /** The pieces of an open file. */
-export async function* piecesOf(file: FileHandle, size: number): AsyncIterable<Uint8Array> {
+export async function* piecesOf(file: Descriptor, size: number): AsyncIterable<Uint8Array> {
   const buffer = buffers.take(size)
   try {
     for (let position = 0; ;) {
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+      const bytesRead = await call<number>(
+        () => `descriptor ${file}`,
+        (done) => later().read(file, buffer, 0, buffer.length, position, done),
+      )
       if (bytesRead === 0) return
       position += bytesRead
       yield buffer.subarray(0, bytesRead)
@@ -37,8 +41,7 @@ export class FileSource extends ContentSource {
   }
 
   async size(): Promise<number> {
-    const file = await this.#open()
-    await file.close()
+    await this.#close(await this.#open())
     return this.#found?.size ?? 0
   }
 
@@ -57,27 +60,36 @@ export class FileSource extends ContentSource {
     } catch (error) {
       throw this.#readable(error)
     } finally {
-      await file.close()
+      await this.#close(file)
     }
   }
 
-  async #open(): Promise<FileHandle> {
+  async #open(): Promise<Descriptor> {
     // O_NONBLOCK: a pipe that took the file's place does not hold us up.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | (this.follow ? 0 : constants.O_NOFOLLOW)
-    let file: FileHandle | undefined
+    let file: Descriptor | undefined
     try {
-      file = await open(this.origin, flags)
+      file = await this.#call<Descriptor>((done) => later().open(this.origin, flags, done))
       await this.#examine(file)
       return file
     } catch (error) {
-      await file?.close()
+      if (file !== undefined) await this.#close(file)
       throw this.#readable(error)
     }
   }
 
+  #close(file: Descriptor): Promise<void> {
+    return this.#call((done) => later().close(file, done))
+  }
+
+  #call<T = void>(start: (done: Done<T>) => void): Promise<T> {
+    return call<T>(() => this.origin, start)
+  }
+
   /** Before and after each reading it must be the same file, unchanged. */
-  async #examine(file: FileHandle): Promise<void> {
-    const { dev, ino, size, mtimeNs, ctimeNs, ...status } = await file.stat({ bigint: true })
+  async #examine(file: Descriptor): Promise<void> {
+    const found = await this.#call<BigIntStats>((done) => later().fstat(file, { bigint: true }, done))
+    const { dev, ino, size, mtimeNs, ctimeNs, ...status } = found
     // ctime in nanoseconds: a program can set the mtime back, and not this.
     const fingerprint = [dev, ino, size, mtimeNs, ctimeNs].join(':')
     if (this.#found !== undefined && this.#found.fingerprint !== fingerprint) throw this.changed()

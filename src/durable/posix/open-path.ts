@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import * as native from '../../../native/index.js'
 import { atPath, call, isText, lookAt } from './calls.js'
+import { later } from './later.js'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -72,13 +73,13 @@ function linkOf(descriptor: number): string {
 function open(path: string, flags: number): Promise<number> {
   return call<number>(
     () => path,
-    (done) => fs.open(path, flags, done),
+    (done) => later().open(path, flags, done),
   )
 }
 
 function closeDescriptor(descriptor: number): Promise<void> {
   return call(
     () => `descriptor ${descriptor}`,
-    (done) => fs.close(descriptor, done),
+    (done) => later().close(descriptor, done),
   )
 }
