@@ -37,7 +37,7 @@ export function verdictOf(state: State, acknowledged: boolean): Verdict {
   return state
 }
 
-const broken = ['lost', 'mixed', 'torn', 'missing', 'unmountable'] as const satisfies readonly Verdict[]
+export const broken = ['lost', 'mixed', 'torn', 'missing', 'unmountable'] as const satisfies readonly Verdict[]
 
 export type Tally = Readonly<Record<Verdict, number>>
 

@@ -1,7 +1,7 @@
 /** The results as tables of Markdown, which docs/performance.md takes as they are. */
 import type { FileSystem } from '../../test/disk/disk.js'
 import type { PeerCost } from './cost.js'
-import { brokenOf, guaranteeOf, guarantees, statesOf, type Guarantee, type Tally } from './judge.js'
+import { broken, brokenOf, guaranteeOf, guarantees, statesOf, type Guarantee, type Tally } from './judge.js'
 import type { Peer } from './peers.js'
 import type { WatchRow } from './watch.js'
 
@@ -21,30 +21,23 @@ export interface CostRow {
   readonly cost: PeerCost
 }
 
+/** Broken states of all states, by peer and file system. */
 export function powerTable(rows: readonly PowerRow[]): string {
-  const head = [
-    'what',
-    'peer',
-    'in one step',
-    'kept',
-    'file system',
-    'states',
-    'lost',
-    'mixed',
-    'torn',
-    'missing',
-    'no file system',
-  ]
-  const lines = rows.map(({ fileSystem, what, peer, tally }) => [
-    what,
-    peer.name,
-    peer.step,
-    guaranteeOf(tally),
-    fileSystem,
-    String(statesOf(tally)),
-    ...[tally.lost, tally.mixed, tally.torn, tally.missing, tally.unmountable].map((count) => String(count)),
-  ])
-  return markdown(head, lines)
+  const fileSystems = distinct(rows.map(({ fileSystem }) => fileSystem))
+  const lines = distinct(rows.map(({ what }) => what)).flatMap((what) =>
+    distinct(rows.map(({ peer }) => peer)).map((peer) => {
+      const own = rows.filter((row) => row.what === what && row.peer === peer)
+      const cells = fileSystems.map((fileSystem) => tallyText(own.find((row) => row.fileSystem === fileSystem)?.tally))
+      return [what, peer.name, peer.step, guarantee(own, peer) ?? '', ...cells]
+    }),
+  )
+  return markdown(['what', 'peer', 'in one step', 'kept', ...fileSystems], lines)
+}
+
+function tallyText(tally: Tally | undefined): string {
+  if (!tally) return ''
+  const found = broken.filter((verdict) => tally[verdict] > 0).map((verdict) => `${tally[verdict]} ${verdict}`)
+  return `${brokenOf(tally)} of ${statesOf(tally)}${found.length > 0 ? `: ${found.join(', ')}` : ''}`
 }
 
 /** The weakest that a peer showed on any file system, of many files or of one; undefined if the power was not cut under it. */
@@ -53,24 +46,33 @@ function guarantee(rows: readonly PowerRow[], peer: Peer): Guarantee | undefined
   return guarantees.find((one) => shown.includes(one))
 }
 
+/** What the tables of costs show, a table for each file system and figure. */
+const figures: readonly { readonly title: string; readonly cell: (cost: PeerCost) => string }[] = [
+  { title: 'flushes', cell: ({ flushes }) => short(flushes) },
+  { title: 'milliseconds', cell: ({ milliseconds }) => milliseconds.toFixed(0) },
+  {
+    title: 'time as a multiple of holdfast’s in the same round: median (least–most)',
+    cell: ({ ratio: [least, middle, most] }) => `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`,
+  },
+  { title: 'bytes written as a multiple of the content', cell: ({ written }) => written.toFixed(1) },
+  { title: 'system calls / CPU ms', cell: ({ calls, processor }) => `${calls.toFixed(0)} / ${processor.toFixed(0)}` },
+]
+
 export function costTable(rows: readonly CostRow[], power: readonly PowerRow[]): string {
-  const head = ['file system', 'work', 'peer', 'kept', 'flushes', 'written', 'ms', 'beside holdfast', 'calls', 'CPU ms']
-  const lines = rows.map(({ fileSystem, work, peer, cost }) => {
-    const [least, middle, most] = cost.ratio
-    return [
-      fileSystem,
-      work,
-      peer.name,
-      guarantee(power, peer) ?? '',
-      short(cost.flushes),
-      `${cost.written.toFixed(1)} ×`,
-      cost.milliseconds.toFixed(0),
-      peer.name === 'holdfast' ? '' : `${middle.toFixed(2)} (${least.toFixed(2)}–${most.toFixed(2)})`,
-      Number.isNaN(cost.calls) ? '' : cost.calls.toFixed(0),
-      Number.isNaN(cost.processor) ? '' : cost.processor.toFixed(0),
-    ]
-  })
-  return markdown(head, lines)
+  const works = distinct(rows.map(({ work }) => work))
+  const tables = distinct(rows.map(({ fileSystem }) => fileSystem)).flatMap((fileSystem) =>
+    figures.map(({ title, cell }) => {
+      const lines = distinct(rows.map(({ peer }) => peer)).map((peer) => {
+        const own = rows.filter((row) => row.fileSystem === fileSystem && row.peer === peer)
+        const cells = works.map((work) => own.find((row) => row.work === work)?.cost)
+        return [peer.name, guarantee(power, peer) ?? '', ...cells.map((cost) => (cost ? cell(cost) : ''))]
+      })
+      // Calls and processor time are looked at on one file system.
+      const table = lines.every((line) => line.slice(2).every((text) => text.startsWith('NaN'))) ? [] : lines
+      return table.length > 0 ? `${fileSystem}, ${title}:\n\n${markdown(['peer', 'kept', ...works], table)}` : ''
+    }),
+  )
+  return tables.filter((table) => table !== '').join('\n\n')
 }
 
 export function watchTable(rows: readonly WatchRow[]): string {
@@ -120,6 +122,8 @@ function equals(power: readonly PowerRow[], costs: readonly CostRow[]): (CostRow
     return isEqual && peer.name !== 'holdfast' && ours ? [{ ...row, ours }] : []
   })
 }
+
+const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]
 
 function short(value: number): string {
   return Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1)

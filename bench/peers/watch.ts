@@ -115,11 +115,10 @@ export async function watch(sizes: readonly number[], leftOut: string[]): Promis
         process.stderr.write(`watch, ${watcher.name}, ${secrets} Secrets …\n`)
         try {
           installed(watcher.toolchain)
+          rows.push(await measure(watcher, cluster.adminKubeconfig, namespace, secrets, put))
         } catch (error) {
-          leftOut.push(`left out: ${watcher.name}: ${(error as Error).message}`)
-          continue
+          leftOut.push(`left out: ${watcher.name}, ${secrets} Secrets: ${(error as Error).message}`)
         }
-        rows.push(await measure(watcher, cluster.adminKubeconfig, namespace, secrets, put))
       }
     }
     return rows
