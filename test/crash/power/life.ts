@@ -34,7 +34,7 @@ interface Story {
 }
 
 /** How far a step has come: the program has said that it is `done`, and after a power cut somebody else has, too. */
-export type HowFar = 'begun' | 'done' | 'repeated'
+type HowFar = 'begun' | 'done' | 'repeated'
 
 /** Somebody else's, beside each target. */
 const bystander = 'bystander'
