@@ -13,6 +13,13 @@ export const earlierContents: readonly Mutation[] = [
     'return []',
     story,
   ),
+  mutation(
+    'no fsync of the directories of an earlier content in the symlink form',
+    'symlink-publication.ts',
+    'return [root, target, ...(await this.#stagePast(target, staged))]',
+    'await this.#stagePast(target, staged)\n    return [root, target]',
+    model('symlink form with history', 'power cut'),
+  ),
   mutation('no fsync of the files of an earlier content', 'history.ts', 'staged.add(scope, file, owner)', '', story),
   mutation(
     'earlier contents that no record names stay',

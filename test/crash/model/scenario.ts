@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
-import { type Content, expectedView, find, missing, type Target, textOf } from './content.js'
+import { type Content, expectedView, find, missing, type Target, textOf, viewOf } from './content.js'
 import { Catalogue } from './ledger.js'
 import type { Inode } from './inode.js'
 import { ModelDisk } from './model-disk.js'
@@ -180,8 +180,7 @@ export function lostToHistory(scenario: Scenario, disk: ModelDisk): string | und
     const content = contents.find((one) => one.name === name)
     return content && expectedView(content, target.form).content
   }
-  const now = find(disk, target.path)
-  if (now === undefined || textOf(disk, now) !== textOfContent(step[0])) return undefined
+  if (viewOf(disk, target).content !== textOfContent(step[0])) return undefined
   const replaced = before.at(-1)?.[0]
   const replacedText = target.takesOver ? foreignText(scenario, target) : textOfContent(replaced)
   const parent = find(disk, dirname(target.path))

@@ -137,6 +137,7 @@ export const scenarios: readonly Scenario[] = [
     used: 'small',
   },
   scenario('replacement with history', { ...certs, history: 1 }, ['third', 'small'], 'third', ['third', 'small']),
+  scenario('symlink form with history', { ...links, history: 1 }, ['third', 'small'], 'third', ['third', 'small']),
   {
     ...scenario('rollback', { ...certs, history: 2 }, ['third', 'small'], 'third', ['third', 'small']),
     rollback: true,
