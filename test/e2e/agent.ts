@@ -33,6 +33,12 @@ export interface DirectoryStatus {
   readonly confirmedAt: string
 }
 
+export interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
 export class Agent {
   private child: ChildProcess | undefined
 
@@ -46,16 +52,18 @@ export class Agent {
   /** Begins it, and does not wait for anything. */
   start(): void {
     const log = openSync(this.logFile, 'a')
-    this.child = startProcess('env', this.commandLine('agent'), { stdio: ['ignore', log, log] })
+    this.child = startProcess('env', this.commandLine('agent', '--config', this.configuration), {
+      stdio: ['ignore', log, log],
+    })
   }
 
   /**
    * Arguments of env(1), which becomes the program: with this environment and nothing else. tap adds loaders of its own to the
    * environment of whatever its tests spawn, which would be in the way of measuring.
    */
-  private commandLine(command: string, ...args: string[]): string[] {
+  private commandLine(...args: string[]): string[] {
     const variables = Object.entries(this.environment).map(([name, value]) => `${name}=${value}`)
-    return ['-i', ...variables, process.execPath, executable, command, '--config', this.configuration, ...args]
+    return ['-i', ...variables, process.execPath, executable, ...args]
   }
 
   get pid(): number {
@@ -127,9 +135,14 @@ export class Agent {
   }
 
   /** Runs another command on the agent's configuration. */
-  run(command: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  run(command: string, ...args: string[]): Promise<Ended> {
+    return this.runPlain(command, '--config', this.configuration, ...args)
+  }
+
+  /** Runs a command that takes no configuration. */
+  runPlain(...args: string[]): Promise<Ended> {
     return new Promise((resolve) => {
-      const child = execFile('env', this.commandLine(command, ...args), (_, stdout, stderr) =>
+      const child = execFile('env', this.commandLine(...args), (_, stdout, stderr) =>
         resolve({ code: child.exitCode ?? -1, stdout, stderr }),
       )
     })

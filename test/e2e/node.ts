@@ -34,6 +34,7 @@ export class Node {
   private constructor(
     private readonly root: string,
     readonly agent: Agent,
+    private readonly write: (directories: readonly Directory[]) => void,
   ) {}
 
   /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
@@ -41,34 +42,35 @@ export class Node {
     const root = mkdtempSync(join(workingDirectory, 'node-'))
     const port = await freePort()
     const configuration = join(root, 'holdfast.yaml')
-    const document = {
+    const kubeconfig = options.kubeconfig ?? (await accountKubeconfig(namespace, options))
+    const document = (directories: readonly Directory[]): object => ({
       apiVersion: 'holdfast.dev/v1alpha1',
       kind: 'AgentConfiguration',
       stateDirectory: join(root, 'state'),
       source: {
         namespace: namespace.name,
         kubernetes: {
-          kubeconfig: options.kubeconfig ?? (await accountKubeconfig(namespace, options)),
+          kubeconfig,
           ...options.rate,
           ...(options.watch && { watch: options.watch }),
         },
       },
       // Each in a parent of its own, so that what is left beside it can be seen.
-      directories: options.directories.map((each) => ({
-        ...each,
-        path: join(root, 'disk', each.path, each.path),
-      })),
+      directories: directories.map((each) => ({ ...each, path: join(root, 'disk', each.path, each.path) })),
       server: { address: `127.0.0.1:${port}` },
+    })
+    const write = (directories: readonly Directory[]): void => {
+      for (const { path } of directories) mkdirSync(join(root, 'disk', path), { recursive: true })
+      writeFileSync(configuration, JSON.stringify(document(directories), undefined, 2))
     }
-    for (const { path } of options.directories) mkdirSync(join(root, 'disk', path), { recursive: true })
-    writeFileSync(configuration, JSON.stringify(document, undefined, 2))
+    write(options.directories)
     const environment = { PATH: process.env['PATH'] ?? '', HOME: root, ...options.environment }
     const agent = new Agent(configuration, port, join(root, 'agent.log'), environment)
     t.teardown(async () => {
       await agent.kill()
       if (!t.passing()) t.comment(readFileSync(agent.logFile, 'utf8').split('\n').slice(-40).join('\n'))
     })
-    return new Node(root, agent)
+    return new Node(root, agent, write)
   }
 
   /** As `create`, and starts the agent. */
@@ -76,6 +78,14 @@ export class Node {
     const node = await Node.create(t, namespace, options)
     node.agent.start()
     return node
+  }
+
+  /** Other directories from now on; returns what `holdfast reload` printed once they are in force. */
+  async configure(directories: readonly Directory[]): Promise<string> {
+    this.write(directories)
+    const { code, stdout, stderr } = await this.agent.run('reload')
+    if (code !== 0) throw new Error(`reload: ${code}, ${stderr}`)
+    return stdout
   }
 
   /** Absolute path of a directory of the configuration. */
