@@ -14,6 +14,5 @@ export { bindMount, enterOwnMountNamespace, mountMemory, unmount } from './mount
 export { directoryFlags, openNoSymlinks, openOnSameMount } from './open.js'
 export { rename, type RenameMode } from './rename.js'
 export { Semaphore } from './semaphore.js'
-export { inTurn, isOnThisThread, onThisThread } from './this-thread.js'
 export { startWriteOut } from './sync-file-range.js'
 export { getAttribute, getAttributeAt, listAttributes, removeAttribute, setAttribute } from './xattr.js'

@@ -1,6 +1,5 @@
 import { Lane } from './lane.js'
 import { Semaphore } from './semaphore.js'
-import { inTurn, isOnThisThread } from './this-thread.js'
 import koffi, { type KoffiFunc } from 'koffi'
 
 /** One function of libc, as koffi binds it: called at once, or on a thread of libuv's pool. */
@@ -68,7 +67,6 @@ export async function callAsync(
   fn: LibcFunction,
   ...args: (number | bigint | string | Uint8Array | null)[]
 ): Promise<CallResult> {
-  if (isOnThisThread()) return new Promise((resolve) => inTurn(() => resolve(callNow(fn, ...args))))
   const lane = Lane.current
   if (lane === undefined) await queue.acquire()
   else await new Promise<void>((resolve) => lane.enter(resolve))

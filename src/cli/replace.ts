@@ -88,7 +88,7 @@ async function publishTree(
   tree: FoundTree,
   { io, command, options, signal }: ReplaceContext,
 ): Promise<ReplaceResult> {
-  const { onThisThread, replaceDirectory } = await import('../durable/index.js')
+  const { replaceDirectory } = await import('../durable/index.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = ({ mode }: FoundFile): number =>
@@ -101,7 +101,7 @@ async function publishTree(
   )
   const log = createLogger(io, options)
   const reading = new Reading(tree.bytes)
-  const publish = (): Promise<ReplaceResult> =>
+  const result = await new Progress(io.stderr).during(reading.describe, () =>
     replaceDirectory(path, {
       files,
       mode: options.mode,
@@ -112,9 +112,8 @@ async function publishTree(
       progress: reading.add,
       signal,
       log,
-    })
-  // There is nothing else to do meanwhile.
-  const result = await new Progress(io.stderr).during(reading.describe, () => onThisThread(publish))
+    }),
+  )
   if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {
     mode: isNamed(command, 'mode') ? undefined : options.mode,

@@ -78,7 +78,7 @@ export { exchange, syncParents, syncPath } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
-export { disableCoreDumps, onThisThread, returnFreedMemory } from '../../native/index.js'
+export { disableCoreDumps, returnFreedMemory } from '../../native/index.js'
 export type * from './adoption-types.js'
 export type * from './types.js'
 export type { KeptBeside } from './kept-beside.js'

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import * as fs from 'node:fs'
-import { type BigIntStats, constants } from 'node:fs'
+import { type BigIntStats, constants, lstat } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { isSystemError, toError } from '../../errors.js'
 import type { Attributes, EntryType, Entry } from '../file-system.js'
-import { later } from './later.js'
 
 /*
  * node:fs's calls on libuv's threads, by their callbacks: `fs.promises` costs half as much again for each call, and a batch
@@ -17,12 +16,10 @@ export type Done<T> = (error: Error | null, value?: T) => void
 /** Starts a call. `path` is asked for only where it failed. */
 export function call<T>(path: () => string, start: (done: Done<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
-    const begin = (): void =>
-      native.startInLane<T>(start, (error, value) => {
-        if (error) reject(errorAt(path(), error))
-        else resolve(value as T)
-      })
-    native.inTurn(begin)
+    native.startInLane<T>(start, (error, value) => {
+      if (error) reject(errorAt(path(), error))
+      else resolve(value as T)
+    })
   })
 }
 
@@ -61,7 +58,7 @@ export async function lookAt(
   name: () => string = () => path.toString(),
 ): Promise<Attributes | undefined> {
   try {
-    return toAttributes(await call<BigIntStats>(name, (done) => later().lstat(path, { bigint: true }, done)))
+    return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
   } catch (error) {
     if (isSystemError(error) && error.code === 'ENOENT') return undefined
     throw error
@@ -96,14 +93,14 @@ const encoding = 'latin1'
 
 /** The names in a directory. */
 export async function listNames(path: () => string, directory: string): Promise<string[]> {
-  const names = await call<string[]>(path, (done) => later().readdir(directory, { encoding }, done))
+  const names = await call<string[]>(path, (done) => fs.readdir(directory, { encoding }, done))
   return names.map(decoded)
 }
 
 /** The names in a directory with what they are, as the directory itself tells, else by lstat(2). */
 export async function listEntries(path: () => string, directory: string): Promise<Entry[]> {
   const entries = await call<fs.Dirent[]>(path, (done) =>
-    later().readdir(directory, { encoding, withFileTypes: true }, done),
+    fs.readdir(directory, { encoding, withFileTypes: true }, done),
   )
   return entries.map((entry) => ({ name: decoded(entry.name), type: typeOf(entry) }))
 }

@@ -1,23 +1,19 @@
-import { type BigIntStats, constants } from 'node:fs'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { adviceOnShortage, isSystemError } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
-import type { Descriptor } from '../file-system.js'
-import { call, type Done, errorAt } from './calls.js'
-import { later } from './later.js'
+import { errorAt } from './calls.js'
 import { ReadBuffers } from './read-buffers.js'
 
 const buffers = new ReadBuffers()
 
 /** The pieces of an open file. */
-export async function* piecesOf(file: Descriptor, size: number): AsyncIterable<Uint8Array> {
+export async function* piecesOf(file: FileHandle, size: number): AsyncIterable<Uint8Array> {
   const buffer = buffers.take(size)
   try {
     for (let position = 0; ;) {
-      const bytesRead = await call<number>(
-        () => `descriptor ${file}`,
-        (done) => later().read(file, buffer, 0, buffer.length, position, done),
-      )
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
       if (bytesRead === 0) return
       position += bytesRead
       yield buffer.subarray(0, bytesRead)
@@ -41,7 +37,8 @@ export class FileSource extends ContentSource {
   }
 
   async size(): Promise<number> {
-    await this.#close(await this.#open())
+    const file = await this.#open()
+    await file.close()
     return this.#found?.size ?? 0
   }
 
@@ -60,36 +57,27 @@ export class FileSource extends ContentSource {
     } catch (error) {
       throw this.#readable(error)
     } finally {
-      await this.#close(file)
+      await file.close()
     }
   }
 
-  async #open(): Promise<Descriptor> {
+  async #open(): Promise<FileHandle> {
     // O_NONBLOCK: a pipe that took the file's place does not hold us up.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | (this.follow ? 0 : constants.O_NOFOLLOW)
-    let file: Descriptor | undefined
+    let file: FileHandle | undefined
     try {
-      file = await this.#call<Descriptor>((done) => later().open(this.origin, flags, done))
+      file = await open(this.origin, flags)
       await this.#examine(file)
       return file
     } catch (error) {
-      if (file !== undefined) await this.#close(file)
+      await file?.close()
       throw this.#readable(error)
     }
   }
 
-  #close(file: Descriptor): Promise<void> {
-    return this.#call((done) => later().close(file, done))
-  }
-
-  #call<T = void>(start: (done: Done<T>) => void): Promise<T> {
-    return call<T>(() => this.origin, start)
-  }
-
   /** Before and after each reading it must be the same file, unchanged. */
-  async #examine(file: Descriptor): Promise<void> {
-    const found = await this.#call<BigIntStats>((done) => later().fstat(file, { bigint: true }, done))
-    const { dev, ino, size, mtimeNs, ctimeNs, ...status } = found
+  async #examine(file: FileHandle): Promise<void> {
+    const { dev, ino, size, mtimeNs, ctimeNs, ...status } = await file.stat({ bigint: true })
     // ctime in nanoseconds: a program can set the mtime back, and not this.
     const fingerprint = [dev, ino, size, mtimeNs, ctimeNs].join(':')
     if (this.#found !== undefined && this.#found.fingerprint !== fingerprint) throw this.changed()

@@ -29,7 +29,6 @@ import {
   listEntries,
   listNames,
 } from './calls.js'
-import { later } from './later.js'
 import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
@@ -89,21 +88,21 @@ export class NodeFileSystem implements FileSystem {
   }
 
   createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {
-    return this.#named(parent, name, (path, done) => later().mkdir(path, mode, done))
+    return this.#named(parent, name, (path, done) => fs.mkdir(path, mode, done))
   }
 
   createLink(parent: Descriptor, name: string, text: string): Promise<void> {
-    return this.#named(parent, name, (path, done) => later().symlink(text, path, done))
+    return this.#named(parent, name, (path, done) => fs.symlink(text, path, done))
   }
 
   readLink(parent: Descriptor, name: string): Promise<string> {
-    return this.#named<string>(parent, name, (path, done) => later().readlink(path, done))
+    return this.#named<string>(parent, name, (path, done) => fs.readlink(path, done))
   }
 
   readLinkPath(path: string): Promise<string> {
     return call<string>(
       () => path,
-      (done) => later().readlink(path, done),
+      (done) => fs.readlink(path, done),
     )
   }
 
@@ -134,7 +133,7 @@ export class NodeFileSystem implements FileSystem {
   async write(file: Descriptor, bytes: Uint8Array): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       written += await this.#held<number>(file, (done) =>
-        later().write(file, bytes, written, bytes.length - written, null, done),
+        fs.write(file, bytes, written, bytes.length - written, null, done),
       )
     }
   }
@@ -142,7 +141,7 @@ export class NodeFileSystem implements FileSystem {
   /** Through a descriptor of its own, which reports its own errors; what a write-out meets is reported to `to`, too. */
   copy(from: Descriptor, to: Descriptor): Promise<void> {
     const [source, target] = [`/proc/self/fd/${from}`, `/proc/self/fd/${to}`]
-    return this.#held(to, (done) => later().copyFile(source, target, constants.COPYFILE_FICLONE, done))
+    return this.#held(to, (done) => fs.copyFile(source, target, constants.COPYFILE_FICLONE, done))
   }
 
   async *read(file: Descriptor, known?: number): AsyncIterable<Uint8Array> {
@@ -151,7 +150,7 @@ export class NodeFileSystem implements FileSystem {
     try {
       for (let position = 0; ;) {
         const bytesRead = await this.#held<number>(file, (done) =>
-          later().read(file, buffer, 0, buffer.length, position, done),
+          fs.read(file, buffer, 0, buffer.length, position, done),
         )
         if (bytesRead === 0) return
         position += bytesRead
@@ -165,15 +164,15 @@ export class NodeFileSystem implements FileSystem {
   }
 
   setMode(descriptor: Descriptor, mode: number): Promise<void> {
-    return this.#held(descriptor, (done) => later().fchmod(descriptor, mode, done))
+    return this.#held(descriptor, (done) => fs.fchmod(descriptor, mode, done))
   }
 
   setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
-    return this.#held(descriptor, (done) => later().fchown(descriptor, uid, gid, done))
+    return this.#held(descriptor, (done) => fs.fchown(descriptor, uid, gid, done))
   }
 
   setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
-    return this.#named(parent, name, (path, done) => later().lchown(path, uid, gid, done))
+    return this.#named(parent, name, (path, done) => fs.lchown(path, uid, gid, done))
   }
 
   label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
@@ -206,11 +205,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {
-    return this.#named(parent, name, (path, done) => later().unlink(path, done))
+    return this.#named(parent, name, (path, done) => fs.unlink(path, done))
   }
 
   removeDirectory(parent: Descriptor, name: string): Promise<void> {
-    return this.#named(parent, name, (path, done) => later().rmdir(path, done))
+    return this.#named(parent, name, (path, done) => fs.rmdir(path, done))
   }
 
   tryLock(lock: Descriptor): boolean {
@@ -246,13 +245,13 @@ export class NodeFileSystem implements FileSystem {
     const named = (): string => `descriptor ${descriptor}`
     // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
     // done at once: no local file system writes at it (network ones do; they cannot exchange).
-    if (isNameless(descriptor)) return call(named, (done) => later().close(descriptor, done))
+    if (isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
     return callNow(named, () => fs.closeSync(descriptor))
   }
 
   async bootId(): Promise<string> {
-    this.#boot ??= fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
-    return Promise.resolve(this.#boot)
+    this.#boot ??= (await fs.promises.readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+    return this.#boot
   }
 
   random(): string {
@@ -264,7 +263,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
-    return this.#named<Descriptor>(parent, name, (path, done) => later().open(path, flags, 0o600, done))
+    return this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done))
   }
 
   /** The mount is looked at once it is open: that waits for no disk, as a look at the name can. */

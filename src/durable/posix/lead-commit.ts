@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 import { call } from './calls.js'
-import { later } from './later.js'
 import { fsync } from './sync.js'
 
 /*
@@ -49,7 +48,7 @@ function touch(descriptor: Descriptor): Promise<void> {
   const { mode } = fs.fstatSync(descriptor)
   return call(
     () => `descriptor ${descriptor}`,
-    (done) => later().fchmod(descriptor, mode & 0o7777, done),
+    (done) => fs.fchmod(descriptor, mode & 0o7777, done),
   )
 }
 
@@ -57,7 +56,7 @@ async function isExt4(descriptor: Descriptor): Promise<boolean> {
   const path = `/proc/self/fd/${descriptor}`
   const { type } = await call<fs.StatsFs>(
     () => path,
-    (done) => later().statfs(path, done),
+    (done) => fs.statfs(path, done),
   )
   return type === ext4Magic
 }

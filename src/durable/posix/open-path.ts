@@ -3,7 +3,6 @@ import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import * as native from '../../../native/index.js'
 import { atPath, call, isText, lookAt } from './calls.js'
-import { later } from './later.js'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -73,13 +72,13 @@ function linkOf(descriptor: number): string {
 function open(path: string, flags: number): Promise<number> {
   return call<number>(
     () => path,
-    (done) => later().open(path, flags, done),
+    (done) => fs.open(path, flags, done),
   )
 }
 
 function closeDescriptor(descriptor: number): Promise<void> {
   return call(
     () => `descriptor ${descriptor}`,
-    (done) => later().close(descriptor, done),
+    (done) => fs.close(descriptor, done),
   )
 }

@@ -62,7 +62,7 @@ export class StreamSource extends ContentSource {
 
   protected async *read(): AsyncIterable<Uint8Array> {
     if (this.#spool === undefined) yield* this.#chunks
-    else yield* piecesOf(this.#spool.fd, this.#size)
+    else yield* piecesOf(this.#spool, this.#size)
   }
 
   async close(): Promise<void> {
