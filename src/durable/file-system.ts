@@ -147,6 +147,8 @@ export interface FileSystem {
   now(): number
   /** How many staged files may be open at a time, and how many staged directories: a part of the descriptors that the process may have. */
   readonly stagedFiles: number
+  /** How many files of one tree may be read, written or looked at at a time. */
+  readonly callsAtATime: number
   /** How many directories of one tree may be open at a time. */
   readonly openDirectories: number
   /** Effective user and group. */

@@ -1,7 +1,7 @@
 import { codeOf } from '../errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
-import { callsAtATime, inParallel } from './parallel.js'
+import { inParallel } from './parallel.js'
 import type { KnownEntry } from './record.js'
 import { makeWritable } from './remove.js'
 import { readTree, type Tree } from './tree.js'
@@ -29,7 +29,7 @@ export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tr
     const names = new Set(expected.map(({ path }) => nameOf(path)))
     if ((await fs.list(directory)).some((name) => !names.has(name))) return false
     let same = true
-    await inParallel(expected, callsAtATime, async ({ path, type, changed }) => {
+    await inParallel(expected, fs.callsAtATime, async ({ path, type, changed }) => {
       const found = await fs.look(directory, nameOf(path))
       // What has gone is nobody's loss.
       if (found === undefined) gone.add(path)
@@ -88,7 +88,7 @@ export async function removeEntries(
       const removeFiles = async (directory: Descriptor): Promise<void> => {
         await makeWritable(fs, directory)
         const files = inIt.filter((entry) => entry.type !== 'directory' && entry.path !== gone)
-        await inParallel(files, callsAtATime, (file) => unlessGone(fs.removeFile(directory, nameOf(file.path))))
+        await inParallel(files, fs.callsAtATime, (file) => unlessGone(fs.removeFile(directory, nameOf(file.path))))
       }
       await unlessGone(directories.use(path, removeFiles))
     }

@@ -3,7 +3,7 @@ import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
 import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
-import { callsAtATime, inParallel } from './parallel.js'
+import { inParallel } from './parallel.js'
 import type { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import type { Scope } from './scope.js'
@@ -84,7 +84,7 @@ export async function stageTree<T>(
       await directories.use(parentOf(path), make)
     }
     // What is being written is open beside what is staged.
-    await inParallel(plan.files, Math.min(callsAtATime, fs.stagedFiles), async (file) => {
+    await inParallel(plan.files, Math.min(fs.callsAtATime, fs.stagedFiles), async (file) => {
       const create = (parent: Descriptor): Promise<Descriptor> => staged.create(scope, parent, nameOf(file.path))
       const descriptor = await directories.use(parentOf(file.path), create)
       await writeContent(fs, descriptor, file.content)

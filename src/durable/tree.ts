@@ -3,7 +3,7 @@ import { Digest, type EntryHead } from './digest.js'
 import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from './file-system.js'
 import { modeOf } from './kept-attributes.js'
 import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
-import { callsAtATime, inOrder } from './parallel.js'
+import { inOrder } from './parallel.js'
 import { type Identity, identityOf } from './place.js'
 import { Scope } from './scope.js'
 
@@ -46,7 +46,7 @@ export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean
     const digest = new Digest()
     const readRoot = await beginDirectory(fs, root, '', labels)
     const entries: TreeEntry[] = [await readRoot(digest)]
-    const reading = inOrder(entriesBelow(directories), callsAtATime, ({ path, type }) =>
+    const reading = inOrder(entriesBelow(directories), fs.callsAtATime, ({ path, type }) =>
       beginEntry(directories, files, path, type, labels),
     )
     for await (const read of reading) {

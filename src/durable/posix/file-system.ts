@@ -34,7 +34,7 @@ import { mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
 import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
-import { bound, mostOpenDirectories, mostStagedFiles } from './limits.js'
+import { bound, mostCallsAtATime, mostOpenDirectories, mostStagedFiles } from './limits.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
 
@@ -49,6 +49,7 @@ const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
   readonly stagedFiles = bound(mostStagedFiles, 1 / 4)
+  readonly callsAtATime = bound(mostCallsAtATime, 1 / 64)
   readonly openDirectories = bound(mostOpenDirectories, 1 / 32)
   readonly free: (directory: Descriptor) => Promise<Free> = freeOn
   readonly #written = new Set<Descriptor>()
