@@ -69,6 +69,9 @@ export interface LogLine {
   readonly [field: string]: unknown
 }
 
+/** Node itself says so where coverage is measured and a process has no descriptor left for its file. */
+const unwrittenCoverage = /^[A-Z]+: Failed to write file /
+
 /** A running agent, or what was one. */
 export class Agent {
   readonly #child: ChildProcess
@@ -125,7 +128,10 @@ export class Agent {
   log(): LogLine[] {
     const lines = readFileSync(this.logFile).subarray(this.#begin).toString('utf8').split('\n')
     // What comes after the last newline is a line that is being written.
-    return lines.slice(0, -1).map((line) => JSON.parse(line) as LogLine)
+    return lines
+      .slice(0, -1)
+      .filter((line) => !unwrittenCoverage.test(line))
+      .map((line) => JSON.parse(line) as LogLine)
   }
 
   /** Waits for so many lines with this reason; answers the last of them. */
