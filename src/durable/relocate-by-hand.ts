@@ -4,6 +4,7 @@ import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
 import { areOverlapping, recordOf, type RelocationOptions } from './old-path.js'
+import { isLeftLink } from './left-link.js'
 import { isOfThis } from './place.js'
 import { publish, resultsOf } from './publish.js'
 import { describes, type StoredRecord } from './record.js'
@@ -14,7 +15,7 @@ import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { nothingPublished } from './rewrite-record.js'
 import type { Tree } from './tree.js'
-import type { DirectoryRequest, PublicationOptions } from './types.js'
+import type { DirectoryRequest, MovedFromForm, PublicationOptions } from './types.js'
 
 /*
  * A directory that a person or a program has published by a call of its own gets another path (`holdfast relocate OLD NEW`). Nobody else
@@ -45,23 +46,38 @@ export async function relocateByHand(
     const now = await recordOf(fs, to)
     refuseOthers(from, to, old, now)
     const isMoving = now?.relocation?.from === from && !now.removing
-    if (isMoving && (old === undefined || old.removing?.link !== undefined) && now.relocation.state === 'done')
-      return { state: 'done', as: old ? 'link' : 'removed' }
-    const leads = isMoving && (old === undefined || old.movedTo === to)
+    const isDone = isMoving && now.relocation.state === 'done'
+    if (isDone && (old === undefined || old.removing?.link !== undefined))
+      return { state: 'done', as: await leftAt(fs, from, to) }
+    // One that is back after its removal, as from a backup, leads nobody anywhere.
+    const leads = isMoving && (old === undefined || (old.movedTo === to && (!isDone || old.removing !== undefined)))
     if (!leads) {
-      const request = await requestForNew(fs, from, to, options)
+      const request = await requestForNew(fs, from, to, now, options)
       if (options.dryRun) {
         await examine(directoryPublication(fs, request))
         return {}
       }
       // It was moved before, and has been published since.
-      if (isMoving && now.relocation.state === 'done') await endRelocation(fs, to, options)
+      if (isDone) await endRelocation(fs, to, options)
       resultsOf(await publish([directoryPublication(fs, request)], options.signal))
     }
     return options.dryRun ? {} : await relocate(fs, to, { ...options, from, keep: 0 })
   } catch (error) {
     throw wrapError(from, error, false, `could not move ${from} to ${to}`)
   }
+}
+
+/** What a finished move has left at the old path, by a look there. @throws DurableWriteError: somebody has put something else there */
+async function leftAt(fs: FileSystem, from: string, to: string): Promise<MovedFromForm> {
+  const left = await withRecord<MovedFromForm>(fs, from, async (parent, name, records) => {
+    const entry = await fs.look(parent, name)
+    if (entry === undefined) return 'removed'
+    if (entry.type === 'symlink' && (await isLeftLink(fs, parent, name, records))) return 'link'
+    throw foreign(`${from} is not what holdfast left there when it moved to ${to}`, from, {
+      ...{ state: 'nothing was changed', advice: 'see what it is, and move it away' },
+    })
+  })
+  return left ?? 'removed'
 }
 
 /** Throws what keeps it from being published. */
@@ -107,8 +123,35 @@ function refuseOthers(from: string, to: string, old: StoredRecord | undefined, n
   const next = movesTo(now)
   if (next !== undefined)
     throw refuse(`${to} itself moves to ${next}`, to, `run "holdfast relocate ${to} ${next}" to its end`)
-  if (now === undefined || now.removing || now.relocation?.from === from || now.after === old?.after) return
-  throw refuse(`${to} holds other content, which holdfast has published there`, to, `run "holdfast remove ${to}" first`)
+}
+
+/**
+ * What holdfast has published at the new path is replaced only by what it was made from: what is equal, or newer, once that has moved there.
+ * Answers what looks again, under the lock, at what may be replaced.
+ */
+function refuseOtherContent(
+  from: string,
+  to: string,
+  { record, tree }: OldContent,
+  now: StoredRecord | undefined,
+): NonNullable<PublicationOptions['confirm']> {
+  const same = [record.after, tree.digest]
+  const came = now?.relocation?.from === from && now.publishedAt <= record.publishedAt
+  const details = { code: 'EBUSY', syscall: 'none', path: to }
+  if (now !== undefined && !now.removing && !came && !same.includes(now.after))
+    throw unfit(`${to} holds other content, which holdfast has published there`, {
+      ...details,
+      advice: `see which of the two is wanted, and run "holdfast remove ${to}" before this, or "holdfast remove ${from}" instead`,
+    })
+  return ({ current, newest }) => {
+    const found = current ?? newest
+    const isKnown = found?.publisher === undefined && [...same, now?.after].includes(found?.after)
+    if (found === undefined || found.removing || isKnown) return
+    throw unfit(`${to} was published by another call meanwhile`, {
+      ...details,
+      advice: 'see what it holds, and try again',
+    })
+  }
 }
 
 interface OldContent {
@@ -168,9 +211,12 @@ async function requestForNew(
   fs: FileSystem,
   from: string,
   to: string,
+  now: StoredRecord | undefined,
   { as, force, lockTimeout = 0, signal, log }: HandRelocationOptions,
 ): Promise<DirectoryRequest & PublicationOptions> {
-  const { record, tree } = await contentOfOld(fs, from, force === true)
+  const old = await contentOfOld(fs, from, force === true)
+  const confirm = refuseOtherContent(from, to, old, now)
+  const { record, tree } = old
   const [root] = tree.entries
   const pathsOf = (kind: string) =>
     tree.entries.filter(({ type, path }) => type === kind && path !== '').map((one) => one.path)
@@ -199,6 +245,7 @@ async function requestForNew(
     foreign: 'same-names',
     movedFrom: { from, as },
     movedTo: null,
+    confirm,
     lockTimeout,
     ...(signal && { signal }),
     ...(log && { log }),

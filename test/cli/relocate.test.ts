@@ -1,6 +1,15 @@
 /** `holdfast relocate OLD NEW`: what was published by hand gets another path, through the same states as the agent's moves. */
 import { spawn } from 'node:child_process'
-import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../src/cli/main.js'
@@ -98,6 +107,9 @@ await t.test('bad input is refused with what to do, and nothing is touched', asy
   await refused([from, at('is/theirs')], 1, /was not published by holdfast, and holds files .*move it away/s)
   await replaceDirectory(at('is/other'), { files: { a: 'other' } })
   await refused([from, at('is/other')], 1, /holds other content.*holdfast remove/s)
+  const swapped = await relocate(at('was/none'), at('is/other'))
+  t.match(swapped, { code: 1, stderr: /has published nothing at .*none/ }, 'a mistyped OLD, or the two swapped')
+  t.notMatch(swapped.stderr, /holdfast remove/, 'which would remove the only copy')
 
   await replaceDirectory(at('was/ours'), { files: { a: '' }, publisher: 'agent' })
   await refused([at('was/ours'), to], 1, /holdfast agent publishes .*write .*movedFrom: .*ours.* at .*tls/s)
@@ -130,4 +142,27 @@ await t.test('one that has drifted moves only if it is forced to; one that moves
   t.match(await relocate(to, third), { code: 0 })
   t.match(contents(third), { a: 'changed', 'sub/b': '2' }, 'as it is')
   t.notOk(existsSync(to))
+})
+
+await t.test('what is newer at NEW stays, also after an earlier move', async (t) => {
+  const { from, to, relocate } = await scene(t)
+  t.match(await relocate(from, to), { code: 0 })
+  await replaceDirectory(from, { files: { a: 'stray' } })
+  await replaceDirectory(to, { files: { a: 'newest' } })
+  t.match(await relocate(from, to), { code: 1, stderr: /holds other content.*holdfast remove/s })
+  t.same([contents(from), contents(to)], [{ a: 'stray' }, { a: 'newest' }])
+})
+
+await t.test('moved is only what is not at OLD any more', async (t) => {
+  const { from, to, relocate } = await scene(t)
+  t.match(await relocate(from, to, '--as', 'link'), { code: 0 })
+  rmSync(from)
+  mkdirSync(from)
+  writeFileSync(join(from, 'theirs'), '')
+  t.match(await relocate(from, to), { code: 1, stdout: '', stderr: /certs is not what holdfast left there/ })
+  rmSync(from, { recursive: true })
+  t.match(await relocate(from, to, '-o', 'json'), { code: 0, stdout: /"as": "remove"/ })
+  symlinkSync('elsewhere', from)
+  t.match(await relocate(from, to), { code: 1, stdout: '' })
+  t.same(contents(to), { a: '1', 'sub/b': '2' })
 })
