@@ -108,7 +108,8 @@ function hasPassed(checks: readonly AdoptionResult[]): boolean {
 }
 
 function shown(path: string, own: boolean, checks: readonly AdoptionResult[], result: ReplaceResult | undefined) {
-  return { path, own, checks, outcome: result?.outcome ?? null, digest: result?.digest ?? null }
+  const { outcome = null, digest = null, unproven } = result ?? {}
+  return { path, own, checks, outcome, digest, ...(unproven && { unproven }) }
 }
 
 function textOf(

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { Pin } from '../durable/types.js'
-import { findContentCheck, type CheckOptions } from './content-check.js'
+import { findConditions, type CheckOptions } from './content-check.js'
 import type { Io } from './io.js'
 import { Command, Option } from './option.js'
 import { parseDuration, parseSequence } from './option-values.js'
@@ -32,7 +32,8 @@ rolled back from, is deleted or is another one of the same name; with --pin rele
 While it is pinned, drift is reported and not repaired. The agent runs the hooks.
 
 The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
-of the configuration that the agent of this node has in force; where none is found, a warning says so.`,
+of the configuration that the agent of this node has in force: where its file is not what the agent has read, nothing is published.
+Where no agent's state leads to PATH, a warning says so.`,
     )
     .argument('<path>', 'a directory with "history" in its configuration')
     .addOption(
@@ -66,12 +67,12 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
       const target = await targetArgument(path)
       const { reason, force, release, lockTimeout, to } = options
       const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
+      const log = createLogger(io, options)
       const result = await interruptible(io, async (signal) => {
         const { disableCoreDumps, rollBack } = await import('../durable/index.js')
         disableCoreDumps()
         const confirmFiles = force ? undefined : await expiryCheck(target)
-        const log = createLogger(io, options)
-        const check = await findContentCheck(target, options, { log, signal })
+        const conditions = await findConditions(target, options, { log, signal })
         return rollBack(target, {
           to,
           pin: { reason, until },
@@ -81,12 +82,16 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
           signal,
           log,
           ...(confirmFiles && { confirmFiles }),
-          ...(check && { check }),
+          ...conditions,
         })
       })
+      if (result.unproven) {
+        const { warnUnproven } = await import('../unproven.js')
+        warnUnproven(log, target)
+      }
       const shown = typeof until === 'number' ? new Date(until).toISOString() : until
-      const { outcome, digest, sequence } = result
-      const document = { path: target, outcome, digest, sequence, pin: shown }
+      const { outcome, digest, sequence, unproven } = result
+      const document = { path: target, outcome, digest, sequence, pin: shown, ...(unproven && { unproven }) }
       await print(
         io.stdout,
         options.output,

@@ -37,6 +37,8 @@ export interface RollbackOptions extends HoldOptions {
   readonly confirmFiles?: (files: ReadonlyMap<string, Uint8Array>) => void
   /** Asked as by any publication: see PublicationOptions. */
   readonly check?: ContentCheck
+  /** Refuse file systems on which durability is not proven; default false. */
+  readonly requireProven?: boolean
 }
 
 type Request = DirectoryRequest & PublicationOptions
@@ -170,7 +172,7 @@ function requestFor(
   { kind, publisher, history, keepsAttributes, onDrop }: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
-  { pin, release = false, lockTimeout = 0, check, signal, log }: RollbackOptions,
+  { pin, release = false, lockTimeout = 0, requireProven = false, check, signal, log }: RollbackOptions,
 ): Request {
   const [root] = entries
   const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
@@ -186,7 +188,7 @@ function requestFor(
     ...(keepsAttributes === true && { attributes: 'keep' as const }),
     hooks: [...(history?.hooks ?? [])],
     objects: [...objects],
-    ...{ pin, release, lockTimeout, onDrop: onDrop ?? 'keep' },
+    ...{ pin, release, lockTimeout, requireProven, onDrop: onDrop ?? 'keep' },
     ...(check && { check }),
     ...(signal && { signal }),
     ...(log && { log }),

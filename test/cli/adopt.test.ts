@@ -113,6 +113,8 @@ await t.test('beforePublish and requireProven count as in any publication', asyn
     t.equal(node.read('disk/web/v'), 'old')
     node.configure([web])
   }
-  t.match(await adopt(), { code: 0, ...(unproven && { stderr: /durability is not proven/ }) })
+  const adopted = await adopt('-o', 'json')
+  t.match(adopted, { code: 0, ...(unproven && { stderr: /durability is not proven/ }) })
+  t.same((JSON.parse(adopted.stdout) as { unproven?: true }).unproven, unproven)
   t.equal(node.read('disk/web/v'), 'good')
 })
