@@ -5,16 +5,20 @@ import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, type OutputOptions, requireProvenOption } from './options.js'
 import { print } from './print.js'
 import { refuseConfigured } from './refuse-configured.js'
 import { interruptible } from './signals.js'
 import { targetArgument } from './target.js'
 
+/** What is left at OLD, as the flag and the output call it. */
+const wordsFor = { removed: 'remove', remove: 'remove', link: 'link' } as const
+
 interface RelocateOptions extends OutputOptions {
   readonly as: 'remove' | 'link'
   readonly force: boolean
   readonly dryRun: boolean
+  readonly requireProven?: true
   readonly wait?: number
   readonly stateDirectory?: string
   readonly podManifestDir?: string
@@ -45,7 +49,7 @@ OLD: let it use NEW first, or leave a link.`,
     )
     .option(
       '--force',
-      'even if OLD is not as it was published, or not all processes can be looked at; while it is seen to be in use it stays',
+      'even if OLD is not as it was published, not all processes can be looked at, or durability is proven at OLD alone; while it is seen to be in use it stays',
       false,
     )
     .option('--dry-run', 'only look whether the move can begin', false)
@@ -54,6 +58,7 @@ OLD: let it use NEW first, or leave a link.`,
     .addOption(
       new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
     )
+    .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -71,7 +76,10 @@ do what the error says, then run the same command again, 75 another process hold
       const [from, to] = [await targetArgument(oldPath), await targetArgument(newPath)]
       const progress = await interruptible(io, (signal) => relocateOnceUnused(io, from, to, options, signal))
       const outcome = options.dryRun ? 'would move' : 'moved'
-      const document = { from, to, outcome, as: options.as, state: progress.state ?? null }
+      const document = {
+        ...{ from, to, outcome, as: wordsFor[progress.as ?? options.as], state: progress.state ?? null },
+        ...(progress.unproven && { unproven: true }),
+      }
       const link = progress.as === 'link' ? '; the old path is a link' : ''
       await print(io.stdout, options.output, document, () => `${outcome} ${from} to ${to}${link}\n`)
     })
@@ -84,23 +92,30 @@ async function relocateOnceUnused(
   options: RelocateOptions,
   signal: AbortSignal,
 ): Promise<RelocationProgress> {
-  const [{ relocateByHand, disableCoreDumps }, { describeHostPathUser }] = await Promise.all([
+  const [{ relocateByHand, disableCoreDumps }, { describeHostPathUser }, { warnUnproven }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/host-path-users.js'),
+    import('../unproven.js'),
   ])
   disableCoreDumps()
   const log = createLogger(io, options)
-  const { force, dryRun, lockTimeout, wait = 0 } = options
+  const { force, dryRun, requireProven = false, lockTimeout, wait = 0 } = options
   const as = options.as === 'link' ? 'link' : 'removed'
   const usedBy = () => describeHostPathUser(from, options.podManifestDir)
+  // The configuration may change while this waits or works.
+  const advice = (file: string) => `write "movedFrom: ${from}" at ${to} in ${file} instead`
+  const confirm = async (): Promise<void> => {
+    for (const path of [from, to]) await refuseConfigured(path, options, advice)
+  }
   const deadline = performance.now() + wait
   let said: string | undefined
   for (;;) {
-    // The configuration may change while this waits.
-    const advice = (file: string) => `write "movedFrom: ${from}" at ${to} in ${file} instead`
-    for (const path of [from, to]) await refuseConfigured(path, options, advice)
-    const progress = await relocateByHand(from, to, { as, force, dryRun, lockTimeout, usedBy, signal, log })
-    const { state, waits } = progress
+    await confirm()
+    const progress = await relocateByHand(from, to, {
+      ...{ as, force, dryRun, requireProven, lockTimeout, usedBy, confirm, signal, log },
+    })
+    const { state, waits, unproven } = progress
+    if (unproven) warnUnproven(log, to)
     if (waits === undefined) return progress
     const left = deadline - performance.now()
     if (left <= 0) throw notYet(from, to, progress)

@@ -25,6 +25,8 @@ export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' 
   readonly atNew?: <T>(work: () => Promise<T>) => Promise<T>
   /** Who uses the old path that is no process, in a few words. Default: nobody. */
   readonly usedBy?: () => Promise<string | undefined>
+  /** Asked under the old path's lock, before it goes; throws what refuses that. Default: nobody does. */
+  readonly confirm?: () => void | Promise<void>
   /** Of the publications of the old path; its form, modes and owner stay what they are. */
   readonly publication?: Pick<PublicationOptions, 'hooks' | 'publisher' | 'retire' | 'retireTimeout' | 'requireProven'>
 }

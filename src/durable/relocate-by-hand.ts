@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { listed } from '../listed.js'
 import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
-import type { FileSystem } from './file-system.js'
+import type { FileSystem, Mount } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
 import { areOverlapping, recordOf, type RelocationOptions } from './old-path.js'
 import { isLeftLink } from './left-link.js'
@@ -14,6 +14,8 @@ import { endRelocation, relocate, type RelocationProgress } from './relocation.j
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { nothingPublished } from './rewrite-record.js'
+import { resolve } from './resolve.js'
+import { Scope } from './scope.js'
 import type { Tree } from './tree.js'
 import type { DirectoryRequest, MovedFromForm, PublicationOptions } from './types.js'
 
@@ -26,6 +28,8 @@ import type { DirectoryRequest, MovedFromForm, PublicationOptions } from './type
 export interface HandRelocationOptions extends Omit<RelocationOptions, 'from' | 'keep' | 'atNew' | 'publication'> {
   /** Only looks whether it can begin. */
   readonly dryRun?: boolean
+  /** Refuse a new path on a file system on which durability is not proven; default false. */
+  readonly requireProven?: boolean
 }
 
 /**
@@ -46,25 +50,61 @@ export async function relocateByHand(
     const now = await recordOf(fs, to)
     refuseOthers(from, to, old, now)
     const isMoving = now?.relocation?.from === from && !now.removing
+    const unproven = await unprovenAt(fs, to, options)
     const isDone = isMoving && now.relocation.state === 'done'
     if (isDone && (old === undefined || old.removing?.link !== undefined))
-      return { state: 'done', as: await leftAt(fs, from, to) }
+      return { state: 'done', as: await leftAt(fs, from, to), ...unproven }
+    if (unproven.unproven && options.force !== true) await refuseLess(fs, from, to)
     // One that is back after its removal, as from a backup, leads nobody anywhere.
     const leads = isMoving && (old === undefined || (old.movedTo === to && (!isDone || old.removing !== undefined)))
     if (!leads) {
       const request = await requestForNew(fs, from, to, now, options)
       if (options.dryRun) {
         await examine(directoryPublication(fs, request))
-        return {}
+        return unproven
       }
       // It was moved before, and has been published since.
       if (isDone) await endRelocation(fs, to, options)
       resultsOf(await publish([directoryPublication(fs, request)], options.signal))
     }
-    return options.dryRun ? {} : await relocate(fs, to, { ...options, from, keep: 0 })
+    return { ...(!options.dryRun && (await relocate(fs, to, { ...options, from, keep: 0 }))), ...unproven }
   } catch (error) {
     throw wrapError(from, error, false, `could not move ${from} to ${to}`)
   }
+}
+
+/** The file system that a path is on, or will be. */
+async function mountOf(fs: FileSystem, path: string): Promise<Mount> {
+  const scope = new Scope(fs)
+  try {
+    return await fs.mount((await resolve(scope, path)).anchor)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+async function unprovenAt(
+  fs: FileSystem,
+  to: string,
+  { requireProven }: HandRelocationOptions,
+): Promise<Pick<RelocationProgress, 'unproven'>> {
+  const { type, proven } = await mountOf(fs, to)
+  if (proven) return {}
+  if (requireProven !== true) return { unproven: true }
+  throw unfit(`${to} is on ${type}, where durability is not proven`, {
+    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
+    advice: 'choose another file system, or leave out --require-proven',
+  })
+}
+
+/** What is durable would go, and what is left is perhaps not. */
+async function refuseLess(fs: FileSystem, from: string, to: string): Promise<void> {
+  const [old, now] = [await mountOf(fs, from), await mountOf(fs, to)]
+  if (!old.proven) return
+  throw unfit(`${from} is on ${old.type}, where durability is proven, and ${to} is on ${now.type}, where it is not`, {
+    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
+    advice: 'choose a new path on such a file system; to give up the durable copy, use --force',
+  })
 }
 
 /** What a finished move has left at the old path, by a look there. @throws DurableWriteError: somebody has put something else there */

@@ -53,6 +53,8 @@ export interface RelocationProgress {
   readonly entered?: RelocationState
   /** What the publication of the old path came to; absent where there was none. */
   readonly result?: ReplaceResult
+  /** Present and true where the new path is on a file system on which durability is not proven; only of a move by hand. */
+  readonly unproven?: true
   /** Why it does not go on, as a sentence without its full stop; absent when it is done. */
   readonly waits?: string
 }
@@ -205,10 +207,11 @@ class Move {
     if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
     const lost = await this.#whereItWent()
     if (lost) return lost
-    const confirm = ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): void => {
+    const confirm = async ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): Promise<void> => {
       if (movedTo !== to) throw new NotNow({ next: 'staged' })
       const waits = wordOn(from, { pin }, fs.now())
       if (waits !== undefined) throw new NotNow({ next: 'both', waits })
+      await options.confirm?.()
     }
     try {
       // As it is recorded, whatever is asked for now.

@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readlinkSync,
   rmSync,
@@ -14,7 +15,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../src/cli/main.js'
 import { findOrphans, orphansText } from '../../src/cli/orphans.js'
-import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
+import { readPublication, relocateByHand, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
 import { contents } from '../durable/scratch.js'
 import { until } from '../until.js'
 import { scratch } from './holdfast.js'
@@ -165,4 +166,37 @@ await t.test('moved is only what is not at OLD any more', async (t) => {
   symlinkSync('elsewhere', from)
   t.match(await relocate(from, to), { code: 1, stdout: '' })
   t.same(contents(to), { a: '1', 'sub/b': '2' })
+})
+
+await t.test('a move to where durability is not proven is forced, and says so', async (t) => {
+  const { at, from, args } = await scene(t)
+  const memory = mkdtempSync('/dev/shm/holdfast-test-')
+  t.teardown(() => rmSync(memory, { recursive: true }))
+  const to = join(memory, 'tls')
+  const { unproven } = await replaceFile(at('probe'), '')
+  const refused = async (given: string[], stderr: RegExp): Promise<void> => {
+    t.match(await runInProcess(['relocate', from, to, ...given]), { code: 1, stderr }, given.join(' '))
+    t.same([existsSync(from), existsSync(to)], [true, false])
+  }
+  const onTmpfs = /tls is on tmpfs, where durability is not proven/
+  await refused([...args, '--require-proven'], onTmpfs)
+  for (const given of [[], ['--dry-run']])
+    if (!unproven) await refused([...args.slice(1), ...given], /certs is on .*, where durability is proven.*--force/)
+  const moved = await runInProcess(['relocate', from, to, ...args, '-o', 'json'])
+  t.match(moved, { code: 0, stderr: /tls is on a file system on which durability is not proven/ })
+  t.match(JSON.parse(moved.stdout), { outcome: 'moved', unproven: true })
+  t.match(
+    await runInProcess(['relocate', from, to, ...args, '--require-proven']),
+    { code: 1, stderr: onTmpfs },
+    'again',
+  )
+})
+
+await t.test('what an agent has come to publish meanwhile stays', async (t) => {
+  const { from, to } = await scene(t)
+  const configured = new Error('an agent publishes it')
+  const confirm = () => Promise.reject(configured)
+  await t.rejects(relocateByHand(from, to, { as: 'removed', force: true, confirm }), configured)
+  t.same(contents(from), { a: '1', 'sub/b': '2' })
+  t.match(await relocateByHand(from, to, { as: 'removed', force: true }), { state: 'done' })
 })
