@@ -1,10 +1,10 @@
-import { messageOf } from '../errors.js'
+import { codeOf, messageOf } from '../errors.js'
 import { NotPublished } from './exit-codes.js'
 import { pathArgument } from './target.js'
 
 /**
  * Refuses what an agent that runs here is configured to publish: it would publish it again at its next look. `advice`: what to do instead,
- * by its configuration's file. The status of an agent whose directory was named must be readable.
+ * by its configuration's file. A status that is there must be readable; unless its directory was named, by those alone who have the right.
  */
 export async function refuseConfigured(
   target: string,
@@ -19,7 +19,8 @@ export async function refuseConfigured(
   ])
   const stateDirectory = given === undefined ? defaultStateDirectory : pathArgument(given)
   const status = await readStatusFile(stateDirectory).catch((error: unknown) => {
-    if (given === undefined) return undefined
+    // An agent's status is its user's alone: others go on removing what is theirs.
+    if (given === undefined && codeOf(error) === 'EACCES') return undefined
     throw new NotPublished(`cannot tell whether an agent publishes ${target}: ${messageOf(error)}`, target)
   })
   const { agent, directories = [] } = status ?? {}

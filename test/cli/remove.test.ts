@@ -1,12 +1,13 @@
 /** remove and onDrop, from outside: what goes, what stays and why, and what a running agent does with a directory that leaves its file. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../src/cli/main.js'
 import { replaceDirectory } from '../../src/durable/index.js'
 import { until } from '../until.js'
-import { holdfast, Node, scratch } from './holdfast.js'
+import { executable } from '../project.js'
+import { ended, holdfast, Node, scratch } from './holdfast.js'
 import { runInProcess, testIo } from './in-process.js'
 
 const quiet = ['--log-level', 'error']
@@ -95,6 +96,23 @@ await t.test('what an agent publishes stays: by another path, and configured whi
   t.equal(await waiting, 1)
   t.match(written.stderr, `(process 7) publishes ${second}: remove it from its configuration first`)
   t.ok(existsSync(second))
+})
+
+const canMount = spawnSync('unshare', ['--mount', 'sh', '-c', 'mount -t tmpfs none /mnt']).status === 0
+
+await t.test('a state that is damaged keeps what an agent may publish', { skip: !canMount }, async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  // Where an agent keeps its state that nobody has named; seen by this command alone.
+  const state = 'mount -t tmpfs none /var/lib && mkdir /var/lib/holdfast && printf { > /var/lib/holdfast/status.json'
+  const command = ['sh', '-c', `${state} && exec "$@"`, 'sh', process.execPath, executable, 'remove', target, '--force']
+  const { code, stderr } = await ended(spawn('unshare', ['--mount', '--propagation', 'private', ...command]))
+  t.equal(code, 1, stderr)
+  t.match(
+    stderr,
+    /cannot tell whether an agent publishes \S+certs: \/var\/lib\/holdfast\/status.json is not a status file/,
+  )
+  t.ok(existsSync(join(target, 'a')))
 })
 
 await t.test(
