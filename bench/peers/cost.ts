@@ -7,6 +7,7 @@ import type { Disk } from '../../test/disk/disk.js'
 import { costOf, median } from '../measure.js'
 import { filesOf, layOut } from './content.js'
 import type { Driver } from './driver.js'
+import type { Peer } from './peers.js'
 import type { Work } from './work.js'
 
 export interface PeerCost {
@@ -39,14 +40,16 @@ export interface CostOptions {
   readonly directory: string
   /** Look at system calls and processor time, too. */
   readonly calls: boolean
+  /** Told of a peer that failed, and is not asked again. */
+  readonly leaveOut: (peer: Peer, error: unknown) => void
 }
 
-/** Costs by peer. Round 0 does not count: code is cold, and nothing is there to be replaced. */
+/** Costs by peer; none if the first, holdfast, fails, since nothing can stand beside it then. Round 0 does not count: code is cold, and nothing is there to be replaced. */
 export async function costsOf(
   disk: Disk,
   drivers: readonly Driver[],
   work: Work,
-  { rounds, flushTime, directory, calls }: CostOptions,
+  { rounds, flushTime, directory, calls, leaveOut }: CostOptions,
 ): Promise<Map<string, PeerCost>> {
   const from = join(directory, 'from')
   const size = work.targets * work.files.reduce((sum, bytes) => sum + bytes, 0)
@@ -60,18 +63,29 @@ export async function costsOf(
     await driver.prepare(from, paths)
     return paths
   }
+  const attempt = async (driver: Driver, task: () => Promise<void>): Promise<void> => {
+    try {
+      await task()
+    } catch (error) {
+      if (driver === drivers[0]) taken.clear()
+      taken.delete(driver)
+      leaveOut(driver.peer, error)
+    }
+  }
   await disk.flushTime(0)
-  for (const driver of drivers) await driver.publish(from, await next(driver))
+  for (const [driver] of taken) await attempt(driver, async () => driver.publish(from, await next(driver)))
   await disk.flushTime(flushTime)
   for (let round = 0; round < rounds; round++) {
     for (const [driver, all] of taken) {
-      const paths = await next(driver)
-      sync(disk)
-      const before = (await disk.counts()).writtenBytes
-      const cost = await costOf(disk, () => driver.publish(from, paths))
-      sync(disk)
-      all.push({ ...cost, bytes: (await disk.counts()).writtenBytes - before })
-      verify(from, paths)
+      await attempt(driver, async () => {
+        const paths = await next(driver)
+        sync(disk)
+        const before = (await disk.counts()).writtenBytes
+        const cost = await costOf(disk, () => driver.publish(from, paths))
+        sync(disk)
+        all.push({ ...cost, bytes: (await disk.counts()).writtenBytes - before })
+        verify(from, paths)
+      })
     }
   }
   await disk.flushTime(0)
@@ -79,13 +93,20 @@ export async function costsOf(
   const costs = new Map<string, PeerCost>()
   for (const [driver, all] of taken) {
     const ratios = all.map(({ milliseconds }, index) => milliseconds / (ours[index]?.milliseconds ?? NaN))
-    costs.set(driver.peer.name, {
-      flushes: median(all.map(({ flushes }) => flushes)),
-      milliseconds: median(all.map(({ milliseconds }) => milliseconds)),
-      written: median(all.map(({ bytes }) => bytes)) / size,
-      ratio: [Math.min(...ratios), median(ratios), Math.max(...ratios)],
-      calls: calls ? await systemCalls(driver, async () => driver.publish(from, await next(driver))) : NaN,
-      processor: calls ? await processorTime(driver, async () => driver.publish(from, await next(driver))) : NaN,
+    // What it has ready before it is asked is no part of a publication.
+    const ready = async (): Promise<() => Promise<void>> => {
+      const paths = await next(driver)
+      return () => driver.publish(from, paths)
+    }
+    await attempt(driver, async () => {
+      costs.set(driver.peer.name, {
+        flushes: median(all.map(({ flushes }) => flushes)),
+        milliseconds: median(all.map(({ milliseconds }) => milliseconds)),
+        written: median(all.map(({ bytes }) => bytes)) / size,
+        ratio: [Math.min(...ratios), median(ratios), Math.max(...ratios)],
+        calls: calls ? await systemCalls(driver, await ready()) : NaN,
+        processor: calls ? await processorTime(driver, ready) : NaN,
+      })
     })
   }
   return costs
@@ -115,29 +136,41 @@ function sync({ mountPoint }: Disk): void {
 }
 
 /** All calls that strace counts of the process, its threads and its children, from attaching until the answer. */
-async function systemCalls({ pid }: Driver, publish: () => Promise<void>): Promise<number> {
+export async function systemCalls({ pid }: Pick<Driver, 'pid'>, publish: () => Promise<void>): Promise<number> {
   const tracer = spawn('strace', ['-f', '-c', '-U', 'calls,name', '-p', String(pid)], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   const ended = new Promise((resolve) => tracer.once('close', resolve))
   let calls = NaN
+  let said = 'strace ended before it was attached'
   const attached = new Promise<void>((resolve, reject) => {
     createInterface({ input: tracer.stderr }).on('line', (line) => {
       if (/attached/.test(line)) resolve()
       const total = /^\s*(\d+)\s+total$/.exec(line)
       if (total) calls = Number(total[1])
-      if (/^strace: .*(denied|permitted)/.test(line)) reject(new Error(line))
+      if (line.startsWith('strace: ')) said = line
     })
+    tracer.once('error', reject)
+    tracer.once('close', () => reject(new Error(said)))
   })
   await attached
-  await publish()
-  tracer.kill('SIGINT')
-  await ended
+  try {
+    await publish()
+  } finally {
+    tracer.kill('SIGINT')
+    await ended
+  }
   return calls
 }
 
-async function processorTime(driver: Driver, publish: () => Promise<void>): Promise<number> {
-  const before = driver.processorTime()
-  for (let round = 0; round < processorRounds; round++) await publish()
-  return (driver.processorTime() - before) / processorRounds
+/** `ready` makes ready what is then published, outside of the time. */
+async function processorTime(driver: Driver, ready: () => Promise<() => Promise<void>>): Promise<number> {
+  let time = 0
+  for (let round = 0; round < processorRounds; round++) {
+    const publish = await ready()
+    const before = driver.processorTime()
+    await publish()
+    time += driver.processorTime() - before
+  }
+  return time / processorRounds
 }

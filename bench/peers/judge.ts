@@ -33,8 +33,9 @@ export function stateOf(read: (name: string) => Buffer | undefined, before: File
 
 export function verdictOf(state: State, acknowledged: boolean): Verdict {
   if (state === 'new') return 'whole'
-  if (state === 'old') return acknowledged ? 'lost' : 'whole'
-  return state
+  // After the answer an old file among new ones is a file that was lost.
+  if (acknowledged && (state === 'old' || state === 'mixed')) return 'lost'
+  return state === 'old' ? 'whole' : state
 }
 
 export const broken = ['lost', 'mixed', 'torn', 'missing', 'unmountable'] as const satisfies readonly Verdict[]
@@ -54,8 +55,17 @@ export const statesOf = (tally: Tally): number => tally.whole + brokenOf(tally)
 export const guarantees = ['broken', 'each file, may be lost', 'each file, durable', 'the directory, durable'] as const
 export type Guarantee = (typeof guarantees)[number]
 
-export function guaranteeOf({ lost, mixed, torn, missing, unmountable }: Tally): Guarantee {
+/** undefined if there were no states. */
+export function guaranteeOf(tally: Tally): Guarantee | undefined {
+  const { lost, mixed, torn, missing, unmountable } = tally
+  if (statesOf(tally) === 0) return undefined
   if (torn + missing + unmountable > 0) return 'broken'
   if (lost > 0) return 'each file, may be lost'
   return mixed > 0 ? 'each file, durable' : 'the directory, durable'
+}
+
+/** Of an error of mount(2): the file system is at fault, and not this machine. */
+export function isDamage(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'EUCLEAN' || code === 'EINVAL' || code === 'EIO' || code === 'EBADMSG'
 }

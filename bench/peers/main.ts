@@ -2,7 +2,7 @@
  * holdfast beside what else a user would pick: `npm run bench:peers` as root. docs/performance.md says how to read it, and has the
  * tables of a run.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, release, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,9 +20,14 @@ import type { WatchRow } from './watch.js'
 import { pictured, works } from './work.js'
 
 const options = optionsOrExit()
+/** Where system calls and processor time are looked at. */
+const traced: FileSystem = 'ext4'
 const missing = await missingForDisk(options.fileSystems)
+const traces = options.parts.includes('cost') && options.fileSystems.includes(traced)
+if (traces && spawnSync('strace', ['-V']).status !== 0) missing.push('strace')
 if (missing.length > 0) {
-  console.error(`bench:peers: this needs ${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`)
+  const packages = 'e2fsprogs, xfsprogs, btrfs-progs, strace'
+  console.error(`bench:peers: this needs ${missing.join(', ')} (Debian: ${packages}; run as root)`)
   process.exit(2)
 }
 await enterPrivateMounts()
@@ -46,6 +51,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 
 const drivers: Driver[] = []
 const leftOut: string[] = []
+/** Where holdfast itself failed. */
+const missed: string[] = []
 for (const peer of peers.filter(({ name }) => name === 'holdfast' || options.peers.includes(name))) {
   const driver = driverOf(peer)
   if (driver) drivers.push(driver)
@@ -76,13 +83,13 @@ if (options.json !== undefined) {
 if (options.svg !== undefined) {
   const rows = costs.filter(({ fileSystem, files }) => fileSystem === options.fileSystems[0] && files > 0)
   const panels = [
-    { title: 'flushes of the disk', lines: linesOf(rows, 'flushes') },
-    { title: `milliseconds, ${flushTime} for each flush`, lines: linesOf(rows, 'milliseconds') },
+    { title: 'flushes of the disk', lines: linesOf(rows, power, 'flushes') },
+    { title: `milliseconds, ${flushTime} for each flush`, lines: linesOf(rows, power, 'milliseconds') },
   ]
   writeFileSync(options.svg, picture('What replacing a directory costs', panels))
 }
 for (const ahead of aheadOf(power, costs)) console.log(ahead)
-const failures = failuresOf(power, costs)
+const failures = [...failuresOf(power, costs), ...missed]
 for (const failure of failures) console.log(`FAIL ${failure}`)
 console.log(`${drivers.length} measured, ${leftOut.length} left out, ${failures.length} failed`)
 process.exit(options.check && failures.length > 0 ? 1 : 0)
@@ -114,12 +121,24 @@ async function measurePower(fileSystem: FileSystem): Promise<void> {
       ['5 files', cutFiles],
       ['1 file', cutFiles.slice(-1)],
     ] as const) {
-      progress(`${fileSystem}, power cuts, ${driver.peer.name}, ${what}`)
+      const { peer } = driver
+      progress(`${fileSystem}, power cuts, ${peer.name}, ${what}`)
       const depth = options.quick ? 'few' : 'default'
-      const tally = await cutPowerUnder(driver, { fileSystem, files, directory, seed: options.seed, depth })
-      power.push({ fileSystem, what, peer: driver.peer, tally })
+      try {
+        const tally = await cutPowerUnder(driver, { fileSystem, files, directory, seed: options.seed, depth })
+        power.push({ fileSystem, what, peer, tally })
+      } catch (error) {
+        leaveOut(`${fileSystem}, power cuts, ${what}`, peer, error)
+      }
     }
   }
+}
+
+/** One that fails is left out of what it failed in, and the run goes on. */
+function leaveOut(of: string, { name }: Peer, error: unknown): void {
+  const line = `${of}: ${name}: ${(error as Error).message}`
+  leftOut.push(`left out: ${line}`)
+  if (name === 'holdfast') missed.push(line)
 }
 
 async function measureCosts(fileSystem: FileSystem): Promise<void> {
@@ -130,8 +149,14 @@ async function measureCosts(fileSystem: FileSystem): Promise<void> {
     for (const work of options.quick ? works.filter(({ long }) => !long) : works) {
       progress(`${fileSystem}, ${work.name}`)
       const rounds = work.long ? Math.min(options.rounds, longRounds) : options.rounds
-      const calls = fileSystem === 'ext4'
-      for (const [name, cost] of await costsOf(disk, drivers, work, { rounds, flushTime, directory, calls })) {
+      const costOptions = {
+        rounds,
+        flushTime,
+        directory,
+        calls: fileSystem === traced,
+        leaveOut: (peer: Peer, error: unknown) => leaveOut(`${fileSystem}, ${work.name}`, peer, error),
+      }
+      for (const [name, cost] of await costsOf(disk, drivers, work, costOptions)) {
         const files = pictured(work) ? work.files.length : 0
         costs.push({ fileSystem, work: work.name, files, peer: peerNamed(name), cost })
       }

@@ -49,8 +49,12 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
     return named.length > 0 ? named : otherwise
   }
   const { quick } = values
+  const wanted = narrowed(parts)
+  if (values.check && !(wanted.includes('power') && wanted.includes('cost'))) {
+    throw new Error('--check judges power cuts and costs together: --only must leave both')
+  }
   return {
-    parts: narrowed(parts),
+    parts: wanted,
     fileSystems: narrowed(fileSystems, quick ? ['ext4'] : fileSystems),
     peers: narrowed(known),
     quick,

@@ -45,9 +45,19 @@ function commit(from: string, repository: string): void {
   const git = (...args: string[]): void => {
     execFileSync('git', [`--git-dir=${repository}`, `--work-tree=${from}`, ...args], { stdio: 'ignore', cwd: from })
   }
+  const answers = (...args: string[]): boolean => {
+    try {
+      git(...args)
+      return true
+    } catch {
+      return false
+    }
+  }
   if (!existsSync(repository)) git('init', '--initial-branch=main')
   git('add', '--all')
-  git('-c', 'user.name=bench', '-c', 'user.email=bench@localhost', 'commit', '--allow-empty', '-m', 'content')
+  // A commit of the same content would be another one.
+  if (answers('rev-parse', '--verify', 'HEAD') && answers('diff', '--cached', '--quiet')) return
+  git('-c', 'user.name=bench', '-c', 'user.email=bench@localhost', 'commit', '-m', 'content')
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -17,7 +17,7 @@ import { readRecords, type Depth, type Recording } from '../../test/crash/power/
 import type { Target } from '../../test/crash/power/targets.js'
 import { filesOf, layOut } from './content.js'
 import type { Driver } from './driver.js'
-import { add, emptyTally, stateOf, verdictOf, type State, type Tally } from './judge.js'
+import { add, emptyTally, isDamage, stateOf, verdictOf, type State, type Tally } from './judge.js'
 
 export interface PowerCuts {
   readonly fileSystem: FileSystem
@@ -77,10 +77,13 @@ async function record(
     for (const generation of generations.slice(1)) {
       disk.mark({ event: 'begun', paths: [place], generation })
       const neighbour = new Neighbour(join(disk.mountPoint, 'neighbour'))
-      await publish(generation)
-      disk.mark({ event: 'acknowledged', paths: [place], generation })
-      // The neighbour's next fsync ends after the answer: what it takes to the disk, and what it leaves, is seen by the cuts.
-      await neighbour.end()
+      try {
+        await publish(generation)
+        disk.mark({ event: 'acknowledged', paths: [place], generation })
+      } finally {
+        // The neighbour's next fsync ends after the answer: what it takes to the disk, and what it leaves, is seen by the cuts.
+        await neighbour.end()
+      }
       disk.mark({ event: 'acknowledged', paths: [place], generation })
       execFileSync('sync', ['--file-system', disk.mountPoint])
     }
@@ -154,8 +157,9 @@ function examine(recording: Recording, { files }: PowerCuts, directory: string):
 function mounted(device: LoopMount, fileSystem: FileSystem, look: () => State): State {
   try {
     device.mount(fileSystem)
-  } catch {
-    return 'unmountable'
+  } catch (error) {
+    if (isDamage(error)) return 'unmountable'
+    throw error
   }
   try {
     return look()

@@ -41,7 +41,7 @@ function tallyText(tally: Tally | undefined): string {
 }
 
 /** The weakest that a peer showed on any file system, of many files or of one; undefined if the power was not cut under it. */
-function guarantee(rows: readonly PowerRow[], peer: Peer): Guarantee | undefined {
+export function guarantee(rows: readonly PowerRow[], peer: Peer): Guarantee | undefined {
   const shown = rows.filter((row) => row.peer.name === peer.name).map(({ tally }) => guaranteeOf(tally))
   return guarantees.find((one) => shown.includes(one))
 }
@@ -91,6 +91,10 @@ export function failuresOf(power: readonly PowerRow[], costs: readonly CostRow[]
   const failures = power
     .filter(({ peer, tally }) => peer.name === 'holdfast' && brokenOf(tally) > 0)
     .map(({ fileSystem, what, tally }) => `${fileSystem}: ${brokenOf(tally)} states of ${what} of holdfast are broken`)
+  for (const { fileSystem, what, peer, tally } of power) {
+    if (statesOf(tally) === 0)
+      failures.push(`${fileSystem}: power cuts under ${peer.name}, ${what}: no state was examined`)
+  }
   const careless = power.filter(({ peer }) => peer.name === 'k8s-sidecar' || peer.name === 'AtomicWriter')
   if (careless.length > 0 && careless.every(({ tally }) => brokenOf(tally) === 0)) {
     failures.push('no power cut harmed what syncs nothing: the states are not those of a power cut')

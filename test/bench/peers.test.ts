@@ -1,7 +1,16 @@
 /** How the benchmark beside other programs judges (bench/peers): a judge that finds everything whole would flatter everybody. */
 import t from 'tap'
 import { filesOf } from '../../bench/peers/content.js'
-import { add, emptyTally, guaranteeOf, stateOf, verdictOf, type State, type Verdict } from '../../bench/peers/judge.js'
+import {
+  add,
+  emptyTally,
+  guaranteeOf,
+  isDamage,
+  stateOf,
+  verdictOf,
+  type State,
+  type Verdict,
+} from '../../bench/peers/judge.js'
 import { readOptions } from '../../bench/peers/options.js'
 import { peers } from '../../bench/peers/peers.js'
 import { linesOf, picture } from '../../bench/peers/picture.js'
@@ -35,6 +44,8 @@ void t.test('the old content is whole until the program said that the new one is
     ['new', false, 'whole'],
     ['new', true, 'whole'],
     ['mixed', false, 'mixed'],
+    ['mixed', true, 'lost'],
+    ['torn', true, 'torn'],
     ['unmountable', true, 'unmountable'],
   ]
   for (const [state, acknowledged, verdict] of verdicts) t.equal(verdictOf(state, acknowledged), verdict)
@@ -54,6 +65,7 @@ void t.test('one broken state among many takes a guarantee away', (t) => {
   for (const verdict of ['whole', 'mixed', 'lost', 'torn', 'missing', 'unmountable'] as const) {
     t.equal(guaranteeOf(add(whole, verdict)), guarantees[verdict])
   }
+  t.equal(guaranteeOf(emptyTally), undefined, 'no states show nothing')
   t.end()
 })
 
@@ -83,9 +95,19 @@ void t.test(
     t.equal(failuresOf([...sound, powerRow('holdfast', 'mixed')], costs).length, 1)
     t.equal(failuresOf([powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'whole')], []).length, 1)
     t.match(failuresOf(sound, [...costs, costRow('library-go', 90, 10, 2)]), [/library-go flushes 2 times, holdfast 4/])
+    const none = { ...powerRow('holdfast', 'whole'), tally: emptyTally }
+    t.match(failuresOf([...sound, none], costs), [/holdfast.* no state/])
     t.end()
   },
 )
+
+void t.test('what cannot be mounted counts against a peer only where the file system is at fault', (t) => {
+  const failed = (code: string): Error => Object.assign(new Error(`mount of ext4: ${code}`), { code })
+  for (const code of ['EUCLEAN', 'EINVAL', 'EIO', 'EBADMSG']) t.ok(isDamage(failed(code)), code)
+  for (const code of ['EPERM', 'ENODEV', 'EBUSY', 'ENOMEM']) t.notOk(isDamage(failed(code)), code)
+  t.notOk(isDamage(new Error('EINVAL')))
+  t.end()
+})
 
 void t.test('tables and picture name everybody', (t) => {
   const power = [powerRow('holdfast', 'whole'), powerRow('AtomicWriter', 'torn')]
@@ -93,7 +115,7 @@ void t.test('tables and picture name everybody', (t) => {
     costRow('holdfast', 100, files),
     costRow('AtomicWriter', files, files),
   ])
-  const drawn = picture('title', [{ title: 'ms', lines: linesOf(costs, 'milliseconds') }])
+  const drawn = picture('title', [{ title: 'ms', lines: linesOf(costs, power, 'milliseconds') }])
   for (const name of ['holdfast', 'AtomicWriter']) {
     for (const text of [powerTable(power), costTable(costs, power), drawn]) t.match(text, name)
   }
@@ -102,10 +124,33 @@ void t.test('tables and picture name everybody', (t) => {
   t.end()
 })
 
+void t.test('the picture tells all peers apart, says what each keeps, and draws what costs nothing', (t) => {
+  const power = peers.map(({ name }) => powerRow(name, name === 'holdfast' ? 'whole' : 'torn'))
+  const costs = peers.flatMap(({ name }) => [costRow(name, 9, 1), costRow(name, 90, 50, name === 'shell' ? 0 : 4)])
+  const lines = linesOf(costs, power, 'flushes')
+  t.same(lines.find(({ name }) => name === 'shell')?.points, [
+    [1, 4],
+    [50, 0],
+  ])
+  const drawn = picture('title', [{ title: 'flushes', lines }])
+  t.notMatch(drawn, /NaN|Infinity|undefined/)
+  const ofPath = [...drawn.matchAll(/<path[^>]*fill="none" stroke="(#\w+)"[^>]*>/g)]
+  t.equal(new Set(ofPath.map(([, colour]) => colour)).size, peers.length, 'a colour for each')
+  t.equal(ofPath.filter(([path]) => path.includes('stroke-dasharray')).length, peers.length - 1)
+  t.match(drawn, '>holdfast (the directory, durable)<')
+  t.match(drawn, '>shell (broken)<')
+  t.match(drawn, '>0</text>')
+  t.end()
+})
+
 void t.test('--only narrows what its names are of, and refuses what it does not know', (t) => {
   const options = readOptions(['--only', 'power,shell'], ['holdfast', 'shell'])
   t.match(options, { parts: ['power'], peers: ['shell'], fileSystems: ['ext4', 'xfs', 'btrfs'] })
   t.throws(() => readOptions(['--only', 'shel'], ['holdfast', 'shell']), /not shel/)
   t.throws(() => readOptions(['--rounds', '0'], []), /whole number/)
+  for (const only of ['cost', 'watch', 'power', 'cost,watch']) {
+    t.throws(() => readOptions(['--check', '--only', only], []), /--check judges power cuts and costs/)
+  }
+  t.ok((readOptions(['--check', '--only', 'power,cost,ext4'], []) as { check: boolean }).check)
   t.end()
 })

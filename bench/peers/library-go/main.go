@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/openshift/library-go/pkg/operator/staticpod"
 	"github.com/openshift/library-go/pkg/operator/staticpod/internal/atomicdir"
 	"github.com/openshift/library-go/pkg/operator/staticpod/internal/atomicdir/types"
 )
@@ -23,6 +22,9 @@ type order struct {
 }
 
 func publish(asked order) error {
+	if asked.Peer != "library-go" {
+		return fmt.Errorf("no peer %q", asked.Peer)
+	}
 	entries, err := os.ReadDir(asked.From)
 	if err != nil {
 		return err
@@ -36,22 +38,8 @@ func publish(asked order) error {
 		files[entry.Name()] = types.File{Content: content, Perm: 0o600}
 	}
 	for _, target := range asked.Targets {
-		switch asked.Peer {
-		case "library-go":
-			if err := atomicdir.Sync(target, 0o755, target+".staging", files); err != nil {
-				return err
-			}
-		case "library-go, by file":
-			if err := os.MkdirAll(target, 0o755); err != nil {
-				return err
-			}
-			for name, file := range files {
-				if err := staticpod.WriteFileAtomic(file.Content, file.Perm, filepath.Join(target, name)); err != nil {
-					return err
-				}
-			}
-		default:
-			return fmt.Errorf("no peer %q", asked.Peer)
+		if err := atomicdir.Sync(target, 0o755, target+".staging", files); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ export class LoopMount {
     closeSync(this.#held)
   }
 
-  /** A real mount: the journal is replayed. Throws with the errno where the file system cannot be mounted. */
+  /** A real mount: the journal is replayed. Throws with the errno, as `code`, where the file system cannot be mounted. */
   mount(fileSystem: string): void {
     // The file has changed behind the device's back.
     check('ioctl(BLKFLSBUF)', ioctl(this.#held, BLKFLSBUF, 0))
@@ -65,5 +65,5 @@ function check(call: string, result: number): void {
   if (result === 0) return
   const errno = koffi.errno()
   const name = Object.entries(koffi.os.errno).find(([, value]) => value === errno)?.[0] ?? errno
-  throw new Error(`${call}: ${name}`)
+  throw Object.assign(new Error(`${call}: ${name}`), { code: name })
 }
