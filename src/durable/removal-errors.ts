@@ -82,24 +82,31 @@ export function placeTaken(path: string, staging: string): DurableWriteError {
 /** A predecessor has taken part of it away already, and somebody uses the rest. */
 export function stillInUse(path: string, failure: Error): Error {
   if (!(failure instanceof DurableWriteError) || failure.reason !== 'InUse') return failure
-  return unfinished(path, failure.problem, failure.code, failure)
+  return unfinished(path, failure.problem, failure.code, failure, 'end it, or have it close what it has open')
 }
 
 /** These names beside it could not be removed, the first of them for this. */
 export function notAllGone(path: string, left: readonly string[], first: unknown): DurableWriteError {
   const problem = `could not remove ${listed(left, 3)} beside ${path}`
   if (!isSystemError(first)) return unfinished(path, `${problem}: ${messageOf(first)}`, 'ENOTEMPTY')
-  const where = first.path === undefined ? '' : ` ${first.path}`
-  return unfinished(path, `${problem}: ${first.syscall}${where}: ${first.code}`, first.code, first)
+  const { code, syscall, path: where } = first
+  const why = where === undefined ? messageOf(first) : `${syscall} ${where}: ${code}`
+  return unfinished(path, `${problem}: ${why}`, code, first, code === 'EBUSY' ? 'unmount it' : adviceFor(code))
 }
 
-/** It has left its place, and does not come back. */
-export function unfinished(path: string, problem: string, code: string, cause?: unknown): DurableWriteError {
+/** It has left its place, and does not come back. `advice`: what comes before another call. */
+export function unfinished(
+  path: string,
+  problem: string,
+  code: string,
+  cause?: unknown,
+  advice = adviceFor(code),
+): DurableWriteError {
   const syscall = isSystemError(cause) ? cause.syscall : 'unlinkat'
   return new DurableWriteError(problem, {
     ...{ code, syscall, path, published: true, cause },
     ...(cause instanceof DurableWriteError && { reason: cause.reason }),
     state: `${path} has left its place; its record stays until all of it is known to be removed`,
-    advice: [adviceFor(code), 'then repeat the call: it goes on'].filter(Boolean).join('; '),
+    advice: [advice, 'then repeat the call: it goes on'].filter(Boolean).join('; '),
   })
 }

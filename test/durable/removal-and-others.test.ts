@@ -1,5 +1,5 @@
 /** `removePublished` beside other programs and operators: what is theirs stays, and what is said is true. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { DurableWriteError } from '../../src/durable/errors.js'
@@ -53,6 +53,24 @@ await t.test('what cannot be removed is named with what the system says, and ano
   const error = await failed(removePublished(fs, target, {}))
   t.match(error, { code: 'EIO', published: true, message: /could not remove .*: unlink.*EIO.*has left its place/ })
   t.notMatch(error.message, 'another program')
+  await removed(target)
+})
+
+await t.test('a mount in what is left is named, and is to be unmounted', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  class Mounted extends Looks {
+    override mountsBelow(): Promise<string[]> {
+      return Promise.resolve(existsSync(target) ? [] : ['sub'])
+    }
+  }
+  const error = await failed(removePublished(new Mounted(), target, {}))
+  t.match(error, {
+    code: 'EBUSY',
+    published: true,
+    message: /: sub in it is a mount point .*; unmount it; then repeat/,
+  })
+  t.notMatch(error.message, 'name a path below it')
   await removed(target)
 })
 
@@ -115,7 +133,11 @@ await t.test('whoever uses the rest of an interrupted removal: PATH is gone, and
   await t.rejects(removePublished(dying, target, {}))
   t.notOk(readdirSync(root).includes('certs'))
   const error = await failed(removePublished(new Looks(() => 'process 7'), target, {}))
-  t.match(error, { reason: 'InUse', published: true, message: /in use: process 7; .*certs has left its place/ })
+  t.match(error, {
+    reason: 'InUse',
+    published: true,
+    message: /process 7; .*certs has left its place.*; end it, .*; then/,
+  })
   await removed(target)
   t.same(
     readdirSync(root).filter((name) => !name.endsWith('.lock')),
