@@ -1,6 +1,7 @@
 import { barrier } from './barrier.js'
 import { type DurableWriteError, foreign } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { isLeftLink } from './left-link.js'
 import type { TargetNames } from './names.js'
 import { isAt } from './visible-rename.js'
 
@@ -17,6 +18,8 @@ interface Exchange {
   /** Of the staging name, which what came out has now. */
   readonly random: string
   readonly staged: Attributes
+  /** Texts of the link that was in the place of a directory. */
+  readonly links: readonly string[]
 }
 
 /** What became of another program's content that came out. */
@@ -30,10 +33,11 @@ interface Foreign {
 
 /** undefined: `old` came out. */
 export async function giveBackForeign(exchange: Exchange, old: Attributes): Promise<Foreign | undefined> {
-  const { fs, directory, name, path, names, random, staged } = exchange
+  const { fs, directory, name, path, names, random, staged, links } = exchange
   const staging = names.staging(random)
   const out = await fs.look(directory, staging)
-  if (out?.inode === old.inode && out.device === old.device && out.type === old.type) return undefined
+  const isOld = out?.inode === old.inode && out.device === old.device && out.type === old.type
+  if (isOld && (old.type !== 'symlink' || (await isLeftLink(fs, directory, staging, links)))) return undefined
   let published = true
   let failure: Error | undefined
   if (out !== undefined) {

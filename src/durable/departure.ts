@@ -1,6 +1,10 @@
 import { codeOf, failureOf } from '../errors.js'
+import { fsyncAll } from './barrier.js'
+import { foreign } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { isLeftLink, leftLinks } from './left-link.js'
 import type { Present } from './quarantine.js'
+import type { StoredRecord } from './record.js'
 import { renameError } from './refusals.js'
 import { placeTaken } from './removal-errors.js'
 import type { Site } from './site.js'
@@ -31,11 +35,11 @@ export class Departure {
     return link
   }
 
-  /** `confirm`: looks at what left, and throws where it has to come back. */
+  /** `link`: the text of the link that is staged. `confirm`: looks at what left, and throws where it has to come back. */
   async leave(
     staging: string,
     { attributes }: Present,
-    link: Attributes | undefined,
+    link: string | undefined,
     confirm: (isIt: boolean) => Promise<void>,
   ): Promise<void> {
     const { fs, site } = this
@@ -50,24 +54,42 @@ export class Departure {
       // Somebody may have put his own into its place.
       await confirm(await isAt(fs, this.#parent, staging, attributes))
     } catch (error) {
-      await this.comeBack(staging, link)
+      await this.comeBack(staging, link === undefined ? [] : [link])
       throw error
     }
   }
 
-  /** `link`: what has its place now. */
-  async comeBack(staging: string, link: Attributes | undefined): Promise<void> {
+  /** `links`: what may be the text of the link that has its place now; none where there is no link. */
+  async comeBack(staging: string, links: readonly string[]): Promise<void> {
     const { fs, site } = this
-    const mode = link === undefined ? 'noreplace' : 'exchange'
+    const mode = links.length === 0 ? 'noreplace' : 'exchange'
     const rename = () => fs.rename(this.#parent, staging, this.#parent, site.name, mode)
     const failure = await failureOf(rename())
     if (codeOf(failure) === 'EEXIST') throw placeTaken(site.path, staging)
     if (failure !== undefined) throw failure
-    // Nobody keeps a link's inode from being given to what replaces it.
-    if (link !== undefined && (await fs.look(this.#parent, staging))?.type !== 'symlink') {
+    if (mode === 'exchange' && !(await isLeftLink(fs, this.#parent, staging, links))) {
       await rename()
       throw placeTaken(site.path, staging)
     }
     this.gone = false
+  }
+
+  /** Removes the link that was left in its place. What another program has put there in the last instant goes back. */
+  async removeLink(records: readonly StoredRecord[]): Promise<void> {
+    const { fs, site } = this
+    const parent = this.#parent
+    // The name of which its record says what may be there: nobody who goes on after a crash takes somebody else's for his own.
+    const { staging: claim } = records.find(({ removing }) => removing?.link !== undefined) ?? {}
+    const staging = claim?.name ?? site.names.staging(fs.random())
+    const failure = await failureOf(fs.rename(parent, site.name, parent, staging, 'noreplace'))
+    if (codeOf(failure) === 'ENOENT') return
+    if (failure !== undefined) throw failure
+    if (await isLeftLink(fs, parent, staging, leftLinks(records))) return fs.removeFile(parent, staging)
+    await this.comeBack(staging, [])
+    await fsyncAll(fs, [parent])
+    throw foreign(`another program replaced ${site.path} meanwhile`, site.path, {
+      state: 'holdfast put its content back',
+      advice: 'see what it holds',
+    })
   }
 }

@@ -1,6 +1,6 @@
 import { giveBackForeign } from './came-out.js'
 import type { Attributes } from './file-system.js'
-import { isLeftLink } from './left-link.js'
+import { isLeftLink, leftLinks } from './left-link.js'
 import { TargetPublication } from './publication.js'
 import { readRecords } from './record-files.js'
 import { refuseOtherThanDirectory } from './refusals.js'
@@ -13,17 +13,21 @@ export abstract class DirectoryFormPublication extends TargetPublication {
 
   protected async isLeftLink({ type }: Attributes): Promise<boolean> {
     if (type !== 'symlink') return false
-    const { valid } = await readRecords(this.fs, this.directory, this.name, this.names)
-    return isLeftLink(this.fs, this.directory, this.name, valid)
+    return isLeftLink(this.fs, this.directory, this.name, await this.#leftLinks())
+  }
+
+  async #leftLinks(): Promise<string[]> {
+    return leftLinks((await readRecords(this.fs, this.directory, this.name, this.names)).valid)
   }
 
   /** Exchanges what is staged with `old`. */
   protected async exchangeWith(old: Attributes, staged: Attributes): Promise<void> {
+    const links = old.type === 'symlink' ? await this.#leftLinks() : []
     // Nobody keeps a link's inode from being given to what replaces it.
     if ((await this.renameOver(staged, 'exchange', old)) && old.type !== 'symlink') return
     const { fs, directory, name, path, names, random } = this
     this.keep = true
-    const found = await giveBackForeign({ fs, directory, name, path, names, random, staged }, old)
+    const found = await giveBackForeign({ fs, directory, name, path, names, random, staged, links }, old)
     this.keep = found?.keep ?? false
     if (found === undefined) return
     this.published = found.published

@@ -12,13 +12,18 @@ export function linkText(parent: string, path: string): string {
   return relative(parent, path)
 }
 
-/** Whether the symbolic link of this name is one that a removal has left. */
+/** The texts of the links that removals have left, as these records say. */
+export function leftLinks(records: readonly Pick<StoredRecord, 'removing'>[]): string[] {
+  return records.flatMap(({ removing }) => removing?.link ?? [])
+}
+
+/** Whether what has this name is a symbolic link with one of these texts: an inode's number may be another one's by now. */
 export async function isLeftLink(
   fs: FileSystem,
   parent: Descriptor,
   name: string,
-  records: readonly Pick<StoredRecord, 'removing'>[],
+  texts: readonly string[],
 ): Promise<boolean> {
-  const texts = records.flatMap(({ removing }) => removing?.link ?? [])
-  return texts.length > 0 && texts.includes(await fs.readLink(parent, name))
+  if (texts.length === 0 || (await fs.look(parent, name))?.type !== 'symlink') return false
+  return texts.includes(await fs.readLink(parent, name))
 }

@@ -4,7 +4,7 @@ import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
 import type { FileSystem, Mount } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
 import { areOverlapping, recordOf, type RelocationOptions } from './old-path.js'
-import { isLeftLink } from './left-link.js'
+import { isLeftLink, leftLinks } from './left-link.js'
 import { isOfThis } from './place.js'
 import { publish, resultsOf } from './publish.js'
 import { describes, type StoredRecord } from './record.js'
@@ -112,7 +112,7 @@ async function leftAt(fs: FileSystem, from: string, to: string): Promise<MovedFr
   const left = await withRecord<MovedFromForm>(fs, from, async (parent, name, records) => {
     const entry = await fs.look(parent, name)
     if (entry === undefined) return 'removed'
-    if (entry.type === 'symlink' && (await isLeftLink(fs, parent, name, records))) return 'link'
+    if (await isLeftLink(fs, parent, name, leftLinks(records))) return 'link'
     throw foreign(`${from} is not what holdfast left there when it moved to ${to}`, from, {
       ...{ state: 'nothing was changed', advice: 'see what it is, and move it away' },
     })

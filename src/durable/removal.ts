@@ -4,11 +4,11 @@ import { probeJournal, fsyncAll } from './barrier.js'
 import { clean } from './clean.js'
 import { Departure } from './departure.js'
 import { DurableWriteError, wrapError } from './errors.js'
-import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import type { Descriptor, FileSystem } from './file-system.js'
 import type { HoldOptions } from './rewrite-record.js'
 import { encoded, nothingPublished, refuseUnknown, renamedMeanwhile, writeRecord } from './rewrite-record.js'
 import { publicationIn, readTarget } from './inspect.js'
-import { isLeftLink } from './left-link.js'
+import { isLeftLink, leftLinks } from './left-link.js'
 import { lock } from './lock.js'
 import { namesFor, type TargetNames } from './names.js'
 import { isAsRead } from './old-content.js'
@@ -123,8 +123,8 @@ class Removal {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
     const entry = await fs.look(this.#parent, name)
-    const isLink = entry?.type === 'symlink' && (await isLeftLink(fs, this.#parent, name, records.valid))
-    if (entry === undefined || isLink) return this.#goOn(records, record, entry)
+    const isLink = await isLeftLink(fs, this.#parent, name, leftLinks(records.valid))
+    if (entry === undefined || isLink) return this.#goOn(records, record, isLink)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
     // Where a publication of the same content was interrupted, it may be that of an older record.
     const found = { ...here, lasting: this.#site.mount.proven }
@@ -172,7 +172,7 @@ class Removal {
       await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
       isWritten = true
       if (signal?.aborted) throw aborted(path)
-      await this.#departure.leave(staging, present, link, (isIt) => this.#confirm(staging, present, isIt))
+      await this.#departure.leave(staging, present, text, (isIt) => this.#confirm(staging, present, isIt))
     } catch (error) {
       // Where it is back in its place, durably, the older record stands for it again.
       const takeBack = async (): Promise<void> => {
@@ -230,9 +230,10 @@ class Removal {
   }
 
   /** A predecessor was interrupted in its removal, or has left a link, or somebody has removed it by hand. */
-  async #goOn(records: Records, record: StoredRecord, link: Attributes | undefined): Promise<void> {
+  async #goOn(records: Records, record: StoredRecord, link: boolean): Promise<void> {
     const { fs, path } = this
-    const leaves = link !== undefined && this.options.link !== undefined
+    const links = link ? leftLinks(records.valid) : []
+    const leaves = link && this.options.link !== undefined
     if (link && !leaves) await this.#refuseUsed(this.#site.name)
     const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
@@ -243,12 +244,15 @@ class Removal {
       this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)
-      if (isWhole) await this.#departure.comeBack(staging, link)
+      if (isWhole) await this.#departure.comeBack(staging, links)
       await this.#sync()
       throw isWhole ? failure : stillInUse(path, failure)
     }
     this.#departure.gone = true
-    if (link && !leaves) await fs.removeFile(this.#parent, this.#site.name)
+    if (link && !leaves) {
+      await this.#finish(true)
+      await this.#departure.removeLink(records.valid)
+    }
     await this.#finish(leaves)
   }
 

@@ -97,8 +97,8 @@ export const relocations: readonly Mutation[] = [
   mutation(
     'any link in the place of a directory counts as left there',
     'left-link.ts',
-    'texts.length > 0 && texts.includes(await fs.readLink(parent, name))',
-    'texts.length > 0',
+    'return texts.includes(await fs.readLink(parent, name))',
+    'return true',
     links,
   ),
   mutation(
@@ -112,8 +112,8 @@ export const relocations: readonly Mutation[] = [
   mutation(
     'who comes back takes the place of somebody who has replaced the link',
     'departure.ts',
-    "if (link !== undefined && (await fs.look(this.#parent, staging))?.type !== 'symlink') {",
-    "if (link !== undefined && mode === 'noreplace') {",
+    "if (mode === 'exchange' && !(await isLeftLink(fs, this.#parent, staging, links))) {",
+    "if (mode === 'exchange' && links.length === 0) {",
     links,
   ),
   mutation(

@@ -1,7 +1,9 @@
 /** A directory that moves leaves a link (`as: 'link'`): the old path leads somewhere at each instant, and the link is known as ours later. */
 import {
+  cpSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -79,29 +81,100 @@ await t.test('whoever comes in the last instant has the directory back in its pl
   t.match(await move(), { state: 'done' })
 })
 
-await t.test('whoever replaces the link in the last instant keeps the place', async (t) => {
-  const { root, from, to, fs, publishNew, move } = await story(t, undefined, 'link')
-  await publishNew({ a: '2' })
-  await move()
-  class Replaced extends Observed {
-    override userOf(): Promise<string | undefined> {
-      if (typeOf(from) === 'directory') return Promise.resolve(undefined)
-      rmSync(from)
-      mkdirSync(from)
-      writeFileSync(join(from, 'theirs'), '')
-      return Promise.resolve('process 7 works in it')
+/** What another program may put into a place, with how to recognise it. */
+const others: Readonly<Record<string, readonly [(path: string) => void, (path: string) => unknown, unknown]>> = {
+  'a directory': [(path) => cpSync(import.meta.dirname, path, { recursive: true }), typeOf, 'directory'],
+  'a link': [(path) => symlinkSync('/theirs', path), (path) => readlinkSync(path), '/theirs'],
+  'a file': [(path) => writeFileSync(path, 'theirs'), (path) => readFileSync(path, 'utf8'), 'theirs'],
+}
+
+for (const [what, [put, look, theirs]] of Object.entries(others)) {
+  await t.test(`whoever replaces the link by ${what} in the last instant keeps the place`, async (t) => {
+    const { root, from, to, fs, publishNew, move } = await story(t, undefined, 'link')
+    await publishNew({ a: '2' })
+    await move()
+    class Replaced extends Observed {
+      override userOf(): Promise<string | undefined> {
+        if (!lstatSync(from).isSymbolicLink()) return Promise.resolve(undefined)
+        rmSync(from)
+        put(from)
+        return Promise.resolve('process 7 works in it')
+      }
+    }
+    const other = new Replaced()
+    other.time = fs.time + keep
+    const message = /somebody made .*certs meanwhile; what was there before is .*\.holdfast-/
+    await t.rejects(relocate(other, to, { from, as: 'link', keep }), {
+      reason: 'TargetForeign',
+      published: true,
+      message,
+    })
+    t.equal(look(from), theirs)
+    t.same(kept(join(root, 'was')), ['lock', 'record', 'record', 'staging'])
+  })
+
+  await t.test(
+    `whoever replaces a left link by ${what} while it is removed keeps the place, also after a kill`,
+    async (t) => {
+      const { root, from, fs } = await moved(t)
+      class Replaced extends Observed {
+        killed = false
+        override async rename(...args: Parameters<NodeFileSystem['rename']>): Promise<void> {
+          if (args[1] === 'certs') {
+            rmSync(from)
+            put(from)
+          }
+          await super.rename(...args)
+          if (this.killed) throw new Killed()
+        }
+        override async removeFile(...args: Parameters<NodeFileSystem['removeFile']>): Promise<void> {
+          if (args[1] === 'certs') {
+            rmSync(from)
+            put(from)
+          }
+          return super.removeFile(...args)
+        }
+      }
+      const other = new Replaced()
+      const message = /another program replaced .*certs meanwhile; holdfast put its content back; see what it holds/
+      await t.rejects(removePublished(other, from, {}), { reason: 'TargetForeign', published: false, message })
+      t.equal(look(from), theirs)
+      t.same(kept(join(root, 'was')), ['lock', 'record'])
+      rmSync(from, { recursive: true })
+      symlinkSync('../is/tls', from)
+      other.killed = true
+      await t.rejects(removePublished(other, from, {}))
+      await removePublished(fs, from, {})
+      const [kind, ...rest] = readdirSync(join(root, 'was')).filter((name) => !name.endsWith('.lock'))
+      t.same([kind?.endsWith('.foreign'), rest], [true, []])
+      t.equal(look(join(root, 'was', kind ?? '')), theirs)
+    },
+  )
+}
+
+await t.test('a link that is another one’s by now is given back, whatever its inode’s number', async (t) => {
+  const { root, from, fs } = await moved(t)
+  const { directoryPublication } = await import('../../src/durable/replace.js')
+  const { publish: run } = await import('../../src/durable/publish.js')
+  class Reused extends Observed {
+    override async look(...args: Parameters<NodeFileSystem['look']>) {
+      const found = await super.look(...args)
+      return found?.type === 'symlink' ? { ...found, inode: 7n } : found
+    }
+    override async rename(...args: Parameters<NodeFileSystem['rename']>): Promise<void> {
+      if (args[3] === 'certs' && typeOf(from) === 'link') {
+        rmSync(from)
+        symlinkSync('/theirs', from)
+      }
+      return super.rename(...args)
     }
   }
-  const other = new Replaced()
-  other.time = fs.time + keep
-  const message = /somebody made .*certs meanwhile; what was there before is .*\.holdfast-/
-  await t.rejects(relocate(other, to, { from, as: 'link', keep }), {
-    reason: 'TargetForeign',
-    published: true,
-    message,
-  })
-  t.same(contents(from), { theirs: '' })
-  t.same(kept(join(root, 'was')), ['lock', 'record', 'record', 'staging'])
+  const other = new Reused()
+  other.time = fs.time
+  const [outcome] = await run([directoryPublication(other, { target: from, files: { a: '4' } })])
+  t.match(outcome, { error: { reason: 'TargetForeign', published: false, message: /put its content back/ } })
+  t.equal(readlinkSync(from), '/theirs')
+  t.same(kept(join(root, 'was')), ['lock', 'record'])
 })
 
 await t.test('killed in between, what is recorded decides, whatever is asked for now', async (t) => {
@@ -187,6 +260,19 @@ await t.test('a link goes by hand; one that nobody here has left stays', async (
   await removePublished(fs, from, {})
   t.same(kept(join(root, 'was')), ['lock'])
   t.same(contents(to), { a: '2' })
+
+  // Killed when the link was in its place, and the directory still beside it.
+  const stopped = await story(t, undefined, 'link')
+  await stopped.publishNew({ a: '2' })
+  await stopped.move()
+  stopped.fs.time += keep
+  const { fs: dying } = intercepted((call) => {
+    if (call === 'removeDirectory') throw new Killed()
+  }, stopped.fs)
+  await t.rejects(relocate(dying, stopped.to, { from: stopped.from, as: 'link', keep }))
+  t.same([typeOf(stopped.from), kept(join(stopped.root, 'was')).includes('staging')], ['link', true])
+  await removePublished(fs, stopped.from, {})
+  t.same(readdirSync(join(stopped.root, 'was')).length, 1, 'the lock')
 
   symlinkSync('../is/tls', from)
   await t.rejects(replaceDirectory(from, { files: { a: '5' } }), { code: 'ELOOP', message: /is a symbolic link/ })
