@@ -40,7 +40,7 @@ export async function torture(options: TortureOptions): Promise<Verdict> {
       await examineIfDue(witness, standing, options)
       const now = (await open(witness, options)) ?? standing
       progress = { run: now.run, generation: now.announced }
-      guard = await Guard.start(markOf(now.run, options.boot), options.log)
+      guard = await Guard.start(markOf(now.run, options.boot), now.announced, options.log)
       await publishUntilAborted({ witness, guard }, now, progress, options)
     })
   } catch (error) {
