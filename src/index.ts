@@ -27,13 +27,16 @@ export type { Log } from './log.js'
 export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 export type { Reason } from './reasons.js'
 
+/** Whoever publishes a directory for its own sake takes a move of it to another path back. */
+const ownSake = { movedTo: null } as const
+
 /**
  * Replaces a directory as a whole: whoever opens it sees all of the old content or all of the new, and once this resolves, the
  * new content survives a power cut. Rejects with DurableWriteError, whose `published` tells whether the new content is visible;
  * with TypeError or RangeError, nothing touched, where the request is malformed.
  */
 export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
-  return durable.replaceDirectory(target, checkFields('options', options, directoryChecks))
+  return durable.replaceDirectory(target, { ...checkFields('options', options, directoryChecks), ...ownSake })
 }
 
 /**
@@ -51,6 +54,7 @@ export async function replaceDirectories(
     requests.map((request: BatchRequest, index) => ({
       ...forAll,
       ...checkFields(`requests[${index}]`, request, requestChecks),
+      ...ownSake,
     })),
     forAll,
   )

@@ -107,15 +107,16 @@ export function isRepeated(found: Judgement | undefined, desired: Tree): boolean
 /**
  * Whether nothing need be published. A pin stands in a record: who asks for one always publishes. So does mode and owner that its own
  * record does not name, once they are the administrator's no more; and whoever publishes where a removal was interrupted has thought
- * better of it.
+ * better of it, or for its own sake what moves to another path.
  */
 export function isSettled(
   found: Judgement,
   desired: Tree,
-  { pin, attributes }: Pick<PublicationOptions, 'pin' | 'attributes'>,
+  { pin, attributes, movedTo }: Pick<PublicationOptions, 'pin' | 'attributes' | 'movedTo'>,
 ): boolean {
   const { current } = found
   if (pin !== undefined || !isRepeated(found, desired) || current?.trusted !== true || current.removing) return false
+  if (movedTo === null && current.movedTo !== undefined) return false
   return attributes === 'keep' || current.after === desired.digest
 }
 

@@ -1,17 +1,20 @@
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import type { Reason } from '../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { linkText } from './left-link.js'
+import { namesFor } from './names.js'
+import { pathWithin } from './place.js'
 import type { HoldOptions } from './rewrite-record.js'
 import type { PublishedContent } from './published-content.js'
 import { describes, isInForce, isPinned, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
-import { describeHold, describePin } from './refusals.js'
+import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
 import { resolve } from './resolve.js'
 import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
+import type { Tree } from './tree.js'
 import type { DirectoryRequest, Hold, Pin, PublicationOptions, Relocation, RelocationState } from './types.js'
 
 /* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
@@ -27,8 +30,15 @@ export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' 
   readonly usedBy?: () => Promise<string | undefined>
   /** Asked under the old path's lock, before it goes; throws what refuses that. Default: nobody does. */
   readonly confirm?: () => void | Promise<void>
+  /** By a call of its own: the content of the old path leads until that says where it moves to. Default: it comes from elsewhere. */
+  readonly byHand?: ReadOld
   /** Of the publications of the old path; its form, modes and owner stay what they are. */
   readonly publication?: Pick<PublicationOptions, 'hooks' | 'publisher' | 'retire' | 'retireTimeout' | 'requireProven'>
+}
+
+/** What the new path was given. `digest`: what the old one held, as the disk has it; undefined: it was not read. */
+export interface ReadOld {
+  readonly digest: string | undefined
 }
 
 /** What comes of a state: the next one, which goes on at once unless something is waited for. */
@@ -38,9 +48,16 @@ export interface Next {
 }
 
 /** Somebody has changed the old path's record since it was looked at. */
-export class NotNow extends Error {
-  constructor(readonly next: Next) {
-    super('the old path is not to be removed')
+export class NotNow extends DurableWriteError {
+  constructor(
+    from: string,
+    readonly next: Next,
+  ) {
+    super(next.waits ?? `${from} was published or removed meanwhile`, {
+      ...{ code: 'EAGAIN', syscall: 'none', path: from, reason: 'Busy' },
+      state: leftAsItWas(from),
+      advice: 'try again',
+    })
   }
 }
 
@@ -51,6 +68,7 @@ export class NotNow extends Error {
 export function requestFor(
   old: StoredRecord,
   { record, files }: PublishedContent,
+  to: string,
   { from, publication, lockTimeout = 0, signal, log }: RelocationOptions,
 ): DirectoryRequest & PublicationOptions {
   const [root] = old.entries
@@ -71,6 +89,10 @@ export function requestFor(
     ...(old.kind === 'symlink'
       ? { publish: 'symlink', retire: 'immediately' }
       : { emptyDirectories: empty.map(({ path }) => path) }),
+    // Whoever has published or removed it since, for its own sake, has not done so for this.
+    confirm({ current, newest }) {
+      if ((current ?? newest)?.movedTo !== to) throw new NotNow(from, {})
+    },
     // An operator's rollback of the old path stays until he releases it.
     supersedes: () => false,
     lockTimeout,
@@ -96,6 +118,44 @@ export async function userOf(fs: FileSystem, target: string, onlySeen?: boolean)
   })
 }
 
+/**
+ * Under the old path's lock, before it says where it moves to. By hand, what was read at it is what it holds, and nobody else has begun to
+ * publish it or to move it.
+ * @throws DurableWriteError; NotNow: the next call looks at it again
+ */
+export function refuseClaim(
+  found: StoredRecord,
+  tree: Tree | undefined,
+  to: string,
+  { from, publication, byHand }: RelocationOptions,
+  now: number,
+): void {
+  refuseOtherPublisher(from, namesFor(basename(from)), publication?.publisher, { newest: found })
+  refuseHeld(from, holdOf({ current: found, newest: found }, now))
+  if (byHand === undefined) return
+  refuseReturn(from, to, found)
+  const { publisher, movedTo } = found
+  if (publisher !== undefined) throw new NotNow(from, { waits: `holdfast ${publisher} publishes ${from} now` })
+  if (movedTo !== undefined && movedTo !== to) throw new NotNow(from, { waits: `${from} moves to ${movedTo} now` })
+  const isRead = byHand.digest === undefined ? movedTo === to : byHand.digest === tree?.digest
+  if (!isRead) throw new NotNow(from, { waits: `${from} was published or changed since its content was read` })
+}
+
+/** Whether this is the record of a path whose content is on its way from there. */
+export function comesFrom({ relocation }: StoredRecord, path: string): boolean {
+  return relocation?.from === path && relocation.state !== 'done'
+}
+
+/** Of two paths that move to each other, both would go. */
+export function refuseReturn(from: string, to: string, old: StoredRecord): void {
+  if (!comesFrom(old, to)) return
+  throw unfit(`${from} itself comes from ${to}, and that move has not ended`, {
+    ...{ code: 'EBUSY', syscall: 'none', path: from },
+    state: leftAsItWas(from),
+    advice: `run "holdfast relocate ${to} ${from}" to its end`,
+  })
+}
+
 export function notWhole(to: string): string {
   return `${to} is not what was published there last`
 }
@@ -113,6 +173,13 @@ export function notDirectory(from: string): DurableWriteError {
     syscall: 'lstat',
     path: from,
     advice: 'leave out movedFrom',
+  })
+}
+
+export function isFile(from: string): DurableWriteError {
+  return unfit(`${from} is a file, and only directories can move`, {
+    ...{ code: 'ENOTDIR', syscall: 'lstat', path: from },
+    advice: 'write it at the new path, and remove it here',
   })
 }
 
@@ -146,9 +213,9 @@ export async function refuseSame(fs: FileSystem, to: string, options: Relocation
 /** Whether they are one directory, or one lies in the other. */
 export async function areOverlapping(fs: FileSystem, to: string, options: RelocationOptions): Promise<boolean> {
   const [old, now] = await placesOf(fs, to, options)
-  const [a, b] = [`${old.path}/`, `${now.path}/`]
-  const isSame = a === b || (old.identity !== undefined && old.identity === now.identity)
-  return isSame || a.startsWith(b) || b.startsWith(a)
+  if (old.identity !== undefined && old.identity === now.identity) return true
+  const isNested = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)
+  return isNested(old.path, now.path) || (old.device === now.device && isNested(old.within, now.within))
 }
 
 /** The text of a link at the old path that leads to the new one. */
@@ -162,15 +229,24 @@ async function placesOf(fs: FileSystem, to: string, { from, atNew }: RelocationO
   return [await placeOf(fs, from), await (atNew ? atNew(there) : there())] as const
 }
 
-/** Its path without symbolic links, and what is equal for two paths that are one; undefined where its directory is not there. */
-async function placeOf(fs: FileSystem, target: string): Promise<{ path: string; identity: string | undefined }> {
+interface FoundPath {
+  /** Without symbolic links. */
+  readonly path: string
+  /** In its file system, whatever mounts lead there. */
+  readonly within: string
+  readonly device: number
+  /** Equal for two paths that are one; undefined where its directory is not there. */
+  readonly identity: string | undefined
+}
+
+async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
   const scope = new Scope(fs)
   try {
     const { realParent, anchor, missing, name } = await resolve(scope, target)
     const path = `${realParent === '/' ? '' : realParent}/${name}`
-    if (missing.length > 0) return { path, identity: undefined }
     const { device, inode } = await fs.attributes(anchor)
-    return { path, identity: `${device}:${inode}:${name}` }
+    const identity = missing.length > 0 ? undefined : `${device}:${inode}:${name}`
+    return { path, within: pathWithin(await fs.mount(anchor), path), device, identity }
   } finally {
     await scope.closeAll()
   }
@@ -183,4 +259,19 @@ const staying: ReadonlySet<Reason> = new Set(['InUse', 'TargetForeign', 'Held', 
 export function isInPlace(error: unknown): string | undefined {
   if (!(error instanceof DurableWriteError) || error.published) return undefined
   return staying.has(error.reason) ? error.problem : undefined
+}
+
+/** Whether anything has this name where a target is. */
+export async function isThere(fs: FileSystem, target: string, name: string): Promise<boolean> {
+  const scope = new Scope(fs)
+  try {
+    const { missing, anchor } = await resolve(scope, target)
+    return missing.length === 0 && (await fs.look(anchor, name)) !== undefined
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+export function shown(time: number): string {
+  return new Date(time).toISOString()
 }

@@ -3,7 +3,7 @@ import { listed } from '../listed.js'
 import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
 import type { FileSystem, Mount } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
-import { areOverlapping, recordOf, type RelocationOptions } from './old-path.js'
+import { areOverlapping, isFile, recordOf, refuseReturn, type RelocationOptions } from './old-path.js'
 import { isLeftLink, leftLinks } from './left-link.js'
 import { isOfThis } from './place.js'
 import { publish, resultsOf } from './publish.js'
@@ -25,7 +25,10 @@ import type { DirectoryRequest, MovedFromForm, PublicationOptions } from './type
  * relocation.ts.
  */
 
-export interface HandRelocationOptions extends Omit<RelocationOptions, 'from' | 'keep' | 'atNew' | 'publication'> {
+export interface HandRelocationOptions extends Omit<
+  RelocationOptions,
+  'from' | 'keep' | 'atNew' | 'byHand' | 'publication'
+> {
   /** Only looks whether it can begin. */
   readonly dryRun?: boolean
   /** Refuse a new path on a file system on which durability is not proven; default false. */
@@ -57,8 +60,10 @@ export async function relocateByHand(
     if (unproven.unproven && options.force !== true) await refuseLess(fs, from, to)
     // One that is back after its removal, as from a backup, leads nobody anywhere.
     const leads = isMoving && (old === undefined || (old.movedTo === to && (!isDone || old.removing !== undefined)))
+    let read: string | undefined
     if (!leads) {
-      const request = await requestForNew(fs, from, to, now, options)
+      const { request, digest } = await requestForNew(fs, from, to, now, options)
+      read = digest
       if (options.dryRun) {
         await examine(directoryPublication(fs, request))
         return unproven
@@ -67,7 +72,8 @@ export async function relocateByHand(
       if (isDone) await endRelocation(fs, to, options)
       resultsOf(await publish([directoryPublication(fs, request)], options.signal))
     }
-    return { ...(!options.dryRun && (await relocate(fs, to, { ...options, from, keep: 0 }))), ...unproven }
+    const byHand = { digest: read }
+    return { ...(!options.dryRun && (await relocate(fs, to, { ...options, from, keep: 0, byHand }))), ...unproven }
   } catch (error) {
     throw wrapError(from, error, false, `could not move ${from} to ${to}`)
   }
@@ -163,6 +169,7 @@ function refuseOthers(from: string, to: string, old: StoredRecord | undefined, n
   const next = movesTo(now)
   if (next !== undefined)
     throw refuse(`${to} itself moves to ${next}`, to, `run "holdfast relocate ${to} ${next}" to its end`)
+  if (old) refuseReturn(from, to, old)
 }
 
 /**
@@ -176,7 +183,10 @@ function refuseOtherContent(
   now: StoredRecord | undefined,
 ): NonNullable<PublicationOptions['confirm']> {
   const same = [record.after, tree.digest]
-  const came = now?.relocation?.from === from && now.publishedAt <= record.publishedAt
+  const { relocation, publishedAt = 0 } = now ?? {}
+  // Older than what the old path holds, or the first copy of it, which was never followed.
+  const isCopy = relocation?.state === 'staged' && publishedAt === relocation.since
+  const came = relocation?.from === from && (isCopy || publishedAt <= record.publishedAt)
   const details = { code: 'EBUSY', syscall: 'none', path: to }
   if (now !== undefined && !now.removing && !came && !same.includes(now.after))
     throw unfit(`${to} holds other content, which holdfast has published there`, {
@@ -234,13 +244,6 @@ async function contentOfOld(fs: FileSystem, from: string, force: boolean): Promi
   return found
 }
 
-function isFile(from: string): DurableWriteError {
-  return unfit(`${from} is a file, and only directories can move`, {
-    ...{ code: 'ENOTDIR', syscall: 'lstat', path: from },
-    advice: 'write it at the new path, and remove it here',
-  })
-}
-
 function drifted(problem: string, path: string): DurableWriteError {
   const advice = 'see what it holds; to move it as it is, use --force'
   return foreign(problem, path, { state: 'nothing was changed', advice })
@@ -253,7 +256,7 @@ async function requestForNew(
   to: string,
   now: StoredRecord | undefined,
   { as, force, lockTimeout = 0, signal, log }: HandRelocationOptions,
-): Promise<DirectoryRequest & PublicationOptions> {
+): Promise<{ request: DirectoryRequest & PublicationOptions; digest: string }> {
   const old = await contentOfOld(fs, from, force === true)
   const confirm = refuseOtherContent(from, to, old, now)
   const { record, tree } = old
@@ -273,7 +276,7 @@ async function requestForNew(
       path: from,
       advice: 'try again',
     })
-  return {
+  const request: DirectoryRequest & PublicationOptions = {
     target: to,
     files,
     contentStays: true,
@@ -290,4 +293,5 @@ async function requestForNew(
     ...(signal && { signal }),
     ...(log && { log }),
   }
+  return { request, digest: tree.digest }
 }

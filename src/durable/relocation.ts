@@ -1,9 +1,12 @@
+import { basename } from 'node:path'
 import { silent } from '../log.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import { namesFor, type TargetNames } from './names.js'
+import { namesFor } from './names.js'
 import {
+  comesFrom,
   isInPlace,
+  isThere,
   linkTextFor,
   type Next,
   NotNow,
@@ -11,23 +14,23 @@ import {
   notOurs,
   notWhole,
   recordOf,
+  refuseClaim,
   refuseSame,
   type RelocationOptions,
   requestFor,
+  shown,
   userOf,
   wordOn,
 } from './old-path.js'
 import { publish, resultsOf } from './publish.js'
 import { type PublishedContent, readPublishedContent } from './published-content.js'
 import { type RecordBody, recordBody, type StoredRecord } from './record.js'
-import { holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
 import { removePublished } from './removal.js'
 import { attempt } from './remove.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
-import { resolve } from './resolve.js'
 import { type HoldOptions, rewriteRecord } from './rewrite-record.js'
-import { Scope } from './scope.js'
+import type { Tree } from './tree.js'
 import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from './types.js'
 
 /*
@@ -165,21 +168,29 @@ class Move {
     const { fs, from, to, options } = this
     const record = await recordOf(fs, from)
     if (record === undefined) {
-      if (await this.#isThere(namesOf(from).name)) throw notOurs(from, to)
+      if (await isThere(fs, from, basename(from))) throw notOurs(from, to)
+      // It was there when it was read.
+      if (options.byHand) return (await this.#whereItWent()) ?? { next: 'staged' }
       // Its disk may come later.
       const end = since + options.keep
       return fs.now() < end ? { waits: `${from} is not there, which may change until ${shown(end)}` } : { next: 'done' }
     }
     if (record.kind === 'file') throw notDirectory(from)
-    refuseOtherPublisher(from, namesOf(from).names, options.publication?.publisher, { newest: record })
-    refuseHeld(from, holdOf({ current: record, newest: record }, fs.now()))
-    await rewriteRecord(
-      fs,
-      from,
-      this.#doing,
-      (found) => bodyOf(found, { ...(found.relocation && { relocation: found.relocation }), movedTo: to }),
-      options,
-    )
+    const seen = { returns: false }
+    const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
+      seen.returns = comesFrom(found, to)
+      refuseClaim(found, tree, to, options, fs.now())
+      return bodyOf(found, { ...(found.relocation && { relocation: found.relocation }), movedTo: to })
+    }
+    try {
+      await rewriteRecord(fs, from, this.#doing, change, options)
+    } catch (error) {
+      if (error instanceof NotNow) return error.next
+      // Else neither of two that move to each other could go on.
+      if (seen.returns && options.byHand)
+        await attempt(options.log ?? silent, to, 'could not end its relocation', () => endRelocation(fs, to, options))
+      throw error
+    }
     return { next: 'both' }
   }
 
@@ -190,7 +201,12 @@ class Move {
     if (lost) return lost
     const content = await this.#contentOfNew()
     if (content === undefined) return { waits: notWhole(to) }
-    this.#result = await this.#publishOld(content)
+    try {
+      this.#result = await this.#publishOld(content)
+    } catch (error) {
+      if (error instanceof NotNow) return (await this.#whereItWent()) ?? { waits: error.problem }
+      throw error
+    }
     const old = await recordOf(fs, from)
     const word = old && wordOn(from, old, fs.now())
     if (word !== undefined) return { waits: word }
@@ -208,9 +224,9 @@ class Move {
     const lost = await this.#whereItWent()
     if (lost) return lost
     const confirm = async ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): Promise<void> => {
-      if (movedTo !== to) throw new NotNow({ next: 'staged' })
+      if (movedTo !== to) throw new NotNow(from, this.#takenBack)
       const waits = wordOn(from, { pin }, fs.now())
-      if (waits !== undefined) throw new NotNow({ next: 'both', waits })
+      if (waits !== undefined) throw new NotNow(from, { next: 'both', waits })
       await options.confirm?.()
     }
     try {
@@ -238,9 +254,10 @@ class Move {
   /** done: it was not there for its time, and came with its disk; or it was taken back, and named once more. */
   async lookAgain(): Promise<Next> {
     const publisher = this.options.publication?.publisher
-    const record = publisher && (await recordOf(this.fs, this.from))
-    if (!record || record.publisher !== publisher || record.kind === 'file' || record.removing) return {}
-    return { next: 'staged' }
+    const record = await recordOf(this.fs, this.from)
+    if (record === undefined || record.kind === 'file' || record.removing) return {}
+    const isOwn = publisher !== undefined && record.publisher === publisher
+    return isOwn || record.movedTo === this.to ? { next: 'staged' } : {}
   }
 
   #contentOfNew(): Promise<PublishedContent | undefined> {
@@ -251,42 +268,30 @@ class Move {
   async #whereItWent(): Promise<Next | undefined> {
     const { fs, from } = this
     const record = await recordOf(fs, from)
-    if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }
+    if (record !== undefined) return record.movedTo === this.to ? undefined : this.#takenBack
     // The lock of a target stays for ever: without it, this is not the directory that it was in.
-    const isKnown = await this.#isThere(namesOf(from).names.lock)
+    const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)
     return isKnown
       ? { next: 'done' }
       : { waits: `the directory of ${from} is not there, or empty: its disk may not be mounted` }
   }
 
+  /** By hand, the new path gets the content of the old one first: the next call reads that. */
+  get #takenBack(): Next {
+    const { from, options } = this
+    return { next: 'staged', ...(options.byHand && { waits: `${from} was published meanwhile` }) }
+  }
+
   async #publishOld(content: PublishedContent): Promise<ReplaceResult> {
     const old = await recordOf(this.fs, this.from)
-    if (old === undefined) throw new Error(`the record of ${this.from} is gone`)
+    if (old === undefined) throw new NotNow(this.from, {})
     const [result] = resultsOf(
-      await publish([directoryPublication(this.fs, requestFor(old, content, this.options))], this.options.signal),
+      await publish(
+        [directoryPublication(this.fs, requestFor(old, content, this.to, this.options))],
+        this.options.signal,
+      ),
     )
     if (result === undefined) throw new Error('publish() returned nothing')
     return result
   }
-
-  /** Whether anything has this name where the old path is. */
-  async #isThere(name: string): Promise<boolean> {
-    const { fs, from } = this
-    const scope = new Scope(fs)
-    try {
-      const { missing, anchor } = await resolve(scope, from)
-      return missing.length === 0 && (await fs.look(anchor, name)) !== undefined
-    } finally {
-      await scope.closeAll()
-    }
-  }
-}
-
-function namesOf(path: string): { readonly name: string; readonly names: TargetNames } {
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  return { name, names: namesFor(name) }
-}
-
-function shown(time: number): string {
-  return new Date(time).toISOString()
 }

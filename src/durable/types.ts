@@ -173,11 +173,11 @@ export interface ContentCheck {
 export interface Confirmed {
   readonly sequence: number
   readonly objects: readonly RecordedObject[]
-  /** Digest of the content. */
   readonly after: string
   readonly publisher?: Publisher | undefined
   /** Present once its removal has begun. */
   readonly removing?: object | undefined
+  readonly movedTo?: string | undefined
 }
 
 /** How one publication is made; what the library's callers get are the defaults. */

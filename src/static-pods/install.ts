@@ -43,6 +43,8 @@ export async function install(plan: InstallPlan, settings: InstallSettings): Pro
       ...request,
       ...options,
       lockTimeout: timeLeft(),
+      // Whoever publishes here for its own sake takes a move back.
+      movedTo: null,
     }))
     signal.throwIfAborted()
     const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]

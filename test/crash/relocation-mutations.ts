@@ -46,21 +46,21 @@ export const relocations: readonly Mutation[] = [
   mutation(
     'an old path that was taken back goes',
     'relocation.ts',
-    "if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }",
+    'if (record !== undefined) return record.movedTo === this.to ? undefined : this.#takenBack',
     'if (record !== undefined) return undefined',
     own,
   ),
   mutation(
     'a disk that is not mounted counts as an old path that is gone',
     'relocation.ts',
-    'const isKnown = await this.#isThere(namesOf(from).names.lock)',
+    'const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)',
     'const isKnown = true as boolean',
     own,
   ),
   mutation(
     "somebody else's directory counts as one that is not there",
     'relocation.ts',
-    'if (await this.#isThere(namesOf(from).name)) throw notOurs(from, to)',
+    'if (await isThere(fs, from, basename(from))) throw notOurs(from, to)',
     '',
     own,
   ),
@@ -89,7 +89,7 @@ export const relocations: readonly Mutation[] = [
   mutation(
     'what is published for its own sake in the last instant goes',
     'relocation.ts',
-    "if (movedTo !== to) throw new NotNow({ next: 'staged' })",
+    'if (movedTo !== to) throw new NotNow(from, this.#takenBack)',
     '',
     guards,
   ),

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import * as library from '../../src/index.js'
 import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../src/durable/publish.js'
@@ -87,13 +88,18 @@ await t.test(
 )
 
 await t.test('whoever publishes the old path for its own sake takes it back, without a gap', async (t) => {
-  const { from, fs, publishNew, move, state } = await story(t)
+  const { from, to, fs, publishNew, move, state } = await story(t)
   await publishNew({ a: '2' })
   await move()
-  const inode = statSync(from).ino
-  t.match(await replaceDirectory(from, { files: { a: '3' }, movedTo: null }), { outcome: 'replaced' })
-  t.not(statSync(from).ino, inode)
-  t.equal((await readPublication(from))?.movedTo, undefined)
+  // As a program does that publishes it by the library.
+  for (const a of ['2', '3']) {
+    await move()
+    t.equal((await readPublication(from))?.movedTo, to)
+    const inode = statSync(from).ino
+    t.match(await library.replaceDirectory(from, { files: { a } }), { outcome: 'replaced' }, 'the same content, too')
+    t.not(statSync(from).ino, inode)
+    t.equal((await readPublication(from))?.movedTo, undefined)
+  }
   fs.time += 10 * keep
   // Asked for once more, it begins anew: both stay for their time.
   t.match(await move(), { state: 'both', entered: 'both', result: { outcome: 'replaced' }, waits: /stays until/ })
