@@ -37,7 +37,7 @@ export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' 
 }
 
 /** What the new path was given. `digest`: what the old one held, as the disk has it; undefined: it was not read. */
-export interface ReadOld {
+interface ReadOld {
   readonly digest: string | undefined
 }
 
