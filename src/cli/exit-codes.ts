@@ -37,8 +37,9 @@ export class NotPublished extends Error {
   constructor(
     problem: string,
     readonly path: string,
+    state = `holdfast left ${path} as it was`,
   ) {
-    super(`${problem}; holdfast left ${path} as it was`)
+    super(`${problem}; ${state}`)
   }
 }
 

@@ -36,7 +36,8 @@ export function relocateCommand(io: Io): Command {
       `Publishes at NEW what OLD holds, keeps OLD equal to it while somebody uses OLD, and removes OLD then. How far it has come stands in
 NEW's record: after a power cut at any instant each of the two is whole, and the same command goes on.
 
-OLD must have been published by hand, as with "replace": for what an agent publishes, write "movedFrom: OLD" at NEW in its
+NEW keeps as many earlier contents as OLD from then on; those that OLD has do not come along, and go. OLD must have been published by
+hand, as with "replace": for what an agent publishes, write "movedFrom: OLD" at NEW in its
 configuration. It goes only while nobody uses it, as with "remove". A program that only opens a file now and then is not seen to use
 OLD: let it use NEW first, or leave a link.`,
     )
@@ -118,7 +119,7 @@ async function relocateOnceUnused(
     if (unproven) warnUnproven(log, to)
     if (waits === undefined) return progress
     const left = deadline - performance.now()
-    if (left <= 0) throw notYet(from, to, progress)
+    if (left <= 0 || dryRun) throw notYet(from, to, progress)
     const problem = `${from} moves to ${to} (${state}): ${waits}`
     if (waits !== said) log.info({ path: from, to, state, reason: 'Relocating' }, `${problem}; holdfast waits`)
     said = waits
@@ -127,7 +128,11 @@ async function relocateOnceUnused(
 }
 
 /** Both paths stay, until the same command goes on. */
-function notYet(from: string, to: string, { state, waits }: RelocationProgress): NotPublished {
-  const next = `have its users open ${to}, then run the same command again, or with --wait`
-  return new NotPublished(`${from} moves to ${to} (${state}), which holds the same content: ${waits}; ${next}`, from)
+function notYet(from: string, to: string, { state, waits, advice }: RelocationProgress): NotPublished {
+  const how = state === undefined ? '' : ` (${state})`
+  return new NotPublished(
+    `${from} moves to ${to}${how}: ${waits}`,
+    from,
+    `both stay; ${advice === undefined ? '' : `${advice}, then `}run the same command again, or with --wait`,
+  )
 }

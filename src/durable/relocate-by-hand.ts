@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { listed } from '../listed.js'
 import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
-import type { FileSystem, Mount } from './file-system.js'
+import type { FileSystem } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
-import { areOverlapping, isFile, recordOf, refuseReturn, type RelocationOptions } from './old-path.js'
-import { isLeftLink, leftLinks } from './left-link.js'
+import { areOverlapping, isFile, recordOf, refuseReturn, wordOn, type RelocationOptions } from './old-path.js'
+import { leftAt, refuseLess, unprovenAt, withAdvice } from './hand-checks.js'
 import { isOfThis } from './place.js'
 import { publish, resultsOf } from './publish.js'
 import { describes, type StoredRecord } from './record.js'
@@ -14,10 +14,8 @@ import { endRelocation, relocate, type RelocationProgress } from './relocation.j
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
 import { nothingPublished } from './rewrite-record.js'
-import { resolve } from './resolve.js'
-import { Scope } from './scope.js'
 import type { Tree } from './tree.js'
-import type { DirectoryRequest, MovedFromForm, PublicationOptions } from './types.js'
+import type { DirectoryRequest, PublicationOptions } from './types.js'
 
 /*
  * A directory that a person or a program has published by a call of its own gets another path (`holdfast relocate OLD NEW`). Nobody else
@@ -53,7 +51,7 @@ export async function relocateByHand(
     const now = await recordOf(fs, to)
     refuseOthers(from, to, old, now)
     const isMoving = now?.relocation?.from === from && !now.removing
-    const unproven = await unprovenAt(fs, to, options)
+    const unproven = await unprovenAt(fs, to, options.requireProven)
     const isDone = isMoving && now.relocation.state === 'done'
     if (isDone && (old === undefined || old.removing?.link !== undefined))
       return { state: 'done', as: await leftAt(fs, from, to), ...unproven }
@@ -72,58 +70,17 @@ export async function relocateByHand(
       if (isDone) await endRelocation(fs, to, options)
       resultsOf(await publish([directoryPublication(fs, request)], options.signal))
     }
-    const byHand = { digest: read }
-    return { ...(!options.dryRun && (await relocate(fs, to, { ...options, from, keep: 0, byHand }))), ...unproven }
+    if (options.dryRun) {
+      const waits = old && wordOn(from, old, fs.now())
+      const { state, as } = now?.relocation ?? {}
+      const begun = { ...(state && { state }), ...(as && { as }), ...(waits !== undefined && { waits }) }
+      return { ...(await withAdvice(fs, from, to, begun)), ...unproven }
+    }
+    const progress = await relocate(fs, to, { ...options, from, keep: 0, byHand: { digest: read } })
+    return { ...(await withAdvice(fs, from, to, progress)), ...unproven }
   } catch (error) {
     throw wrapError(from, error, false, `could not move ${from} to ${to}`)
   }
-}
-
-/** The file system that a path is on, or will be. */
-async function mountOf(fs: FileSystem, path: string): Promise<Mount> {
-  const scope = new Scope(fs)
-  try {
-    return await fs.mount((await resolve(scope, path)).anchor)
-  } finally {
-    await scope.closeAll()
-  }
-}
-
-async function unprovenAt(
-  fs: FileSystem,
-  to: string,
-  { requireProven }: HandRelocationOptions,
-): Promise<Pick<RelocationProgress, 'unproven'>> {
-  const { type, proven } = await mountOf(fs, to)
-  if (proven) return {}
-  if (requireProven !== true) return { unproven: true }
-  throw unfit(`${to} is on ${type}, where durability is not proven`, {
-    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
-    advice: 'choose another file system, or leave out --require-proven',
-  })
-}
-
-/** What is durable would go, and what is left is perhaps not. */
-async function refuseLess(fs: FileSystem, from: string, to: string): Promise<void> {
-  const [old, now] = [await mountOf(fs, from), await mountOf(fs, to)]
-  if (!old.proven) return
-  throw unfit(`${from} is on ${old.type}, where durability is proven, and ${to} is on ${now.type}, where it is not`, {
-    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
-    advice: 'choose a new path on such a file system; to give up the durable copy, use --force',
-  })
-}
-
-/** What a finished move has left at the old path, by a look there. @throws DurableWriteError: somebody has put something else there */
-async function leftAt(fs: FileSystem, from: string, to: string): Promise<MovedFromForm> {
-  const left = await withRecord<MovedFromForm>(fs, from, async (parent, name, records) => {
-    const entry = await fs.look(parent, name)
-    if (entry === undefined) return 'removed'
-    if (await isLeftLink(fs, parent, name, leftLinks(records))) return 'link'
-    throw foreign(`${from} is not what holdfast left there when it moved to ${to}`, from, {
-      ...{ state: 'nothing was changed', advice: 'see what it is, and move it away' },
-    })
-  })
-  return left ?? 'removed'
 }
 
 /** Throws what keeps it from being published. */
@@ -283,6 +240,7 @@ async function requestForNew(
     mode: root?.mode,
     owner: root && { uid: root.uid, gid: root.gid },
     objects: [...record.objects],
+    ...(record.history && { history: { keep: record.history.keep, maxAge: record.history.maxAge } }),
     ...(record.keepsAttributes === true && { attributes: 'keep' }),
     ...(record.kind === 'symlink' ? { publish: 'symlink' } : { emptyDirectories: pathsOf('directory') }),
     foreign: 'same-names',

@@ -60,6 +60,8 @@ export interface RelocationProgress {
   readonly unproven?: true
   /** Why it does not go on, as a sentence without its full stop; absent when it is done. */
   readonly waits?: string
+  /** What to do about that, in the same form; only of a move by hand. */
+  readonly advice?: string
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   readFileSync,
   readlinkSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -15,11 +16,26 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../src/cli/main.js'
 import { findOrphans, orphansText } from '../../src/cli/orphans.js'
-import { readPublication, relocateByHand, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
+import { readPublication, relocateByHand, replaceDirectory, setHold } from '../../src/durable/index.js'
+import type { Descriptor, Mount } from '../../src/durable/file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { relocateByHand as moveByHand } from '../../src/durable/relocate-by-hand.js'
 import { contents } from '../durable/scratch.js'
 import { until } from '../until.js'
 import { scratch } from './holdfast.js'
 import { runInProcess, testIo } from './in-process.js'
+
+/** Where durability is proven on each file system but one. */
+class ProvenBut extends NodeFileSystem {
+  constructor(readonly device: number) {
+    super()
+  }
+
+  override async mount(directory: Descriptor): Promise<Mount> {
+    const { device } = await this.attributes(directory)
+    return { ...(await super.mount(directory)), proven: device !== this.device }
+  }
+}
 
 async function scene(t: Test, publish: 'exchange' | 'symlink' = 'exchange') {
   const root = scratch(t)
@@ -40,11 +56,21 @@ await t.test('what is used follows; then it goes, and the same command says so a
   const user = spawn('sleep', ['600'], { cwd: join(from, 'sub'), stdio: 'ignore' })
   t.teardown(() => user.kill('SIGKILL'))
   const waits = await relocate(from, to)
-  const message = new RegExp(
-    `moves to ${to} \\(both\\), which holds the same content: .*process ${user.pid} \\(sleep\\)`,
-  )
+  const message = new RegExp(`moves to ${to} \\(both\\): .*process ${user.pid} \\(sleep\\)`)
   t.match(waits, { code: 1, stdout: '', stderr: message })
-  t.match(waits.stderr, /run the same command again/)
+  t.match(waits.stderr, /have its users open .*run the same command again/)
+  t.notMatch(waits.stderr, /as it was/, 'it has been published again')
+  await setHold(from, { reason: 'INC-2', since: Date.now(), until: null })
+  t.match(await relocate(from, to, '--dry-run'), { code: 1, stderr: /is held since .*INC-2/ })
+  const held = await relocate(from, to)
+  t.match(held, { code: 1, stderr: /is held since .*INC-2.*holdfast release .*certs/ })
+  t.notMatch(held.stderr, /have its users/)
+  await setHold(from, undefined)
+  const dry: unknown = JSON.parse((await relocate(from, to, '--as', 'link', '--dry-run', '-o', 'json')).stdout)
+  t.match(dry, { outcome: 'would move', as: 'remove', state: 'both' }, 'as it has begun')
+  writeFileSync(join(to, 'a'), 'torn')
+  t.match(await relocate(from, to), { code: 1, stderr: /tls is not what was published there last.*publish it again/ })
+  writeFileSync(join(to, 'a'), '1')
   t.same(contents(to), contents(from))
   t.same(
     [lstatSync(to), lstatSync(join(to, 'a'))].map(({ mode }) => (mode & 0o777).toString(8)),
@@ -78,9 +104,12 @@ await t.test('--as link leaves a link, which leads on; whoever publishes the old
   t.equal(readlinkSync(join(to, 'a')), '..data/a', 'in its form')
   t.equal(readFileSync(join(from, 'sub/b'), 'utf8'), '2')
   t.match(await relocate(from, to, '--as', 'link'), { code: 0 })
-  await replaceDirectory(from, { files: { a: 'newer' }, publish: 'symlink', movedTo: null })
+  const history = { keep: 2, maxAge: null }
+  await replaceDirectory(from, { files: { a: 'newer' }, publish: 'symlink', movedTo: null, history })
   t.match(await relocate(from, to), { code: 0 })
   t.equal(readFileSync(join(to, 'a'), 'utf8'), 'newer')
+  await replaceDirectory(to, { files: { a: 'newest' }, publish: 'symlink' })
+  t.ok((await readPublication(to))?.pastSince, 'as many earlier contents stay as at the old path')
   t.notOk(existsSync(from))
 })
 
@@ -169,19 +198,21 @@ await t.test('moved is only what is not at OLD any more', async (t) => {
 })
 
 await t.test('a move to where durability is not proven is forced, and says so', async (t) => {
-  const { at, from, args } = await scene(t)
+  const { from, args } = await scene(t)
   const memory = mkdtempSync('/dev/shm/holdfast-test-')
   t.teardown(() => rmSync(memory, { recursive: true }))
   const to = join(memory, 'tls')
-  const { unproven } = await replaceFile(at('probe'), '')
   const refused = async (given: string[], stderr: RegExp): Promise<void> => {
     t.match(await runInProcess(['relocate', from, to, ...given]), { code: 1, stderr }, given.join(' '))
     t.same([existsSync(from), existsSync(to)], [true, false])
   }
   const onTmpfs = /tls is on tmpfs, where durability is not proven/
   await refused([...args, '--require-proven'], onTmpfs)
-  for (const given of [[], ['--dry-run']])
-    if (!unproven) await refused([...args.slice(1), ...given], /certs is on .*, where durability is proven.*--force/)
+  const device = statSync(memory).dev
+  const refusal = { reason: 'TargetUnfit', message: /certs is on .*, where durability is proven.*--force/ }
+  for (const dryRun of [false, true])
+    await t.rejects(moveByHand(new ProvenBut(device), from, to, { as: 'removed', dryRun }), refusal)
+  t.same([existsSync(from), existsSync(to)], [true, false])
   const moved = await runInProcess(['relocate', from, to, ...args, '-o', 'json'])
   t.match(moved, { code: 0, stderr: /tls is on a file system on which durability is not proven/ })
   t.match(JSON.parse(moved.stdout), { outcome: 'moved', unproven: true })

@@ -1,0 +1,75 @@
+import { foreign, unfit } from './errors.js'
+import type { FileSystem, Mount } from './file-system.js'
+import { isLeftLink, leftLinks } from './left-link.js'
+import { notWhole, recordOf, wordOn } from './old-path.js'
+import { withRecord } from './record-files.js'
+import type { RelocationProgress } from './relocation.js'
+import { resolve } from './resolve.js'
+import { Scope } from './scope.js'
+import type { MovedFromForm } from './types.js'
+
+/* What a person who moves a directory by hand is told, or refused, beyond what relocation.ts says. */
+
+/** What to do about that for which a move waits. */
+export async function withAdvice(
+  fs: FileSystem,
+  from: string,
+  to: string,
+  progress: RelocationProgress,
+): Promise<RelocationProgress> {
+  const { state, waits } = progress
+  if (waits === undefined || state === 'staged') return progress
+  if (state === undefined || waits === notWhole(to)) return { ...progress, advice: 'publish it again' }
+  const old = await recordOf(fs, from)
+  if (old === undefined) return { ...progress, advice: 'mount its disk' }
+  const isKept = wordOn(from, old, fs.now()) !== undefined
+  return { ...progress, advice: isKept ? `run "holdfast release ${from}"` : `have its users open ${to}` }
+}
+
+/** What a finished move has left at the old path, by a look there. @throws DurableWriteError: somebody has put something else there */
+export async function leftAt(fs: FileSystem, from: string, to: string): Promise<MovedFromForm> {
+  const left = await withRecord<MovedFromForm>(fs, from, async (parent, name, records) => {
+    const entry = await fs.look(parent, name)
+    if (entry === undefined) return 'removed'
+    if (await isLeftLink(fs, parent, name, leftLinks(records))) return 'link'
+    throw foreign(`${from} is not what holdfast left there when it moved to ${to}`, from, {
+      ...{ state: 'nothing was changed', advice: 'see what it is, and move it away' },
+    })
+  })
+  return left ?? 'removed'
+}
+
+/** The file system that a path is on, or will be. */
+async function mountOf(fs: FileSystem, path: string): Promise<Mount> {
+  const scope = new Scope(fs)
+  try {
+    return await fs.mount((await resolve(scope, path)).anchor)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** Whether the new path is on a file system on which durability is not proven. @throws DurableWriteError where that is refused */
+export async function unprovenAt(
+  fs: FileSystem,
+  to: string,
+  requireProven: boolean | undefined,
+): Promise<Pick<RelocationProgress, 'unproven'>> {
+  const { type, proven } = await mountOf(fs, to)
+  if (proven) return {}
+  if (requireProven !== true) return { unproven: true }
+  throw unfit(`${to} is on ${type}, where durability is not proven`, {
+    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
+    advice: 'choose another file system, or leave out --require-proven',
+  })
+}
+
+/** What is durable would go, and what is left is perhaps not. */
+export async function refuseLess(fs: FileSystem, from: string, to: string): Promise<void> {
+  const [old, now] = [await mountOf(fs, from), await mountOf(fs, to)]
+  if (!old.proven) return
+  throw unfit(`${from} is on ${old.type}, where durability is proven, and ${to} is on ${now.type}, where it is not`, {
+    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
+    advice: 'choose a new path on such a file system; to give up the durable copy, use --force',
+  })
+}
