@@ -1,6 +1,7 @@
 /** The program under test, run as its users run it: `bin/holdfast.js agent --config FILE`. */
 import { type ChildProcess, execFile } from 'node:child_process'
 import { openSync, readFileSync } from 'node:fs'
+import type { ApiObject } from './api-client.js'
 import { endProcess, startProcess } from './guard.js'
 import { until } from './until.js'
 import { executable } from '../project.js'
@@ -31,6 +32,16 @@ export interface DirectoryStatus {
   readonly digest: string
   readonly publishedAt: string
   readonly confirmedAt: string
+}
+
+/** What a status must say besides a condition's status. */
+export interface Expected {
+  /** The objects that it names, and no others: by name, or in just the version that the API server has given them. */
+  readonly objects?: readonly (string | ApiObject)[]
+  /** What the condition's message says. */
+  readonly message?: RegExp
+  /** Milliseconds. */
+  readonly within?: number
 }
 
 export interface Ended {
@@ -103,14 +114,14 @@ export class Agent {
     return { status: response.status, text: await response.text() }
   }
 
-  async ready(within = 30_000): Promise<void> {
+  async ready(): Promise<void> {
     const check = async (): Promise<boolean> => {
       if (!this.running) throw new Error('the agent has ended')
       const { status, text } = await this.get('/readyz')
       if (status !== 200) throw new Error(text)
       return true
     }
-    await until('the agent is ready', check, { within })
+    await until('the agent is ready', check)
   }
 
   /** The sum of a metric's samples whose labels include these. 0 where there is none. */
@@ -123,7 +134,10 @@ export class Agent {
       .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
   }
 
-  /** `holdfast status` of one directory. */
+  /**
+   * `holdfast status` of one directory, from the file that the agent writes a little after it has published: what another channel tells
+   * (the disk, the log, a metric) may be newer. To see it here, wait for it with `condition`.
+   */
   async status(directory: string): Promise<DirectoryStatus> {
     // Its exit code tells whether all is well, and that is not what is asked here.
     const { stdout, stderr } = await this.run('status', '--output', 'json')
@@ -148,23 +162,35 @@ export class Agent {
     })
   }
 
-  /** Waits until the directory's condition has this status and, if given, reason; returns the directory's status. */
+  /**
+   * Waits until the directory's condition has this status and, if given, reason, in a status that says all that is expected; returns the
+   * directory's status. A status from before what the test has just seen elsewhere may have the same conditions: say what tells them apart.
+   */
   async condition(
     directory: string,
     type: 'Published' | 'Fresh',
     status: 'True' | 'False' | 'Unknown',
     reason?: string,
-    { within = 60_000 } = {},
+    { objects, message = /^/, within = 60_000 }: Expected = {},
   ): Promise<DirectoryStatus> {
     return until(
       `${directory} is ${type}=${status} ${reason ?? ''}`,
       async () => {
         const found = await this.status(directory)
         const condition = found.conditions.find((each) => each.type === type)
-        if (condition?.status === status && (reason === undefined || condition.reason === reason)) return found
+        const isSo = condition?.status === status && (reason === undefined || condition.reason === reason)
+        if (isSo && message.test(condition.message) && (!objects || namesJust(found, objects))) return found
         throw new Error(JSON.stringify(found))
       },
       { within, every: 200 },
     )
   }
+}
+
+function namesJust({ objects }: DirectoryStatus, expected: readonly (string | ApiObject)[]): boolean {
+  const isOne = (found: DirectoryStatus['objects'][number], one: string | ApiObject): boolean =>
+    typeof one === 'string'
+      ? found.name === one
+      : found.uid === one.metadata.uid && found.resourceVersion === one.metadata.resourceVersion
+  return objects.length === expected.length && expected.every((one) => objects.some((found) => isOne(found, one)))
 }

@@ -68,9 +68,10 @@ await t.test('adopted: what another program left is taken over without a change 
 await t.test('history and diff: each content with the versions of the API that it came from', async (t) => {
   const versions = [...(await history()).flatMap(({ objects }) => objects.map((each) => each.resourceVersion))]
   for (const value of ['web 2', 'web 3']) {
-    const { metadata } = await namespace.putSecret('web', { key: value })
-    versions.unshift(metadata.resourceVersion)
-    await until(`${value} is on the disk`, () => key('web') === value)
+    const secret = await namespace.putSecret('web', { key: value })
+    versions.unshift(secret.metadata.resourceVersion)
+    await agent.condition(path, 'Published', 'True', undefined, { objects: [secret] })
+    t.equal(key('web'), value)
   }
   const contents = await history()
   t.strictSame(short(contents), ['published present', 'published whole', 'published whole'])
@@ -113,8 +114,8 @@ await t.test('a directory moves, and both paths follow; another leaves the confi
   t.match(await node.configure([web, taken, moved]), /put its configuration in force/)
   await until('the new path is there', () => key('moved') === 'moves 1')
   await follow('moves', 'moves 2', ['moves', 'moved'])
-  const { message } = (await agent.condition(node.path('moves'), 'Published', 'True', 'Relocating')).conditions[0] ?? {}
-  t.match(message, /moves moves to .*moved \(both\)/)
+  const message = /moves moves to .*moved \(both\)/
+  await agent.condition(node.path('moves'), 'Published', 'True', 'Relocating', { message })
   t.match(agent.logged('Relocating').at(-1), { state: 'both' })
   await until('the drop is announced', () => agent.logged('DropPending').length > 0)
   t.equal(key('leaves'), 'leaves 1', 'ten minutes are left to take it back')

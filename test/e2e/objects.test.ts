@@ -52,12 +52,7 @@ await t.test('created with kubectl, then updated: published intact, and reported
   await until('the update is on the disk', () => readTree(target)?.['secrets/serving/tls.crt'] === 'certificate 2')
   t.strictSame(readTree(target), tree('2'))
   const secret = await cluster.api.admin.demand('GET', `/api/v1/namespaces/${namespace.name}/secrets/serving`)
-  const { uid, resourceVersion } = secret.metadata
-  await until('status tells the version', async () => {
-    const [object] = (await agent.status(target)).objects
-    return object?.resourceVersion === resourceVersion && object.uid === uid
-  })
-  const status = await agent.condition(target, 'Published', 'True', 'Published')
+  const status = await agent.condition(target, 'Published', 'True', 'Published', { objects: [secret] })
   t.match(status.objects, [{ kind: 'Secret', namespace: namespace.name, name: 'serving' }])
   t.match(status.digest, /^sha256:[0-9a-f]{64}$/)
   await agent.condition(target, 'Fresh', 'True')
@@ -85,10 +80,7 @@ await t.test('deleted, it is kept; made again, it is another object, and publish
   const second = await namespace.putSecret('a', { key: 'second' })
   t.not(second.metadata.uid, first.metadata.uid)
   await until('the new object is on the disk', () => readPublished(target, 'key') === 'second')
-  await until('status tells the new object', async () => {
-    const { objects } = await node.agent.status(target)
-    return objects[0]?.uid === second.metadata.uid
-  })
+  await node.agent.condition(target, 'Published', 'True', undefined, { objects: [second] })
 })
 
 await t.test('an object that terminates is kept, and not published again', async (t) => {
@@ -194,8 +186,8 @@ await t.test(
       agent.logged('ContentRejected')[0]?.msg,
       /certs: its new content is rejected \(directories\[0\]\.beforePublish/,
     )
-    await namespace.patchSecret('a', { stringData: { v: 'good again' } })
+    const better = await namespace.patchSecret('a', { stringData: { v: 'good again' } })
     await until('better content is published', () => readPublished(target, 'v') === 'good again')
-    await agent.condition(target, 'Published', 'True')
+    await agent.condition(target, 'Published', 'True', undefined, { objects: [better] })
   },
 )
