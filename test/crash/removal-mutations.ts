@@ -1,4 +1,4 @@
-import { model, type Mutation, mutation, ownTest } from './mutation.js'
+import { model, type Mutation, mutation, ownTest, power } from './mutation.js'
 
 const story = model('removal', 'power cut')
 const own = ownTest('durable/removal')
@@ -18,6 +18,15 @@ export const removals: readonly Mutation[] = [
     'left, failures[0])\n    await this.#sync()',
     'left, failures[0])',
     story,
+  ),
+  mutation(
+    'the record goes before what it tells of',
+    'removal.ts',
+    '...generations, ...records]',
+    '...generations]\n    const told = last && !leaves ? [...records, this.#names.record(last.sequence)] : records\n' +
+      '    await clean(this.#area, told)\n    await this.#sync()',
+    story,
+    power('btrfs', 'removal'),
   ),
   mutation(
     'the removal of the record is not synced',

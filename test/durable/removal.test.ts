@@ -1,7 +1,7 @@
 /** `removePublished`: what was published goes, once nobody uses it, its record last. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
 import type { Descriptor } from '../../src/durable/file-system.js'
@@ -67,6 +67,19 @@ await t.test('each form goes, with its history, its leftovers and its record; ot
   }
   t.same(left(root), ['bystander'])
   t.match(await replaceDirectory(directory, { files: { a: 'again' } }), { outcome: 'created' })
+})
+
+await t.test('what an interrupted first publication has staged goes, where no record names it', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replace(target, '1')
+  const [record = ''] = left(root).filter((name) => name !== 'certs')
+  renameSync(target, join(root, record.replace(/\.[0-9]+$/, '-0123456789abcdef')))
+  rmSync(join(root, record))
+  t.equal(left(root).length, 1)
+  await removed(target)
+  t.same(left(root), [])
+  await refused(removed(target), { code: 'ENOENT', published: false })
 })
 
 await t.test('what somebody uses stays, and the error says who; nothing is changed', async (t) => {

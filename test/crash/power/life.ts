@@ -3,7 +3,7 @@
  * a step, `problem` looks at what lies beside the target: without the library under test, as far as that can be.
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type * as durableModule from '../../../src/durable/index.js'
 import { failureOf } from '../../../src/errors.js'
@@ -33,11 +33,11 @@ interface Story {
   readonly problem: (place: Place, step: number, how: HowFar) => Promise<string | undefined>
 }
 
-/** statfs(2). */
-const btrfsMagic = 0x9123683e
-
-/** How far a step has come: the program has said that it is `done`, and after a power cut somebody else has, too. */
-type HowFar = 'begun' | 'done' | 'repeated'
+/**
+ * How far a step has come: the program has said that it is `done`, the `next` one has begun after that; or, after a power cut, somebody
+ * else has done it again.
+ */
+type HowFar = 'begun' | 'done' | 'next' | 'repeated'
 
 /** Somebody else's, beside each target. */
 const bystander = 'bystander'
@@ -70,12 +70,9 @@ const stories: Record<Life, Story> = {
     },
     async problem(place, step, how) {
       if (contentAfter('removal', step) > 0) return pastProblem(place, step === 2 ? [1] : [], 1, how)
-      // What a first publication has staged comes before its record.
-      if (step === 0) return undefined
       const own = ownNames(place).filter((name) => !name.endsWith('.lock'))
+      if (how === 'next') return stagedProblem(place, step, own)
       const isRecord = (name: string): boolean => /\.[0-9]+$/.test(name)
-      // btrfs can bring a tree back whose removal was synced with its parent: docs/durability.md says so.
-      if (statfsSync(place.mountPoint).type === btrfsMagic && !own.some(isRecord)) return undefined
       if (own.length > 0 && !own.some(isRecord)) return `without a record, these are left: ${own.join(', ')}`
       return how !== 'begun' && own.length > 0 ? `these were removed, and are back: ${own.join(', ')}` : undefined
     },
@@ -137,10 +134,10 @@ export async function lifeProblem(
   const { story, place } = await storyOf(mountPoint, target)
   if (read(join(dirname(place.path), bystander)) !== theirs) return `${bystander}, which is not ours, is gone`
   const problems: string[] = []
-  const how = isRepeated ? 'repeated' : allowed.length === 1 ? 'done' : 'begun'
   for (const step of allowed) {
     if (difference(mountPoint, target, step) !== undefined) continue
-    const problem = await story.problem(place, step, how)
+    const more = step === allowed.at(-1) ? 'begun' : 'next'
+    const problem = await story.problem(place, step, isRepeated ? 'repeated' : allowed.length === 1 ? 'done' : more)
     if (problem === undefined) return undefined
     problems.push(`as of step ${step}: ${problem}`)
   }
@@ -232,6 +229,23 @@ async function pastProblem(
   if (how === 'repeated' && earlier.size > found.length)
     return `earlier contents that no record names stay: ${JSON.stringify([...earlier.values()])}, recorded ${found.join(', ')}`
   return found.length > most ? `${found.length} earlier contents stay` : undefined
+}
+
+/** What a first publication has staged comes before its record, in any part of it; nothing that was removed before lies in it. */
+function stagedProblem({ target, path }: Place, step: number, own: readonly string[]): string | undefined {
+  const steps = Array.from({ length: step }, (_, before) => filesOf(target, before))
+  const removed = steps.flatMap((files) => [...files.values()].map(({ content }) => content))
+  const back = own.find((name) => {
+    return contentsBelow(join(dirname(path), name)).some((found) => removed.some((content) => content.equals(found)))
+  })
+  return back === undefined ? undefined : `its content was removed, and is back: ${back}`
+}
+
+/** Of all files. */
+function contentsBelow(path: string): Buffer[] {
+  const stat = lstatSync(path)
+  if (stat.isFile()) return [readFileSync(path)]
+  return stat.isDirectory() ? readdirSync(path).flatMap((name) => contentsBelow(join(path, name))) : []
 }
 
 interface Earlier {
