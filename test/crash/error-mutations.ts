@@ -22,8 +22,8 @@ export const errors: readonly Mutation[] = [
   mutation(
     'the real hint is not waited for',
     'posix/sync.ts',
-    'return failure === undefined ? native.startWriteOut(file, true)',
-    'return failure === undefined ? Promise.resolve()',
+    'outcomesOf([native.startWriteOut(file, true)])',
+    'outcomesOf([Promise.resolve()])',
     syscalls(),
   ),
   mutation(

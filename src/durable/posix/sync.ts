@@ -69,15 +69,17 @@ export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise
   return outcomesOf(descriptors.map((descriptor) => fsync(descriptor)))
 }
 
-/** The write-out hint for every file, then a wait for it: later fsyncs then share one commit of the journal. */
+/**
+ * The write-out hint for every file, then a wait for the last: later fsyncs then share one commit of the journal. Most disks have written
+ * the others before it; of one that has not, the fsync waits for the rest, and reports its error.
+ */
 export async function startWriteOutAll(files: readonly Descriptor[]): Promise<Outcomes> {
-  const started = await outcomesOf(files.map((file) => native.startWriteOut(file, false)))
-  return outcomesOf(
-    files.map((file, index) => {
-      const failure = started[index]
-      return failure === undefined ? native.startWriteOut(file, true) : Promise.reject(failure)
-    }),
-  )
+  const outcomes = await outcomesOf(files.map((file) => native.startWriteOut(file, false)))
+  const last = files.length - 1
+  const file = files[last]
+  if (file === undefined || outcomes[last] !== undefined) return outcomes
+  const [ended] = await outcomesOf([native.startWriteOut(file, true)])
+  return outcomes.with(last, ended)
 }
 
 async function outcomesOf(calls: Promise<void>[]): Promise<Outcomes> {

@@ -45,5 +45,15 @@ for (const sync of [syncAll, syncOnThreads]) {
     const [hinted] = await startWriteOutAll([device])
     t.match(hinted, { code: 'EIO', syscall: 'sync_file_range' }, 'the hint is reported, if it comes first')
     t.equal((await sync([device]))[0], undefined, 'and takes the error with it: so it counts as a failed fsync')
+
+    await disk.ask('reset')
+    await disk.ask('fail write 1 1')
+    writeSync(device, block, 0, block.length, 0)
+    t.same(await startWriteOutAll([device, good]), [undefined, undefined], 'only the last is waited for')
+    t.match(
+      (await sync([device, good]))[0],
+      { code: 'EIO', syscall: 'fsync' },
+      'what failed before it, the fsync reports',
+    )
   })
 }

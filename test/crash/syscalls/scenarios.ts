@@ -173,12 +173,13 @@ const written = staged.flatMap((path) => [
   `write STAGING/${path}`,
   ...(owner ? [`fchown STAGING/${path}`] : []),
   `fchmod STAGING/${path}`,
-  ...['', ', waiting'].map((how) => `sync_file_range STAGING/${path}${how}`),
+  `sync_file_range STAGING/${path}`,
 ])
+const recorded = ['write RECORD', 'sync_file_range RECORD', 'sync_file_range RECORD, waiting']
 
 export const scenarios: readonly Scenario[] = [
   replace('replace', 'certs', {
-    before: ['flock LOCK', ...written, 'write RECORD', 'sync_file_range RECORD', 'io_submit ', 'io_getevents '],
+    before: ['flock LOCK', ...written, ...recorded, 'io_submit ', 'io_getevents '],
     after: ['io_submit ', 'io_getevents ', 'unlink tls.key', 'write RECORD', 'rmdir STAGING', 'unlink RECORD'],
   }),
   replace('replace, without AIO', 'certs', {
