@@ -3,8 +3,9 @@
  * target is one whole generation, and no older than what was acknowledged; the next run of the program succeeds, leaves
  * nothing behind, and a further one finds nothing to do.
  */
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { crashStates, type CrashState } from './cuts.js'
 import { Image } from './image.js'
 import { publish } from './library.js'
@@ -81,12 +82,12 @@ async function mounted(
   try {
     device.mount(fileSystem)
   } catch (first) {
-    console.error(`note: ${(first as Error).message}; the same state is mounted once more`)
+    console.error(`note: ${(first as Error).message}; the same state is mounted once more${kernelSays(device)}`)
     again()
     try {
       device.mount(fileSystem)
     } catch (error) {
-      return `the file system is lost: ${(error as Error).message}, twice`
+      return `the file system is lost: ${(error as Error).message}, twice${kernelSays(device)}`
     }
   }
   let problem: string | undefined
@@ -101,6 +102,13 @@ async function mounted(
     problem ??= `something is left open: ${(error as Error).message}`
   }
   return problem
+}
+
+/** The kernel's last lines about the device: a mount that fails answers an errno, which is not enough to find out why. */
+function kernelSays({ device }: LoopMount): string {
+  const { stdout } = spawnSync('dmesg', { encoding: 'utf8' })
+  const lines = stdout.split('\n').filter((line) => line.includes(basename(device)))
+  return lines.length === 0 ? '' : `; the kernel says\n  ${lines.slice(-8).join('\n  ')}`
 }
 
 /** What is wrong; undefined if nothing is. */
