@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export type Toolchain = 'own' | 'npm' | 'go' | 'rust' | 'library-go' | 'git-sync' | 'k8s-sidecar'
@@ -64,14 +64,17 @@ const installations = {
     publish: (directory) => [join(directory, 'target/release/publish')],
   },
   'library-go': {
-    from: ['library-go'],
+    from: ['library-go', 'go/publish'],
     pinned: commits['library-go'].commit,
     // Its atomic directory is an internal package: the program is laid into the checkout, which brings its own dependencies.
     install: (directory) => {
       const checkout = clone('library-go', directory)
       const overlay = join(directory, 'overlay.json')
       const within = './pkg/operator/staticpod/publish'
-      const Replace = { [join(checkout, within, 'main.go')]: join(sources, 'library-go/main.go') }
+      const program = ['library-go/main.go', 'go/publish/orders.go']
+      const Replace = Object.fromEntries(
+        program.map((path) => [join(checkout, within, basename(path)), join(sources, path)]),
+      )
       writeFileSync(overlay, JSON.stringify({ Replace }))
       run(
         go(),
