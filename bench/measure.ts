@@ -10,10 +10,16 @@ export interface Cost {
 
 /**
  * Runs the task once, from a file system at rest: what earlier runs have left to write is written before, since on a node
- * minutes pass between two publications. Throws if the disk's own count of flushes and the kernel's differ.
+ * minutes pass between two publications. `disturb` comes between the two, and does not count. Throws if the disk's own count of flushes
+ * and the kernel's differ.
  */
-export async function costOf(disk: Disk, task: () => void | Promise<void>): Promise<Cost> {
+export async function costOf(
+  disk: Disk,
+  task: () => void | Promise<void>,
+  disturb: () => void = () => undefined,
+): Promise<Cost> {
   execFileSync('sync', ['--file-system', disk.mountPoint])
+  disturb()
   const before = { disk: (await disk.counts()).flushes, kernel: disk.kernelFlushes() }
   const start = performance.now()
   await task()

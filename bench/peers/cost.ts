@@ -1,6 +1,6 @@
 /** What a work costs a peer: flushes, bytes and time on a slow disk, in turns with the others; calls and processor apart from it. */
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import type { Disk } from '../../test/disk/disk.js'
@@ -13,7 +13,7 @@ import type { Work } from './work.js'
 export interface PeerCost {
   readonly flushes: number
   readonly milliseconds: number
-  /** Bytes that reached the disk, with all that was still to be written, as a multiple of the content. */
+  /** Bytes that reached the disk, with all that was still to be written, as a multiple of the content; beside dirty data: until the answer. */
   readonly written: number
   /** Time beside holdfast's in the same round: the least, the median and the most. */
   readonly ratio: readonly [number, number, number]
@@ -29,8 +29,8 @@ interface Round {
   readonly bytes: number
 }
 
-/** Publications whose processor time is measured together, since it is counted in steps of 10 ms. */
-const processorRounds = 10
+/** Publications whose processor time is measured together, since it is counted in steps of 10 ms; of what is long, few. */
+const processorRounds = { short: 10, long: 3 }
 
 export interface CostOptions {
   readonly rounds: number
@@ -53,6 +53,7 @@ export async function costsOf(
 ): Promise<Map<string, PeerCost>> {
   const from = join(directory, 'from')
   const size = work.targets * work.files.reduce((sum, bytes) => sum + bytes, 0)
+  const unrelated = join(disk.mountPoint, 'unrelated')
   const taken = new Map(drivers.map((driver) => [driver, [] as Round[]]))
   const targets = new Map(drivers.map((driver) => [driver, targetsOf(disk, driver, work)]))
   let generation = 0
@@ -81,9 +82,15 @@ export async function costsOf(
         const paths = await next(driver)
         sync(disk)
         const before = (await disk.counts()).writtenBytes
-        const cost = await costOf(disk, () => driver.publish(from, paths))
-        sync(disk)
+        const { dirty = 0 } = work
+        const cost = await costOf(
+          disk,
+          () => driver.publish(from, paths),
+          () => writeUnsynced(unrelated, dirty),
+        )
+        if (dirty === 0) sync(disk)
         all.push({ ...cost, bytes: (await disk.counts()).writtenBytes - before })
+        rmSync(unrelated, { force: true })
         verify(from, paths)
       })
     }
@@ -105,7 +112,7 @@ export async function costsOf(
         written: median(all.map(({ bytes }) => bytes)) / size,
         ratio: [Math.min(...ratios), median(ratios), Math.max(...ratios)],
         calls: calls ? await systemCalls(driver, await ready()) : NaN,
-        processor: calls ? await processorTime(driver, ready) : NaN,
+        processor: calls ? await processorTime(driver, ready, work) : NaN,
       })
     })
   }
@@ -129,6 +136,15 @@ function verify(from: string, targets: readonly string[]): void {
       if (!readFileSync(join(target, name)).equals(wanted)) throw new Error(`${target}/${name} was not replaced`)
     }
   }
+}
+
+/** A new file of so many bytes, which is left to the kernel to write; none of 0. */
+function writeUnsynced(path: string, bytes: number): void {
+  if (bytes === 0) return
+  const piece = Buffer.alloc(1e6, 'u')
+  const file = openSync(path, 'w')
+  for (let at = 0; at < bytes; at += piece.length) writeSync(file, piece)
+  closeSync(file)
 }
 
 function sync({ mountPoint }: Disk): void {
@@ -164,13 +180,18 @@ export async function systemCalls({ pid }: Pick<Driver, 'pid'>, publish: () => P
 }
 
 /** `ready` makes ready what is then published, outside of the time. */
-async function processorTime(driver: Driver, ready: () => Promise<() => Promise<void>>): Promise<number> {
+async function processorTime(
+  driver: Driver,
+  ready: () => Promise<() => Promise<void>>,
+  { long = false }: Work,
+): Promise<number> {
+  const rounds = processorRounds[long ? 'long' : 'short']
   let time = 0
-  for (let round = 0; round < processorRounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     const publish = await ready()
     const before = driver.processorTime()
     await publish()
     time += driver.processorTime() - before
   }
-  return time / processorRounds
+  return time / rounds
 }

@@ -40,12 +40,18 @@ export function verdictOf(state: State, acknowledged: boolean): Verdict {
 
 export const broken = ['lost', 'mixed', 'torn', 'missing', 'unmountable'] as const satisfies readonly Verdict[]
 
+const verdicts = ['whole', ...broken] as const satisfies readonly Verdict[]
+
 export type Tally = Readonly<Record<Verdict, number>>
 
 export const emptyTally: Tally = { whole: 0, lost: 0, mixed: 0, torn: 0, missing: 0, unmountable: 0 }
 
 export function add(tally: Tally, verdict: Verdict): Tally {
   return { ...tally, [verdict]: tally[verdict] + 1 }
+}
+
+export function sumOf(one: Tally, other: Tally): Tally {
+  return Object.fromEntries(verdicts.map((verdict) => [verdict, one[verdict] + other[verdict]])) as Tally
 }
 
 export const brokenOf = (tally: Tally): number => broken.reduce((sum, verdict) => sum + tally[verdict], 0)

@@ -14,70 +14,46 @@ import { readOptions, usage, type Options } from './options.js'
 import { peers, type Peer } from './peers.js'
 import { linesOf, picture } from './picture.js'
 import { cutPowerUnder } from './power.js'
-import { aheadOf, costTable, failuresOf, powerTable, watchTable, type CostRow, type PowerRow } from './report.js'
+import {
+  aheadOf,
+  costTable,
+  failuresOf,
+  powerTable,
+  volumeTable,
+  watchTable,
+  type CostRow,
+  type PowerRow,
+} from './report.js'
+import { noResults, peerNamed, readResults, type Results } from './results.js'
 import { publisher } from './toolchains.js'
+import type { VolumeRow } from './volume.js'
 import type { WatchRow } from './watch.js'
 import { pictured, works } from './work.js'
 
 const options = optionsOrExit()
-/** Where system calls and processor time are looked at. */
-const traced: FileSystem = 'ext4'
-const missing = await missingForDisk(options.fileSystems)
-const traces = options.parts.includes('cost') && options.fileSystems.includes(traced)
-if (traces && spawnSync('strace', ['-V']).status !== 0) missing.push('strace')
-if (missing.length > 0) {
-  const packages = 'e2fsprogs, xfsprogs, btrfs-progs, strace'
-  console.error(`bench:peers: this needs ${missing.join(', ')} (Debian: ${packages}; run as root)`)
-  process.exit(2)
-}
-await enterPrivateMounts()
-
 /** Milliseconds of a flush where time is measured. */
 const flushTime = 10
 /** Rounds of what takes seconds. */
 const longRounds = 3
-/** The agent and its like keep 50 of them. */
-const secretsInNamespace = [50, 5000] as const
 /** Bytes of the files of which the power is cut. */
 const cutFiles = [300, 1700, 4096, 12_000, 40_000]
-
-const directory = mkdtempSync(join(tmpdir(), 'holdfast-peers-'))
-execFileSync('mount', ['-t', 'tmpfs', 'holdfast-peers', directory])
-process.on('exit', () => {
-  execFileSync('umount', ['--lazy', directory])
-  rmSync(directory, { recursive: true, force: true })
-})
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(2))
 
 const drivers: Driver[] = []
 const leftOut: string[] = []
 /** Where holdfast itself failed. */
 const missed: string[] = []
-for (const peer of peers.filter(({ name }) => name === 'holdfast' || options.peers.includes(name))) {
-  const driver = driverOf(peer)
-  if (driver) drivers.push(driver)
-}
+const results = options.tables.length > 0 ? readResults(options.tables) : await measure()
+const { power, costs } = results
 
-const power: PowerRow[] = []
-const costs: CostRow[] = []
-for (const fileSystem of options.fileSystems) {
-  if (options.parts.includes('power')) await measurePower(fileSystem)
-  if (options.parts.includes('cost')) await measureCosts(fileSystem)
-}
-for (const driver of drivers) await driver.end()
-const watched = options.parts.includes('watch') ? await measureWatchers() : []
-
-console.log(
-  `holdfast and ${drivers.length - 1} peers on Linux ${release()}, ${cpus().length} processors, seed ${options.seed}`,
-)
 if (power.length > 0) console.log(`\n${powerTable(power)}`)
 if (costs.length > 0) console.log(`\n${costTable(costs, power)}`)
-if (watched.length > 0) console.log(`\n${watchTable(watched)}`)
+if (results.watched.length > 0) console.log(`\n${watchTable(results.watched)}`)
+if (results.volumes.length > 0) console.log(`\n${volumeTable(results.volumes)}`)
 for (const why of leftOut) console.log(why)
 if (options.json !== undefined) {
   writeFileSync(
     options.json,
-    `${JSON.stringify({ kernel: release(), node: process.version, flushTime, power, costs, watched }, undefined, 2)}\n`,
+    `${JSON.stringify({ kernel: release(), node: process.version, flushTime, ...results }, undefined, 2)}\n`,
   )
 }
 if (options.svg !== undefined) {
@@ -94,6 +70,47 @@ for (const failure of failures) console.log(`FAIL ${failure}`)
 console.log(`${drivers.length} measured, ${leftOut.length} left out, ${failures.length} failed`)
 process.exit(options.check && failures.length > 0 ? 1 : 0)
 
+async function measure(): Promise<Results> {
+  const onDisk = options.parts.includes('power') || options.parts.includes('cost')
+  const unfit = await missingForDisk(onDisk ? options.fileSystems : [])
+  if (options.parts.includes('cost') && spawnSync('strace', ['-V']).status !== 0) unfit.push('strace')
+  if (unfit.length > 0) {
+    const packages = 'e2fsprogs, xfsprogs, btrfs-progs, strace'
+    console.error(`bench:peers: this needs ${unfit.join(', ')} (Debian: ${packages}; run as root)`)
+    process.exit(2)
+  }
+  await enterPrivateMounts()
+  const directory = inMemory()
+  const measured = noResults()
+  for (const peer of onDisk ? peers.filter(({ name }) => name === 'holdfast' || options.peers.includes(name)) : []) {
+    const driver = driverOf(peer)
+    if (driver) drivers.push(driver)
+  }
+  for (const fileSystem of options.fileSystems) {
+    if (options.parts.includes('power')) measured.power.push(...(await measurePower(fileSystem, directory)))
+    if (options.parts.includes('cost')) measured.costs.push(...(await measureCosts(fileSystem, directory)))
+  }
+  for (const driver of drivers) await driver.end()
+  if (options.parts.includes('watch')) measured.watched.push(...(await measureWatchers()))
+  if (options.parts.includes('kubelet')) measured.volumes.push(...(await measureVolumes()))
+  console.log(
+    `holdfast and ${Math.max(drivers.length - 1, 0)} peers on Linux ${release()}, ${cpus().length} processors, seed ${options.seed}`,
+  )
+  return measured
+}
+
+/** A directory in memory, which goes with this process. */
+function inMemory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-peers-'))
+  execFileSync('mount', ['-t', 'tmpfs', 'holdfast-peers', directory])
+  process.on('exit', () => {
+    execFileSync('umount', ['--lazy', directory])
+    rmSync(directory, { recursive: true, force: true })
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(2))
+  return directory
+}
+
 function driverOf(peer: Peer): Driver | undefined {
   try {
     return new Driver(peer, publisher(peer.toolchain))
@@ -108,14 +125,26 @@ async function measureWatchers(): Promise<WatchRow[]> {
   try {
     const { buildControlPlane, watch } = await import('./watch.js')
     buildControlPlane()
-    return await watch(options.quick ? [secretsInNamespace[0]] : secretsInNamespace, leftOut)
+    return await watch(options.quick, leftOut)
   } catch (error) {
     leftOut.push(`left out: the watchers: ${(error as Error).message}`)
     return []
   }
 }
 
-async function measurePower(fileSystem: FileSystem): Promise<void> {
+/** As with the watchers. */
+async function measureVolumes(): Promise<VolumeRow[]> {
+  try {
+    const { watchVolumes } = await import('./volume.js')
+    return await watchVolumes(options.quick, options.seed, progress)
+  } catch (error) {
+    leftOut.push(`left out: kubelet's Secret volume: ${(error as Error).message}`)
+    return []
+  }
+}
+
+async function measurePower(fileSystem: FileSystem, directory: string): Promise<PowerRow[]> {
+  const rows: PowerRow[] = []
   for (const driver of drivers) {
     for (const [what, files] of [
       ['5 files', cutFiles],
@@ -126,12 +155,13 @@ async function measurePower(fileSystem: FileSystem): Promise<void> {
       const depth = options.quick ? 'few' : 'default'
       try {
         const tally = await cutPowerUnder(driver, { fileSystem, files, directory, seed: options.seed, depth })
-        power.push({ fileSystem, what, peer, tally })
+        rows.push({ fileSystem, what, peer, tally })
       } catch (error) {
         leaveOut(`${fileSystem}, power cuts, ${what}`, peer, error)
       }
     }
   }
+  return rows
 }
 
 /** One that fails is left out of what it failed in, and the run goes on. */
@@ -141,7 +171,8 @@ function leaveOut(of: string, { name }: Peer, error: unknown): void {
   if (name === 'holdfast') missed.push(line)
 }
 
-async function measureCosts(fileSystem: FileSystem): Promise<void> {
+async function measureCosts(fileSystem: FileSystem, directory: string): Promise<CostRow[]> {
+  const rows: CostRow[] = []
   const disk = await Disk.create()
   try {
     await disk.format(fileSystem)
@@ -153,23 +184,18 @@ async function measureCosts(fileSystem: FileSystem): Promise<void> {
         rounds,
         flushTime,
         directory,
-        calls: fileSystem === traced,
+        calls: true,
         leaveOut: (peer: Peer, error: unknown) => leaveOut(`${fileSystem}, ${work.name}`, peer, error),
       }
       for (const [name, cost] of await costsOf(disk, drivers, work, costOptions)) {
         const files = pictured(work) ? work.files.length : 0
-        costs.push({ fileSystem, work: work.name, files, peer: peerNamed(name), cost })
+        rows.push({ fileSystem, work: work.name, files, peer: peerNamed(name), cost })
       }
     }
   } finally {
     await disk.destroy()
   }
-}
-
-function peerNamed(name: string): Peer {
-  const found = peers.find((peer) => peer.name === name)
-  if (!found) throw new Error(`no peer ${name}`)
-  return found
+  return rows
 }
 
 function progress(what: string): void {

@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util'
 import type { FileSystem } from '../../test/disk/disk.js'
 
 export const usage =
-  'usage: npm run bench:peers -- [--only NAME,NAME…] [--quick] [--rounds N] [--seed N] [--json FILE] [--svg FILE] [--check]'
+  'usage: npm run bench:peers -- [--only NAME,NAME…] [--quick] [--rounds N] [--seed N] [--json FILE] [--svg FILE] [--check]\n' +
+  '       npm run bench:peers -- --tables FILE,FILE… [--svg FILE]'
 
-const parts = ['cost', 'power', 'watch'] as const
+const parts = ['cost', 'power', 'watch', 'kubelet'] as const
 type Part = (typeof parts)[number]
 const fileSystems = ['ext4', 'xfs', 'btrfs'] as const satisfies readonly FileSystem[]
 
@@ -19,6 +20,8 @@ export interface Options {
   readonly json: string | undefined
   readonly svg: string | undefined
   readonly check: boolean
+  /** Measure nothing, and print what these files of `json` have; empty: measure. */
+  readonly tables: readonly string[]
 }
 
 /** @throws Error that says what is wrong with the arguments */
@@ -33,11 +36,12 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
       json: { type: 'string' },
       svg: { type: 'string' },
       check: { type: 'boolean', default: false },
+      tables: { type: 'string', default: '' },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return 'help'
-  const only = values.only.split(',').filter((name) => name !== '')
+  const only = listed(values.only)
   for (const name of only) {
     if (![...parts, ...fileSystems, ...known].includes(name)) {
       throw new Error(`--only knows ${[...parts, ...fileSystems, ...known].join(', ')}; not ${name}`)
@@ -63,8 +67,11 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
     json: values.json,
     svg: values.svg,
     check: values.check,
+    tables: listed(values.tables),
   }
 }
+
+const listed = (text: string): string[] => text.split(',').filter((name) => name !== '')
 
 function whole(name: string, text: string): number {
   const value = Number(text)

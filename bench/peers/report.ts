@@ -3,6 +3,8 @@ import type { FileSystem } from '../../test/disk/disk.js'
 import type { PeerCost } from './cost.js'
 import { broken, brokenOf, guaranteeOf, guarantees, statesOf, type Guarantee, type Tally } from './judge.js'
 import type { Peer } from './peers.js'
+import { median } from '../measure.js'
+import type { VolumeRow } from './volume.js'
 import type { WatchRow } from './watch.js'
 
 export interface PowerRow {
@@ -46,8 +48,13 @@ export function guarantee(rows: readonly PowerRow[], peer: Peer): Guarantee | un
   return guarantees.find((one) => shown.includes(one))
 }
 
-/** What the tables of costs show, a table for each file system and figure. */
-const figures: readonly { readonly title: string; readonly cell: (cost: PeerCost) => string }[] = [
+interface Figure {
+  readonly title: string
+  readonly cell: (cost: PeerCost) => string
+}
+
+/** What the tables of the first file system show, a table for each. */
+const figures: readonly Figure[] = [
   { title: 'flushes', cell: ({ flushes }) => short(flushes) },
   { title: 'milliseconds', cell: ({ milliseconds }) => milliseconds.toFixed(0) },
   {
@@ -58,32 +65,55 @@ const figures: readonly { readonly title: string; readonly cell: (cost: PeerCost
   { title: 'system calls / CPU ms', cell: ({ calls, processor }) => `${calls.toFixed(0)} / ${processor.toFixed(0)}` },
 ]
 
+/** The same in one cell, for the others. */
+const inShort: Figure = {
+  title:
+    'flushes / time as a multiple of holdfast’s / bytes written as a multiple of the content / system calls (medians)',
+  cell: ({ flushes, ratio, written, calls }) =>
+    [short(flushes), ratio[1].toFixed(2), written.toFixed(1), calls.toFixed(0)].join(' / '),
+}
+
+/** Columns of works, so that a table keeps within a page. */
+const columns = 6
+
 export function costTable(rows: readonly CostRow[], power: readonly PowerRow[]): string {
   const works = distinct(rows.map(({ work }) => work))
-  const tables = distinct(rows.map(({ fileSystem }) => fileSystem)).flatMap((fileSystem) =>
-    figures.map(({ title, cell }) => {
-      const lines = distinct(rows.map(({ peer }) => peer)).map((peer) => {
-        const own = rows.filter((row) => row.fileSystem === fileSystem && row.peer === peer)
-        const cells = works.map((work) => own.find((row) => row.work === work)?.cost)
-        return [peer.name, guarantee(power, peer) ?? '', ...cells.map((cost) => (cost ? cell(cost) : ''))]
-      })
-      // Calls and processor time are looked at on one file system.
-      const table = lines.every((line) => line.slice(2).every((text) => text.startsWith('NaN'))) ? [] : lines
-      return table.length > 0 ? `${fileSystem}, ${title}:\n\n${markdown(['peer', 'kept', ...works], table)}` : ''
-    }),
+  const parts = Array.from({ length: Math.ceil(works.length / columns) }, (_, part) => {
+    return works.slice(part * columns, (part + 1) * columns)
+  })
+  const tables = distinct(rows.map(({ fileSystem }) => fileSystem)).flatMap((fileSystem, position) =>
+    parts.flatMap((shown, part) =>
+      (position + part === 0 ? figures : [inShort]).map(({ title, cell }) => {
+        const lines = distinct(rows.map(({ peer }) => peer)).map((peer) => {
+          const own = rows.filter((row) => row.fileSystem === fileSystem && row.peer === peer)
+          const cells = shown.map((work) => own.find((row) => row.work === work)?.cost)
+          return [peer.name, guarantee(power, peer) ?? '', ...cells.map((cost) => (cost ? cell(cost) : ''))]
+        })
+        return `${fileSystem}, ${title}:\n\n${markdown(['peer', 'kept', ...shown], lines)}`
+      }),
+    ),
   )
-  return tables.filter((table) => table !== '').join('\n\n')
+  return tables.join('\n\n')
 }
 
 export function watchTable(rows: readonly WatchRow[]): string {
   const head = ['watcher', 'Secrets', 'start ms', 'CPU ms of it', 'change to file ms', 'most', 'memory MiB']
-  const lines = rows.map(({ watcher, secrets, delay, ...row }) => [
+  const lines = rows.map(({ watcher, kept, secrets, delay, ...row }) => [
     watcher,
-    `50 of ${secrets}`,
+    `${kept} of ${secrets}`,
     ...[row.start, row.startProcessor, ...delay].map((value) => value.toFixed(0)),
     row.memory.toFixed(1),
   ])
   return markdown(head, lines)
+}
+
+/** Seconds from a change to the file, of kubelet's Secret volume and of the agent beside it. */
+export function volumeTable(rows: readonly VolumeRow[]): string {
+  const lines = rows.map(({ keeper, delays }) => {
+    const seconds = [Math.min(...delays), median(delays), Math.max(...delays)].map((delay) => delay / 1000)
+    return [keeper, String(delays.length), ...seconds.map((value) => value.toFixed(value < 1 ? 3 : 1))]
+  })
+  return markdown(['who keeps the file', 'changes seen', 'least s', 'median s', 'most s'], lines)
 }
 
 /** What must hold: holdfast keeps what it promises, the cuts find what others break, nobody who keeps as much flushes less. */

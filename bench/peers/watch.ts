@@ -17,8 +17,9 @@ import { installed, type Toolchain } from './toolchains.js'
 
 export interface WatchRow {
   readonly watcher: string
-  /** Secrets of the namespace, of which it keeps `kept`. */
+  /** Secrets of the namespace, and how many of them it keeps. */
   readonly secrets: number
+  readonly kept: number
   /** Until all is there, in milliseconds, and the processor it took. */
   readonly start: number
   readonly startProcessor: number
@@ -78,46 +79,54 @@ const watchers: readonly Watcher[] = [
   },
 ]
 
-function agentCommand({ kubeconfig, namespace, directory, names }: Scene): string[] {
+/** The agent that keeps each of these Secrets as a directory of its own. */
+export function agentCommand({ kubeconfig, namespace, directory, names }: Scene): string[] {
   const configuration = join(directory, 'holdfast.yaml')
   const document = {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'AgentConfiguration',
     stateDirectory: join(directory, 'state'),
-    source: { namespace, kubernetes: { kubeconfig } },
+    // A watch for each object, as it has by default, is meant for hundreds.
+    source: { namespace, kubernetes: { kubeconfig, watch: names.length > 1000 ? 'namespaces' : 'objects' } },
     directories: names.map((name) => ({ path: join(directory, name), contents: [{ secret: name }] })),
   }
   writeFileSync(configuration, JSON.stringify(document))
   return [process.execPath, own, 'agent', '--config', configuration]
 }
 
-/** Secrets that each of them keeps; of the sidecar, those with its label. */
-const kept = 50
+/** Secrets of a namespace, and how many of them each keeps; of the sidecar, those with its label. */
+const scenes = [
+  { secrets: 50, kept: 50 },
+  { secrets: 5000, kept: 50 },
+  { secrets: 5000, kept: 5000 },
+] as const
 const changes = 10
 /** How long a program is left alone before its memory is read. */
 const rest = 5_000
 const patience = { within: 120_000, every: 1 }
+/** At 20 requests a second, what the agent asks for by name takes minutes. */
+const startPatience = { within: 600_000, every: 10 }
 
-/** One row for each watcher that can be had, in a namespace of so many Secrets. */
-export async function watch(sizes: readonly number[], leftOut: string[]): Promise<WatchRow[]> {
+/** One row for each watcher that can be had, in namespaces of 50 and of 5,000 Secrets; `quick`: of 50 alone. */
+export async function watch(quick: boolean, leftOut: string[]): Promise<WatchRow[]> {
   const cluster = await Cluster.start()
   try {
     const rows: WatchRow[] = []
-    for (const secrets of sizes) {
+    for (const { secrets, kept } of quick ? scenes.slice(0, 1) : scenes) {
       const namespace = (await cluster.namespace()).name
       const put = async (method: 'POST' | 'PUT', index: number, version: number): Promise<void> => {
-        await putSecret(cluster, namespace, method, index, version)
+        await putSecret(cluster, namespace, method, { index, version, kept: index < kept })
       }
       for (let at = 0; at < secrets; at += 10) {
         await Promise.all(Array.from({ length: Math.min(10, secrets - at) }, (_, index) => put('POST', at + index, 0)))
       }
       for (const watcher of watchers) {
-        process.stderr.write(`watch, ${watcher.name}, ${secrets} Secrets …\n`)
+        process.stderr.write(`watch, ${watcher.name}, ${kept} of ${secrets} Secrets …\n`)
         try {
           installed(watcher.toolchain)
-          rows.push(await measure(watcher, cluster.adminKubeconfig, namespace, secrets, put))
+          rows.push(await measure(watcher, cluster.adminKubeconfig, namespace, { secrets, kept }, put))
         } catch (error) {
-          leftOut.push(`left out: ${watcher.name}, ${secrets} Secrets: ${(error as Error).message}`)
+          leftOut.push(`left out: ${watcher.name}, ${kept} of ${secrets} Secrets: ${(error as Error).message}`)
         }
       }
     }
@@ -131,12 +140,11 @@ async function putSecret(
   cluster: Cluster,
   namespace: string,
   method: 'POST' | 'PUT',
-  index: number,
-  version: number,
+  { index, version, kept }: { index: number; version: number; kept: boolean },
 ): Promise<void> {
   const name = nameOf(index)
   const path = `/api/v1/namespaces/${namespace}/secrets${method === 'PUT' ? `/${name}` : ''}`
-  const labels = index < kept ? { keep: 'true' } : {}
+  const labels = kept ? { keep: 'true' } : {}
   const stringData = { [`${name}.crt`]: certificate(index, version), [`${name}.key`]: 'k'.repeat(1000) }
   await cluster.api.admin.demand(method, path, { metadata: { name, namespace, labels }, stringData })
 }
@@ -150,22 +158,28 @@ async function measure(
   watcher: Watcher,
   kubeconfig: string,
   namespace: string,
-  secrets: number,
+  { secrets, kept }: Pick<WatchRow, 'secrets' | 'kept'>,
   put: (method: 'PUT', index: number, version: number) => Promise<void>,
 ): Promise<WatchRow> {
   const names = Array.from({ length: kept }, (_, index) => nameOf(index))
-  const directory = join(workingDirectory, `${watcher.toolchain}-${secrets}`)
+  const directory = join(workingDirectory, `${watcher.toolchain}-${kept}-of-${secrets}`)
   mkdirSync(directory, { recursive: true })
   const scene = { kubeconfig, namespace, names, directory }
   const holds = (index: number, wanted?: string): boolean => {
     const found = read(watcher.path(scene, nameOf(index)))
     return wanted === undefined ? found !== undefined : found === wanted
   }
+  let there = 0
+  // What was seen is not looked at again.
+  const allThere = (): boolean => {
+    while (there < kept && holds(there)) there++
+    return there === kept
+  }
   const [program = '', ...args] = watcher.command(scene)
   const started = performance.now()
   const child = startProcess(program, args, { stdio: 'ignore' })
   try {
-    await until('all Secrets are there', () => names.every((_, index) => holds(index)), patience)
+    await until('all Secrets are there', allThere, startPatience)
     const start = performance.now() - started
     const pid = childPid(child)
     const startProcessor = processorTime(pid)
@@ -180,7 +194,7 @@ async function measure(
     }
     await delay(rest)
     const anonymous = memory(pid, 'Anonymous') / 1024
-    const row = { watcher: watcher.name, secrets, start, startProcessor, memory: anonymous }
+    const row = { watcher: watcher.name, secrets, kept, start, startProcessor, memory: anonymous }
     return { ...row, delay: [median(delays), Math.max(...delays)] }
   } finally {
     child.kill('SIGKILL')

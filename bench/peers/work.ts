@@ -7,6 +7,8 @@ export interface Work {
   readonly files: readonly number[]
   /** What is published is what is there already. */
   readonly unchanged?: boolean
+  /** Another program has written so many bytes of a file of its own just before, and has not synced them. */
+  readonly dirty?: number
   /** Takes seconds where each file is synced by itself: measured in fewer rounds. */
   readonly long?: boolean
 }
@@ -27,6 +29,8 @@ export const works: readonly Work[] = [
   { name: '1 × 1 MiB', targets: 1, files: [2 ** 20] },
   { name: '30 × 2 files', targets: 30, files: many(2), long: true },
   { name: '200 × 2 files, unchanged', targets: 200, files: many(2), unchanged: true, long: true },
+  { name: '10 files beside 200 MB', targets: 1, files: many(10), dirty: 200e6, long: true },
 ]
 
-export const pictured = ({ targets, files }: Work): boolean => targets === 1 && files.every((bytes) => bytes === small)
+export const pictured = ({ targets, files, dirty }: Work): boolean =>
+  targets === 1 && dirty === undefined && files.every((bytes) => bytes === small)

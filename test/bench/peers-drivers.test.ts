@@ -67,6 +67,12 @@ void t.test('a peer that fails is left out, and the others are measured', onDisk
   const costs = await costsOf(disk, [holdfast, driverOf(t, 'shell', 'false')], work, options)
   t.same([...costs.keys()], ['holdfast'])
   t.match(leftOut, [/^shell: .*false/])
+  const script = fileURLToPath(new URL('../../../bench/peers/shell/replace.sh', import.meta.url))
+  const beside = { name: 'beside', targets: 1, files: [4096], dirty: 4e6 }
+  const besideDirty = await costsOf(disk, [holdfast, driverOf(t, 'shell', script)], beside, options)
+  const written = (name: string): number => 4096 * (besideDirty.get(name)?.written ?? NaN)
+  t.ok(written('holdfast') < 1e6, 'what another program left unsynced is none of its affair')
+  t.ok(written('shell') >= 4e6, 'sync -f waits for all that is dirty')
   const refusing = driverOf(t, 'git-sync', 'false')
   t.equal((await costsOf(disk, [refusing, holdfast], work, options)).size, 0, 'beside nothing is nothing measured')
 

@@ -1,4 +1,6 @@
 /** How the benchmark beside other programs judges (bench/peers): a judge that finds everything whole would flatter everybody. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { filesOf } from '../../bench/peers/content.js'
 import {
@@ -14,7 +16,17 @@ import {
 import { readOptions } from '../../bench/peers/options.js'
 import { peers } from '../../bench/peers/peers.js'
 import { linesOf, picture } from '../../bench/peers/picture.js'
-import { aheadOf, costTable, failuresOf, powerTable, type CostRow, type PowerRow } from '../../bench/peers/report.js'
+import {
+  aheadOf,
+  costTable,
+  failuresOf,
+  powerTable,
+  volumeTable,
+  type CostRow,
+  type PowerRow,
+} from '../../bench/peers/report.js'
+import { readResults } from '../../bench/peers/results.js'
+import { scratch } from '../durable/scratch.js'
 
 const [before, after] = [1, 2].map((generation) => filesOf([300, 0, 5000], generation))
 if (!before || !after) throw new Error('two generations')
@@ -124,6 +136,31 @@ void t.test('tables and picture name everybody', (t) => {
   t.end()
 })
 
+void t.test(
+  'runs are taken up again: states of power cuts add up, the later cost stands, what was not measured is NaN',
+  (t) => {
+    const write = (name: string, results: object): string => {
+      const file = join(scratch(t), name)
+      writeFileSync(file, JSON.stringify(results))
+      return file
+    }
+    const volumes = [{ keeper: 'a volume', delays: [500, 60_000, 30_000] }]
+    const cost = { ...costRow('holdfast', 90), cost: { ...costRow('holdfast', 90).cost, calls: NaN } }
+    const first = write('first', { power: [powerRow('shell', 'whole')], costs: [costRow('holdfast', 100)], volumes })
+    const second = write('second', { power: [powerRow('shell', 'missing')], costs: [cost] })
+    const { power, costs, volumes: read } = readResults([first, second])
+    t.match(powerTable(power), /shell +\| nothing +\| broken \| 1 of 2: 1 missing/)
+    t.same(costs, [cost])
+    t.equal(costs[0]?.peer, peerNamed('holdfast'))
+    t.match(volumeTable(read), /a volume +\| 3 +\| 0\.500 +\| 30\.0 +\| 60\.0/)
+    t.throws(
+      () => readResults([first, write('third', { power: [{ ...powerRow('shell', 'whole'), peer: {} }] })]),
+      /third: /,
+    )
+    t.end()
+  },
+)
+
 void t.test('the picture tells all peers apart, says what each keeps, and draws what costs nothing', (t) => {
   const power = peers.map(({ name }) => powerRow(name, name === 'holdfast' ? 'whole' : 'torn'))
   const costs = peers.flatMap(({ name }) => [costRow(name, 9, 1), costRow(name, 90, 50, name === 'shell' ? 0 : 4)])
@@ -151,6 +188,7 @@ void t.test('--only narrows what its names are of, and refuses what it does not 
   for (const only of ['cost', 'watch', 'power', 'cost,watch']) {
     t.throws(() => readOptions(['--check', '--only', only], []), /--check judges power cuts and costs/)
   }
+  t.match(readOptions(['--tables', 'one.json,other.json'], []), { tables: ['one.json', 'other.json'] })
   t.ok((readOptions(['--check', '--only', 'power,cost,ext4'], []) as { check: boolean }).check)
   t.end()
 })

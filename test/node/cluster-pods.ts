@@ -56,6 +56,19 @@ export class ClusterPods {
 
   /** A pod that mounts a directory of the host and reads the pair in one below it; it answers on the port. */
   async createReader(name: string, nodeName: string, port: number, host: string, below: string): Promise<void> {
+    await this.createWorkload(name, nodeName, {
+      args: ['serve', String(port), `/host/${below}`],
+      mountPath: '/host',
+      volume: { hostPath: { path: host, type: 'Directory' } },
+    })
+  }
+
+  /** A pod of the workload's image that mounts a volume. */
+  async createWorkload(
+    name: string,
+    nodeName: string,
+    { args, mountPath, volume }: { args: readonly string[]; mountPath: string; volume: object },
+  ): Promise<void> {
     await this.cluster.api.admin.demand('POST', `/api/v1/namespaces/${this.namespace}/pods`, {
       metadata: { name, labels: { app: name } },
       spec: {
@@ -66,14 +79,14 @@ export class ClusterPods {
         tolerations: [{ operator: 'Exists' }],
         containers: [
           {
-            name: 'reader',
+            name: 'workload',
             image: workloadImage,
             imagePullPolicy: 'Never',
-            args: ['serve', String(port), `/host/${below}`],
-            volumeMounts: [{ name: 'host', mountPath: '/host', readOnly: true }],
+            args,
+            volumeMounts: [{ name: 'volume', mountPath, readOnly: true }],
           },
         ],
-        volumes: [{ name: 'host', hostPath: { path: host, type: 'Directory' } }],
+        volumes: [{ name: 'volume', ...volume }],
       },
     })
   }

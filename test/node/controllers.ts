@@ -1,14 +1,14 @@
 /** The rest of a control plane, for tests with pods: the controller manager and the scheduler, which the API server is watched by. */
 import { openSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Test } from 'tap'
 import { findProgram } from '../e2e/assets.js'
 import { Cluster } from '../e2e/cluster.js'
 import { endProcess, startProcess } from '../e2e/guard.js'
 import { until } from '../until.js'
+import type { Owner } from './node.js'
 
 /** A cluster with controllers, as a node's kubelet and its pods need it. It ends with the test. */
-export async function startCluster(t: Test): Promise<Cluster> {
+export async function startCluster(t: Owner): Promise<Cluster> {
   const cluster = await Cluster.start([
     '--authorization-mode=Node',
     '--enable-admission-plugins=NodeRestriction,ServiceAccount',

@@ -22,7 +22,12 @@ export interface NodeOptions {
   /** The cluster that the kubelet registers with; absent: standalone. */
   readonly cluster?: Cluster
   readonly fileCheckFrequency?: string
+  /** See KubeletOptions. */
+  readonly ownPace?: boolean
 }
+
+/** What ends the node: a test of tap, or whoever does the same. */
+export type Owner = Pick<Test, 'teardown' | 'passing' | 'comment'>
 
 export class TestNode {
   private constructor(
@@ -35,8 +40,8 @@ export class TestNode {
   ) {}
 
   /** Resolves when kubelet answers. It ends with the test `t`, which gets the end of the kubelet's log if it fails. */
-  static async start(t: Test, options: NodeOptions = {}): Promise<TestNode> {
-    const { name = 'node-1', cluster, fileCheckFrequency = '20s' } = options
+  static async start(t: Owner, options: NodeOptions = {}): Promise<TestNode> {
+    const { name = 'node-1', cluster, fileCheckFrequency = '20s', ownPace = false } = options
     const [workload, kubeletProgram] = await Promise.all([buildWorkload(), findProgram('kubelet')])
     const cgroupRoot = makeCgroups(`holdfast-test-${process.pid}`)
     const space = await Space.create(mkdtempSync(join(workingDirectory, 'node-')))
@@ -52,6 +57,7 @@ export class TestNode {
       nodeName: name,
       cgroupRoot,
       fileCheckFrequency,
+      ownPace,
       ...(await makeKeys(name, cluster?.api.authority, space)),
       ...(cluster && { kubeconfig }),
     })

@@ -9,19 +9,24 @@ import { Space } from './space.js'
 
 /** Why these tests are left out on this machine, in one line; undefined where they can run. */
 export async function unfit(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return 'left out: the node tests need root'
+  const missing = await missingForNode()
+  return missing && `left out: the node tests need ${missing}`
+}
+
+/** What this machine lacks to be a node; undefined where it can be one. */
+export async function missingForNode(): Promise<string | undefined> {
+  if (process.getuid?.() !== 0) return 'root'
   for (const program of ['containerd', 'ctr', 'runc', 'unshare', 'nsenter']) {
-    if (!(await answers(program)))
-      return `left out: the node tests need ${program} (Debian: containerd runc util-linux)`
+    if (!(await answers(program))) return `${program} (Debian: containerd runc util-linux)`
   }
-  if (!haveCgroups()) return 'left out: the node tests need control groups with cpu, cpuset, memory and pids'
+  if (!haveCgroups()) return 'control groups with cpu, cpuset, memory and pids'
   const directory = mkdtempSync(join(workingDirectory, 'fit-'))
   try {
     await (await Space.create(directory)).end()
     return undefined
   } catch {
     const why = readFileSync(join(directory, 'space.log'), 'utf8').trim().replaceAll('\n', '; ')
-    return `left out: the node tests need namespaces and overlay mounts of their own: ${why}`
+    return `namespaces and overlay mounts of their own: ${why}`
   }
 }
 

@@ -54,6 +54,11 @@ export class Space {
     return join(this.directory, 'disk', path)
   }
 
+  /** Where this machine sees what the node sees at `path`, with what is mounted there. */
+  seen(path: string): string {
+    return join(`/proc/${this.first}/root`, path)
+  }
+
   /** A file for a program's output. */
   logFile(name: string): string {
     return join(this.directory, `${name}.log`)
