@@ -8,6 +8,7 @@ import type { Finding } from '../../src/check/findings.js'
 import { Cluster } from './cluster.js'
 import { ConnectProxy } from './connect-proxy.js'
 import { workingDirectory } from './guard.js'
+import { grant, granted } from './rights.js'
 import { executable } from '../project.js'
 
 t.setTimeout(240_000)
@@ -113,6 +114,8 @@ await t.test('what is missing is named: object, verbs, what to do', async (t) =>
     ...['create', 'rolebinding', 'getter', '-n', namespace.name, '--role=getter'],
     `--serviceaccount=${namespace.name}:agent`,
   ])
+  const right = { apiGroups: [''], resources: ['configmaps'], resourceNames: ['c'], verbs: ['get'] }
+  await granted(cluster.api.admin, `system:serviceaccount:${namespace.name}:agent`, [right], namespace.name)
   const checked = await check(namespace.name, namespace.kubeconfig({ token: await namespace.token('agent') }))
   t.equal(checked.code, 4)
   const inside = `in namespace ${namespace.name}`
@@ -141,7 +144,7 @@ await t.test('what holdfast rbac prints is what check asks for', async (t) => {
   const configuration = /--config (\S+)/.exec(before.findings.find(({ status }) => status === 'FAULT')?.advice ?? '')
   const words = ['rbac', '--config', configuration?.[1] ?? '', '--service-account', `${namespace.name}/agent`]
   const { stdout } = await promisify(execFile)(process.execPath, [executable, ...words])
-  await cluster.kubectl(['apply', '-f', '-'], stdout)
+  await grant(cluster, stdout, namespace.name, 'agent')
   const after = await check(namespace.name, kubeconfig)
   t.equal(after.code, 0, after.stdout)
   t.same(

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ApiObject } from './api-client.js'
 import type { ApiServer } from './api-server.js'
 import { writeKubeconfig } from './kubeconfig.js'
+import { granted, type Rule } from './rights.js'
 
 /** Which objects an account may get, list and watch: by name, and no others, or all. */
 export interface Allowed {
@@ -13,6 +14,8 @@ export interface Allowed {
 }
 
 export class Namespace {
+  private marks = 0
+
   constructor(
     readonly name: string,
     private readonly api: ApiServer,
@@ -50,22 +53,35 @@ export class Namespace {
     await this.api.admin.demand('DELETE', `${this.path}/secrets/${name}`)
   }
 
-  /** A service account that may read these objects. */
+  /** A service account that may read these objects, from now on. */
   async createAccount(name: string, allowed: Allowed): Promise<void> {
+    const mark = this.mark()
     await this.api.admin.demand('POST', `${this.path}/serviceaccounts`, { metadata: { name } })
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${this.name}`
-    await this.api.admin.demand('POST', `${rbac}/roles`, { metadata: { name }, rules: rules(allowed) })
+    await this.api.admin.demand('POST', `${rbac}/roles`, { metadata: { name }, rules: [...rules(allowed), mark] })
     await this.api.admin.demand('POST', `${rbac}/rolebindings`, {
       metadata: { name },
       subjects: [{ kind: 'ServiceAccount', namespace: this.name, name }],
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
     })
+    await this.inForce(name, mark)
   }
 
   /** What the account may read from now on. */
   async allow(account: string, allowed: Allowed): Promise<void> {
     const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${this.name}/roles/${account}`
-    await this.api.admin.demand('PUT', path, { metadata: { name: account }, rules: rules(allowed) })
+    const mark = this.mark()
+    await this.api.admin.demand('PUT', path, { metadata: { name: account }, rules: [...rules(allowed), mark] })
+    await this.inForce(account, mark)
+  }
+
+  /** A rule that no Role had before: who has it has all of the Role as it is now, and nothing more of what it was. */
+  private mark(): Rule {
+    return { apiGroups: ['e2e.example'], resources: ['marks'], resourceNames: [`mark-${++this.marks}`], verbs: ['get'] }
+  }
+
+  private inForce(account: string, mark: Rule): Promise<void> {
+    return granted(this.api.admin, `system:serviceaccount:${this.name}:${account}`, [mark], this.name)
   }
 
   /** A token of the account. With `boundTo`, the name of a Secret: it is invalid once that Secret is deleted. */
@@ -89,7 +105,7 @@ export class Namespace {
   }
 }
 
-function rules({ all, secrets = [], configMaps = [] }: Allowed): object[] {
+function rules({ all, secrets = [], configMaps = [] }: Allowed): Rule[] {
   const verbs = ['get', 'list', 'watch']
   if (all) return [{ apiGroups: [''], resources: ['secrets', 'configmaps'], verbs }]
   // A rule with no resourceNames allows all: a kind of which nothing is allowed gets no rule.

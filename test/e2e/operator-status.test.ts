@@ -17,6 +17,7 @@ import { run } from '../static-pods/command.js'
 import { NodeDisk, podText } from '../static-pods/pods.js'
 import { Cluster } from './cluster.js'
 import { addOperator, operator, operatorPath } from './operator-resource.js'
+import { grant } from './rights.js'
 
 t.setTimeout(400_000)
 
@@ -67,7 +68,7 @@ await t.test('by the printed rights: this node has come to its target, and the o
   t.match(denied.stderr, /HTTP 403.*ClusterRole.*verb get on the resource kubeapiservers of operator\.openshift\.io/)
   t.same(await statuses(), [other, { nodeName: 'n1', ...own }])
 
-  await cluster.kubectl(['apply', '-f', '-'], rights.stdout)
+  await grant(cluster, rights.stdout, namespace.name, account)
   const ready = await monitor()
   t.equal(ready.code, 0, ready.stderr)
   t.match(JSON.parse(ready.stdout), { outcome: 'ready', revision: 7 })
