@@ -160,6 +160,11 @@ export function notWhole(to: string): string {
   return `${to} is not what was published there last`
 }
 
+/** After a failure, the content can be there without its record's word that it survives a power cut. */
+export function notDurable(to: string, record: StoredRecord | undefined): string {
+  return record === undefined ? `${to} is not published yet` : `what ${to} holds is not known to be durable yet`
+}
+
 export function notOurs(from: string, to: string): DurableWriteError {
   return foreign(`holdfast has published nothing at ${from}, which is to move to ${to}`, from, {
     state: leftAsItWas(from),

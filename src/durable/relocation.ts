@@ -11,6 +11,7 @@ import {
   type Next,
   NotNow,
   notDirectory,
+  notDurable,
   notOurs,
   notWhole,
   recordOf,
@@ -117,7 +118,7 @@ class Move {
 
   async run(): Promise<RelocationProgress> {
     let relocation = await this.#begin()
-    if (relocation === undefined) return { waits: `${this.to} is not published yet` }
+    if (typeof relocation === 'string') return { waits: relocation }
     if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)
     let entered: RelocationState | undefined
     for (;;) {
@@ -140,10 +141,10 @@ class Move {
     }
   }
 
-  /** As it is recorded. Where the new path was there before anybody asked for this, it begins here. */
-  async #begin(): Promise<Relocation | undefined> {
+  /** As it is recorded; a text: why it cannot begin. Where the new path was there before anybody asked for this, it begins here. */
+  async #begin(): Promise<Relocation | string> {
     const record = await this.#atNew(() => recordOf(this.fs, this.to))
-    if (record?.trusted !== true) return undefined
+    if (!record?.trusted) return notDurable(this.to, record)
     return record.relocation?.from === this.from ? record.relocation : this.#enter('staged')
   }
 

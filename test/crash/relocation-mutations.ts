@@ -11,7 +11,7 @@ export const relocations: readonly Mutation[] = [
     'the old path gets what is not known to be durable at the new one',
     [
       ['published-content.ts', 'seen?.state.durable === true', 'seen !== undefined'],
-      ['relocation.ts', 'if (record?.trusted !== true) return undefined', 'if (!record) return undefined'],
+      ['relocation.ts', 'if (!record?.trusted) return', 'if (!record) return'],
     ],
     own,
   ),

@@ -174,7 +174,7 @@ await t.test(
     const record = join(root, 'is', name)
     const [body = ''] = readFileSync(record, 'utf8').split('\n')
     writeFileSync(record, `${body}\n`)
-    t.match(await move(), { waits: `${to} is not published yet` })
+    t.match(await move(), { waits: `what ${to} holds is not known to be durable yet` })
     t.same(contents(from), { a: '2' })
 
     await publishNew({ a: '3' })
