@@ -1,6 +1,6 @@
 /** Whether the program kept its word under one injected fault. */
 import { join } from 'node:path'
-import { placeOf, type Scenario } from './scenarios.js'
+import { placeOf, type Scenario } from './scene.js'
 import type { Site } from './sites.js'
 import { leftovers, snapshot } from './snapshot.js'
 import type { Traced } from './traced.js'
@@ -30,15 +30,19 @@ interface Answer {
   readonly message?: string
 }
 
-export function states(scenario: Scenario, root: string): (string | undefined)[] {
-  return scenario.targets.map((target) => snapshot(join(placeOf(root), target)))
+export async function states(scenario: Scenario, root: string): Promise<(string | undefined)[]> {
+  const more = await scenario.look?.(root)
+  return scenario.targets.map((target) => {
+    const content = snapshot(join(placeOf(root), target))
+    return more === undefined ? content : `${content ?? ''} ${more}`
+  })
 }
 
 /** Calls whose failure may not be overlooked: content, attributes and durability of what is published depend on them. */
 const essential = new Set(['write', 'fchmod', 'fchown', 'sync_file_range', 'fsync', 'io_submit', 'io_getevents'])
 
 /** Where in the run a call lies. */
-function phase(sites: readonly Site[], site: Site): 'staging' | 'uncommitted' | 'committed' {
+function phase({ sites }: Prepared, site: Site): 'staging' | 'uncommitted' | 'committed' {
   const at = sites.indexOf(site)
   const swap = sites.findIndex(({ call }) => call === 'renameat2' || call === 'rename')
   const committed = sites.findIndex(
@@ -54,7 +58,7 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
   const { prepared, fault, site } = job
   const { scenario } = prepared
   const wrong: string[] = []
-  const found = states(scenario, root)
+  const found = await states(scenario, root)
   const isNew = found.map((state, index) => state === prepared.new[index])
   const isOld = found.map((state, index) => state === prepared.old[index])
   scenario.targets.forEach((target, index) => {
@@ -62,21 +66,42 @@ export async function judge(job: Job, run: Traced, root: string, executable: str
       wrong.push(`${target} is neither old nor new: ${JSON.stringify(found[index])}`)
     }
   })
-  const when = phase(prepared.sites, site)
-  const single = scenario.targets.length === 1
+  const stays = [prepared.old, prepared.new].every((all) => all.some((state) => state !== undefined))
+  if (stays && found.every((state) => state === undefined)) wrong.push('nothing is there any more')
   if (fault === 'SIGKILL') {
     if (run.signal !== 'SIGKILL' && run.code !== 0) wrong.push(`killed, it exits with ${run.code}`)
   } else {
-    wrong.push(...truth(run, fault, isOld, isNew))
-    const failed = run.code !== 0
-    const must = fault !== 'EINTR' && single && (essential.has(site.call) || when === 'uncommitted')
-    if (must && site.writes && when === 'staging' && run.code !== 1) wrong.push(`exit ${run.code} instead of 1`)
-    if (must && site.writes && when === 'uncommitted' && run.code !== 3) wrong.push(`exit ${run.code} instead of 3`)
-    if (when === 'committed' && single && failed && site.writes) wrong.push(`exit ${run.code} once all was durable`)
+    if (scenario.hasPhases === false) wrong.push(...ending(run, fault, isOld, isNew))
+    else wrong.push(...truth(run, fault, isOld, isNew), ...exitCode(job, run.code))
     if (fault !== 'EINTR' && site.call === 'fsync') wrong.push(...syncedAgain(run.log))
   }
   wrong.push(...(await converges(job, run, root, executable, isNew)))
   return wrong
+}
+
+/** Whether the code fits the step that failed. */
+function exitCode({ prepared, site, fault }: Job, code: number | null): string[] {
+  const when = phase(prepared, site)
+  if (prepared.scenario.targets.length > 1 || !site.writes) return []
+  const must = fault !== 'EINTR' && (essential.has(site.call) || when === 'uncommitted')
+  if (must && when === 'staging' && code !== 1) return [`exit ${code} instead of 1`]
+  if (must && when === 'uncommitted' && code !== 3) return [`exit ${code} instead of 3`]
+  return when === 'committed' && code !== 0 ? [`exit ${code} once all was durable`] : []
+}
+
+/** Done, or a failure that is named, with what is left. */
+function ending(
+  { code, signal, stdout, stderr }: Traced,
+  fault: Fault,
+  isOld: readonly boolean[],
+  isNew: readonly boolean[],
+): string[] {
+  if (code === 0) return isNew.every(Boolean) ? [] : [`exit 0, and it is not done: ${stdout}`]
+  const [{ message = '' } = {}] = answersOf(stdout) ?? []
+  if (code !== 1 && code !== 3) return [`exit ${code ?? signal}: ${stderr}`]
+  const saysUnchanged = isOld.length === 1 && /as it was|nothing was changed/.test(message)
+  if (saysUnchanged && !isOld[0]) return [`says that it is unchanged, and it is not: ${message}`]
+  return message.includes(fault) ? [] : [`does not name ${fault}: ${message}`]
 }
 
 /** Exit code and message, against what is there. */
@@ -88,10 +113,12 @@ function truth(run: Traced, fault: Fault, isOld: readonly boolean[], isNew: read
   answers.forEach((answer, index) => {
     const failed = answer.outcome === undefined || answer.outcome === 'failed'
     const unknown = answer.published === true || answer.reason === 'DurabilityUnknown'
-    if (!failed && !isNew[index]) wrong.push(`says ${answer.outcome ?? ''}, and is not`)
+    const message = answer.message ?? ''
+    // The old path of what moves stays as it is until it is said to follow.
+    const waits = answer.outcome === 'moving' && !/ \((both|draining)\): /.test(message)
+    if (!failed && !(waits ? isOld : isNew)[index]) wrong.push(`says ${answer.outcome ?? ''}, and is not: ${message}`)
     if (failed && unknown && !isNew[index]) wrong.push('says that it is visible, and it is not')
     if (failed && !unknown && !isOld[index]) wrong.push('says that it is unchanged, and it is not')
-    const message = answer.message ?? ''
     if (failed && !unknown && !/as it was|nothing was changed|left alone/.test(message)) {
       wrong.push(`does not say what became of it: ${message}`)
     }
@@ -140,12 +167,19 @@ async function converges(
   } catch (error) {
     return [`the next run fails: ${String(error)}`]
   }
-  const after = states(scenario, root)
+  const after = await states(scenario, root)
   if (after.some((state, index) => state !== prepared.new[index])) wrong.push('the next run does not complete it')
   wrong.push(...leftovers(placeOf(root)).map((name) => `the next run leaves a ${name}`))
+  wrong.push(...((await scenario.beside?.(root)) ?? []))
   // Visible, but perhaps not durable: equal content on the disk is no reason to be content.
-  const unknown = fault === 'SIGKILL' ? phase(prepared.sites, site) === 'uncommitted' : run.code === 3
-  if (unknown && scenario.targets.length === 1 && wasNew[0] && outcomes[0] === 'unchanged') {
+  const unknown = fault === 'SIGKILL' ? phase(prepared, site) === 'uncommitted' : run.code === 3
+  if (
+    unknown &&
+    scenario.hasPhases !== false &&
+    scenario.targets.length === 1 &&
+    wasNew[0] &&
+    outcomes[0] === 'unchanged'
+  ) {
     wrong.push('the next run calls it unchanged, and nobody knows whether it is durable')
   }
   return wrong

@@ -1,48 +1,13 @@
 /** What is swept: commands of the program, each from a state of the disk that is made again for every run. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { library, plainNode } from './distribution.js'
-
-export interface Scenario {
-  readonly name: string
-  /** Targets, relative to the directory that all of this happens in. */
-  readonly targets: readonly string[]
-  readonly env?: Readonly<Record<string, string>>
-  readonly input?: string
-  /** Makes what is there before. */
-  readonly prepare: (root: string) => Promise<void>
-  readonly args: (root: string) => string[]
-  /** The same once more; resolves to each target's outcome, or throws. */
-  readonly again: (root: string, executable: string) => Promise<string[]>
-  /** Calls that every run must make, as `call subject`, before the exchange and after it: the algorithm's own promise. */
-  readonly before: readonly string[]
-  readonly after: readonly string[]
-}
+import { join } from 'node:path'
+import { library } from './distribution.js'
+import { clean, configure, placeOf, put, runSync, type Scenario, synced, syncArgs } from './scene.js'
 
 const owner = process.geteuid?.() === 0 ? { uid: 1, gid: 1 } : undefined
 const ownerArgs = owner ? ['--owner', `${owner.uid}:${owner.gid}`] : []
 const old = { 'tls.crt': 'old certificate', 'sub/tls.key': 'old key', gone: 'old' }
 const now = { 'tls.crt': 'new certificate', 'sub/tls.key': 'new key', added: 'new' }
 const fileMode = 0o640
-
-/** Everything of a scenario is below this directory; nothing that Node reads for itself is. */
-export const placeOf = (root: string): string => join(root, 'place')
-
-function put(directory: string, files: Readonly<Record<string, string>>): void {
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true })
-    writeFileSync(join(directory, path), text)
-  }
-}
-
-function clean(root: string): string {
-  const place = placeOf(root)
-  rmSync(place, { recursive: true, force: true })
-  mkdirSync(place)
-  return place
-}
 
 function replace(
   name: string,
@@ -108,61 +73,25 @@ function write(name: string, details: { first?: true; threads?: true } & Pick<Sc
 
 /** One batch: an exchange, a directory with links, a first publication. */
 function sync(): Scenario {
-  const configuration = (root: string): string => join(root, 'holdfast.yaml')
-  const contents = [{ secret: 'pair' }, { secret: 'other', into: 'sub' }]
   const targets = ['exchanged', 'linked', 'deep/first']
-  const objects = (root: string, version: string): void => {
-    const secret = (name: string, data: object): string =>
-      JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: data })
-    const gone = version === 'old' ? { gone: version } : { added: version }
-    put(join(root, 'objects'), {
-      'pair.yaml': secret('pair', { certificate: version, key: version, ...gone }),
-      'other.yaml': secret('other', { more: version }),
-    })
-  }
-  const configure = (root: string, names: readonly string[]): void => {
-    const publish = (name: string): string => (name === 'linked' ? 'symlink' : 'exchange')
-    const document = {
-      apiVersion: 'holdfast.dev/v1alpha1',
-      kind: 'AgentConfiguration',
-      stateDirectory: join(root, 'state'),
-      source: { namespace: 'demo', files: { path: join(root, 'objects') } },
-      directories: names.map((name) => ({
-        path: join(placeOf(root), name),
-        publish: publish(name),
-        contents,
-      })),
-    }
-    writeFileSync(configuration(root), JSON.stringify(document))
-  }
-  const run = async (root: string, executable: string): Promise<string[]> => {
-    const command = plainNode([executable, 'sync', '--config', configuration(root), '-o', 'json'])
-    const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'pipe'] })
-    const text = { stdout: '', stderr: '' }
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.stderr += chunk))
-    const [code] = (await once(child, 'close')) as [number | null]
-    if (code !== 0) throw new Error(`exit ${code}: ${text.stdout}${text.stderr}`)
-    const { directories } = JSON.parse(text.stdout) as { directories: { outcome: string }[] }
-    return directories.map(({ outcome }) => outcome)
-  }
   return {
     name: 'sync, a batch of three',
     targets,
     async prepare(root) {
       clean(root)
       const { replaceDirectories } = await library()
-      const files = { certificate: 'old', key: 'old', gone: 'old', 'sub/more': 'old' }
+      const files = synced('old')
       const outcomes = await replaceDirectories([
         { target: join(placeOf(root), 'exchanged'), files },
         { target: join(placeOf(root), 'linked'), files, publish: 'symlink' },
       ])
       if (outcomes.some((outcome) => 'error' in outcome)) throw new Error(JSON.stringify(outcomes))
-      objects(root, 'new')
-      configure(root, targets)
+      const publish = (name: string): string => (name === 'linked' ? 'symlink' : 'exchange')
+      const directories = targets.map((name) => ({ path: join(placeOf(root), name), publish: publish(name) }))
+      configure(root, 'new', directories)
     },
-    args: (root) => ['sync', '--config', configuration(root), '-o', 'json'],
-    again: run,
+    args: syncArgs,
+    again: runSync,
     before: ['flock LOCK', 'io_submit ', 'io_getevents ', 'sync_file_range RECORD', 'sync_file_range deep/RECORD'],
     after: ['io_submit ', 'io_getevents ', 'write RECORD', 'write deep/RECORD'],
   }

@@ -63,6 +63,7 @@ function subjectOf(call: string, rest: string, root: string): string | undefined
   const waits = call === 'sync_file_range' && rest.includes('WAIT_AFTER') ? ', waiting' : ''
   return (subject === undefined ? undefined : subject + waits)
     ?.replace(/\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}/g, 'STAGING')
+    .replace(/\.holdfast-[0-9a-f]{16}\.\d+-[0-9a-f]{16}/g, 'EARLIER')
     .replace(/\.holdfast-[0-9a-f]{16}\.lock/g, 'LOCK')
     .replace(/\.holdfast-[0-9a-f]{16}\.\d+/g, 'RECORD')
     .replace(/\.\.\d+-[0-9a-f]{16}/g, 'GENERATION')

@@ -3,7 +3,7 @@ import { rmSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Fault, type Job, judge, type Prepared, states } from './judge.js'
 import { randomFrom, shuffled } from './random.js'
-import { placeOf, type Scenario } from './scenarios.js'
+import { placeOf, type Scenario } from './scene.js'
 import { nameOf, sitesOf } from './sites.js'
 import { type Program, type Traced, traced } from './traced.js'
 
@@ -26,10 +26,10 @@ export async function prepare(
   const root = join(program.scratch, 'prepare')
   mkdirSync(root)
   await scenario.prepare(root)
-  const old = states(scenario, root)
+  const old = await states(scenario, root)
   const { env = {}, input = '' } = scenario
   const sites = await sitesOf(program, scenario.args(root), placeOf(root), { env, input })
-  const prepared = { scenario, sites, old, new: states(scenario, root) }
+  const prepared = { scenario, sites, old, new: await states(scenario, root) }
   rmSync(root, { recursive: true })
   const names = sites.map(({ call, subject }) => `${call} ${subject}`)
   const swap = names.findIndex((name) => name.startsWith('renameat2') || name.startsWith('rename '))

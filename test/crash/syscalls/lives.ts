@@ -1,0 +1,170 @@
+/** Swept, too: what comes after a first publication, up to the end of a target. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { library } from './distribution.js'
+import { clean, configure, placeOf, put, run, runSync, type Scenario, synced, syncArgs } from './scene.js'
+
+const history = (keep: number) => ({ history: { keep, maxAge: null } })
+
+async function publish(target: string, version: string, keep?: number): Promise<void> {
+  const request = { target, files: synced(version), ...(keep !== undefined && history(keep)) }
+  const [outcome] = await (await library()).replaceDirectories([request])
+  if (outcome === undefined || 'error' in outcome) throw new Error(JSON.stringify(outcome))
+}
+
+/** Earlier contents: whole, each in a record, and one of these numbers of them. */
+async function pastOf(target: string, ...counts: readonly number[]): Promise<string[]> {
+  const past = ((await (await library()).readHistory(target)) ?? []).filter(({ state }) => state !== 'present')
+  const damaged = past.filter(({ state }) => state !== 'whole').map(({ problem }) => problem ?? '')
+  const id = createHash('sha256').update(basename(target)).digest('hex').slice(0, 16)
+  const names = readdirSync(dirname(target)).filter((name) => /^\.\d+-/.test(name.replace(`.holdfast-${id}`, '')))
+  const wrong =
+    counts.includes(past.length) && names.length === past.length
+      ? []
+      : [`${past.length} earlier contents in ${names.length}`]
+  return [...damaged, ...wrong]
+}
+
+/** A content that is kept while another one goes, one that is taken over, and one that moves. */
+const batch: Scenario = {
+  name: 'sync: history, adoption, relocation',
+  targets: ['kept', 'adopted', 'new/moved', 'was/moved'],
+  async prepare(root) {
+    const place = clean(root)
+    await publish(join(place, 'kept'), 'older', 1)
+    await publish(join(place, 'kept'), 'old', 1)
+    await publish(join(place, 'was/moved'), 'old')
+    put(join(place, 'adopted'), { certificate: 'theirs', key: 'theirs', 'sub/more': 'theirs' })
+    configure(root, 'new', [
+      { path: join(place, 'kept'), history: 1 },
+      { path: join(place, 'adopted'), adopt: true },
+      { path: join(place, 'new/moved'), movedFrom: join(place, 'was/moved') },
+    ])
+  },
+  args: syncArgs,
+  again: runSync,
+  async beside(root) {
+    const [kept, adopted] = ['kept', 'adopted'].map((name) => pastOf(join(placeOf(root), name), 1))
+    return [...((await kept) ?? []), ...((await adopted) ?? [])]
+  },
+  // The first exchange is the one with which an adoption tries whether there can be any.
+  before: [],
+  after: [
+    'mkdir EARLIER',
+    'sync_file_range EARLIER/kept/key',
+    'io_submit ',
+    'io_getevents ',
+    'write RECORD',
+    'write was/RECORD',
+    'write new/RECORD',
+  ],
+}
+
+const certs = (root: string): string => join(placeOf(root), 'certs')
+
+const rollback: Scenario = {
+  name: 'rollback',
+  targets: ['certs'],
+  async prepare(root) {
+    clean(root)
+    await publish(certs(root), 'new', 1)
+    await publish(certs(root), 'old', 1)
+  },
+  args: (root) => ['rollback', certs(root), '--pin', 'released', '-o', 'json'],
+  async again(root) {
+    const { readPublication, replaceDirectory, rollBack } = await library()
+    const target = certs(root)
+    const found = await readPublication(target)
+    const isThere = found?.pin !== undefined && found.differences.length === 0 && found.settled
+    // Nothing to roll back to: what was left goes with whatever is published next.
+    if (isThere) return [(await replaceDirectory(target, { files: synced('new') })).outcome]
+    return [(await rollBack(target, { pin: { reason: '', until: 'released' } })).outcome]
+  },
+  beside: (root) => pastOf(certs(root), 1, 2),
+  before: ['flock LOCK', 'io_submit ', 'io_getevents '],
+  after: ['io_submit ', 'io_getevents ', 'write RECORD'],
+}
+
+const removal: Scenario = {
+  name: 'remove',
+  targets: ['certs'],
+  hasPhases: false,
+  async prepare(root) {
+    clean(root)
+    await publish(certs(root), 'older', 1)
+    await publish(certs(root), 'old', 1)
+  },
+  // Of a test's machine, not all processes may be looked at.
+  args: (root) => ['remove', certs(root), '--force', '--state-directory', root, '-o', 'json'],
+  async again(root) {
+    const { removePublished } = await library()
+    try {
+      await removePublished(certs(root), { force: true })
+      return ['removed']
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ENOENT') throw error
+      return ['unchanged']
+    }
+  },
+  beside(root) {
+    const left = readdirSync(placeOf(root)).filter((name) => !name.endsWith('.lock'))
+    return Promise.resolve(left.map((name) => `${name} is left`))
+  },
+  before: ['flock LOCK', 'write RECORD', 'io_submit ', 'io_getevents '],
+  after: ['io_submit ', 'io_getevents ', 'unlink key', 'rmdir STAGING', 'unlink RECORD'],
+}
+
+/** Only the record changes: a hold that was acknowledged is there, and one that was not, or is. */
+const hold: Scenario = {
+  name: 'hold',
+  targets: ['certs'],
+  hasPhases: false,
+  async prepare(root) {
+    clean(root)
+    await publish(certs(root), 'old')
+  },
+  look: async (root) => `held: ${(await (await library()).readPublication(certs(root)))?.hold !== undefined}`,
+  args: (root) => ['hold', certs(root), '--reason', 'maintenance', '-o', 'json'],
+  async again(root) {
+    const { replaceDirectory, setHold } = await library()
+    const again = () => setHold(certs(root), { reason: 'maintenance', since: Date.now(), until: null })
+    await again()
+    // An older record that was left goes with the next publication.
+    await replaceDirectory(certs(root), { files: synced('old'), release: true })
+    await again()
+    return ['held']
+  },
+  before: [],
+  after: ['flock LOCK', 'write RECORD', 'io_submit ', 'io_getevents ', 'unlink RECORD'],
+}
+
+/** By hand: both paths are whole, or one of them and nothing of the other. */
+const relocation: Scenario = {
+  name: 'relocate',
+  targets: ['new/certs', 'was/certs'],
+  hasPhases: false,
+  async prepare(root) {
+    const place = clean(root)
+    mkdirSync(join(place, 'new'))
+    await publish(join(place, 'was/certs'), 'old')
+  },
+  args: (root) => [
+    ...['relocate', join(placeOf(root), 'was/certs'), join(placeOf(root), 'new/certs')],
+    ...['--force', '--state-directory', root, '-o', 'json'],
+  ],
+  async again(root, executable) {
+    const { outcome } = (await run(executable, this.args(root))) as { outcome: string }
+    // As above.
+    await (await library()).replaceDirectory(join(placeOf(root), 'new/certs'), { files: synced('old') })
+    return [outcome]
+  },
+  beside(root) {
+    const left = readdirSync(join(placeOf(root), 'was')).filter((name) => !name.endsWith('.lock'))
+    return Promise.resolve(left.map((name) => `${name} is left`))
+  },
+  before: ['write new/RECORD', 'flock new/LOCK'],
+  after: ['write was/RECORD', 'flock was/LOCK', 'rmdir STAGING', 'unlink RECORD'],
+}
+
+export const lives: readonly Scenario[] = [batch, rollback, removal, hold, relocation]
