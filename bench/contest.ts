@@ -97,25 +97,31 @@ export async function contestBatch(disk: Disk, parents: 'one' | 'own', rounds: n
   return contest
 }
 
-/** One directory of `count` files that keeps five earlier contents, beside one that keeps none. */
-export async function contestHistory(disk: Disk, count: number, rounds: number): Promise<Contest> {
+/** One directory of `count` files that keeps five earlier contents, beside one of `comparedCount` that keeps none. */
+export async function contestHistory(
+  disk: Disk,
+  count: number,
+  rounds: number,
+  comparedCount = count,
+): Promise<Contest> {
   const place = (name: string): string => join(disk.mountPoint, `history-${name}`, 'target')
   const [ours, compared] = [place('kept'), place('none')]
+  const filesOf = (target: string, round: number): Files => content(target === ours ? count : comparedCount, round)
   // What was measured before has left its history.
   for (const target of [ours, compared]) rmSync(dirname(target), { recursive: true, force: true })
-  for (const target of [ours, compared]) prepare(target, content(count, 0))
+  for (const target of [ours, compared]) prepare(target, filesOf(target, 0))
   const contest: Contest = { ours: [], compared: [] }
   // The first publications are not counted: nothing of theirs is history yet, and nothing goes.
   for (let round = 0; round <= rounds; round++) {
-    const files = content(count, round + 1)
     const costFor = (target: string, keep: number) =>
       costOf(disk, async () => {
+        const files = filesOf(target, round + 1)
         for (const outcome of await keepingDirectories([{ target, files, history: { keep, maxAge: null } }])) {
           if ('error' in outcome) throw outcome.error
         }
       })
     const [mine, other] = [await costFor(ours, keptContents), await costFor(compared, 0)]
-    for (const target of [ours, compared]) verify(target, files)
+    for (const target of [ours, compared]) verify(target, filesOf(target, round + 1))
     if (round === 0) continue
     await verifyHistory(ours, Math.min(round, keptContents))
     await verifyHistory(compared, 0)
