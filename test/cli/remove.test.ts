@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../src/cli/main.js'
 import { replaceDirectory } from '../../src/durable/index.js'
+import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
 import { executable } from '../project.js'
 import { ended, holdfast, Node, scratch } from './holdfast.js'
@@ -155,12 +156,26 @@ await t.test(
     const noted = JSON.parse(readFileSync(drops, 'utf8')) as Record<string, { uptime: number }>
     t.same(Object.keys(noted), [path])
     writeFileSync(drops, JSON.stringify({ [path]: { ...noted[path], uptime: -600_000 } }))
-    const next = node.agent()
-    await until('it is removed, or not all processes can be looked at here', () =>
-      next.log().some(({ reason, msg }) => reason === 'Dropped' || / may not be looked at|PID namespace/.test(msg)),
-    )
-    t.equal(existsSync(path), !next.log().some(({ reason }) => reason === 'Dropped'))
-    node.configure([web, other])
+    // What is used is not seen to be so everywhere that this runs.
+    const prefix = await seeingAll()
+    const moved = { ...other, path: 'disk/moved', movedFrom: 'disk/other', movedFromKeep: '1s' }
+    const known = prefix ? [moved] : [other]
+    node.configure(known, { driftInterval: '1s' })
+    const next = node.agent([], prefix)
+    if (prefix) {
+      await next.logged('Dropped')
+      t.notOk(existsSync(path))
+      t.match(await next.logged('Relocated'), { directory: node.path('disk/other'), state: 'done' })
+      t.notOk(existsSync(node.path('disk/other')))
+      t.equal(node.read('disk/moved/password'), 'one')
+      const left = readdirSync(node.path('disk')).filter((name) => !name.endsWith('.lock'))
+      t.match(left.sort(), [/^\.holdfast-[0-9a-f]{16}\.\d+$/, 'moved'], 'with one record')
+    } else {
+      t.comment('the agent cannot look at all processes here: what it would remove stays')
+      await until('it says why', () => next.log().some(({ msg }) => / may not be looked at|PID namespace/.test(msg)))
+      t.ok(existsSync(path))
+    }
+    node.configure([web, ...known])
     next.signal('SIGHUP')
     await until('it is kept again', () => readFileSync(drops, 'utf8').includes('null'))
     await until('it is there', () => node.read('disk/web/password') === 'one')

@@ -1,0 +1,26 @@
+/** Programs that may look at every process, as an agent on a node does: what they find in use is in use, and the rest goes. */
+import { spawnSync } from 'node:child_process'
+import { usesOf } from '../src/durable/index.js'
+
+/**
+ * A machine of tests may belong to its first process, which not even root may look at. In a mount namespace of its own, a program finds the
+ * process that started it in that one's place, as the kernel tells of it.
+ */
+const within = [
+  '--mount',
+  '--propagation',
+  'private',
+  'sh',
+  '-c',
+  'mount --bind "/proc/$PPID" /proc/1 && exec "$@"',
+  'sh',
+]
+
+/** Words to put before a command, which then sees all processes of this machine; undefined: none would. */
+export async function seeingAll(): Promise<readonly string[] | undefined> {
+  const { denied, otherPidNamespace, hidden } = (await usesOf([])).unseen
+  if (otherPidNamespace || hidden || denied.some(({ pid }) => pid !== 1)) return undefined
+  if (denied.length === 0) return []
+  const prefix = ['unshare', ...within]
+  return spawnSync(prefix[0] ?? '', [...prefix.slice(1), 'readlink', '/proc/1/root']).status === 0 ? prefix : undefined
+}
