@@ -27,7 +27,7 @@ const runs = { steps: 0, cheap: 120, usual: 160, all: Infinity }[extent] ?? Numb
 const isBrief = extent === 'steps' || extent === 'cheap'
 const swept = isBrief ? scenarios : [...scenarios, ...lives]
 /** As many as there is time for each day: a run of these takes twice as long. */
-const usualLives = 8
+const usualLives = 6
 const width = 2
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0
