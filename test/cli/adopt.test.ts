@@ -2,6 +2,8 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { replaceFile } from '../../src/index.js'
+import { holder } from '../check/holders.js'
+import { until } from '../until.js'
 import { holdfast, Node } from './holdfast.js'
 
 const order = ['exists', 'noOtherWriter', 'realDirectory', 'fileSystem', 'safeOwner', 'space', 'content']
@@ -77,6 +79,31 @@ await t.test('equal content runs no hook', async (t) => {
   t.match(await node.run('sync', '--hooks'), { code: 0, stdout: /^replaced / })
   node.put('Secret', 'web', { key: '2' })
   t.match(await node.run('sync', '--hooks'), { code: 1, stdout: /the hook "exec false" failed/ })
+})
+
+await t.test('the agent waits for a writer at work, and takes over once it has gone', async (t) => {
+  const node = new Node(t, [{ path: 'disk/web', adopt: true, contents: [{ secret: 'web' }] }])
+  const path = node.path('disk/web')
+  node.put('Secret', 'web', { key: '2' })
+  mkdirSync(path, { recursive: true })
+  writeFileSync(node.path('disk/web/key'), '1', { mode: 0o644 })
+  const writer = await holder(t, `exec 3>>${path}/key; hold`)
+  const agent = node.agent()
+  t.match(await agent.logged('AdoptionPending'), {
+    level: 'warn',
+    directory: path,
+    msg: new RegExp(
+      `noOtherWriter: process ${writer} \\(sh\\) has ${path}/key as an open file, for writing; .*wait until`,
+    ),
+  })
+  await until('so does its status', async () => / AdoptionPending /.test((await node.run('status')).stdout))
+  const there = readdirSync(node.path('disk')).filter((name) => !name.endsWith('.lock'))
+  t.strictSame([node.read('disk/web/key'), there], ['1', ['web']], 'nothing was changed')
+  process.kill(writer, 'SIGKILL')
+  await agent.logged('Published')
+  t.equal(node.read('disk/web/key'), '2')
+  t.match(await holdfast(['history', path]), { stdout: /\n1 .* present .*\n0 +- .* adopted +whole / })
+  t.equal(await agent.end('SIGTERM'), 0)
 })
 
 await t.test('what can be no adoption', async (t) => {
