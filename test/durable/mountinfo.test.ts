@@ -3,7 +3,14 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
-import { mountAbove, mountDetails, mountPointsBelow, parseMount, rootMount } from '../../src/durable/posix/mountinfo.js'
+import {
+  mountAbove,
+  mountDetails,
+  mountPointsBelow,
+  parseMount,
+  rootMount,
+  tableOf,
+} from '../../src/durable/posix/mountinfo.js'
 import { holds } from '../property.js'
 
 /** As seq_escape() and mangle() do it. */
@@ -63,6 +70,20 @@ await t.test("this process's own mounts", (t) => {
   }
   t.equal(rootMount()?.mountPoint, '/')
   t.equal(mountDetails(2 ** 40), undefined)
+  t.end()
+})
+
+await t.test('mounts that have not changed are not read anew, those that have are', (t) => {
+  const [one, other] = ['1 1 0:1 / /a rw - tmpfs none rw\n', '1 1 0:1 / /b rw - tmpfs none rw\n']
+  const first = tableOf(one)
+  t.same(first, [parseMount(one.trim())])
+  t.equal(tableOf(one), first)
+  t.same(
+    tableOf(one + other),
+    [one, other].map((line) => parseMount(line.trim())),
+  )
+  t.same(tableOf(''), [])
+  t.same(tableOf(one), first)
   t.end()
 })
 

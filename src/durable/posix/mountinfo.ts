@@ -19,13 +19,21 @@ export interface MountDetails {
 
 /** The mount with this ID; undefined where it has gone. procfs never waits for a disk. */
 export function mountDetails(id: number): MountDetails | undefined {
-  const line = lines().find((text) => text.startsWith(`${id} `))
+  const line = linesOf(textOf('self')).find((text) => text.startsWith(`${id} `))
   return line === undefined ? undefined : parseMount(line)
 }
 
 /** All mounts of this process, in the order in which they were made. */
-export function mounts(): MountDetails[] {
-  return lines().map(parseMount)
+export function mounts(): readonly MountDetails[] {
+  return tableOf(textOf('self'))
+}
+
+let read: { readonly text: string; readonly table: readonly MountDetails[] } | undefined
+
+/** A node has hundreds of mounts, each publication asks for them, and they seldom change. @internal */
+export function tableOf(text: string): readonly MountDetails[] {
+  if (read?.text !== text) read = { text, table: linesOf(text).map(parseMount) }
+  return read.table
 }
 
 /** The mount that a path is on, by mountinfo's text alone: whoever looks at a file system that hangs, hangs too. No link is followed. */
@@ -55,12 +63,15 @@ export function rootMount(): MountDetails | undefined {
 
 /** All mounts of another process, as it sees them. @throws what the kernel answers, ENOENT or ESRCH where it has gone */
 export function mountsOf(pid: number): MountDetails[] {
-  return lines(String(pid)).map(parseMount)
+  return linesOf(textOf(String(pid))).map(parseMount)
 }
 
-function lines(process = 'self'): string[] {
-  const text = readFileSync(`/proc/${process}/mountinfo`, 'utf8').trim()
-  return text === '' ? [] : text.split('\n')
+function textOf(process: string): string {
+  return readFileSync(`/proc/${process}/mountinfo`, 'utf8')
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '')
 }
 
 /** @internal */
