@@ -13,7 +13,7 @@ export async function writeManPages() {
   const { program } = await import(pathToFileURL(outfile).href)
   rmSync(outfile)
   const stream = { isTTY: false, columns: 80, write() {} }
-  const pages = manPages(program({ stdout: stream, stderr: stream, env: {} }))
+  const pages = manPages(await program({ stdout: stream, stderr: stream, env: {} }))
   const directory = join(project, 'man')
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory)

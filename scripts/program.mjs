@@ -4,8 +4,8 @@
  *
  * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of what is in it into DIRECTORY/licenses.
  */
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
 export const project = join(import.meta.dirname, '..')
@@ -32,6 +32,30 @@ const withoutMaps = {
   },
 }
 
+/** Commander loads it for subcommands that are programs of their own, of which there are none: a sixth of its start. */
+export const withoutPrograms = {
+  name: 'without-programs',
+  setup(build) {
+    build.onResolve({ filter: /^node:child_process$/ }, ({ importer, path }) =>
+      /\/node_modules\/commander\//.test(importer) ? { path, namespace: 'without-programs' } : undefined,
+    )
+    build.onLoad({ filter: /./, namespace: 'without-programs' }, () => ({ contents: 'module.exports = {}' }))
+  },
+}
+
+/** CommonJS packages in an ES module find `require` only where somebody makes it: in the file through which all of them ask for it. */
+const maker = `import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);\n`
+
+function giveRequire({ outputFiles }) {
+  for (const { path, text } of outputFiles) {
+    const asks = outputFiles.some((file) => file.text.includes('typeof require') && path.startsWith(file.path))
+    const map = asks && path.endsWith('.map') ? JSON.parse(text) : undefined
+    mkdirSync(dirname(path), { recursive: true })
+    if (map) writeFileSync(path, JSON.stringify({ ...map, mappings: `;${map.mappings}` }))
+    else writeFileSync(path, asks ? maker + text : text)
+  }
+}
+
 /**
  * @param {{ dist: string, licenses: string, library: boolean }} to `library`: with the library, and with source maps.
  */
@@ -51,30 +75,18 @@ export async function bundleProgram({ dist, licenses, library }) {
     splitting: true,
     sourcemap: library ? 'linked' : false,
     sourcesContent: false,
-    plugins: library ? [withoutMaps] : [],
+    plugins: [withoutPrograms, ...(library ? [withoutMaps] : [])],
     // Half the size to load; the maps lead back. Names stay, for stacks.
     minifyWhitespace: library,
     minifySyntax: library,
     external: ['koffi'],
-    define: { bundledPino: '"./pino.cjs"' },
     // Taken from its ES modules, which its package offers to browsers alone: of a CommonJS package that is loaded by import(),
     // esbuild exports no names.
     alias: { yaml: './node_modules/yaml/browser/index.js' },
-    // CommonJS packages in an ES module find `require` only where somebody makes it.
-    banner: {
-      js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-    },
+    write: false,
   })
-  // Loaded by its name, when the first line is logged.
-  const pino = await build({
-    ...common,
-    entryPoints: ['node_modules/pino/pino.js'],
-    outfile: join(dist, 'src/cli/pino.cjs'),
-    format: 'cjs',
-    minifyWhitespace: library,
-    minifySyntax: library,
-  })
-  keepLicences([program.metafile, pino.metafile], licenses)
+  giveRequire(program)
+  keepLicences([program.metafile], licenses)
 }
 
 /** The licence of each package that a file of the bundle came from. */

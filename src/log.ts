@@ -1,4 +1,4 @@
-/** What every room needs of a logger; pino's logger is one. Fields first, then the sentence. */
+/** What every room needs of a logger; pino's logger and `console` are such. Fields first, then the sentence. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -6,7 +6,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { common, keepLicences, project } from '../program.mjs'
+import { common, keepLicences, project, withoutPrograms } from '../program.mjs'
 
 const [, , out] = process.argv
 if (out === undefined) throw new Error('usage: node scripts/executable/bundle.mjs DIRECTORY')
@@ -17,11 +17,9 @@ const koffi = join(project, 'node_modules/@koromix', platform, `linux_${process.
 /** What stands in for the modules that look for files beside themselves; by who asks, and for what. */
 const stand = [
   [/koffi\/index\.js$/, /\/src\/static\.js$/, { path: join(project, 'scripts/executable/native.cjs') }],
-  [/src\/cli\/logger\.ts$/, /^node:module$/, { path: 'pino', namespace: 'executable' }],
   [/src\/directories\/content-check\.ts$/, /^node:worker_threads$/, { path: 'worker', namespace: 'executable' }],
 ]
 const contents = {
-  pino: `export const createRequire = () => () => require('pino')`,
   worker: `import { getAsset } from 'node:sea'
     import { Worker as Thread } from 'node:worker_threads'
     export class Worker extends Thread {
@@ -34,7 +32,7 @@ const contents = {
 const standIns = {
   name: 'stand-ins',
   setup(build) {
-    build.onResolve({ filter: /^(\.\/src\/static\.js|node:module|node:worker_threads)$/ }, ({ importer, path }) => {
+    build.onResolve({ filter: /^(\.\/src\/static\.js|node:worker_threads)$/ }, ({ importer, path }) => {
       const row = stand.find(([from, what]) => from.test(importer) && what.test(path))
       return row?.[2]
     })
@@ -48,11 +46,11 @@ const standIns = {
 const options = {
   ...common,
   format: 'cjs',
-  plugins: [standIns],
+  plugins: [standIns, withoutPrograms],
   minifyWhitespace: true,
   minifySyntax: true,
   alias: { yaml: './node_modules/yaml/browser/index.js' },
-  define: { bundledVersion: JSON.stringify(version), 'import.meta.url': 'executableUrl', bundledPino: '"pino"' },
+  define: { bundledVersion: JSON.stringify(version), 'import.meta.url': 'executableUrl' },
   banner: { js: `const executableUrl = require('node:url').pathToFileURL(process.execPath).href;` },
 }
 mkdirSync(out, { recursive: true })

@@ -1,11 +1,6 @@
-import { createRequire } from 'node:module'
-import type { pino } from 'pino'
 import type { Log } from '../log.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
-
-/** Where the package has pino, beside its program: set as the package is made, and nowhere else. */
-declare const bundledPino: string | undefined
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 type LogLevel = (typeof logLevels)[number]
@@ -25,34 +20,19 @@ export interface LogOptions {
  * reason to fail.
  */
 export function createLogger(io: Io, options: LogOptions, fields: Readonly<Record<string, string>> = {}): Log {
-  // Loaded with the first line, so that a command which has nothing to say starts sooner.
-  let loaded: Log | undefined
-  const logger = (): Log => (loaded ??= load(io, options, fields))
-  return {
-    debug: (details, message) => logger().debug(details, message),
-    info: (details, message) => logger().info(details, message),
-    warn: (details, message) => logger().warn(details, message),
-    error: (details, message) => logger().error(details, message),
-  }
-}
-
-/** An error must be reported even where no file can be opened any more, so that pino cannot be loaded. */
-function load(io: Io, options: LogOptions, fields: Readonly<Record<string, string>>): Log {
   const destination = destinationFor(io, options.logFormat)
-  try {
-    return loadPino(destination, options.logLevel, fields)
-  } catch {
-    return plainLog(destination, options.logLevel, fields)
-  }
-}
-
-function plainLog(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
-  const write = (label: keyof Log) => (details: object, message: string) => {
-    if (logLevels.indexOf(label) < logLevels.indexOf(level)) return
-    const time = new Date().toISOString()
-    destination.write(`${JSON.stringify({ level: label, time, ...fields, ...details, msg: message })}\n`)
+  const least = logLevels.indexOf(options.logLevel)
+  const write = (level: keyof Log) => (details: object, message: string) => {
+    if (logLevels.indexOf(level) < least) return
+    const line = { level, time: new Date().toISOString(), ...fields, ...details, msg: message }
+    destination.write(`${JSON.stringify(line, serializable)}\n`)
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** A number of an inode or of nanoseconds, which JSON would refuse, is no reason to fail either. */
+function serializable(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
 }
 
 type Destination = Pick<Output, 'write'>
@@ -62,18 +42,6 @@ function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
   if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return stderr
   const paint = painter(wantsColour(stderr, env))
   return { write: (line) => stderr.write(readableLine(line, paint)) }
-}
-
-function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): pino.Logger {
-  const name = typeof bundledPino === 'string' ? bundledPino : 'pino'
-  const create = createRequire(import.meta.url)(name) as typeof pino
-  const options: pino.LoggerOptions = {
-    level,
-    base: fields,
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
-    formatters: { level: (label) => ({ level: label }) },
-  }
-  return create(options, destination)
 }
 
 const looks = {

@@ -8,11 +8,12 @@ import { reportError } from './report-error.js'
 import { refuseUndecodable } from './undecodable.js'
 
 /**
- * Runs a command line and resolves to its exit code. Never rejects: whatever failed has been reported. Leaves nothing behind in the
+ * Runs a command line and resolves to its exit code. Rejects only where a file of the
+ * program itself cannot be loaded: whatever else failed has been reported. Leaves nothing behind in the
  * process, so that several can run in one, also at the same time.
  */
 export async function main(argv: readonly string[], io: Io = processIo): Promise<number> {
-  const holdfast = program(io)
+  const holdfast = await program(io, argv)
   // The options of the command that ran decide how its error is reported.
   let running: Command = holdfast
   holdfast.hook('preAction', (_, command) => {

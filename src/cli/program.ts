@@ -1,77 +1,53 @@
 import { Command } from 'commander'
-import { adoptCommand } from './adopt.js'
-import { agentCommand } from './agent.js'
-import { checkCommand } from './check.js'
 import { wantsColour } from './colour.js'
-import { completionCommand } from './completion.js'
-import { demoCommand } from './demo.js'
-import { diffCommand } from './diff.js'
-import { historyCommand } from './history.js'
-import { holdCommand } from './hold.js'
-import { installCommand } from './install.js'
 import type { Io } from './io.js'
-import { monitorCommand } from './monitor.js'
 import { describeOption } from './option.js'
-import { pruneCommand } from './prune.js'
-import { rbacCommand } from './rbac.js'
-import { releaseCommand } from './release.js'
-import { relocateCommand } from './relocate.js'
-import { reloadCommand } from './reload.js'
-import { removeCommand } from './remove.js'
-import { replaceCommand } from './replace.js'
-import { rollbackCommand } from './rollback.js'
-import { rolloutCommand } from './rollout.js'
-import { schemaCommand } from './schema.js'
-import { statusCommand } from './status.js'
-import { syncCommand } from './sync.js'
-import { tortureCommand } from './torture.js'
-import { verifyCommand } from './verify.js'
 import { version } from './version.js'
-import { witnessCommand } from './witness.js'
-import { writeCommand } from './write.js'
 
-/** The commands, in the order of the help. None does work here: each loads what it needs when it runs. @internal */
+/** The commands, in the order of the help, each in a file of its own. @internal */
 export const commands = {
-  agent: agentCommand,
-  sync: syncCommand,
-  replace: replaceCommand,
-  write: writeCommand,
-  verify: verifyCommand,
-  status: statusCommand,
-  diff: diffCommand,
-  history: historyCommand,
-  rollback: rollbackCommand,
-  reload: reloadCommand,
-  adopt: adoptCommand,
-  hold: holdCommand,
-  release: releaseCommand,
-  relocate: relocateCommand,
-  remove: removeCommand,
-  check: checkCommand,
-  torture: tortureCommand,
-  witness: witnessCommand,
-  install: installCommand,
-  prune: pruneCommand,
-  monitor: monitorCommand,
-  rollout: rolloutCommand,
-  rbac: rbacCommand,
-  schema: schemaCommand,
-  demo: demoCommand,
-  completion: completionCommand,
-} satisfies Record<string, (io: Io) => Command>
+  agent: async () => (await import('./agent.js')).agentCommand,
+  sync: async () => (await import('./sync.js')).syncCommand,
+  replace: async () => (await import('./replace.js')).replaceCommand,
+  write: async () => (await import('./write.js')).writeCommand,
+  verify: async () => (await import('./verify.js')).verifyCommand,
+  status: async () => (await import('./status.js')).statusCommand,
+  diff: async () => (await import('./diff.js')).diffCommand,
+  history: async () => (await import('./history.js')).historyCommand,
+  rollback: async () => (await import('./rollback.js')).rollbackCommand,
+  reload: async () => (await import('./reload.js')).reloadCommand,
+  adopt: async () => (await import('./adopt.js')).adoptCommand,
+  hold: async () => (await import('./hold.js')).holdCommand,
+  release: async () => (await import('./release.js')).releaseCommand,
+  relocate: async () => (await import('./relocate.js')).relocateCommand,
+  remove: async () => (await import('./remove.js')).removeCommand,
+  check: async () => (await import('./check.js')).checkCommand,
+  torture: async () => (await import('./torture.js')).tortureCommand,
+  witness: async () => (await import('./witness.js')).witnessCommand,
+  install: async () => (await import('./install.js')).installCommand,
+  prune: async () => (await import('./prune.js')).pruneCommand,
+  monitor: async () => (await import('./monitor.js')).monitorCommand,
+  rollout: async () => (await import('./rollout.js')).rolloutCommand,
+  rbac: async () => (await import('./rbac.js')).rbacCommand,
+  schema: async () => (await import('./schema.js')).schemaCommand,
+  demo: async () => (await import('./demo.js')).demoCommand,
+  completion: async () => (await import('./completion.js')).completionCommand,
+} satisfies Record<string, () => Promise<(io: Io) => Command>>
+
+const versionFlags = ['-V', '--version']
 
 /** A line break inside a paragraph of a description: where the source wraps, not the terminal. */
 const lineBreak = /(?<!\n)\n(?!\n)/g
 
-/** The parser of the command line. */
-export function program(io: Io): Command {
+/** The parser of a command line, with those of the commands that it needs: without one, with all. */
+export async function program(io: Io, argv: readonly string[] = []): Promise<Command> {
   const holdfast = new Command('holdfast')
     .description(
       `Keeps certificates, keys, configuration and static pods on a Kubernetes node intact and durable: whoever opens a directory
 sees all of the old content or all of the new, a pod's manifest never names missing files, and what was published
 survives a power cut.`,
     )
-    .version(version(), '-V, --version', 'print the version')
+    .version(version(), versionFlags.join(', '), 'print the version')
     .helpOption('-h, --help', 'explain a command')
     .helpCommand('help [command]', 'explain a command')
     // Needed for those of `rbac`: a flag belongs to the command whose name was given last.
@@ -90,13 +66,26 @@ Examples:
   const versionCommand = new Command('version')
     .description('print the version')
     .action(() => io.stdout.write(`${version()}\n`))
-  const made = Object.values(commands).map((make) => make(io))
+  const made = await Promise.all(namesFor(argv).map(async (name) => (await commands[name]())(io)))
   for (const command of made) holdfast.addCommand(command)
   // What kubectl's users type first.
   holdfast.addCommand(versionCommand, { hidden: true })
   for (const command of made) present(command, 'holdfast', io)
   speak(holdfast, 'holdfast', io)
   return holdfast
+}
+
+/**
+ * A command that is called by its name is loaded alone, for a start that takes half the time. `completion` describes all of them, as help
+ * and what was meant by a name that there is not do.
+ */
+function namesFor([first = '']: readonly string[]): (keyof typeof commands)[] {
+  if (versionFlags.includes(first) || first === 'version') return []
+  return isCommand(first) && first !== 'completion' ? [first] : (Object.keys(commands) as (keyof typeof commands)[])
+}
+
+function isCommand(name: string): name is keyof typeof commands {
+  return Object.hasOwn(commands, name)
 }
 
 /** A command and its subcommands, as all of ours look; `parent`: what is typed before its name. */

@@ -16,15 +16,15 @@ interface Script {
 }
 
 const { manPages } = (await import(pathToFileURL(join(project, 'scripts/man.mjs')).href)) as Script
-const pages = manPages(program(testIo().io))
+const pages = manPages(await program(testIo().io))
 const plain = (page: string) =>
   page
     .replaceAll('\\-', '-')
     .replaceAll('\\e', '\\')
     .replace(/\\\[u([0-9A-F]+)\]/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
 
-await t.test('each command has a page, with each option, and the package names it', (t) => {
-  const nodes = completionTree(program(testIo().io)).filter(({ path }) => path !== 'help')
+await t.test('each command has a page, with each option, and the package names it', async (t) => {
+  const nodes = completionTree(await program(testIo().io)).filter(({ path }) => path !== 'help')
   const names = nodes.map(({ path }) => `${['holdfast', ...path.split(' ').filter((part) => part !== '')].join('-')}.1`)
   t.strictSame([...pages.keys()], names)
   const { man, files } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as Record<string, string[]>
@@ -43,7 +43,6 @@ await t.test('each command has a page, with each option, and the package names i
       )
     for (const title of ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS']) t.match(page, `\n.SH ${title}\n`, path)
   }
-  t.end()
 })
 
 await t.test('a page is read without a warning, and shows what the help says', (t) => {

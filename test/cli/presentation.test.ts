@@ -95,6 +95,20 @@ await t.test('--log-format says how the log is written, whatever standard error 
   t.end()
 })
 
+await t.test('a line of the log has its fields in order, from the level on that is asked for', (t) => {
+  const { io, written } = testIo()
+  const log = createLogger(io, { logLevel: 'warn', logFormat: 'json' }, { node: 'n' })
+  log.info({}, 'not shown')
+  log.warn({ inode: 2n ** 60n, missing: undefined, nested: { size: 1n } }, 'the "sentence"\n')
+  const time = '"time":"[^"]{23}Z"'
+  const fields = '"node":"n","inode":"1152921504606846976","nested":{"size":"1"},"msg":"the \\\\"sentence\\\\"\\\\n"'
+  t.match(written.stderr, new RegExp(`^{"level":"warn",${time},${fields}}\n$`))
+  const silent = testIo()
+  createLogger(silent.io, { logLevel: 'silent', logFormat: 'json' }).error({}, 'not shown')
+  t.equal(silent.written.stderr, '')
+  t.end()
+})
+
 await t.test('exit codes', (t) => {
   const fault = (code: string, published: boolean, reason: 'Busy' | 'PublishFailed') =>
     new DurableWriteError('m', { code, syscall: 's', path: 'p', published, reason })

@@ -22,10 +22,11 @@ function commandsIn(text: string, pattern: RegExp): string[][] {
   return lines.map((line) => line.split(/ (?:--|[|>&;<]+)(?: |$)/)[0]?.split(/ +/) ?? [])
 }
 
+const { commands }: { commands: readonly Command[] } = await program(testIo().io)
+
 /** What the program does not know of a command; undefined: it knows all of it. */
 function unknown([name = '', ...words]: readonly string[]): string | undefined {
-  const all: readonly Command[] = program(testIo().io).commands
-  const command = all.find((one) => one.name() === name)
+  const command = commands.find((one) => one.name() === name)
   if (command === undefined) return `no command ${name}`
   const known = command.options.flatMap(({ long, short }) => [long, short])
   const option = words.find((word) => word.startsWith('-') && !known.includes(word.split('=')[0]))
