@@ -1,5 +1,7 @@
 /** Certificates that change in the cluster, and a pod that reads each of them on the node's disk. */
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 import type { Cluster } from '../e2e/cluster.js'
 import { Namespace } from '../e2e/namespace.js'
 import { freePort } from '../e2e/ports.js'
@@ -16,8 +18,23 @@ export const target = `${parent}/serving`
 /** Where deploy/'s configurations serve health: of the machine's network, so that nothing else may listen there. */
 export const health = 'http://127.0.0.1:10808'
 
-/** Waits until an agent of somebody else has gone. @throws Error that names the port */
-export async function healthPortFree(): Promise<void> {
+/**
+ * Waits until nobody else's agent is there, nor may come while this test runs: two files have agents on this port, and either has none
+ * for a while in its middle. @throws Error that names the port
+ */
+export async function healthPortFree(t: Test): Promise<void> {
+  const turn = await until(
+    `no other test has agents on ${health}`,
+    () =>
+      new Promise<Server>((resolve, reject) => {
+        const server = createServer()
+        server.once('error', reject)
+        // Of Linux's abstract sockets: the name ends with its process.
+        server.listen('\0holdfast-node-test-10808', () => resolve(server))
+      }),
+    { within: 900_000, every: 500 },
+  )
+  t.teardown(() => turn.close())
   await until(
     `nothing listens on ${health} but the agents of this test`,
     async () => {

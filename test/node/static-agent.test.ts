@@ -37,7 +37,7 @@ if (reason === undefined) await suite()
 else t.plan(0, reason)
 
 async function suite(): Promise<void> {
-  await healthPortFree()
+  await healthPortFree(t)
   const cluster = await startCluster(t)
   const node = await TestNode.start(t, { cluster })
   const { kubelet, space } = node
@@ -163,7 +163,11 @@ async function suite(): Promise<void> {
     await apply(cluster, { base: 'installer' })
     const report = await until('kubelet runs what it installed', () => askWorkload(port), patience)
     t.equal(report.revision, '1')
-    await until('it has read the pair of its revision', async () => (await askWorkload(port)).findings?.newest === 1)
+    await until(
+      'it has read the pair of its revision',
+      async () => (await askWorkload(port)).findings?.newest === 1,
+      patience,
+    )
     const [, ...waiting] = command('kubectl -n holdfast wait --for=condition=complete')
     t.match(await cluster.kubectl(waiting), 'job.batch/install-web-1-node-1 condition met')
     t.match(await recordedEvent(cluster, 'StaticPodInstallerCompleted', 'Namespace/holdfast'), {

@@ -5,20 +5,26 @@ import { FileTally } from './tally.js'
 void t.test('the end names what failed and why, each in one line, and long lines of a log are cut', (t) => {
   const file = new FileTally('test/disk.test.ts')
   file.results.push({ name: 'a › b', outcome: 'failed', detail: 'not equal\n    diff: |\n      -1' })
-  file.remarks.push(`# {"objects":${'x'.repeat(10_000)}}`)
+  file.results.push({ name: 'c', outcome: 'passed', detail: '' })
+  file.remarks.push({ of: 'a › b', text: `# {"objects":"${'x'.repeat(10_000)}","msg":"why it failed"}` })
+  for (let count = 0; count < 100; count++) file.remarks.push({ of: 'c', text: '# what went well' })
   const whole = new FileTally('test/crash.test.ts')
   whole.fail('It was ended by SIGSEGV')
   const lines: string[] = []
   const report = new Report((line) => lines.push(...line.split('\n')), false)
   const ran = { left: [], tap: '', stderr: '', seconds: 1, cpuSeconds: 1 }
-  report.batch({ ...ran, files: [file] })
+  const stderr = 'a warning\n'.repeat(100)
+  report.batch({ ...ran, stderr, files: [file] })
   report.batch({ ...ran, files: [whole] })
   report.totals(2, 2)
   t.same(
     lines.filter((line) => line.startsWith('failed: ')),
     ['failed: test/disk.test.ts › a › b: not equal', 'failed: test/crash.test.ts: It was ended by SIGSEGV'],
   )
-  t.equal(Math.max(...lines.map((line) => line.length)) < 310, true, 'no line is longer')
-  t.equal(lines.at(-1), '0 passed, 2 failed, 0 skipped')
+  t.equal(Math.max(...lines.map((line) => line.length)) < 350, true, 'no line is longer')
+  t.match(lines.join('\n'), /^ {2}\| # \{"objects":"x+…x+","msg":"why it failed"\}$/m, 'to its end')
+  t.equal(lines.filter((line) => line.includes('a warning')).length, 60, 'and beside it what the process has said')
+  t.notOk(lines.some((line) => line.includes('what went well')))
+  t.equal(lines.at(-1), '1 passed, 2 failed, 0 skipped')
   t.end()
 })

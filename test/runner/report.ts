@@ -3,9 +3,12 @@ import type { Ran } from './run-batch.js'
 import { inSources } from './source-places.js'
 import type { FileTally, Outcome, TestResult } from './tally.js'
 
-/** Of what a failed file prints besides, the last lines, and of each so many characters: a log may name a hundred objects in one. */
+/**
+ * Of what a failed test prints besides, the last lines, and of each so many characters at its beginning and its end: a log may name a
+ * hundred objects in one, and ends it with what it has to say.
+ */
 const keptLines = 60
-const keptCharacters = 300
+const keptCharacters = { first: 140, last: 200 }
 
 export class Report {
   readonly #counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 }
@@ -44,7 +47,7 @@ export class Report {
       this.#counts[outcome] += 1
       if (outcome === 'skipped') this.#skipped.push(`skipped: ${file} › ${name}${detail === '' ? '' : ` (${detail})`}`)
     }
-    if (this.verbose) for (const remark of remarks) this.print(`  ${remark}`)
+    if (this.verbose) for (const { text } of remarks) this.print(`  ${text}`)
     const failures = results.filter(({ outcome }) => outcome === 'failed')
     if (failures.length === 0) return
     for (const { name, detail } of failures) {
@@ -54,7 +57,14 @@ export class Report {
     const lines = failures.map(
       ({ name, detail }) => `✗ ${name === file ? '' : `${name}\n`}${indented(inSources(detail))}`,
     )
-    const more = [...remarks, ...inSources(stderr).split('\n')].filter((line) => line.trim() !== '').slice(-keptLines)
+    // What the tests that went well have said would take the place of what matters.
+    const names = failures.map(({ name }) => name)
+    const about = remarks.filter(
+      ({ of }) => names.includes(file) || names.some((name) => name.startsWith(of) || of.startsWith(name)),
+    )
+    const more = [about.map(({ text }) => text), inSources(stderr).split('\n')].flatMap((said) =>
+      said.filter((line) => line.trim() !== '').slice(-keptLines),
+    )
     this.#failures.push([`-- ${file}`, ...lines, ...more.map((line) => `  | ${shortened(line)}`)].join('\n'))
   }
 
@@ -71,7 +81,8 @@ export class Report {
 }
 
 function shortened(line: string): string {
-  return line.length > keptCharacters ? `${line.slice(0, keptCharacters)}…` : line
+  const { first, last } = keptCharacters
+  return line.length > first + last ? `${line.slice(0, first)}…${line.slice(-last)}` : line
 }
 
 function indented(text: string): string {

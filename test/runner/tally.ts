@@ -23,8 +23,8 @@ const tapsOwn = /^# (Subtest|time=|\{ total|skip: |no tests found|timeout=)/
 /** What the stream has said of one file. */
 export class FileTally {
   readonly results: TestResult[] = []
-  /** What the tests say besides: comments, and output that is no TAP. */
-  readonly remarks: string[] = []
+  /** What the tests say besides: comments, and output that is no TAP; `of`: the test that says it, '' for the file. */
+  readonly remarks: { readonly of: string; readonly text: string }[] = []
 
   constructor(readonly file: string) {}
 
@@ -119,8 +119,8 @@ export class Tally {
       const why = comment.replace(/^(skip:?|no tests found)\s*/i, '')
       if (end === 0 && why !== '') level().skipped = why
     })
-    parser.on('comment', (line: string) => this.#comment(line))
-    parser.on('extra', (line: string) => this.#remark(line))
+    parser.on('comment', (line: string) => this.#comment(line, level().path))
+    parser.on('extra', (line: string) => this.#remark(line, ''))
   }
 
   #assertion(level: Level, result: Result): void {
@@ -157,14 +157,14 @@ export class Tally {
     this.ended(result)
   }
 
-  #comment(line: string): void {
+  #comment(line: string, of: string): void {
     const text = line.trim()
     if (text.startsWith(`# ${fileComment}`)) this.#start(text.slice(2 + fileComment.length))
-    else if (!tapsOwn.test(text)) this.#remark(text)
+    else if (!tapsOwn.test(text)) this.#remark(text, of)
   }
 
-  #remark(line: string): void {
-    if (line.trim() !== '') this.files.at(-1)?.remarks.push(line.trimEnd())
+  #remark(line: string, of: string): void {
+    if (line.trim() !== '') this.files.at(-1)?.remarks.push({ of, text: line.trimEnd() })
   }
 }
 
