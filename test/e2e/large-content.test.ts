@@ -8,7 +8,7 @@ import { Node } from './node.js'
 import { memory } from './process-figures.js'
 import { until } from './until.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 const secrets = 60
 const mebibyte = 1024 * 1024
@@ -17,7 +17,7 @@ const factor = 1.3
 /** MiB of content that stay in memory between publications. */
 const budget = 16
 const content = 'a'.repeat(mebibyte)
-const patience = { within: 120_000, every: 500 }
+const patience = { within: 240_000, every: 500 }
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
