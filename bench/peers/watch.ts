@@ -52,7 +52,13 @@ const informed = ({ kubeconfig, namespace, directory, names }: Scene): string[] 
 }
 
 const watchers: readonly Watcher[] = [
-  { name: 'holdfast agent', toolchain: 'own', command: agentCommand, path: byDirectory },
+  {
+    name: 'holdfast agent',
+    toolchain: 'own',
+    command: agentCommand,
+    path: (scene, name) =>
+      isMany(scene) ? join(scene.directory, 'all', name, `${name}.crt`) : byDirectory(scene, name),
+  },
   {
     name: "client-go's informer, renameio",
     toolchain: 'go',
@@ -79,16 +85,20 @@ const watchers: readonly Watcher[] = [
   },
 ]
 
-/** The agent that keeps each of these Secrets as a directory of its own. */
+/** A watch for each object, and a directory for each, are meant for hundreds: beyond, one directory selects them by their label. */
+const isMany = ({ names }: Pick<Scene, 'names'>): boolean => names.length > 1000
+
+/** The agent that keeps each of these Secrets as a directory, or many in one. */
 export function agentCommand({ kubeconfig, namespace, directory, names }: Scene): string[] {
   const configuration = join(directory, 'holdfast.yaml')
   const document = {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'AgentConfiguration',
     stateDirectory: join(directory, 'state'),
-    // A watch for each object, as it has by default, is meant for hundreds.
-    source: { namespace, kubernetes: { kubeconfig, watch: names.length > 1000 ? 'namespaces' : 'objects' } },
-    directories: names.map((name) => ({ path: join(directory, name), contents: [{ secret: name }] })),
+    source: { namespace, kubernetes: { kubeconfig, watch: isMany({ names }) ? 'namespaces' : 'objects' } },
+    directories: isMany({ names })
+      ? [{ path: join(directory, 'all'), contents: [{ secrets: { selector: 'keep=true', into: '{name}' } }] }]
+      : names.map((name) => ({ path: join(directory, name), contents: [{ secret: name }] })),
   }
   writeFileSync(configuration, JSON.stringify(document))
   return [process.execPath, own, 'agent', '--config', configuration]
