@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os'
 import type { Answer } from './answer.js'
 import type { Item } from './battery.js'
 import type { Mutant, Source } from './mutants.js'
@@ -15,6 +16,12 @@ export class Refused {
 
 /** So many that hang are waited for: what hangs in the cheapest tests hangs in most. */
 const hangsAtMost = 1
+
+/** Seconds that something which takes so many CPU-seconds may take: more while others keep the machine busy. */
+export function patienceFor(seconds: number): number {
+  const [load = 0] = loadavg()
+  return (5 + 8 * seconds) * Math.min(8, Math.max(1, load / (2 * availableParallelism())))
+}
 
 /** A copy of the program on which mutants are tried, one at a time. */
 export class Bench {
@@ -53,7 +60,7 @@ export class Bench {
     items: readonly Item[],
     secondsOf: (item: Item) => number,
   ): Promise<Answer> {
-    const patience = (item: Item): number => 5 + 8 * secondsOf(item)
+    const patience = (item: Item): number => patienceFor(secondsOf(item))
     const inMutant = (work: () => Promise<Answer>): Promise<Answer> => withMutant(this.#shop, source, mutant, work)
     const { inRig, alone } = this.refused
     let worst = await this.#tryTogether(

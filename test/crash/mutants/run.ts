@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { battery, hashOf } from './battery.js'
-import { Bench, Refused } from './bench.js'
+import { Bench, patienceFor, Refused } from './bench.js'
 import { equivalents } from './equivalents.js'
 import { Hunt } from './hunt.js'
 import { type Mutant, readSources, type Source } from './mutants.js'
@@ -11,7 +11,7 @@ import { countsOf, score, writeSummary } from './summary.js'
 /*
  * Every mutant that the operators make of the program, before the tests that come by it.
  *
- *   --only TEXT    mutants whose name holds this
+ *   --only TEXT    mutants whose name holds this, or this of several
  *   --limit N      no test that takes longer than so many seconds
  *   --first N      of the tests for each mutant, so many
  *   --heavy        the long tests, too
@@ -24,7 +24,7 @@ import { countsOf, score, writeSummary } from './summary.js'
  */
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: '' },
+    only: { type: 'string', multiple: true, default: [''] },
     limit: { type: 'string', default: '100000' },
     first: { type: 'string', default: '100000' },
     heavy: { type: 'boolean', default: false },
@@ -51,7 +51,9 @@ const equivalent = new Set(equivalents.flatMap(({ mutants }) => mutants))
 
 const todo = sources.flatMap((source) =>
   source.mutants
-    .filter(({ id }) => id.includes(values.only) && !(results.has(id) ? values.untried : values.known))
+    .filter(
+      ({ id }) => values.only.some((text) => id.includes(text)) && !(results.has(id) ? values.untried : values.known),
+    )
     .filter((mutant) => {
       const known = results.get(mutant.id)
       if (equivalent.has(mutant.id)) return values.again
@@ -78,7 +80,7 @@ async function lane(): Promise<void> {
     const killers = items.filter(({ name }) => open.some(([, , { by }]) => by === name))
     const failing = new Set<string>()
     for (const killer of killers)
-      if (await bench.fails(killer, 10 + 8 * reach.secondsOf(killer))) failing.add(killer.name)
+      if (await bench.fails(killer, 5 + patienceFor(reach.secondsOf(killer)))) failing.add(killer.name)
     for (const [source, mutant, result] of open) {
       results.set(mutant.id, failing.has(result.by) ? await hunt.try(strict, source, mutant) : result)
     }

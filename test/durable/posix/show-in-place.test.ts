@@ -1,0 +1,125 @@
+/** Staged content at its target's own path: what a thread of its own sees there, and what everybody else still sees. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { scratch } from '../scratch.js'
+import type { Order, Seen } from './in-own-namespace.js'
+
+const skip = process.geteuid?.() === 0 ? false : 'a mount namespace needs root: run by CI'
+
+async function shown(directory: string, target: string, ...paths: string[]): Promise<Seen> {
+  const workerData: Order = { content: { directory, target, digest: 'sha256:0' }, paths }
+  const worker = new Worker(new URL('in-own-namespace.js', import.meta.url), { workerData })
+  const [seen] = (await once(worker, 'message')) as [Seen]
+  await worker.terminate()
+  return seen
+}
+
+const mountsHere = (): string => readFileSync('/proc/self/mountinfo', 'utf8')
+
+await t.test('over what is published', { skip }, async (t) => {
+  const root = scratch(t)
+  // As systemd makes all mounts: what is mounted below one shows in every namespace that it is shared with.
+  execFileSync('mount', ['--bind', '--make-shared', root, root])
+  t.teardown(() => execFileSync('umount', ['--lazy', root]))
+  const [staged, target] = [join(root, '.staged'), join(root, 'web')]
+  for (const [path, text] of [
+    [staged, 'new'],
+    [target, 'old'],
+  ] as const) {
+    mkdirSync(path)
+    writeFileSync(join(path, 'conf'), text)
+  }
+  const before = mountsHere()
+  const seen = await shown(staged, target, join(target, 'conf'), root)
+  t.match(seen, { shown: true, paths: { [join(target, 'conf')]: 'new', [root]: '700 .staged web' }, open: 0 })
+  t.strictSame(
+    seen.mounts.filter((mount) => mount.startsWith(root)),
+    [`${root} private`, `${target} private`],
+  )
+  t.strictSame(
+    seen.mounts.filter((mount) => mount.endsWith(' shared')),
+    [],
+    'nothing that is mounted there shows here',
+  )
+  t.equal(mountsHere(), before)
+  t.equal(readFileSync(join(target, 'conf'), 'utf8'), 'old')
+})
+
+await t.test('under a name that its parent does not have yet, with all that is beside it', { skip }, async (t) => {
+  const root = scratch(t)
+  const parent = join(root, 'etc')
+  const [staged, target] = [join(parent, '.staged'), join(parent, 'web')]
+  mkdirSync(staged, { recursive: true })
+  mkdirSync(join(parent, 'beside'))
+  writeFileSync(join(staged, 'conf'), 'new')
+  writeFileSync(join(parent, 'beside/file'), 'beside')
+  writeFileSync(join(parent, 'plain'), 'plain')
+  symlinkSync('plain', join(parent, 'link'))
+  symlinkSync('nowhere', join(parent, 'dangling'))
+  const before = mountsHere()
+  const names = ['', 'web/conf', '.staged', 'beside', 'beside/file', 'plain', 'link', 'dangling']
+  const seen = await shown(staged, target, ...names.map((name) => join(parent, name)))
+  t.match(seen, { shown: true, open: 0 })
+  t.strictSame(
+    names.map((name) => seen.paths[join(parent, name)]),
+    [
+      '755 .staged beside dangling link plain web',
+      'new',
+      '755 conf',
+      '755 file',
+      'beside',
+      'plain',
+      '-> plain',
+      '-> nowhere',
+    ],
+  )
+  t.strictSame(
+    seen.mounts.filter((mount) => mount.startsWith(root)).sort(),
+    ['', '/.staged', '/beside', '/plain', '/web'].map((name) => `${parent}${name} private`),
+  )
+  t.equal(mountsHere(), before)
+  t.strictSame(readdirSync(parent).sort(), ['.staged', 'beside', 'dangling', 'link', 'plain'])
+})
+
+await t.test('where it cannot be, all is as it was', { skip }, async (t) => {
+  const root = scratch(t)
+  const staged = join(root, 'etc/.staged')
+  mkdirSync(staged, { recursive: true })
+  mkdirSync(join(root, 'file'))
+  const target = join(root, 'etc/web')
+  const none = (seen: Seen): string[] => seen.mounts.filter((mount) => mount.startsWith(root))
+  // A file is no place for a directory: ENOTDIR, which is no missing name.
+  writeFileSync(target, 'a file')
+  const overFile = await shown(staged, target, target)
+  t.match(overFile, { shown: false, paths: { [target]: 'a file' }, open: 0 })
+  t.strictSame(none(overFile), [])
+  // What is to be shown is gone: the parent is uncovered again.
+  const other = join(root, 'etc/other')
+  const gone = await shown(join(root, 'etc/gone'), other, join(root, 'etc'))
+  t.match(gone, { shown: false, paths: { [join(root, 'etc')]: '755 .staged web' }, open: 0 })
+  t.strictSame(none(gone), [])
+  const noParent = await shown(staged, join(root, 'missing/web'), root)
+  t.match(noParent, { shown: false, paths: { [root]: '700 etc file' }, open: 0 })
+  t.strictSame(none(noParent), [])
+  // What covers the root is seen by nobody who stands in it already.
+  t.match(await shown(staged, '/holdfast-no-such-name', root), { shown: false, paths: { [root]: '700 etc file' } })
+  t.notOk(existsSync('/holdfast-no-such-name'))
+})
+
+await t.test('beside a thousand entries, and not beside more', { skip }, async (t) => {
+  const root = scratch(t)
+  const parent = join(root, 'etc')
+  mkdirSync(join(parent, '.staged'), { recursive: true })
+  // Links are made again, which costs less than a mount each.
+  for (let index = 1; index < 1000; index++) symlinkSync('nowhere', join(parent, `${index}`))
+  const target = join(parent, 'web')
+  t.match(await shown(join(parent, '.staged'), target), { shown: true, open: 0 })
+  symlinkSync('nowhere', join(parent, 'one more'))
+  const more = await shown(join(parent, '.staged'), target)
+  t.match(more, { shown: false, open: 0 })
+  t.notOk(existsSync(target))
+})
