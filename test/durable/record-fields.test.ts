@@ -1,4 +1,5 @@
 /** What a record's fields may hold: each part of each of them, right and wrong. */
+import { inspect } from 'node:util'
 import t from 'tap'
 import { isText, knownFields } from '../../src/durable/record-fields.js'
 
@@ -127,9 +128,9 @@ const rules = {
 await t.test('each field holds what it may, and nothing else', (t) => {
   for (const [field, { right, wrong }] of Object.entries(rules) as [Field, Rule][]) {
     const answers = (values: readonly unknown[]): string[] =>
-      values.map((value) => `${JSON.stringify(value) ?? 'undefined'}: ${knownFields[field](value)}`)
+      values.map((value) => `${inspect(value)}: ${knownFields[field](value)}`)
     const expected = (values: readonly unknown[], answer: boolean): string[] =>
-      values.map((value) => `${JSON.stringify(value) ?? 'undefined'}: ${answer}`)
+      values.map((value) => `${inspect(value)}: ${answer}`)
     t.strictSame(answers(right), expected(right, true), `${field}: right`)
     t.strictSame(answers(wrong), expected(wrong, false), `${field}: wrong`)
   }

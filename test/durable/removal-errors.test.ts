@@ -1,7 +1,7 @@
 /** What is said of targets that are not taken away, or not wholly. */
 import t from 'tap'
 import { SystemError } from '../../native/index.js'
-import { DurableWriteError, unfit } from '../../src/durable/errors.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
 import type { StoredRecord } from '../../src/durable/record.js'
 import * as errors from '../../src/durable/removal-errors.js'
 import type { Publication } from '../../src/durable/types.js'
@@ -67,6 +67,11 @@ await t.test('what an operator has held, or rolled back, stays', (t) => {
     said(() => errors.refuseKept(path, { pin: { ...pin, from: [] } })),
     /^RolledBack: /,
   )
+  t.match(
+    said(() => errors.refuseKept(path, { hold, pin: { ...pin, from: [] } })),
+    /^Held: /,
+    'the hold first',
+  )
   t.end()
 })
 
@@ -115,9 +120,16 @@ await t.test('each says what is left, and what to do', (t) => {
 await t.test('a user of what is left of it is told as such, and any other failure as it is', (t) => {
   const user = errors.inUse(path, 'sh (7)')
   const left = errors.stillInUse(path, user)
-  t.match(left, { published: true, reason: 'InUse', code: 'EBUSY', problem: user.problem, cause: user })
-  t.match((left as DurableWriteError).advice, /^end it, or have it close what it has open; /)
-  const others = [new Error('x'), Object.assign(new Error('x'), { reason: 'InUse' }), unfit('x', { path })]
+  t.match(left, {
+    published: true,
+    reason: 'InUse',
+    code: 'EBUSY',
+    syscall: 'none',
+    problem: user.problem,
+    cause: user,
+  })
+  t.match(left, { advice: /^end it, or have it close what it has open; / })
+  const others = [new Error('x'), Object.assign(new Error('x'), { reason: 'InUse' }), errors.changed(path, 'x')]
   for (const other of others) t.equal(errors.stillInUse(path, other), other)
   t.end()
 })

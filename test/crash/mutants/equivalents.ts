@@ -11,6 +11,7 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: '`O_RDONLY` is 0: flags are the same without it',
     mutants: [
+      `${durable}/posix/show-in-place.ts: showNewName unflagged constants.O_RDONLY of constants.O_DIRECTORY | constants.O_RDONLY`,
       `native/open.ts: directoryFlags unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_DIRECTORY`,
       `${durable}/posix/file-system.ts: NodeFileSystem.openDirectory unflagged O_RDONLY of O_RDONLY | O_DIRECTORY`,
       `${durable}/posix/file-system.ts: NodeFileSystem.openFile unflagged O_RDONLY of O_RDONLY | O_NOFOLLOW`,
@@ -105,6 +106,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/mount.ts: kindOf swapped kinds.set(id, kind)`,
       `${durable}/record-files.ts: readRecords swapped if (random !== undefined) staging.push(random)`,
       `${durable}/record-files.ts: readRecords swapped if (strange !== undefined) quarantined.push(strange)`,
+      `${durable}/remove.ts: empty swapped found.push(at)`,
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
     ],
@@ -183,5 +185,15 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/mount.ts: kindOf dropped kinds.set(id, kind)`,
       `${durable}/posix/mount.ts: kindOf dropped readAt = performance.now()`,
     ],
+  },
+  {
+    reason: 'the value of an entry of a table whose keys alone are read',
+    mutants: ['published', 'driftRepaired', 'rolledBack', 'adopted'].map(
+      (cause) => `${durable}/record-fields.ts: causes inverted ${cause}: true`,
+    ),
+  },
+  {
+    reason: 'flags that mount(2) says it ignores at a bind mount',
+    mutants: ['native/mount-namespace.ts: bind counted bind = 0x1000'],
   },
 ]
