@@ -10,7 +10,7 @@ import { Node } from './node.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { until } from './until.js'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 const lives = 30
 /** Of the time that the agent took to its first publication: some lives end before it, most end after it. */

@@ -8,7 +8,7 @@ import { readPublished } from './disk.js'
 import { Node } from './node.js'
 import { until } from './until.js'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 
 const changes = 50
 
@@ -40,9 +40,12 @@ function visible(target: string, text: string): Promise<number> {
 
 /**
  * Milliseconds, for the median. A PUT on a connection that is open takes a few of them itself; kubectl starts a process, reads its
- * kubeconfig and asks for the API's discovery first, which takes a few hundred on two busy cores.
+ * kubeconfig and asks for the API's discovery first, which takes a few hundred on two busy cores. Where other processes take the
+ * processors, the command itself is as late, and is the measure.
  */
 const limits = { kubectl: 1_000, 'a PUT': 100 }
+/** Times that the command alone takes. */
+const timesCommand = 4
 
 for (const by of ['kubectl', 'a PUT'] as const) {
   await t.test(`${changes} changes by ${by}`, async (t) => {
@@ -58,23 +61,27 @@ for (const by of ['kubectl', 'a PUT'] as const) {
 
     const untilVisible: number[] = []
     const untilDurable: number[] = []
+    const commands: number[] = []
     for (let change = 1; change <= changes; change++) {
       const seen = visible(target, String(change))
       const patch = { stringData: { version: String(change) } }
       const began = performance.timeOrigin + performance.now()
       if (by === 'a PUT') await namespace.patchSecret('a', patch)
       else await cluster.kubectl(['patch', 'secret', 'a', '-n', namespace.name, '-p', JSON.stringify(patch)])
+      commands.push(performance.timeOrigin + performance.now() - began)
       // The agent is often done before the command has ended.
       untilVisible.push((await seen) - began)
       const line = await until('the log reports it', () => agent.logged('Published')[change])
       untilDurable.push(Date.parse(String(line['time'])) - began)
     }
+    t.comment(`the command alone: ${describe(commands)}`)
     t.comment(`on the disk: ${describe(untilVisible)}`)
     t.comment(`durable, and in the log: ${describe(untilDurable)}`)
     // A clock that started too late would give less than nothing.
     t.ok(Math.min(...untilVisible) > 0, 'no change is seen before its command')
-    t.ok(quantile(untilVisible, 0.5) < limits[by])
-    t.ok(quantile(untilDurable, 0.5) < limits[by])
+    const limit = Math.max(limits[by], timesCommand * quantile(commands, 0.5))
+    t.ok(quantile(untilVisible, 0.5) < limit, 'on the disk')
+    t.ok(quantile(untilDurable, 0.5) < limit, 'durable')
 
     t.ok((await agent.metric('holdfast_publishes_total', { directory: target })) >= changes + 1)
     t.ok((await agent.metric('holdfast_publish_duration_seconds_count', { directory: target })) >= changes + 1)
