@@ -67,7 +67,7 @@ type Files = Record<string, string>
 async function lookingPublisher(t: Test): Promise<((target: string, files: Files) => Promise<void>) | undefined> {
   const prefix = await seeingAll()
   if (prefix === undefined) return undefined
-  const program = fileURLToPath(new URL('publisher-program.js', import.meta.url))
+  const program = fileURLToPath(new URL('./publisher-program.js', import.meta.url))
   const [command, ...args] = [...prefix, process.execPath, program]
   const child = startProcess(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => endProcess(child, 'SIGKILL'))
