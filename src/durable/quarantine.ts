@@ -1,6 +1,7 @@
 import type { Log } from '../log.js'
 import { fsyncAll } from './barrier.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
+import { isLeftLink } from './left-link.js'
 import type { TargetNames } from './names.js'
 import { isPartOf } from './old-content.js'
 import type { RecordBody, StagedInodes } from './record.js'
@@ -28,7 +29,7 @@ export interface StagingArea {
 }
 
 /** What records of whole publications say of staging names. */
-export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'after' | 'entries'> & {
+export type StagingClaims = readonly (Pick<RecordBody, 'boot' | 'before' | 'after' | 'entries' | 'removing'> & {
   readonly staging?: StagedInodes
 })[]
 
@@ -51,9 +52,9 @@ export async function quarantineForeign(
   for (const random of staging) {
     const name = names.staging(random)
     const inodes = claims.get(name)
-    const inode = inodes && (await fs.look(parent, name))?.inode.toString()
-    const isOld = inode !== undefined && inode === inodes?.old
-    const isOwn = inode === undefined || inode === inodes?.staged || isOld
+    const found = inodes && (await fs.look(parent, name))
+    const isOld = found !== undefined && isOldContent(found, inodes)
+    const isOwn = found === undefined || isOld || (await isStaged(area, name, found, inodes))
     if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
       continue
@@ -82,6 +83,27 @@ export async function quarantineOld({ fs, parent, path, names, log }: StagingAre
   )
 }
 
+/** What a record names; `link`: the text of the link that was staged. */
+interface Claim extends StagedInodes {
+  readonly link?: string | undefined
+}
+
+/** Beside a link the old content is a directory; that may be removed by then, and a file have its number. */
+function isOldContent({ inode, type }: Attributes, claim: Claim | undefined): boolean {
+  return inode.toString() === claim?.old && (claim.link === undefined || type === 'directory')
+}
+
+/** A link that was left stays for a long time: whoever replaces it may get its inode's number, so its text tells it. */
+async function isStaged(
+  { fs, parent }: StagingArea,
+  name: string,
+  { inode }: Attributes,
+  claim: Claim | undefined,
+): Promise<boolean> {
+  if (claim?.link !== undefined) return isLeftLink(fs, parent, name, [claim.link])
+  return inode.toString() === claim?.staged
+}
+
 /** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
 async function holdsMore({ fs, parent }: StagingArea, name: string, records: StagingClaims): Promise<boolean> {
   const claim = records.find(({ staging }) => staging?.name === name)
@@ -94,17 +116,14 @@ async function holdsMore({ fs, parent }: StagingArea, name: string, records: Sta
  * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out again: each leftover would look like somebody else's,
  * and old private keys would stay for ever.
  */
-async function claimsByName(
-  { fs, parent }: StagingArea,
-  records: StagingClaims,
-): Promise<ReadonlyMap<string, StagedInodes>> {
-  const claims = new Map<string, StagedInodes>()
+async function claimsByName({ fs, parent }: StagingArea, records: StagingClaims): Promise<ReadonlyMap<string, Claim>> {
+  const claims = new Map<string, Claim>()
   const boot = await fs.bootId()
   let lasting: boolean | undefined
   for (const record of records) {
     if (record.staging === undefined) continue
     if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
-    claims.set(record.staging.name, record.staging)
+    claims.set(record.staging.name, { ...record.staging, link: record.removing?.link })
   }
   return claims
 }

@@ -200,10 +200,9 @@ class Removal {
     const { fs, path } = this
     const { name, parent } = this.#site
     if (kind === 'file') {
-      const attributes = await fs.look(this.#parent, name)
-      const tree = await readFileTree(fs, this.#parent, name)
-      if (attributes === undefined) throw changed(path, 'somebody changed it meanwhile')
-      return { attributes, tree, opened: undefined }
+      // Open until it has left its place: so nobody else's file gets its number.
+      const attributes = await fs.attributes(await this.#scope.keep(fs.openFile(this.#parent, name)))
+      return { attributes, tree: await readFileTree(fs, this.#parent, name), opened: undefined }
     }
     const opened = await this.#scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
     return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }

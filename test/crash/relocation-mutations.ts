@@ -117,6 +117,20 @@ export const relocations: readonly Mutation[] = [
     links,
   ),
   mutation(
+    'what took the place of a link in the last instant goes with it',
+    'departure.ts',
+    'if (await isLeftLink(fs, parent, staging, leftLinks(records))) return fs.removeFile(parent, staging)',
+    'return fs.removeFile(parent, staging)',
+    links,
+  ),
+  mutation(
+    'what has the number of a link that was left is taken for it',
+    'quarantine.ts',
+    'if (claim?.link !== undefined) return isLeftLink(fs, parent, name, [claim.link])',
+    '',
+    links,
+  ),
+  mutation(
     'a directory moves to itself by another name',
     'relocation.ts',
     "if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)",

@@ -1,5 +1,14 @@
 /** `removePublished` beside other programs and operators: what is theirs stays, and what is said is true. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { DurableWriteError } from '../../src/durable/errors.js'
@@ -88,14 +97,18 @@ await t.test('nothing is left beside a path where holdfast has published nothing
 await t.test('a file that another program has put into its place is kept after a crash', async (t) => {
   const root = scratch(t)
   const target = join(root, 'pod.yaml')
-  for (const isPublished of [false, true]) {
+  // Made where the old one was, it may get its inode's number.
+  for (const [isPublished, theirs] of [false, true].flatMap((one) =>
+    ['theirs', 'pod.yaml'].map((name) => [one, name] as const),
+  )) {
     await replaceFile(target, 'ours')
     let renamed = false
     const { fs: dying } = intercepted((call, args) => {
       if (renamed) throw new Killed()
       if (call !== 'rename' || args[1] !== 'pod.yaml') return
-      writeFileSync(join(root, 'theirs'), 'precious')
-      renameSync(join(root, 'theirs'), target)
+      rmSync(join(root, theirs), { force: true })
+      writeFileSync(join(root, theirs), 'precious')
+      renameSync(join(root, theirs), target)
       renamed = true
     }, new Looks())
     await t.rejects(removePublished(dying, target, {}))
