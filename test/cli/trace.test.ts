@@ -103,10 +103,10 @@ await t.test(
         'write .holdfast-ID-STAGING/sub/tls.key',
         'openat .holdfast-ID.2',
         'write .holdfast-ID.2',
-        ...['.holdfast-ID-STAGING/tls.crt', '.holdfast-ID-STAGING/sub/tls.key', '.holdfast-ID.2'].flatMap((file) => [
-          `sync_file_range ${file}`,
-          `sync_file_range ${file} wait`,
-        ]),
+        'sync_file_range .holdfast-ID-STAGING/tls.crt',
+        'sync_file_range .holdfast-ID-STAGING/sub/tls.key',
+        'sync_file_range .holdfast-ID.2',
+        'sync_file_range .holdfast-ID.2 wait',
       ].sort(),
       'staging, and the write-out of three files; the fsyncs of two files, the record, staging, its subdirectory, the parent and its ancestors',
     )
