@@ -22,6 +22,21 @@ export class Observed extends NodeFileSystem {
   }
 }
 
+/** What lies under these names has this inode number, as ext4 gives the number of what was removed to what is made next. */
+export class Numbered extends Observed {
+  constructor(
+    private readonly names: RegExp,
+    private readonly inode: bigint,
+    override time: number,
+  ) {
+    super()
+  }
+  override async look(...args: Parameters<NodeFileSystem['look']>): ReturnType<NodeFileSystem['look']> {
+    const found = await super.look(...args)
+    return found && this.names.test(args[1]) ? { ...found, inode: this.inode } : found
+  }
+}
+
 export const keep = 60_000
 
 /** An old path with content, and a new one that is not published yet, in directories of their own. */
