@@ -1,7 +1,7 @@
 import type { Log } from '../log.js'
 import { fsyncAll } from './barrier.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
-import { isLeftLink } from './left-link.js'
+import { isLeftLink, leftLinks } from './left-link.js'
 import type { TargetNames } from './names.js'
 import { isPartOf } from './old-content.js'
 import type { RecordBody, StagedInodes } from './record.js'
@@ -12,7 +12,8 @@ import type { Tree } from './tree.js'
  * program has just put its own there, that is exchanged back at once (directory-publication.ts); killed in between, or with
  * the power gone, the next run finds somebody else's directory under a name of this program's, beside a target that is whole.
  * So the record, which is durable before the exchange, names the two inodes that can be there by this program's doing. The old
- * one is open from its reading until the exchange: nobody can have got its number meanwhile.
+ * one is open from its reading until the exchange: nobody can have got its number meanwhile. A link cannot be opened: whether it is one
+ * that a removal has left, its text tells.
  *
  * What a record does not name is this program's as a whole: a record comes before the exchange. Records of before this was
  * recorded name none.
@@ -47,6 +48,7 @@ export async function quarantineForeign(
 ): Promise<string[]> {
   const { fs, parent, path, names, log } = area
   const claims = await claimsByName(area, records)
+  const links = leftLinks(records)
   const own: string[] = []
   let pending = quarantined.some((random) => claims.has(names.staging(random)))
   for (const random of staging) {
@@ -54,7 +56,7 @@ export async function quarantineForeign(
     const inodes = claims.get(name)
     const found = inodes && (await fs.look(parent, name))
     const isOld = found !== undefined && isOldContent(found, inodes)
-    const isOwn = found === undefined || isOld || (await isStaged(area, name, found, inodes))
+    const isOwn = found === undefined || isOld || isStaged(found, inodes) || (await isLeftLink(fs, parent, name, links))
     if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
       continue
@@ -83,25 +85,23 @@ export async function quarantineOld({ fs, parent, path, names, log }: StagingAre
   )
 }
 
-/** What a record names; `link`: the text of the link that was staged. */
+/** What a record names; `isLink`: of a link that was staged. */
 interface Claim extends StagedInodes {
-  readonly link?: string | undefined
+  readonly isLink: boolean
 }
 
 /** Beside a link the old content is a directory; that may be removed by then, and a file have its number. */
 function isOldContent({ inode, type }: Attributes, claim: Claim | undefined): boolean {
-  return inode.toString() === claim?.old && (claim.link === undefined || type === 'directory')
+  return inode.toString() === claim?.old && (!claim.isLink || type === 'directory')
 }
 
-/** A link that was left stays for a long time: whoever replaces it may get its inode's number, so its text tells it. */
-async function isStaged(
-  { fs, parent }: StagingArea,
-  name: string,
-  { inode }: Attributes,
-  claim: Claim | undefined,
-): Promise<boolean> {
-  if (claim?.link !== undefined) return isLeftLink(fs, parent, name, [claim.link])
-  return inode.toString() === claim?.staged
+function isStaged({ inode }: Attributes, claim: Claim | undefined): boolean {
+  return inode.toString() === claim?.staged && !claim.isLink
+}
+
+/** What a record says of an old content: of a link no number, since nobody keeps it open; its text tells it. */
+export function numberOfOld({ inode, type }: Attributes): string {
+  return type === 'symlink' ? 'none' : inode.toString()
 }
 
 /** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
@@ -123,7 +123,7 @@ async function claimsByName({ fs, parent }: StagingArea, records: StagingClaims)
   for (const record of records) {
     if (record.staging === undefined) continue
     if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
-    claims.set(record.staging.name, { ...record.staging, link: record.removing?.link })
+    claims.set(record.staging.name, { ...record.staging, isLink: record.removing?.link !== undefined })
   }
   return claims
 }

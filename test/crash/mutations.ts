@@ -256,8 +256,8 @@ const hostile: readonly Mutation[] = [
   mutation(
     'what is under a staging name is taken for our own',
     'quarantine.ts',
-    'found === undefined || isOld',
-    'found !== null || isOld',
+    'found === undefined || isOld ||',
+    'found !== null || isOld ||',
     ownTest('durable/quarantine'),
     model('replacement', 'taken out'),
   ),

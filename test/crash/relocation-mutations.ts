@@ -126,8 +126,8 @@ export const relocations: readonly Mutation[] = [
   mutation(
     'what has the number of a link that was left is taken for it',
     'quarantine.ts',
-    'if (claim?.link !== undefined) return isLeftLink(fs, parent, name, [claim.link])',
-    '',
+    'claim?.staged && !claim.isLink',
+    'claim?.staged',
     links,
   ),
   mutation(

@@ -1,6 +1,5 @@
 /** A directory that moves leaves a link (`as: 'link'`): the old path leads somewhere at each instant, and the link is known as ours later. */
 import {
-  cpSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -12,28 +11,17 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { readPublication, replaceDirectory, setHold } from '../../src/durable/index.js'
 import type { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { relocate } from '../../src/durable/relocation.js'
 import { removePublished } from '../../src/durable/removal.js'
-import type { DirectoryRequest, PublicationOptions } from '../../src/durable/types.js'
+import type { PublicationOptions } from '../../src/durable/types.js'
 import { failure, intercepted, Killed } from './intercepted.js'
-import { keep, Numbered, Observed, story } from './relocation-story.js'
+import { keep, moved, Numbered, Observed, others, stagingIn, story, typeOf } from './relocation-story.js'
 import { contents, kept } from './scratch.js'
 
-const typeOf = (path: string): string => (lstatSync(path).isSymbolicLink() ? 'link' : 'directory')
 const publishOld = { movedTo: null } satisfies PublicationOptions
-
-/** A directory that has moved, and left a link. */
-async function moved(t: Test, old?: Omit<DirectoryRequest, 'target'> & PublicationOptions) {
-  const scene = await story(t, old, 'link')
-  await scene.publishNew({ a: '2' })
-  await scene.move()
-  scene.fs.time += keep
-  t.match(await scene.move(), { state: 'done', as: 'link', entered: 'done' })
-  return scene
-}
 
 await t.test('the old path becomes a link to the new one, in one step', async (t) => {
   const scene = await story(t, { files: { a: '1' }, history: { keep: 1, maxAge: null } }, 'link')
@@ -80,13 +68,6 @@ await t.test('whoever comes in the last instant has the directory back in its pl
   fs.time += keep
   t.match(await move(), { state: 'done' })
 })
-
-/** What another program may put into a place, with how to recognise it. */
-const others: Readonly<Record<string, readonly [(path: string) => void, (path: string) => unknown, unknown]>> = {
-  'a directory': [(path) => cpSync(import.meta.dirname, path, { recursive: true }), typeOf, 'directory'],
-  'a link': [(path) => symlinkSync('/theirs', path), (path) => readlinkSync(path), '/theirs'],
-  'a file': [(path) => writeFileSync(path, 'theirs'), (path) => readFileSync(path, 'utf8'), 'theirs'],
-}
 
 for (const [what, [put, look, theirs]] of Object.entries(others)) {
   await t.test(`whoever replaces the link by ${what} in the last instant keeps the place`, async (t) => {
@@ -145,7 +126,7 @@ for (const [what, [put, look, theirs]] of Object.entries(others)) {
       symlinkSync('../is/tls', from)
       other.killed = true
       await t.rejects(removePublished(other, from, {}))
-      await removePublished(new Numbered(/^\.holdfast-.*-/, number, fs.time), from, {})
+      await removePublished(new Numbered(stagingIn(join(root, 'was')), number, fs.time), from, {})
       const [kind, ...rest] = readdirSync(join(root, 'was')).filter((name) => !name.endsWith('.lock'))
       t.same([kind?.endsWith('.foreign'), rest], [true, []])
       t.equal(look(join(root, 'was', kind ?? '')), theirs)

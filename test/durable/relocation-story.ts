@@ -1,5 +1,14 @@
 /** A directory that moves, for the tests of relocation.ts. */
-import { mkdirSync } from 'node:fs'
+import {
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { readPublication, replaceDirectory } from '../../src/durable/index.js'
@@ -22,10 +31,14 @@ export class Observed extends NodeFileSystem {
   }
 }
 
-/** What lies under these names has this inode number, as ext4 gives the number of what was removed to what is made next. */
+export function stagingIn(directory: string): string {
+  return readdirSync(directory).find((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name)) ?? ''
+}
+
+/** What lies under this name has this inode number, as ext4 gives the number of what was removed to what is made next. */
 export class Numbered extends Observed {
   constructor(
-    private readonly names: RegExp,
+    private readonly named: string,
     private readonly inode: bigint,
     override time: number,
   ) {
@@ -33,7 +46,7 @@ export class Numbered extends Observed {
   }
   override async look(...args: Parameters<NodeFileSystem['look']>): ReturnType<NodeFileSystem['look']> {
     const found = await super.look(...args)
-    return found && this.names.test(args[1]) ? { ...found, inode: this.inode } : found
+    return found && args[1] === this.named ? { ...found, inode: this.inode } : found
   }
 }
 
@@ -55,4 +68,23 @@ export async function story(
   const move = (): Promise<RelocationProgress> => relocate(fs, to, { from, as, keep })
   const state = async (): Promise<string | undefined> => (await readPublication(to))?.relocation?.state
   return { root, from, to, fs, publishNew, move, state }
+}
+
+export const typeOf = (path: string): string => (lstatSync(path).isSymbolicLink() ? 'link' : 'directory')
+
+/** A directory that has moved, and left a link. */
+export async function moved(t: Test, old?: Omit<DirectoryRequest, 'target'> & PublicationOptions) {
+  const scene = await story(t, old, 'link')
+  await scene.publishNew({ a: '2' })
+  await scene.move()
+  scene.fs.time += keep
+  t.match(await scene.move(), { state: 'done', as: 'link', entered: 'done' })
+  return scene
+}
+
+/** What another program may put into a place, with how to recognise it. */
+export const others: Readonly<Record<string, readonly [(path: string) => void, (path: string) => unknown, unknown]>> = {
+  'a directory': [(path) => cpSync(import.meta.dirname, path, { recursive: true }), typeOf, 'directory'],
+  'a link': [(path) => symlinkSync('/theirs', path), (path) => readlinkSync(path), '/theirs'],
+  'a file': [(path) => writeFileSync(path, 'theirs'), (path) => readFileSync(path, 'utf8'), 'theirs'],
 }
