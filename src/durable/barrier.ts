@@ -11,8 +11,8 @@ export interface Pending<Owner> {
 }
 
 /**
- * Everything up to here on stable storage: the write-out of all files is started and waited for, then all files and
- * directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
+ * Everything up to here on stable storage: the write-out of all files is started, that of the last is waited for, then all
+ * files and directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
  * error, so that a later fsync would answer 0 for lost pages: it counts as a failed fsync, and nothing is tried again.
  */
 export async function barrier<Owner>(fs: FileSystem, pending: readonly Pending<Owner>[]): Promise<Map<Owner, Error>> {

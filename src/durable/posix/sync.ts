@@ -75,9 +75,9 @@ export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise
  */
 export async function startWriteOutAll(files: readonly Descriptor[]): Promise<Outcomes> {
   const outcomes = await outcomesOf(files.map((file) => native.startWriteOut(file, false)))
-  const last = files.length - 1
+  const last = outcomes.findLastIndex((failure) => failure === undefined)
   const file = files[last]
-  if (file === undefined || outcomes[last] !== undefined) return outcomes
+  if (file === undefined) return outcomes
   const [ended] = await outcomesOf([native.startWriteOut(file, true)])
   return outcomes.with(last, ended)
 }

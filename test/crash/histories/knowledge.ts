@@ -108,11 +108,7 @@ export class Knowledge {
     if (this.#hasLinks || known === undefined) return true
     const { changed, identity } = known
     const isTwice = new Set(changed).size < changed.length
-    const here = identityAt(now, target)
-    // What was changed in place may have been another target's before it was moved here.
-    const others = [...this.#known.values()].map((other) => other.identity)
-    if (changed.some((path) => isAtOrAbove(target, path))) return here !== undefined && others.includes(here)
-    return isTwice && identity === here
+    return (isTwice || changed.some((path) => isAtOrAbove(target, path))) && identity === identityAt(now, target)
   }
 
   #isMountedOver(path: string): boolean {

@@ -76,8 +76,10 @@ function survivingAttributes(
   ]
   const list = decoded(extended).get(access)
   // A file system changes a mode and the access list that it comes from in one transaction.
-  const permissions = list === undefined ? { mode, extended } : changeExtended({ mode, extended }, access, list)
-  return { ...permissions, uid, gid, label }
+  if (list !== undefined) return { ...changeExtended({ mode, extended }, access, list), uid, gid, label }
+  const plain = all.filter((attributes) => !decoded(attributes.extended).has(access))
+  const before = plain.some((attributes) => attributes.mode === mode) ? mode : (plain[0]?.mode ?? mode)
+  return { mode: before, extended, uid, gid, label }
 }
 
 /** Any subset of the changes, in their order. */
