@@ -80,13 +80,23 @@ export async function bundleProgram({ dist, licenses, library }) {
     minifyWhitespace: library,
     minifySyntax: library,
     external: ['koffi'],
+    define: { bundledPino: '"./pino.cjs"' },
     // Taken from its ES modules, which its package offers to browsers alone: of a CommonJS package that is loaded by import(),
     // esbuild exports no names.
     alias: { yaml: './node_modules/yaml/browser/index.js' },
     write: false,
   })
   giveRequire(program)
-  keepLicences([program.metafile], licenses)
+  // Loaded by its name, when the first line is logged.
+  const pino = await build({
+    ...common,
+    entryPoints: ['node_modules/pino/pino.js'],
+    outfile: join(dist, 'src/cli/pino.cjs'),
+    format: 'cjs',
+    minifyWhitespace: library,
+    minifySyntax: library,
+  })
+  keepLicences([program.metafile, pino.metafile], licenses)
 }
 
 /** The licence of each package that a file of the bundle came from. */

@@ -17,9 +17,11 @@ const koffi = join(project, 'node_modules/@koromix', platform, `linux_${process.
 /** What stands in for the modules that look for files beside themselves; by who asks, and for what. */
 const stand = [
   [/koffi\/index\.js$/, /\/src\/static\.js$/, { path: join(project, 'scripts/executable/native.cjs') }],
+  [/src\/cli\/logger\.ts$/, /^node:module$/, { path: 'pino', namespace: 'executable' }],
   [/src\/directories\/content-check\.ts$/, /^node:worker_threads$/, { path: 'worker', namespace: 'executable' }],
 ]
 const contents = {
+  pino: `export const createRequire = () => () => require('pino')`,
   worker: `import { getAsset } from 'node:sea'
     import { Worker as Thread } from 'node:worker_threads'
     export class Worker extends Thread {
@@ -32,7 +34,7 @@ const contents = {
 const standIns = {
   name: 'stand-ins',
   setup(build) {
-    build.onResolve({ filter: /^(\.\/src\/static\.js|node:worker_threads)$/ }, ({ importer, path }) => {
+    build.onResolve({ filter: /^(\.\/src\/static\.js|node:module|node:worker_threads)$/ }, ({ importer, path }) => {
       const row = stand.find(([from, what]) => from.test(importer) && what.test(path))
       return row?.[2]
     })
@@ -50,7 +52,7 @@ const options = {
   minifyWhitespace: true,
   minifySyntax: true,
   alias: { yaml: './node_modules/yaml/browser/index.js' },
-  define: { bundledVersion: JSON.stringify(version), 'import.meta.url': 'executableUrl' },
+  define: { bundledVersion: JSON.stringify(version), 'import.meta.url': 'executableUrl', bundledPino: '"pino"' },
   banner: { js: `const executableUrl = require('node:url').pathToFileURL(process.execPath).href;` },
 }
 mkdirSync(out, { recursive: true })

@@ -1,6 +1,11 @@
+import { createRequire } from 'node:module'
+import type { pino } from 'pino'
 import type { Log } from '../log.js'
 import { painter, wantsColour, type Paint } from './colour.js'
 import type { Io, Output } from './io.js'
+
+/** Where the package has pino, beside its program: set as the package is made, and nowhere else. */
+declare const bundledPino: string | undefined
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 type LogLevel = (typeof logLevels)[number]
@@ -22,8 +27,24 @@ export interface LogOptions {
 export function createLogger(io: Io, options: LogOptions, fields: Readonly<Record<string, string>> = {}): Log {
   const destination = destinationFor(io, options.logFormat)
   const least = logLevels.indexOf(options.logLevel)
+  // Loaded for the first line that is written, so that a command which has nothing to say starts sooner.
+  let loaded: Log | undefined
+  const logger = (): Log => {
+    try {
+      return (loaded ??= loadPino(destination, options.logLevel, fields))
+    } catch {
+      return plainLog(destination, fields)
+    }
+  }
   const write = (level: keyof Log) => (details: object, message: string) => {
-    if (logLevels.indexOf(level) < least) return
+    if (logLevels.indexOf(level) >= least) logger()[level](details, message)
+  }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** An error must be reported even where no file can be opened any more, so that pino cannot be loaded: the next line tries again. */
+function plainLog(destination: Destination, fields: Readonly<Record<string, string>>): Log {
+  const write = (level: keyof Log) => (details: object, message: string) => {
     const line = { level, time: new Date().toISOString(), ...fields, ...details, msg: message }
     destination.write(`${JSON.stringify(line, serializable)}\n`)
   }
@@ -42,6 +63,18 @@ function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
   if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return stderr
   const paint = painter(wantsColour(stderr, env))
   return { write: (line) => stderr.write(readableLine(line, paint)) }
+}
+
+function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+  const name = typeof bundledPino === 'string' ? bundledPino : 'pino'
+  const create = createRequire(import.meta.url)(name) as typeof pino
+  const options: pino.LoggerOptions = {
+    level,
+    base: fields,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label) => ({ level: label }) },
+  }
+  return create(options, destination)
 }
 
 const looks = {

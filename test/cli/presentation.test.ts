@@ -101,7 +101,7 @@ await t.test('a line of the log has its fields in order, from the level on that 
   log.info({}, 'not shown')
   log.warn({ inode: 2n ** 60n, missing: undefined, nested: { size: 1n } }, 'the "sentence"\n')
   const time = '"time":"[^"]{23}Z"'
-  const fields = '"node":"n","inode":"1152921504606846976","nested":{"size":"1"},"msg":"the \\\\"sentence\\\\"\\\\n"'
+  const fields = '"node":"n","inode":1152921504606846976,"nested":{"size":1},"msg":"the \\\\"sentence\\\\"\\\\n"'
   t.match(written.stderr, new RegExp(`^{"level":"warn",${time},${fields}}\n$`))
   const silent = testIo()
   createLogger(silent.io, { logLevel: 'silent', logFormat: 'json' }).error({}, 'not shown')

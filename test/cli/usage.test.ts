@@ -196,13 +196,13 @@ await t.test('where no file can be opened any more, the log is written all the s
     try { for (;;) openSync('/dev/null') } catch (error) { if (error.code !== 'EMFILE') throw error }
     const log = createLogger(processIo, { logLevel: 'info', logFormat: 'auto' }, { node: 'n' })
     log.debug({}, 'not shown')
-    log.error({ code: 'EMFILE' }, 'logged')`
+    log.error({ code: 'EMFILE', inode: 2n ** 60n }, 'logged')`
   const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
   const run = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script])
   t.equal(run.status, 0, run.stderr.toString())
   // What the test's own loader says of it comes after that.
   const [line = ''] = run.stderr.toString().split('\n')
-  t.match(JSON.parse(line), { level: 'error', node: 'n', code: 'EMFILE', msg: 'logged' })
+  t.match(JSON.parse(line), { level: 'error', node: 'n', code: 'EMFILE', inode: '1152921504606846976', msg: 'logged' })
   t.end()
 })
 

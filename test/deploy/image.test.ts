@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
@@ -62,7 +62,7 @@ await t.test('the bundle is the program', (t) => {
       [],
     )
     t.same(readdirSync(join(bundle, 'node_modules')), ['@koromix', 'koffi'])
-    for (const name of ['holdfast', 'koffi', 'commander', 'yaml']) {
+    for (const name of ['holdfast', 'koffi', 'commander', 'pino', 'yaml']) {
       t.ok(files.includes(`licenses/${name}`), `the licence of ${name}`)
     }
     t.end()
@@ -86,11 +86,60 @@ await t.test('the bundle is the program', (t) => {
     t.ok(parts.length > 20, `${parts.length} files`)
     const main = readFileSync(join(bundle, 'dist/src/cli/main.js'), 'utf8')
     t.notMatch(main, /from "koffi"/, 'what explains a command needs no libc')
-    // Node spends half the start of a command on reading its code. The first were 323 kB when each command loaded the flags of all.
+    // Bytes do not depend on the load of the machine, as the time that Node takes to read them does.
     const always = loadedWith('main.js')
     const replace = loadedWith(parts.find((name) => /^replace-\w+\.js$/.test(name)) ?? '', new Set(always))
     t.ok(sizeOf(always) <= 170_000, `${sizeOf(always)} bytes for every command`)
     t.ok(sizeOf(replace) <= 205_000, `${sizeOf(replace)} bytes with the flags of replace`)
+    t.end()
+  })
+
+  const holding = (text: string): string[] =>
+    readdirSync(join(bundle, 'dist/src/cli')).filter((name) =>
+      readFileSync(join(bundle, 'dist/src/cli', name), 'utf8').includes(text),
+    )
+
+  void t.test('pino is loaded for a line of the log, and for nothing else', (t) => {
+    t.same(holding('thread-stream'), ['pino.cjs'])
+    const preload = join(directory, 'preload.cjs')
+    const answer = "Object.keys(require.cache).some((path) => path.endsWith('/pino.cjs'))"
+    writeFileSync(preload, `process.on('exit', () => require('fs').writeFileSync('loaded', String(${answer})))`)
+    const loads = (...args: string[]) => {
+      const command = ['--require', preload, program, ...args]
+      const { stderr } = spawnSync(process.execPath, command, { cwd: directory, encoding: 'utf8', input: 'content' })
+      return { logged: stderr !== '', loaded: readFileSync(join(directory, 'loaded'), 'utf8') === 'true' }
+    }
+    const neither = { logged: false, loaded: false }
+    t.same(loads('--version'), neither)
+    mkdirSync(join(directory, 'from'))
+    writeFileSync(join(directory, 'from/file'), 'content')
+    const replace = ['replace', 'target', '--from', 'from']
+    t.same(loads(...replace, '--mode', '0700', '--log-level', 'error'), neither)
+    t.same(loads(...replace, '--log-level', 'error'), neither, 'that the mode changes is a warning')
+    chmodSync(join(directory, 'target'), 0o700)
+    t.same(loads(...replace), { logged: true, loaded: true })
+    // Says something where durability is not proven on the test's file system.
+    const write = loads('write', 'file')
+    t.equal(write.loaded, write.logged)
+    t.end()
+  })
+
+  void t.test('where no file can be opened, a line is logged without pino, and the next one with it', (t) => {
+    const [logger = '', ...others] = holding('"./pino.cjs"')
+    t.same(others, [])
+    const script = `
+      const { createLogger } = await import(${JSON.stringify(join(bundle, 'dist/src/cli', logger))})
+      const { closeSync, openSync } = await import('node:fs')
+      const log = createLogger({ stderr: process.stderr, env: {} }, { logLevel: 'info', logFormat: 'json' })
+      const open = []
+      try { for (;;) open.push(openSync('/dev/null')) } catch (error) { if (error.code !== 'EMFILE') throw error }
+      log.info({ inode: 1n }, 'logged')
+      for (const descriptor of open) closeSync(descriptor)
+      log.info({ inode: 1n }, 'logged')`
+    const limited = ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath]
+    const { stderr } = spawnSync('/bin/sh', [...limited, '--input-type=module', '-e', script], { encoding: 'utf8' })
+    const inodes = stderr.split('\n').map((line) => /"inode":([^,]+)/.exec(line)?.[1])
+    t.same(inodes, ['"1"', '1', undefined], 'pino alone writes it as a number')
     t.end()
   })
 
