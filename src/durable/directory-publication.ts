@@ -12,7 +12,7 @@ import { isRepeated, type Judgement } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import type { TargetPublication } from './publication.js'
-import { numberOfOld, quarantineOld } from './quarantine.js'
+import { quarantineOld } from './quarantine.js'
 import type { Exchanged } from './record.js'
 import { openTarget } from './refusals.js'
 import { isAsRead, removeEntries } from './old-content.js'
@@ -169,7 +169,7 @@ export class DirectoryPublication extends DirectoryFormPublication {
     const known = tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) ?? []
     // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
     const entries = tree && (current === undefined || retires) ? { entries: known } : {}
-    const staging = { name, staged: `${this.#staged.inode}`, old: numberOfOld(this.#old), ...entries }
+    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...entries }
     if (!retires) return { staging }
     const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
     return { staging, retiring: { name, inode: staging.old, until, entries: known } }

@@ -55,7 +55,7 @@ export async function quarantineForeign(
     const name = names.staging(random)
     const inodes = claims.get(name)
     const found = inodes && (await fs.look(parent, name))
-    const isOld = found !== undefined && isOldContent(found, inodes)
+    const isOld = found !== undefined && (await isOldContent(area, name, found, inodes, links))
     const isOwn = found === undefined || isOld || isStaged(found, inodes) || (await isLeftLink(fs, parent, name, links))
     if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
@@ -85,23 +85,33 @@ export async function quarantineOld({ fs, parent, path, names, log }: StagingAre
   )
 }
 
-/** What a record names; `isLink`: of a link that was staged. */
+/** What a record names. */
 interface Claim extends StagedInodes {
+  /** What was staged is a link, to be left. */
   readonly isLink: boolean
+  /** The old one is a link that was left: no record of a content says what it held. */
+  readonly wasLink: boolean
 }
 
-/** Beside a link the old content is a directory; that may be removed by then, and a file have its number. */
-function isOldContent({ inode, type }: Attributes, claim: Claim | undefined): boolean {
-  return inode.toString() === claim?.old && (!claim.isLink || type === 'directory')
+/**
+ * Nobody keeps the number of a link from being given to what replaces it: its text tells it, for as long as a record says that. Beside a
+ * link that was staged the old content is a directory; that may be removed by then, and a file have its number.
+ */
+async function isOldContent(
+  { fs, parent }: StagingArea,
+  name: string,
+  { inode, type }: Attributes,
+  claim: Claim | undefined,
+  links: readonly string[],
+): Promise<boolean> {
+  if (claim === undefined || inode.toString() !== claim.old) return false
+  if (claim.isLink) return type === 'directory'
+  if (!claim.wasLink) return true
+  return type === 'symlink' && (links.length === 0 || isLeftLink(fs, parent, name, links))
 }
 
 function isStaged({ inode }: Attributes, claim: Claim | undefined): boolean {
   return inode.toString() === claim?.staged && !claim.isLink
-}
-
-/** What a record says of an old content: of a link no number, since nobody keeps it open; its text tells it. */
-export function numberOfOld({ inode, type }: Attributes): string {
-  return type === 'symlink' ? 'none' : inode.toString()
 }
 
 /** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
@@ -123,9 +133,18 @@ async function claimsByName({ fs, parent }: StagingArea, records: StagingClaims)
   for (const record of records) {
     if (record.staging === undefined) continue
     if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
-    claims.set(record.staging.name, { ...record.staging, isLink: record.removing?.link !== undefined })
+    claims.set(record.staging.name, {
+      ...record.staging,
+      isLink: record.removing?.link !== undefined,
+      wasLink: isOfNoContent(record),
+    })
   }
   return claims
+}
+
+/** A content that is replaced has a digest, or its entries are named here. */
+function isOfNoContent({ before, removing, staging }: StagingClaims[number]): boolean {
+  return before === null && removing === undefined && staging?.entries === undefined
 }
 
 /** What is in a target's place, before it is taken away. */

@@ -16,7 +16,6 @@ import {
 import { generationFor, stageGeneration } from './history.js'
 import { disinherit, metadataOf, withMode } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
-import { numberOfOld } from './quarantine.js'
 import { DirectoryFormPublication } from './directory-form.js'
 import type { TargetPublication } from './publication.js'
 import type { Exchanged } from './record.js'
@@ -181,7 +180,7 @@ export class SymlinkPublication extends DirectoryFormPublication {
   protected override exchanged(): Exchanged {
     const [link, staged] = [this.#leftLink, this.#staged]
     const staging = link &&
-      staged && { name: this.names.staging(this.random), staged: `${staged.inode}`, old: numberOfOld(link) }
+      staged && { name: this.names.staging(this.random), staged: `${staged.inode}`, old: `${link.inode}` }
     return { ...(this.#past && { generation: this.#past }), ...(staging && { staging }) }
   }
 
