@@ -13,6 +13,8 @@ interface Known {
   texts: ReadonlySet<string>
   /** Paths that were changed since, once for each change. */
   changed: string[]
+  /** The same since the last answer, where all of it has become durable. */
+  changedDurably: string[]
   /** Of what was there. */
   identity: string | undefined
 }
@@ -29,7 +31,8 @@ export class Knowledge {
 
   copy(): Knowledge {
     const copy = new Knowledge()
-    for (const [target, known] of this.#known) copy.#known.set(target, { ...known, changed: [...known.changed] })
+    for (const [target, known] of this.#known)
+      copy.#known.set(target, { ...known, changed: [...known.changed], changedDurably: [...known.changedDurably] })
     for (const [path, data] of this.#bystanders) copy.#bystanders.set(path, data)
     copy.#changed = [...this.#changed]
     copy.#hasLinks = this.#hasLinks
@@ -40,10 +43,13 @@ export class Knowledge {
   /** All that there is is durable. */
   durable(snapshot: Snapshot): void {
     for (const target of targets) {
+      const { changed = [], changedDurably = [], identity } = this.#known.get(target) ?? {}
       this.#known.set(target, {
         texts: new Set([visibleText(snapshot, target)]),
         changed: [],
-        identity: identityAt(snapshot, target),
+        changedDurably: [...changedDurably, ...changed],
+        // What is elsewhere just now may come back.
+        identity: identityAt(snapshot, target) ?? identity,
       })
     }
     for (const path of bystanders) this.#bystanders.set(path, snapshot.get(path)?.data)
@@ -68,11 +74,19 @@ export class Knowledge {
     for (const [index, target] of asked.entries()) {
       const outcome = answer?.outcomes[index]
       const text = expectedText(target, content)
-      const known = this.#known.get(target) ?? { texts: new Set(), changed: [], identity: undefined }
+      const known = this.#known.get(target) ?? {
+        texts: new Set(),
+        changed: [],
+        changedDurably: [],
+        identity: undefined,
+      }
       if (outcome === undefined || ('error' in outcome && outcome.error.published)) {
         this.#known.set(target, { ...known, texts: new Set([...known.texts, text]) })
       } else if (!('error' in outcome))
-        this.#known.set(target, { texts: new Set([text]), changed: [], identity: identityAt(after, target) })
+        this.#known.set(target, {
+          ...{ texts: new Set([text]), changed: [], changedDurably: [] },
+          identity: identityAt(after, target),
+        })
       // By another path it may be what has just been replaced.
       if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
     }
@@ -100,14 +114,16 @@ export class Knowledge {
   }
 
   /**
-   * It is the same inode, but something was changed twice: moved and moved back; or in place: replaced by its equal, or given an access
-   * list, whose mask a power cut may leave without it. All unsynced, and within one boot. That `unchanged` says nothing of that is in docs/durability.md.
+   * It is the same inode, but something was changed twice: moved and moved back, the last time unsynced; or in place: replaced by its
+   * equal, or given an access list, whose mask a power cut may leave without it. That `unchanged` says nothing of that is in
+   * docs/durability.md.
    */
   mayHaveReturned(target: string, now: Snapshot): boolean {
     const known = this.#known.get(target)
     if (this.#hasLinks || known === undefined) return true
-    const { changed, identity } = known
-    const isTwice = new Set(changed).size < changed.length
+    const { changed, changedDurably, identity } = known
+    const all = [...changedDurably, ...changed]
+    const isTwice = changed.length > 0 && new Set(all).size < all.length
     return (isTwice || changed.some((path) => isAtOrAbove(target, path))) && identity === identityAt(now, target)
   }
 
