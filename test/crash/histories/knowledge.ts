@@ -121,10 +121,13 @@ export class Knowledge {
   mayHaveReturned(target: string, now: Snapshot): boolean {
     const known = this.#known.get(target)
     if (this.#hasLinks || known === undefined) return true
-    const { changed, changedDurably, identity } = known
+    const { changed, changedDurably } = known
+    const found = identityAt(now, target)
+    // It may have come from another path.
+    const isSame = [...this.#known.values()].some(({ identity }) => identity === found)
     const all = [...changedDurably, ...changed]
     const isTwice = changed.length > 0 && new Set(all).size < all.length
-    return (isTwice || changed.some((path) => isAtOrAbove(target, path))) && identity === identityAt(now, target)
+    return isSame && (isTwice || changed.some((path) => isAtOrAbove(target, path)))
   }
 
   #isMountedOver(path: string): boolean {
