@@ -17,6 +17,8 @@ import { countsOf, score, writeSummary } from './summary.js'
  *   --heavy        the long tests, too
  *   --no-model     the tests alone
  *   --without TEXT not the tests whose name holds this
+ *   --tests TEXT   only the tests whose name holds this, or this of several, and those mutants that others have let live: no other
+ *                  test is measured, and what these let live, too, keeps the answer that it has
  *   --lanes N      so many at a time
  *   --known        only those that have been tried before
  *   --untried      only those that have not
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     heavy: { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
     without: { type: 'string' },
+    tests: { type: 'string', multiple: true },
     lanes: { type: 'string', default: '1' },
     known: { type: 'boolean', default: false },
     untried: { type: 'boolean', default: false },
@@ -42,7 +45,8 @@ const items = battery().filter(
   ({ heavy, name }) =>
     (values.heavy || !heavy) &&
     !(values['no-model'] && name.startsWith('model: ')) &&
-    !(values.without !== undefined && name.includes(values.without)),
+    !(values.without !== undefined && name.includes(values.without)) &&
+    (values.tests?.some((text) => name.includes(text)) ?? true),
 )
 const reach = await Reach.of(items, sources, say)
 const results = readResults()
@@ -57,6 +61,7 @@ const todo = sources.flatMap((source) =>
     .filter((mutant) => {
       const known = results.get(mutant.id)
       if (equivalent.has(mutant.id)) return values.again
+      if (values.tests) return known && known.verdict !== 'killed' && hunt.itemsFor(mutant).length > 0
       return known === undefined || !hunt.isFresh(mutant, known) || (values.again && known.verdict !== 'killed')
     })
     .map((mutant): [Source, Mutant] => [source, mutant]),
@@ -82,7 +87,8 @@ async function lane(): Promise<void> {
     for (const killer of killers)
       if (await bench.fails(killer, 5 + patienceFor(reach.secondsOf(killer)))) failing.add(killer.name)
     for (const [source, mutant, result] of open) {
-      results.set(mutant.id, failing.has(result.by) ? await hunt.try(strict, source, mutant) : result)
+      const answer = failing.has(result.by) ? await hunt.try(strict, source, mutant) : result
+      if (answer.verdict === 'killed' || !values.tests) results.set(mutant.id, answer)
     }
     open = []
     writeResults(results)
@@ -92,7 +98,7 @@ async function lane(): Promise<void> {
     for (const [source, mutant] of queue) {
       const result = await hunt.try(bench, source, mutant)
       if (result.verdict === 'killed') open.push([source, mutant, result])
-      else {
+      else if (!values.tests) {
         results.set(mutant.id, result)
         say(`${result.verdict}: ${mutant.file}:${mutant.line} ${mutant.id} ${result.by}`)
       }

@@ -71,7 +71,7 @@ export function numberOf(disk: ModelDisk, path: string): number {
 }
 
 /** The disk as a process leaves it that is killed at the nth change of this name. */
-async function killed(
+export async function killed(
   disk: ModelDisk,
   change: RegExp,
   nth: number,

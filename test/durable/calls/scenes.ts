@@ -1,6 +1,8 @@
 import { batches } from './batches.js'
 import { beside } from './beside.js'
 import { forms } from './forms.js'
+import { goingBack } from './going-back.js'
+import { leaving } from './leaving.js'
 import { looks } from './looks.js'
 import { operations } from './operations.js'
 import { places } from './places.js'
@@ -19,4 +21,6 @@ export const scenes: readonly Scene[] = [
   ...places,
   ...beside,
   ...looks,
+  ...leaving,
+  ...goingBack,
 ]

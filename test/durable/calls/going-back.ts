@@ -1,0 +1,136 @@
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { setHold } from '../../../src/durable/hold.js'
+import { readPublication } from '../../../src/durable/inspect.js'
+import { namesFor } from '../../../src/durable/names.js'
+import { completeHook, recordObjects } from '../../../src/durable/record-files.js'
+import { rollBack } from '../../../src/durable/rollback.js'
+import { readContent } from '../../../src/durable/target-content.js'
+import type { ModelDisk } from '../../crash/model/model-disk.js'
+import { makeEntry } from '../../crash/model/scenario.js'
+import { failure } from '../intercepted.js'
+import { symlinked } from './forms.js'
+import { directory, first, numberOf, object, published, refused, second, target, watched, type Scene } from './scene.js'
+
+const parent = '/etc/pki'
+const names = namesFor('certs')
+const third = { 'tls.crt': 'third certificate', 'sub/a': '1' }
+const history = { keep: 2, maxAge: null }
+const pin = { reason: 'again', until: 'released' } as const
+
+/** Three publications, of which the last two earlier ones stay. */
+const thrice =
+  (form: object = {}) =>
+  async (_: ModelDisk, fs: FileSystem): Promise<void> => {
+    for (const files of [first, second, third]) await directory({ files, history, objects: [object], ...form })(fs)
+  }
+
+/** Names of the earlier contents, the oldest first. */
+const generationsOn = (disk: ModelDisk): string[] =>
+  [...disk.inode(numberOf(disk, parent)).now.entries.keys()].filter((name) => names.isGeneration(name)).sort()
+
+const digestOf = async (fs: FileSystem): Promise<string> => (await readPublication(fs, target))?.digest ?? ''
+
+/** What was published before, what is read of it, and what a record is told later. */
+export const goingBack: readonly Scene[] = [
+  {
+    name: 'taking back',
+    before: thrice(),
+    run: (fs, log) => rollBack(fs, target, { pin, log }),
+  },
+  {
+    name: 'taking back by number, in the symlink form, and publishing then',
+    before: thrice(symlinked),
+    run: async (fs, log) => [
+      await rollBack(fs, target, { pin, to: 1, log }),
+      await directory({ files: third, history, objects: [object], ...symlinked })(fs, log).catch(refused),
+    ],
+  },
+  {
+    name: 'taking back what is not there, or is damaged, or is not confirmed',
+    before: async (disk, fs) => {
+      await thrice()(disk, fs)
+      const [oldest = ''] = generationsOn(disk)
+      makeEntry(disk, `${parent}/${oldest}/certs/added`, 'file', 0o600, 'x')
+    },
+    run: async (fs, log) => {
+      const confirmFiles = (): void => {
+        throw new Error('not these')
+      }
+      const asked = [{ to: 1 }, { to: 3 }, { to: 7 }, { to: 2, confirmFiles }, { to: 2, pin: { reason: '', until: 1 } }]
+      const answers: unknown[] = []
+      for (const options of asked) answers.push(await rollBack(fs, target, { pin, log, ...options }).catch(refused))
+      return [...answers, await rollBack(fs, '/etc/none/certs', { pin }).catch(refused)]
+    },
+  },
+  {
+    name: 'less of the past is to stay',
+    before: thrice(),
+    run: directory({ files: third, history: { keep: 1, maxAge: null }, objects: [object] }),
+  },
+  {
+    name: 'less of the past is to stay, and cannot be removed',
+    before: thrice(),
+    run: (fs, log) => {
+      const by = watched(fs, (_, call) => {
+        if (call === 'removeDirectory') throw failure('EROFS', 'rmdir')
+      })
+      return directory({ files: third, history: { keep: 0, maxAge: null }, objects: [object] })(by, log)
+    },
+  },
+  {
+    name: 'less of the past is to stay of what is held',
+    before: async (disk, fs) => {
+      await thrice()(disk, fs)
+      await setHold(fs, target, { reason: '', since: 1, until: null }, {})
+    },
+    run: directory({ files: third, history: { keep: 0, maxAge: null }, objects: [object] }),
+  },
+  {
+    name: 'whose mode and owner are, and what becomes of it, is said of content that stays',
+    before: published({ files: first }),
+    run: async (fs, log) => [
+      await directory({ files: first, onDrop: 'remove' })(fs, log),
+      await directory({ files: first, onDrop: 'remove' })(fs, log),
+      await directory({ files: first, attributes: 'keep' })(fs, log),
+      await directory({ files: first, onDrop: 'keep' })(fs, log),
+    ],
+  },
+  {
+    name: 'read: what is there, what was, and what is damaged',
+    before: async (disk, fs) => {
+      await thrice()(disk, fs)
+      const [oldest = ''] = generationsOn(disk)
+      makeEntry(disk, `${parent}/${oldest}/certs/added`, 'file', 0o600, 'x')
+      disk.append(numberOf(disk, `${target}/sub/a`), 'more')
+      makeEntry(disk, `${target}/added`, 'file', 0o600, 'x')
+    },
+    run: async (fs) => {
+      const answers: unknown[] = [await readContent(fs, target)]
+      for (const sequence of [1, 2, 3, 7]) answers.push(await readContent(fs, target, sequence).catch(refused))
+      answers.push(await readContent(fs, '/etc/none/certs'))
+      return [...answers, await readContent(fs, '/etc/none/certs', 1).catch(refused)]
+    },
+  },
+  {
+    name: 'what is told to a record, and to none',
+    before: published({ files: first, hooks: ['reload'] }),
+    run: async (fs) => {
+      const digest = await digestOf(fs)
+      const by = watched(fs, (_, call) => {
+        if (call === 'openAppend') throw failure(code, 'open')
+      })
+      let code = 'ENOENT'
+      const superseded = await completeHook(by, target, digest, 'reload')
+      code = 'EIO'
+      const failed = await recordObjects(by, target, digest, []).catch(refused)
+      Object.assign(by, { before: undefined })
+      return [
+        ...[superseded, failed, await completeHook(fs, target, digest, 'reload')],
+        ...[
+          await recordObjects(fs, target, 'sha256:other', []),
+          await completeHook(fs, '/etc/pki/none/certs', digest, 'a'),
+        ],
+      ]
+    },
+  },
+]

@@ -1,0 +1,194 @@
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { namesFor } from '../../../src/durable/names.js'
+import { relocateByHand } from '../../../src/durable/relocate-by-hand.js'
+import { type RemovalOptions, removePublished } from '../../../src/durable/removal.js'
+import type { ModelDisk } from '../../crash/model/model-disk.js'
+import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
+import { symlinked } from './forms.js'
+import { directory, first, killed, killedIn, link, numberOf, published, refused, second, target } from './scene.js'
+import { watched, type Scene } from './scene.js'
+
+const parent = '/etc/pki'
+const names = namesFor('certs')
+const random = '0123456789abcdef'
+const moved = '/etc/manifests/certs'
+const history = { keep: 1, maxAge: null }
+
+async function twice(fs: FileSystem): Promise<void> {
+  await directory({ files: first, history })(fs)
+  await directory({ files: second, history })(fs)
+}
+
+/** The disk as a removal leaves it that is killed at its nth change of this name. */
+const leftBy =
+  (change: RegExp, nth = 1, options: RemovalOptions = {}) =>
+  async (disk: ModelDisk, fs: FileSystem): Promise<ModelDisk> => {
+    await twice(fs)
+    return killed(disk, change, nth, (by) => removePublished(by, target, options))
+  }
+
+const takeAway =
+  (options: RemovalOptions = {}): Scene['run'] =>
+  (fs, log) =>
+    removePublished(fs, target, { log, ...options }).catch(refused)
+
+const gone = /^noreplace \.holdfast/
+
+const move: Scene['run'] = (fs, log) => relocateByHand(fs, target, moved, { as: 'link', log }).catch(refused)
+
+const withoutTarget = (disk: ModelDisk): void => disk.link(numberOf(disk, parent), [['certs', undefined]], 'unlink')
+
+/** Removals that go on, or find nothing; a directory that gets another path, and the link that it leaves. */
+export const leaving: readonly Scene[] = [
+  {
+    name: 'taking away what another removal was about to take',
+    before: leftBy(/^sync/, 1),
+    run: takeAway(),
+  },
+  {
+    name: 'taking away what has left its place',
+    before: leftBy(gone),
+    run: takeAway(),
+  },
+  {
+    name: 'taking away what has left its place, and is used',
+    before: leftBy(gone),
+    run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
+  },
+  {
+    name: 'taking away what has left its place in part, and is used',
+    before: leftBy(/^unlink/, 2),
+    run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
+  },
+  {
+    name: 'taking away what somebody else has taken away',
+    before: async (disk, fs) => {
+      await twice(fs)
+      withoutTarget(disk)
+    },
+    run: takeAway(),
+  },
+  {
+    name: 'taking away what a first publication has staged',
+    before: killedIn({ files: first }, /^write/, 2, null),
+    run: takeAway(),
+  },
+  {
+    name: 'taking away damaged records without a target',
+    before: (disk) => makeEntry(disk, `${parent}/${names.record(4)}`, 'file', 0o600, ''),
+    run: takeAway(),
+  },
+  {
+    name: 'taking away a generation that is left without a record',
+    before: (disk) => makeDirectory(disk, `${parent}/${names.generation(3, random)}`, 0o755),
+    run: takeAway(),
+  },
+  {
+    name: 'taking away what was never published',
+    before: (disk) => makeDirectory(disk, target, 0o755),
+    run: takeAway(),
+  },
+  { name: 'taking away what is not there', run: takeAway() },
+  {
+    name: 'taking away a target whose old content is in use',
+    before: async (disk, fs) => {
+      disk.user = 'process 7'
+      await directory({ files: first, retire: 'whenUnused' })(fs)
+      await directory({ files: second, retire: 'whenUnused' })(fs)
+    },
+    run: takeAway(),
+  },
+  {
+    name: 'taking away a target that somebody refuses, or changes meanwhile',
+    before: published({ files: first }),
+    run: async (fs, log) => {
+      const answers: unknown[] = []
+      const aborted = AbortSignal.abort()
+      for (const options of [{ signal: aborted }, { confirm: () => Promise.reject(new Error('not this one')) }])
+        answers.push(await takeAway(options)(fs, log))
+      let times = 0
+      const by = watched(fs, (disk, call) => {
+        if (call === 'rename' && ++times === 1) disk.append(numberOf(disk, `${target}/gone`), 'more')
+      })
+      return [...answers, await takeAway()(by, log)]
+    },
+  },
+  {
+    name: 'a link takes the place of a target',
+    before: published({ files: first }),
+    run: takeAway({ link: '../manifests/certs' }),
+  },
+  {
+    name: 'a link takes the place of a target that has left it',
+    before: leftBy(/^exchange/, 1, { link: 'elsewhere' }),
+    run: takeAway({ link: 'elsewhere' }),
+  },
+  {
+    name: 'taking away a link that was left',
+    before: async (_, fs) => {
+      await directory({ files: first })(fs)
+      await removePublished(fs, target, { link: 'elsewhere' })
+    },
+    run: takeAway(),
+  },
+  {
+    name: 'taking away a link that was left, and is used',
+    before: async (_, fs) => {
+      await directory({ files: first })(fs)
+      await removePublished(fs, target, { link: 'elsewhere' })
+    },
+    run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
+  },
+  {
+    name: 'a publication over a link that was left',
+    before: async (_, fs) => {
+      await directory({ files: first })(fs)
+      await removePublished(fs, target, { link: 'elsewhere' })
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'a publication over a link of somebody else',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      withoutTarget(disk)
+      link(disk, target, 'elsewhere')
+    },
+    run: directory({ files: second }),
+  },
+  {
+    name: 'a directory gets another path',
+    before: published({ files: first }),
+    run: async (fs, log) => [await move(fs, log), await move(fs, log)],
+  },
+  {
+    name: 'a directory of the symlink form gets another path',
+    before: published({ files: first, ...symlinked }),
+    run: move,
+  },
+  {
+    name: 'a directory gets a path where there is something else',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      makeDirectory(disk, moved, 0o755)
+      makeEntry(disk, `${moved}/foreign`, 'file', 0o644, 'x')
+    },
+    run: move,
+  },
+  {
+    name: 'a directory that somebody uses gets another path',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      disk.user = 'process 7'
+    },
+    run: move,
+  },
+  {
+    name: 'a directory gets another path after a kill',
+    before: async (disk, fs) => {
+      await directory({ files: first })(fs)
+      return killed(disk, /^noreplace certs/, 1, (by) => relocateByHand(by, target, moved, { as: 'link' }))
+    },
+    run: move,
+  },
+]
