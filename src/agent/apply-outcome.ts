@@ -1,8 +1,10 @@
 import { referencesOf, selectionsOf } from '../config/references.js'
+import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { describeReference } from '../objects/types.js'
 import { compareWithRecord } from './detect-drift.js'
 import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import type { Moving } from './moving.js'
 import type { Context, Outcome } from './outcome.js'
 import { recordVersions } from './record-versions.js'
 
@@ -18,10 +20,7 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   if (outcome.kind === 'failed' && (outcome.reason === 'Held' || outcome.reason === 'RolledBack'))
     state.drift = await compareWithRecord(state)
   if (outcome.kind === 'failed' && outcome.rejection) state.rejection = outcome.rejection
-  if (outcome.kind === 'moving') {
-    if (outcome.change !== undefined && outcome.change !== 'unchanged') state.generation += 1
-    state.drift = outcome.state === 'done' ? undefined : await compareWithRecord(state)
-  }
+  if (outcome.kind === 'moving') await applyMoving(state, outcome, log)
   if (outcome.kind !== 'published') return { removedObjects: [], changedObjects: [] }
   const { change, digest, objects, certificates } = outcome
   const changes =
@@ -49,6 +48,25 @@ export async function applyOutcome(state: DirectoryState, outcome: Outcome, log:
   else state.recordedObjects = state.objects
   state.certificates = certificates
   return changes
+}
+
+/** Where what has just followed cannot be compared, it has followed all the same, and the next comparison looks again. */
+async function applyMoving(state: DirectoryState, { change, digest, state: reached }: Moving, log: Log): Promise<void> {
+  if (change !== undefined && change !== 'unchanged') {
+    state.generation += 1
+    state.digest = digest
+  }
+  state.drift = undefined
+  if (reached === 'done') return
+  try {
+    state.drift = await compareWithRecord(state)
+  } catch (error) {
+    const { path } = state
+    log.error(
+      { reason: 'PublishFailed', directory: path },
+      `could not compare ${path} with its record: ${messageOf(error)}`,
+    )
+  }
 }
 
 function removedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {

@@ -44,7 +44,7 @@ export async function follow(
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
     const progress = await relocate(to, { from, as, keep, publication, atNew, usedBy, lockTimeout, signal, log })
     const { result, ...rest } = progress
-    return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome }) }
+    return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome, digest: result.digest }) }
   } catch (error) {
     const outcome = failedOutcome(error)
     return signal.aborted && !outcome.published ? { kind: 'aborted' } : outcome

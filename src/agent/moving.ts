@@ -12,6 +12,7 @@ export interface Moving extends Pick<RelocationProgress, 'state' | 'as' | 'enter
   /** The new path. */
   readonly to: string
   readonly change?: ReplaceResult['outcome']
+  readonly digest?: string
 }
 
 interface About {

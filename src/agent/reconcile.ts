@@ -9,7 +9,7 @@ import { detectDrift } from './detect-drift.js'
 import type { DirectoryState } from './directory-state.js'
 import { endOtherMove, follow, hasOtherMove } from './moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
-import { publish } from './publish.js'
+import { failedOutcome, publish } from './publish.js'
 import { recordHeldBack } from './record-versions.js'
 import type { AgentEvents } from './agent-events.js'
 import { warnUnproven } from '../unproven.js'
@@ -145,7 +145,11 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
   const { operation, state, causes, since } = work
   const { log, metrics, events, source } = options
   const { drift, path: directory } = state
-  const changes = await applyOutcome(state, outcome, log)
+  const changes = await applyOutcome(state, outcome, log).catch((error: unknown) => {
+    // Nor is it left without any outcome.
+    options.applied(state, failedOutcome(error))
+    throw error
+  })
   const milliseconds = performance.now() - since
   const { intact, hold } = state
   const context: Context = { operation, directory, causes, milliseconds, drift, intact, hold, ...changes }

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import type { Reason } from '../reasons.js'
-import { DurableWriteError, foreign, leftAsItWas, unfit } from './errors.js'
+import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { linkText } from './left-link.js'
@@ -15,7 +15,15 @@ import { resolve } from './resolve.js'
 import { findRetired } from './retired.js'
 import { Scope } from './scope.js'
 import type { Tree } from './tree.js'
-import type { DirectoryRequest, Hold, Pin, PublicationOptions, Relocation, RelocationState } from './types.js'
+import type {
+  DirectoryRequest,
+  Hold,
+  Pin,
+  PublicationOptions,
+  Relocation,
+  RelocationState,
+  ReplaceResult,
+} from './types.js'
 
 /* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
 
@@ -264,6 +272,16 @@ const staying: ReadonlySet<Reason> = new Set(['InUse', 'TargetForeign', 'Held', 
 export function isInPlace(error: unknown): string | undefined {
   if (!(error instanceof DurableWriteError) || error.published) return undefined
   return staying.has(error.reason) ? error.problem : undefined
+}
+
+/**
+ * Once the old path was given new content, an error would say that it is as it was: what fails then is what the rest waits for, as a
+ * sentence without its full stop. undefined: it is an error.
+ */
+export function nextTime(error: unknown, result: ReplaceResult | undefined, options: RelocationOptions) {
+  if ([undefined, 'unchanged'].includes(result?.outcome) || options.byHand || options.signal?.aborted) return undefined
+  const { published, problem, advice } = wrapError(options.from, error, false, 'could not go on')
+  return published ? undefined : [problem, advice].filter((part) => part !== undefined).join('; ')
 }
 
 /** Whether anything has this name where a target is. */

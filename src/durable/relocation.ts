@@ -9,6 +9,7 @@ import {
   isThere,
   linkTextFor,
   type Next,
+  nextTime,
   NotNow,
   notDirectory,
   notDurable,
@@ -25,12 +26,12 @@ import {
 } from './old-path.js'
 import { publish, resultsOf } from './publish.js'
 import { type PublishedContent, readPublishedContent } from './published-content.js'
-import { type RecordBody, recordBody, type StoredRecord } from './record.js'
+import type { RecordBody, StoredRecord } from './record.js'
 import { removePublished } from './removal.js'
 import { attempt } from './remove.js'
 import { directoryPublication } from './replace.js'
 import { checkTarget } from './request.js'
-import { type HoldOptions, rewriteRecord } from './rewrite-record.js'
+import { bodyWithMoves, type HoldOptions, rewriteRecord } from './rewrite-record.js'
 import type { Tree } from './tree.js'
 import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from './types.js'
 
@@ -84,16 +85,8 @@ export async function endRelocation(fs: FileSystem, path: string, options: HoldO
   const target = checkTarget(path)
   const doing = { problem: `could not end the relocation of ${target}`, verb: 'move' }
   const change = (record: StoredRecord) =>
-    record.relocation === undefined && record.movedTo === undefined ? undefined : bodyOf(record, {})
+    record.relocation === undefined && record.movedTo === undefined ? undefined : bodyWithMoves(record, {})
   await rewriteRecord(fs, target, doing, change, options)
-}
-
-/** The same record, with just this of relocations. */
-function bodyOf(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'movedTo'>): RecordBody {
-  const { hold, pin, removing } = record
-  const others = Object.entries(record).filter(([field]) => field !== 'relocation' && field !== 'movedTo')
-  const said = Object.fromEntries(others) as unknown as StoredRecord
-  return recordBody({ ...said, ...moves }, { hold, pin, removing })
 }
 
 const steps = {
@@ -123,21 +116,23 @@ class Move {
     let entered: RelocationState | undefined
     for (;;) {
       this.options.signal?.throwIfAborted()
-      const { next, waits } = await steps[relocation.state](this, relocation)
-      if (next !== undefined) {
-        relocation = await this.#enter(next)
-        entered = next
+      let waits: string | undefined
+      try {
+        const step = await steps[relocation.state](this, relocation)
+        waits = step.waits
+        if (step.next !== undefined) {
+          relocation = await this.#enter(step.next)
+          entered = step.next
+          if (waits === undefined) continue
+        }
+      } catch (error) {
+        waits = nextTime(error, this.#result, this.options)
+        if (waits === undefined) throw error
       }
-      if (next !== undefined && waits === undefined) continue
       const { state, as } = relocation
       const result = this.#result
-      return {
-        state,
-        as,
-        ...(entered && { entered }),
-        ...(result && { result }),
-        ...(waits !== undefined && { waits }),
-      }
+      const now = { ...(entered && { entered }), ...(result && { result }), ...(waits !== undefined && { waits }) }
+      return { state, as, ...now }
     }
   }
 
@@ -152,7 +147,7 @@ class Move {
     const { fs, to, from } = this
     const relocation: Relocation = { from, as: this.options.as, state, since: fs.now() }
     const change = (record: StoredRecord) =>
-      bodyOf(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
+      bodyWithMoves(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
     // Who waits for this record's lock waits for no thread of the old path's file system.
     await this.#atNew(() => rewriteRecord(fs, to, this.#doing, change, this.options))
     return relocation
@@ -183,7 +178,7 @@ class Move {
     const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
       seen.returns = comesFrom(found, to)
       refuseClaim(found, tree, to, options, fs.now())
-      return bodyOf(found, { ...(found.relocation && { relocation: found.relocation }), movedTo: to })
+      return bodyWithMoves(found, { ...(found.relocation && { relocation: found.relocation }), movedTo: to })
     }
     try {
       await rewriteRecord(fs, from, this.#doing, change, options)
@@ -238,7 +233,7 @@ class Move {
       await removePublished(fs, from, { ...options, ...(link !== undefined && { link }), confirm })
     } catch (error) {
       if (error instanceof NotNow) return error.next
-      const again = isInPlace(error)
+      const again = isInPlace(error) ?? nextTime(error, this.#result, this.options)
       if (again !== undefined) return { next: 'both', waits: again }
       if (error instanceof DurableWriteError && !error.published) await this.#stay()
       throw error

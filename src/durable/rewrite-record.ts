@@ -5,7 +5,7 @@ import type { Descriptor, FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
-import { describes, encodeAppendix, encodeRecord, type RecordBody, type StoredRecord } from './record.js'
+import { describes, encodeAppendix, encodeRecord, type RecordBody, recordBody, type StoredRecord } from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
 import { refuseNewer } from './refusals.js'
 import { attempt, remove } from './remove.js'
@@ -87,6 +87,14 @@ export async function rewriteRecord(
     await scope.closeAll()
     leave?.()
   }
+}
+
+/** The same record, with just this of relocations. */
+export function bodyWithMoves(record: StoredRecord, moves: Pick<RecordBody, 'relocation' | 'movedTo'>): RecordBody {
+  const { hold, pin, removing } = record
+  const others = Object.entries(record).filter(([field]) => field !== 'relocation' && field !== 'movedTo')
+  const said = Object.fromEntries(others) as unknown as StoredRecord
+  return recordBody({ ...said, ...moves }, { hold, pin, removing })
 }
 
 /** `body`, with what has been added since to the record that it is made from. */

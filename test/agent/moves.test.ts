@@ -1,9 +1,10 @@
 /** Old paths of directories that move, where the configuration changes during a pass. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { noEvents } from '../../src/agent/agent-events.js'
+import { applyOutcome } from '../../src/agent/apply-outcome.js'
 import { DirectoryStates } from '../../src/agent/directory-state.js'
 import { withOldPaths } from '../../src/agent/moves.js'
 import { reconcile } from '../../src/agent/reconcile.js'
@@ -91,4 +92,19 @@ await t.test('otherwise it follows in the same pass', async (t) => {
   const { from, pass, key } = await moving(t)
   t.strictSame((await pass({})).outcomes, ['is published', 'was moving'])
   t.equal(key(from), 'new')
+})
+
+await t.test('an old path that has followed, and cannot be compared, has followed', async (t) => {
+  const { from, to, old } = await moving(t)
+  const digest = 'sha256:of-the-new-content'
+  const outcome = { kind: 'moving', to, state: 'both', change: 'replaced', digest, waits: 'it is in use' } as const
+  renameSync(dirname(from), `${dirname(from)}-away`)
+  t.teardown(() => rmSync(`${dirname(from)}-away`, { recursive: true }))
+  writeFileSync(dirname(from), '')
+  const errors: string[] = []
+  await applyOutcome(old, outcome, { ...silent, error: (_: object, message: string) => void errors.push(message) })
+  t.match(errors, [/^could not compare .*is not a directory/])
+  t.equal(errors.length, 1)
+  t.equal(old.digest, digest)
+  t.equal(old.generation, 1)
 })

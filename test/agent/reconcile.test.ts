@@ -1,5 +1,5 @@
 /** One pass over several directories of a batch, on a real disk. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -173,6 +173,35 @@ await t.test('an error of one directory does not keep the others of the batch fr
   )
   t.strictSame(reported, [join(root, 'two')])
   t.equal(two?.intact, true)
+})
+
+await t.test('a pass after which the disk cannot be compared has an outcome, which says why', async (t) => {
+  const root = directory(t)
+  const parent = join(root, 'parent')
+  const path = join(parent, 'one')
+  mkdirSync(parent)
+  const state = new DirectoryState(directoryOf([whole(secret('one'))], { path }))
+  const latest = ({ name }: ObjectReference) => present(secret(name), { key: name })[1]
+  const ended: string[] = []
+  const pass = (barrier: () => void) =>
+    reconcile(new Map([['one', { causes: ['one'], since: 0 }]]), {
+      ...{ log: silent, metrics: { ...noMetrics, barrier }, events: noEvents, lockTimeout: 0 },
+      signal: new AbortController().signal,
+      requireProven: () => false,
+      source: { latest, load: (reference) => Promise.resolve(latest(reference)), published() {} },
+      state: () => state,
+      applied: (_, outcome) => void ended.push(outcome.kind === 'failed' ? outcome.error.message : outcome.kind),
+    })
+  await pass(() => {})
+  // As if another process had published the same.
+  state.digest = undefined
+  const results = await pass(() => {
+    rmSync(parent, { recursive: true })
+    writeFileSync(parent, '')
+  })
+  t.strictSame([...results.values()], ['retry'])
+  t.match(ended, ['published', /parent is not a directory; .* as it was/])
+  t.equal(ended.length, 2)
 })
 
 await t.test('a publication reaches the API server as events, without a cluster', async (t) => {

@@ -209,6 +209,34 @@ await t.test('an interrupted removal goes on; what is done is recorded before it
   t.match(await move(), { state: 'done', result: undefined })
 })
 
+await t.test(
+  'what fails once the old path has followed is waited for, and no error says that it is as it was',
+  async (t) => {
+    const { from, to, fs, publishNew, move } = await story(t)
+    let version = 1
+    let waited = 0
+    // Its publication has ended with the removal of its older record.
+    for (const after of [0, 1, 2, 5, 10, 20, 40]) {
+      await publishNew({ a: `${++version}` })
+      let left: number | undefined
+      const { fs: failing } = intercepted((call) => {
+        if (existsSync(from) && left === undefined && readFileSync(join(from, 'a'), 'utf8') === `${version}`)
+          left = after
+        if (left !== undefined && /^(open|look|list|attributes)/.test(call) && left-- === 0) throw failure('EIO', call)
+      }, fs)
+      const ended = await relocate(failing, to, { from, as: 'removed', keep }).then(
+        ({ waits = '' }) => waits,
+        (error: unknown) => (error as Error).message,
+      )
+      t.notMatch(ended, /left .*was\/certs as it was/, `${after} calls later: ${ended}`)
+      if (/could not go on: .*EIO/.test(ended)) waited += 1
+      t.match(await move(), { state: 'both', waits: /stays until/ })
+      t.same(contents(from), { a: `${version}` })
+    }
+    t.ok(waited > 0, `${waited} times`)
+  },
+)
+
 await t.test('killed at any call, both paths are whole, and the next run ends it', async (t) => {
   const step = 13
   const offset = seed % step
