@@ -1,6 +1,35 @@
 import t from 'tap'
 import { Report } from './report.js'
-import { FileTally } from './tally.js'
+import { FileTally, Tally } from './tally.js'
+
+void t.test('what only says that something differs says what', (t) => {
+  const stream = new Tally('test/sweep.test.ts')
+  stream.write(`TAP version 14
+not ok 1 - should be equivalent
+  ---
+  diff: |
+    --- expected
+    +++ actual
+    @@ -1,1 +1,4 @@
+    -Array []
+    +Array [
+    +  "EIO at fsync: it exits with 0",
+    +  "EIO at write: it hangs",
+    +]
+  ...
+1..1
+`)
+  stream.end(undefined)
+  const lines: string[] = []
+  const report = new Report((line) => lines.push(line), false)
+  report.batch({ left: [], tap: '', stderr: '', seconds: 1, cpuSeconds: 1, files: stream.files })
+  report.totals(1, 1)
+  t.same(
+    lines.filter((line) => line.startsWith('failed: ')),
+    ['failed: test/sweep.test.ts: should be equivalent: +"EIO at fsync: it exits with 0", +"EIO at write: it hangs",'],
+  )
+  t.end()
+})
 
 void t.test('the end names what failed and why, each in one line, and long lines of a log are cut', (t) => {
   const file = new FileTally('test/disk.test.ts')
@@ -19,7 +48,7 @@ void t.test('the end names what failed and why, each in one line, and long lines
   report.totals(2, 2)
   t.same(
     lines.filter((line) => line.startsWith('failed: ')),
-    ['failed: test/disk.test.ts › a › b: not equal', 'failed: test/crash.test.ts: It was ended by SIGSEGV'],
+    ['failed: test/disk.test.ts › a › b: not equal: -1', 'failed: test/crash.test.ts: It was ended by SIGSEGV'],
   )
   t.equal(Math.max(...lines.map((line) => line.length)) < 350, true, 'no line is longer')
   t.match(lines.join('\n'), /^ {2}\| # \{"objects":"x+…x+","msg":"why it failed"\}$/m, 'to its end')

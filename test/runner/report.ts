@@ -9,6 +9,9 @@ import type { FileTally, Outcome, TestResult } from './tally.js'
  */
 const keptLines = 60
 const keptCharacters = { first: 140, last: 200 }
+/** Of a line that says what failed; and of lines that differ, so many. */
+const keptOfWhy = { first: 500, last: 200 }
+const keptDifferences = 3
 
 export class Report {
   readonly #counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 }
@@ -51,8 +54,7 @@ export class Report {
     const failures = results.filter(({ outcome }) => outcome === 'failed')
     if (failures.length === 0) return
     for (const { name, detail } of failures) {
-      const [why = ''] = detail.split('\n')
-      this.#failed.push(`failed: ${name === file ? file : `${file} › ${name}`}: ${why}`)
+      this.#failed.push(`failed: ${name === file ? file : `${file} › ${name}`}: ${inOneLine(detail)}`)
     }
     const lines = failures.map(
       ({ name, detail }) => `✗ ${name === file ? '' : `${name}\n`}${indented(inSources(detail))}`,
@@ -72,7 +74,7 @@ export class Report {
   totals(seconds: number, cpuSeconds: number): void {
     for (const failure of this.#failures) this.print(`\n${failure}`)
     if (this.#failures.length > 0) this.print('')
-    for (const line of this.#failed) this.print(shortened(line))
+    for (const line of this.#failed) this.print(shortened(line, keptOfWhy))
     for (const line of this.#skipped) this.print(line)
     this.print(`${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of CPU`)
     const { passed, failed, skipped } = this.#counts
@@ -80,8 +82,15 @@ export class Report {
   }
 }
 
-function shortened(line: string): string {
-  const { first, last } = keptCharacters
+/** The message, and what differs: of many assertions the message alone says only that something does. */
+function inOneLine(detail: string): string {
+  const [why = '', ...rest] = detail.split('\n').map((line) => line.trim())
+  const differing = rest.filter((line) => /^[-+](?![-+]).*\w/.test(line) && !/^[-+]\s*(Array|Object) \S+$/.test(line))
+  const shown = differing.slice(0, keptDifferences).map((line) => line.replace(/^([-+])\s*/, '$1'))
+  return [why, ...(shown.length > 0 ? [shown.join(' ')] : [])].join(': ')
+}
+
+function shortened(line: string, { first, last } = keptCharacters): string {
   return line.length > first + last ? `${line.slice(0, first)}…${line.slice(-last)}` : line
 }
 

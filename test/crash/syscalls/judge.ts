@@ -101,7 +101,9 @@ function ending(
   if (code !== 1 && code !== 3) return [`exit ${code ?? signal}: ${stderr}`]
   const saysUnchanged = isOld.length === 1 && /as it was|nothing was changed/.test(message)
   if (saysUnchanged && !isOld[0]) return [`says that it is unchanged, and it is not: ${message}`]
-  return message.includes(fault) ? [] : [`does not name ${fault}: ${message}`]
+  // A publication that could not be marked as durable is whole: why it could not was said then.
+  const said = /not known to be durable yet/.test(message) ? `${message}\n${stderr}` : message
+  return said.includes(fault) ? [] : [`does not name ${fault}: ${message}`]
 }
 
 /** Exit code and message, against what is there. */

@@ -97,7 +97,10 @@ async function inject(job: Job, program: Program, root: string): Promise<string[
       env: scenario.env ?? {},
       input: scenario.input ?? '',
     })
-    if (isHit(run, job)) return judge(job, run, root, program.executable)
+    if (!isHit(run, job)) continue
+    const wrong = await judge(job, run, root, program.executable)
+    if (wrong.length > 0) process.stderr.write(`${told(job, wrong, run)}\n`)
+    return wrong
   }
   return undefined
 }
@@ -107,6 +110,12 @@ function isHit({ log }: Traced, { site, fault }: Job): boolean {
   const hit = fault === 'SIGKILL' ? lines.at(-1) : lines.find((line) => line.includes('(INJECTED)'))
   if (hit === undefined) return false
   return fault !== 'SIGKILL' || log.includes('+++ killed by SIGKILL')
+}
+
+/** Beside what is wrong, all that the program and strace have said. */
+function told(job: Job, wrong: readonly string[], { code, signal, stdout, stderr, log }: Traced): string {
+  const lines = [...wrong, `exit ${code ?? signal}`, `stdout: ${stdout}`, `stderr: ${stderr}`, `strace: ${log}`]
+  return [describe(job), ...lines].join('\n').trimEnd().replaceAll('\n', '\n  ')
 }
 
 export function describe({ prepared, site, fault }: Job): string {
