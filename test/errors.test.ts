@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DurableWriteError, wrapError } from '../src/durable/errors.js'
+import { DurableWriteError, extendError, wrapError } from '../src/durable/errors.js'
 import { adviceFor, codeOf, failureFrom, failureOf, messageOf, toError } from '../src/errors.js'
 import { reasons } from '../src/reasons.js'
 
@@ -82,6 +82,28 @@ await t.test('the message of a durable write error is made of its fields', (t) =
     published: false,
   })
   t.equal(error.message, [error.problem, error.state, error.advice].join('; '))
+  t.equal(error.cause, cause)
+  t.notOk('cause' in new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x' }), 'none is made up')
+  t.equal(wrapError('/srv/certs', error, true, 'could not publish'), error, 'it says all already')
+  const defect = new TypeError('x')
+  t.throws(() => wrapError('/srv/certs', defect, false, 'could not publish'), defect)
   t.equal(new DurableWriteError('x', { code: 'EIO', syscall: 'fsync', path: '/x' }).message, 'x')
+  t.end()
+})
+
+await t.test('what else is known of the disk comes behind the advice, or behind the state where there is none', (t) => {
+  const bare = new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x' })
+  t.equal(extendError(bare, []), bare)
+  t.equal(extendError(bare, ['one']).message, 'no; one')
+  const whole = new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x', state: 'left', advice: 'do' })
+  t.match(extendError(whole, ['one', 'two']), {
+    state: 'left',
+    advice: 'do; one; two',
+    message: 'no; left; do; one; two',
+  })
+  t.match(
+    extendError(new DurableWriteError('no', { code: 'EIO', syscall: 'fsync', path: '/x', state: 'left' }), ['one']),
+    { state: 'left; one' },
+  )
   t.end()
 })

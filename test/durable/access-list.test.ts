@@ -24,8 +24,10 @@ await t.test('a mode is what the list says of owner, owning group and others, an
   const opened = list(['owner', 6], ['user', 4, 1000], ['group', 0], ['mask', 4], ['other', 0])
   t.equal(modeByList(opened, 0o4640), 0o4600)
   t.equal(modeByList(undefined, 0o640), 0o640)
-  for (const bytes of [Buffer.alloc(0), Buffer.from([9, 0, 0, 0]), opened.subarray(0, 11)]) {
+  const another = Buffer.concat([Buffer.from([9]), opened.subarray(1)])
+  for (const bytes of [Buffer.alloc(0), Buffer.from([9, 0, 0, 0]), another, opened.subarray(0, 11)]) {
     t.equal(modeByList(bytes, 0o640), 0o640, 'no list of this version')
+    t.equal(inheritedList(bytes, 0o640), undefined)
   }
   const shifted = Buffer.concat([Buffer.from('x'), opened]).subarray(1)
   t.equal(modeByList(shifted, 0o640), 0o600, 'in the middle of a buffer')
@@ -73,6 +75,8 @@ await t.test('what inherits a default list is opened to nobody beyond what its m
   const shared = list(['owner', 6], ['user', 5, 1000], ['group', 4], ['mask', 4], ['other', 0])
   t.ok(same(inheritedList(opened, 0o640), shared))
   t.strictSame(namedIn(shared), ['user:1000:r--'])
+  const odd = list(['owner', 7], ['user', 7, 1], ['group', 7], ['mask', 6], ['other', 5])
+  t.ok(same(inheritedList(odd, 0o630), list(['owner', 6], ['user', 7, 1], ['group', 3], ['mask', 2], ['other', 0])))
   t.equal(inheritedList(list(['owner', 7], ['group', 5], ['other', 5]), 0o640), undefined, 'the mode says all')
   t.end()
 })
@@ -88,6 +92,7 @@ await t.test('whom a list lets in, within its mask', (t) => {
     ['other', 4],
   ]
   t.strictSame(namedIn(list(...rows)), ['user:7:rw-', 'group:9:rw-'])
+  t.strictSame(namedIn(list(['user', 1, 7])), ['user:7:--x'], 'without a mask')
   t.strictSame(namedIn(Buffer.alloc(3)), [])
   t.end()
 })

@@ -13,6 +13,9 @@ import {
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
+import { examineStaged } from '../../src/durable/examine.js'
+import type { Attributes } from '../../src/durable/file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import type { ContentCheck, StagedContent } from '../../src/durable/types.js'
@@ -122,3 +125,69 @@ for (const [what, change, path] of changes) {
     t.strictSame(contents(target), { conf: 'old' })
   })
 }
+
+/** A file system that says other things of what is staged; `examine` has it examined, and answers what is said of that. */
+class Told extends NodeFileSystem {
+  constructor(
+    private readonly says: (found: Attributes, name: string) => Partial<Attributes>,
+    private readonly time = 0,
+  ) {
+    super()
+  }
+  override now(): number {
+    return this.time
+  }
+  override async look(...args: Parameters<NodeFileSystem['look']>): Promise<Attributes | undefined> {
+    const found = await super.look(...args)
+    return found && { ...found, ...this.says(found, args[1]) }
+  }
+  override async attributes(descriptor: number): Promise<Attributes> {
+    const found = await super.attributes(descriptor)
+    return { ...found, ...this.says(found, '') }
+  }
+  async examine(directory: string, examine: () => void | Promise<void>): Promise<string> {
+    const descriptor = await this.openPath(directory)
+    const examined = { fs: this, path: '/target', site: { realPath: `${directory}/target` } }
+    const check: ContentCheck = { accepts: () => {}, examine: async () => examine() }
+    const [, failure = ''] = await examineStaged(examined, { path: 'x', descriptor }, 'sha256:', check).then(
+      () => [],
+      (error: unknown) => [undefined, error instanceof DurableWriteError ? error.problem : 'a mistake'],
+    )
+    await this.close(descriptor)
+    return failure.slice(failure.lastIndexOf(': ') + 2)
+  }
+}
+
+await t.test('a change is seen by its inode, its size or its name, too, where no time tells it', async (t) => {
+  const directory = scratch(t)
+  const at = (name: string): string => join(directory, name)
+  for (const name of ['a', 'b', 'c', 'd']) writeFileSync(at(name), name)
+  const blind = new Told(({ type, size }) => ({ changed: 1n, ...(type === 'directory' ? { size: 0 } : { size }) }))
+  t.equal(await blind.examine(directory, () => {}), '')
+  const swap = (): void => {
+    writeFileSync(at('new'), 'x')
+    renameSync(at('new'), at('b'))
+  }
+  t.equal(await blind.examine(directory, swap), '"b"', 'another inode')
+  t.equal(await blind.examine(directory, () => writeFileSync(at('c'), 'longer')), '"c"', 'more bytes')
+  t.equal(await blind.examine(directory, () => rmSync(at('d'))), '"d"', 'it is gone')
+  t.equal(await blind.examine(directory, () => writeFileSync(at('e'), '')), '"e"', 'it is new')
+})
+
+await t.test('what was staged just now is examined in another tick of its clock', async (t) => {
+  const directory = scratch(t)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(directory, name), '')
+  const staged = 1_800_000_000_000
+  const says = (_: Attributes, name: string): Partial<Attributes> => ({
+    changed: BigInt(name === 'b' ? staged : 1) * 1_000_000n,
+  })
+  let began = 0
+  let waited = 0
+  const examine = (): void => void (waited = performance.now() - began)
+  for (const now of [staged, staged + 20, staged - 20]) {
+    began = performance.now()
+    await new Told(says, now).examine(directory, examine)
+    // A timer may come a millisecond early.
+    t.ok(waited >= 19, `${waited} ms at ${now - staged}`)
+  }
+})

@@ -9,6 +9,7 @@ import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { tryLock } from '../../native/index.js'
 import { closeSync, openSync } from 'node:fs'
+import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
 function lockFile(parent: string): string {
@@ -32,9 +33,13 @@ await t.test('another process holds the lock: busy at once, or after the deadlin
     published: false,
     message: /another process is publishing/,
   })
+  let turns = 0
+  const turning = setInterval(() => (turns += 1), 1)
   const before = performance.now()
   await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 100 }), { code: 'EAGAIN' })
   t.ok(performance.now() - before >= 95, 'waited for the deadline')
+  clearInterval(turning)
+  t.ok(turns > 1, 'and let others work')
   const waiting = publishDirectory(target, { files: { a: '2' }, lockTimeout: 60_000 })
   holder.stdin.end()
   t.match(await waiting, { outcome: 'replaced' })
@@ -146,4 +151,31 @@ await t.test('a lock that this process holds already is refused after the time t
   const next = disk.lock(path, 60_000, undefined)
   await held.release()
   await (await next).release()
+})
+
+await t.test('a lock of a path of its own: what is there instead, and what the system refuses', async (t) => {
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'directory'))
+  const held = new Disk().lock(join(parent, 'directory'), 0, undefined, 'nothing was begun')
+  await t.rejects(held, {
+    code: 'EISDIR',
+    message: `the lock ${parent}/directory is a directory; nothing was begun; name a regular file, or a path that does not exist yet`,
+  })
+  for (const code of ['EROFS', 'EIO']) {
+    const { fs } = intercepted((call) => {
+      if (call === 'openLock') throw failure(code, 'openat')
+    })
+    const refused = {
+      name: 'DurableWriteError',
+      code,
+      published: false,
+      problem: new RegExp(`^could not lock ${parent}`),
+    }
+    await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), refused)
+  }
+  const defect = new TypeError('a defect')
+  const { fs } = intercepted((call) => {
+    if (call === 'openLock') throw defect
+  })
+  await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), defect)
 })

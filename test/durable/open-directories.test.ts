@@ -2,7 +2,7 @@
  * A tree can have more directories, and deeper ones, than a process may have descriptors.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -10,7 +10,7 @@ import { entriesBelow, OpenDirectories } from '../../src/durable/open-directorie
 import { compareBytes } from '../../src/durable/request.js'
 import { syncBelow } from '../../src/durable/sync-below.js'
 import { executable } from '../project.js'
-import { intercepted } from './intercepted.js'
+import { failure, intercepted } from './intercepted.js'
 import { kept, scratch } from './scratch.js'
 
 /** The program, allowed so many descriptors. */
@@ -89,17 +89,58 @@ await t.test('a sync of all that is below syncs each once, of so much at a time 
     mkdirSync(join(root, path, '..'), { recursive: true })
     writeFileSync(join(root, path), path)
   }
-  const synced: string[] = []
-  const narrow = Object.assign(new NodeFileSystem(), { openDirectories: 1, stagedFiles: 3 })
-  const { fs, open } = intercepted((call, args) => {
-    if (call !== 'sync') return
-    t.ok(open.size <= 8, `${open.size} descriptors`)
-    synced.push(...(args[0] as number[]).map((one) => readlinkSync(`/proc/self/fd/${one}`)))
-  }, narrow)
-  const top = await fs.openPath(root)
-  await syncBelow(fs, top, [top])
-  await fs.close(top)
   const all = readdirSync(root, { recursive: true, encoding: 'utf8' }).map((path) => join(root, path))
-  t.strictSame(synced.sort(), [root, ...all].sort())
-  t.equal(open.size, 0)
+  // The last turn has more than one, none, and one.
+  for (const [openDirectories, stagedFiles] of [
+    [1, 3],
+    [1, all.length],
+    [100, all.length - 1],
+  ] as const) {
+    const synced: string[] = []
+    const narrow = Object.assign(new NodeFileSystem(), { openDirectories, stagedFiles })
+    const { fs, open } = intercepted((call, args) => {
+      if (call !== 'sync') return
+      if (stagedFiles === 3) t.ok(open.size <= 8, `${open.size} descriptors`)
+      synced.push(...(args[0] as number[]).map((one) => readlinkSync(`/proc/self/fd/${one}`)))
+    }, narrow)
+    const top = await fs.openPath(root)
+    await syncBelow(fs, top, [top])
+    await fs.close(top)
+    t.strictSame(synced.sort(), [root, ...all].sort())
+    t.equal(open.size, 0)
+  }
 })
+
+await t.test(
+  'one that could not be opened is tried again; one that is another by then is refused, and closed',
+  async (t) => {
+    const root = scratch(t)
+    for (const path of ['a/b', 'c', 'other']) mkdirSync(join(root, path), { recursive: true })
+    let failing = ''
+    const { fs, open } = intercepted(
+      (call, [, name]) => {
+        if (call === 'openDirectory' && name === failing) throw failure('EIO', 'openat2')
+      },
+      Object.assign(new NodeFileSystem(), { openDirectories: 1 }),
+    )
+    const top = await fs.openPath(root)
+    const directories = new OpenDirectories(fs, top)
+    const pathOf = (path: string): Promise<string> =>
+      directories.use(path, (one) => Promise.resolve(readlinkSync(`/proc/self/fd/${one}`).slice(root.length)))
+    for (const name of ['a', 'b']) {
+      failing = name
+      await t.rejects(pathOf('a/b'), { code: 'EIO' })
+      failing = ''
+      t.equal(await pathOf('a/b'), '/a/b')
+      t.equal(open.size, 2, 'the one that was used last stays open, and no other')
+      t.equal(await pathOf('c'), '/c')
+      t.equal(open.size, 2)
+    }
+    renameSync(join(root, 'a/b'), join(root, 'b'))
+    renameSync(join(root, 'other'), join(root, 'a/b'))
+    await t.rejects(pathOf('a/b'), { code: 'ESTALE', message: 'a/b has become another directory meanwhile' })
+    await directories.closeAll()
+    t.strictSame([...open], [top])
+    await fs.close(top)
+  },
+)

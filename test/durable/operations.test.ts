@@ -122,6 +122,29 @@ await t.test('tidy removes what a killed publication left, under the lock, and w
   t.equal(open.size, 0)
 })
 
+await t.test('what cannot be looked at was not changed, and the error says so; nothing stays open', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, 'file')
+  const request = { path, content: Buffer.from('1'), options: {} }
+  const { disk, open } = watched()
+  t.match(await disk.previewFile(request), { outcome: 'created' })
+  t.equal(open.size, 0)
+  const asked: [string, (disk: Disk) => Promise<unknown>, string][] = [
+    ['list', (disk) => disk.previewFile(request), 'read'],
+    ['openPath', (disk) => disk.realPath(path), 'read'],
+    ['list', (disk) => disk.isCommitted(path), 'read'],
+    ['list', (disk) => disk.inDirectory(parent, (directory) => disk.fs.list(directory)), 'work in'],
+  ]
+  for (const [call, ask, doing] of asked) {
+    const { disk, open } = watched(call)
+    const message = new RegExp(`^could not ${doing} `)
+    await t.rejects(ask(disk), { name: 'DurableWriteError', code: 'EIO', published: false, message })
+    t.equal(open.size, 0)
+  }
+  leave(path)
+  await t.rejects(watched('openLock').disk.tidy(path), { code: 'EIO', message: /could not lock/ })
+})
+
 await t.test('difference and realPath look, and make nothing', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')

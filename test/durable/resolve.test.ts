@@ -1,9 +1,21 @@
-import { chmodSync, lchownSync, mkdirSync, readlinkSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lchownSync,
+  mkdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { openAncestors, openParent, resolve } from '../../src/durable/resolve.js'
 import { Scope } from '../../src/durable/scope.js'
+import { codeOf } from '../../src/errors.js'
+import { beside, failure, intercepted } from './intercepted.js'
 import { modeOf, scratch } from './scratch.js'
 
 const fs = new NodeFileSystem()
@@ -133,3 +145,90 @@ await t.test(
     t.same(paths.slice(0, 3), [join(root, 'old', 'new'), join(root, 'old'), root], 'the parent itself is open already')
   },
 )
+
+/** The code of what was thrown; undefined where nothing was. */
+const codeFrom = (work: Promise<unknown>): Promise<string | undefined> => work.then(() => undefined, codeOf)
+
+await t.test('a link that comes while the parent is looked for is followed once, and refused after that', async (t) => {
+  const root = realpathSync(scratch(t))
+  mkdirSync(join(root, 'real'))
+  let opened = 0
+  const late = beside(
+    fs,
+    (call) => call === 'openPath' && ++opened === 2,
+    () => link(root, 'real', 'late'),
+  )
+  const place = await resolve(scopeOn(t, late), join(root, 'late/b/x'))
+  t.match(place, { target: join(root, 'late/b/x'), name: 'x', realParent: join(root, 'real/b'), missing: ['b'] })
+  t.same(place.linksIn, [root])
+
+  symlinkSync('real', join(root, 'link'))
+  opened = 0
+  const again = beside(
+    fs,
+    (call) => call === 'openPath' && ++opened === 2,
+    async () => {
+      renameSync(join(root, 'real'), join(root, 'moved'))
+      await link(root, 'moved', 'real')
+    },
+  )
+  const message = `${root}/real became a symbolic link while holdfast resolved it`
+  await t.rejects(resolve(scopeOn(t, again), join(root, 'link/x')), {
+    code: 'ELOOP',
+    problem: message,
+    reason: 'TargetUnfit',
+  })
+})
+
+await t.test('a parent that somebody else makes in the same instant is left as it was made', async (t) => {
+  const root = realpathSync(scratch(t))
+  const making = (code: string): FileSystem => {
+    const { fs: failing } = intercepted((call) => {
+      if (call !== 'createDirectory') return
+      if (code === 'EEXIST') mkdirSync(join(root, 'new'), 0o700)
+      else throw failure(code, 'mkdirat')
+    })
+    return failing
+  }
+  const open = async (by: FileSystem) => {
+    const scope = scopeOn(t, by)
+    return openParent(scope, await resolve(scope, join(root, 'new/x')))
+  }
+  t.equal(await codeFrom(open(making('ENOSPC'))), 'ENOSPC')
+  t.equal((await open(making('EEXIST'))).attributes.mode, 0o700)
+})
+
+await t.test('each ancestor is opened once; what this user may not read was not made by him', async (t) => {
+  const top = realpathSync(scratch(t))
+  const root = join(top, 'root')
+  mkdirSync(join(root, 'a/b'), { recursive: true })
+  symlinkSync('..', join(root, 'a/b/up'))
+  let code = ''
+  const { fs: some } = intercepted((call, [path]) => {
+    if (code !== '' && call === 'openPath' && path === root) throw failure(code, 'openat2')
+  })
+  const scope = scopeOn(t, some)
+  const place = await resolve(scope, join(root, 'a/b/up/x'))
+  const paths = async (): Promise<string[]> =>
+    (await openAncestors(scope, place, place.anchor))
+      .map((one) => readlinkSync(`/proc/self/fd/${one}`))
+      .filter((path) => path.startsWith(top))
+      .sort()
+  t.same(await paths(), [top, root, join(root, 'a/b')], 'without the parent, which is open')
+  code = 'EACCES'
+  t.same(await paths(), [top, join(root, 'a/b')])
+  code = 'EIO'
+  t.equal(await codeFrom(paths()), 'EIO')
+  t.equal(await codeFrom(resolve(scope, `${root}/x`)), 'EIO')
+})
+
+function scopeOn(t: Test, by: FileSystem): Scope {
+  const scope = new Scope(by)
+  t.teardown(() => scope.closeAll())
+  return scope
+}
+
+function link(root: string, text: string, name: string): Promise<void> {
+  symlinkSync(text, join(root, name))
+  return Promise.resolve()
+}

@@ -6,7 +6,7 @@ import { directoryPublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { OldMetadata, setMetadata, stagingMode } from '../../src/durable/stage.js'
 import type { Tree } from '../../src/durable/tree.js'
-import { intercepted } from './intercepted.js'
+import { failure, intercepted } from './intercepted.js'
 import { modeOf, scratch } from './scratch.js'
 
 const isRoot = process.geteuid?.() === 0
@@ -92,4 +92,43 @@ await t.test('a label is that of the same path, else that of the nearest directo
   t.equal(new OldMetadata(undefined, undefined).of('a/b', 'file', 0o600).label, undefined)
   t.equal(labelOf('b/c', [entry('a', 'x')]), undefined)
   t.end()
+})
+
+await t.test('a label is set where it is another one, and nowhere else', async (t) => {
+  const set: string[] = []
+  class Labelled extends NodeFileSystem {
+    override label(): Promise<Uint8Array> {
+      return Promise.resolve(Buffer.from('now'))
+    }
+    override setLabel(_: number, label: Uint8Array): Promise<void> {
+      set.push(Buffer.from(label).toString())
+      return Promise.resolve()
+    }
+  }
+  const path = join(scratch(t), 'file')
+  writeFileSync(path, '', { mode: 0o600 })
+  const file = openSync(path, constants.O_RDWR)
+  t.teardown(() => closeSync(file))
+  for (const label of ['now', 'other'])
+    await setMetadata(new Labelled(), file, { target: path, mode: 0o600, label: Buffer.from(label) })
+  t.same(set, ['other'])
+})
+
+await t.test('what cannot be kept is named by its path in the target', async (t) => {
+  const path = join(scratch(t), 'file')
+  writeFileSync(path, '', { mode: 0o600 })
+  const file = openSync(path, constants.O_RDWR)
+  t.teardown(() => closeSync(file))
+  const { fs } = intercepted((call) => {
+    if (call === 'setExtendedAttribute') throw failure('EPERM', 'fsetxattr')
+  })
+  const extended = new Map([['user.note', Buffer.from('x')]])
+  for (const [inside, shown] of [
+    ['', '/t'],
+    ['sub/a', '/t/sub/a'],
+  ] as [string, string][])
+    await t.rejects(setMetadata(fs, file, { target: '/t', path: inside, mode: 0o600, extended }), {
+      code: 'EPERM',
+      path: shown,
+    })
 })

@@ -15,11 +15,12 @@ await t.test('exchange: files, directories, two parents', async (t) => {
   writeFileSync(join(parent, 'sub', 'b'), '2')
   await exchange(join(parent, 'one'), join(parent, 'sub', 'b'))
   t.same(contents(parent), { one: '2', 'sub/b/a': '1' })
-  await t.rejects(exchange(join(parent, 'one'), join(parent, 'missing')), {
-    code: 'ENOENT',
-    published: false,
-    path: join(parent, 'missing'),
-  })
+  for (const path of ['missing', 'none/missing'].map((name) => join(parent, name))) {
+    const message = `${path} does not exist; nothing was changed`
+    const refused = { name: 'DurableWriteError', code: 'ENOENT', published: false, path, message }
+    await t.rejects(exchange(join(parent, 'one'), path), refused)
+    await t.rejects(exchange(path, join(parent, 'one')), refused)
+  }
   await t.rejects(exchange(join(parent, 'sub'), join(parent, 'sub', 'b')), {
     code: 'EINVAL',
     published: false,

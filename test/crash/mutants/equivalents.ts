@@ -70,6 +70,8 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach shortened descriptors[index] ?? -1`,
       `${durable}/posix/sync.ts: retryInvalid counted -1`,
       `${durable}/posix/sync.ts: retryInvalid shortened descriptors[index] ?? -1`,
+      `${durable}/open-directories.ts: OpenDirectories.#hold shortened this.#pin(open) ?? this.#root`,
+      `${durable}/open-directories.ts: OpenDirectories.#makeRoom shortened path === undefined || held === undefined`,
     ],
   },
   {
@@ -109,11 +111,22 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/remove.ts: empty swapped found.push(at)`,
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
+      `${durable}/request.ts: checkRelativePath swapped const shown = JSON.stringify(path)`,
+      `${durable}/resolve.ts: followTrusted swapped const text = await fs.readLinkPath(next)`,
+      `${durable}/resolve.ts: followTrusted swapped linksIn.push(real === '' ? '/' : real)`,
+      `${durable}/resolve.ts: followTrusted swapped todo.unshift(...text.split('/').filter((piece) => piece !== ''))`,
     ],
   },
   {
-    reason: 'two conditions, of which one entry can meet one only',
-    mutants: [`${durable}/posix/calls.ts: typeOf swapped if (entry.isFile()) return 'file'`],
+    reason: 'two conditions, of which one value can meet one only',
+    mutants: [
+      `${durable}/posix/calls.ts: typeOf swapped if (entry.isFile()) return 'file'`,
+      `${durable}/request.ts: checkPath swapped if (typeof path !== 'string') throw new TypeError(\`a path must be a string, not \${kindOf(…`,
+      `${durable}/request.ts: checkRelativePath swapped if (part === '' || part === '.' || part === '..') { throw new TypeError(\`files: \${shown} …`,
+      `${durable}/request.ts: checkRelativePath swapped if (path === '') throw new TypeError('files: a path is empty')`,
+      `${durable}/request.ts: checkTarget swapped if (absolute === '/') throw new TypeError('the root directory cannot be replaced')`,
+      `${durable}/lock.ts: open swapped if (codeOf(error) === 'ELOOP') { throw unfit(\`the lock \${pathOf(request)} is a symbolic l…`,
+    ],
   },
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
@@ -124,6 +137,9 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/mount.ts: kindOf compared performance.now() - readAt > freshness`,
       `${durable}/lock.ts: pollInterval counted pollInterval = 20`,
       `${durable}/posix/mount.ts: freshness counted freshness = 1000`,
+      `${durable}/examine.ts: tick counted tick = 20`,
+      `${durable}/lock.ts: lock counted request.timeout ?? 0`,
+      `${durable}/operations.ts: Disk.tidy counted this.lock(join(dirname(path), names.lock), 0, undefined)`,
     ],
   },
   {
@@ -195,5 +211,32 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'flags that mount(2) says it ignores at a bind mount',
     mutants: ['native/mount-namespace.ts: bind counted bind = 0x1000'],
+  },
+  {
+    reason: 'a path that is refused before where it begins with a slash: none is found at its very beginning',
+    mutants: [`${durable}/request.ts: addAncestors counted cut >= 0`],
+  },
+  {
+    reason: 'the latest of some times, each of which is long after 1970: of two that are equal either will do',
+    mutants: [
+      `${durable}/examine.ts: examineStaged compared changed > latest`,
+      `${durable}/examine.ts: examineStaged counted 0n`,
+    ],
+  },
+  {
+    reason: 'any name will do where a parent is looked for, and without targets nothing is done that could fail',
+    mutants: [
+      `${durable}/sync-path.ts: syncParents counted targets[0]`,
+      `${durable}/sync-path.ts: syncParents shortened targets[0] ?? 'x'`,
+      `${durable}/sync-path.ts: syncParents shortened targets[0] ?? ''`,
+    ],
+  },
+  {
+    reason: 'what is given a value before anybody reads it: whatever comes between throws',
+    mutants: [`${durable}/operations.ts: Disk.removeFile inverted removed = false`],
+  },
+  {
+    reason: 'the directory that all others are in is not among those that may be closed, however many use it',
+    mutants: [`${durable}/open-directories.ts: OpenDirectories.constructor counted users: 1`],
   },
 ]
