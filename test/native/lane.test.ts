@@ -60,3 +60,18 @@ await t.test('without a lane a call starts at once, and nobody bounds it', (t) =
   t.equal(result, 'the value')
   t.end()
 })
+
+await t.test('whoever is told of an end finds the next call started: the place was given on before', async (t) => {
+  const ends: Done[] = []
+  const startedAtEnd: number[] = []
+  await new Lane().run(() => {
+    for (let index = 0; index <= threadsOfLane; index++)
+      startInLane<string>(
+        (done) => ends.push(done),
+        () => startedAtEnd.push(ends.length),
+      )
+    return Promise.resolve()
+  })
+  ends[0]?.(null, '')
+  t.same(startedAtEnd, [threadsOfLane + 1])
+})

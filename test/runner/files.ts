@@ -37,7 +37,7 @@ export function namedFiles(words: readonly string[], all: readonly string[], dir
  * That it starts other processes does no harm.
  */
 const processWide =
-  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)|syncBuiltinESMExports|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
+  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)|syncBuiltinESMExports|Object\.assign\(koffi|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
 
 /** Whether this test file, and all that it imports from the tests, leaves its process as it found it. */
 export function sharesItsProcess(path: string, seen = new Set<string>()): boolean {

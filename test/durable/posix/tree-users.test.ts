@@ -1,0 +1,141 @@
+/** Who uses a tree, and who can write to it, by the texts of procfs: real files, other processes as they would be told. */
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { mountIdOf } from '../../../src/durable/posix/mount.js'
+import { userOfTree, writersInTree } from '../../../src/durable/posix/tree-users.js'
+import { scratch } from '../scratch.js'
+import { endAtOnce, fails, information, proc, type ProcessTexts, type World } from './proc-texts.js'
+
+const fs = new NodeFileSystem()
+/** The number of no mount here: one that was unmounted while something was open. */
+const noMount = 2 ** 30
+
+interface Scene {
+  readonly parent: number
+  readonly root: string
+  /** Of the mount that the tree is on. */
+  readonly mount: number
+  readonly self: ProcessTexts
+}
+
+/** `tree/sub/file`, which has another name beside the tree. */
+function scene(t: Test): Scene {
+  const root = realpathSync(scratch(t))
+  mkdirSync(join(root, 'tree', 'sub'), { recursive: true })
+  writeFileSync(join(root, 'tree', 'sub', 'file'), '')
+  linkSync(join(root, 'tree', 'sub', 'file'), join(root, 'other-name'))
+  writeFileSync(join(root, 'beside'), '')
+  const parent = openSync(root, 'r')
+  t.teardown(() => closeSync(parent))
+  const mount = mountIdOf(parent)
+  // As the kernel has it: device and mount point are this machine's.
+  const mounts = realMounts()
+  return { parent, root, mount, self: { mounts } }
+}
+
+function realMounts(): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+const inode = (path: string): bigint => statSync(path, { bigint: true }).ino
+
+const kept: ProcessTexts = { mounts: [] }
+
+await t.test('who uses it: by name, by another name, and by no name at all', async (t) => {
+  const { parent, root, mount, self } = scene(t)
+  const tree = join(root, 'tree')
+  const file = inode(join(tree, 'sub', 'file'))
+  const rows: [string, ProcessTexts, string | undefined][] = [
+    ['nobody', {}, undefined],
+    ['itself', { cwd: tree }, `its working directory (${tree})`],
+    ['below', { cwd: `${tree}/sub` }, `its working directory (${tree}/sub)`],
+    ['its root', { root: tree, cwd: tree, mounts: [] }, `its working directory (${tree})`],
+    ['a name that begins alike', { cwd: `${tree}-2` }, undefined],
+    ['beside it', { fds: { '3': [`${root}/beside`, information(mount, inode(join(root, 'beside')))] } }, undefined],
+    [
+      'another name of a file in it',
+      { fds: { '3': [`${root}/other-name`, information(mount, file)] } },
+      `an open file (${root}/other-name)`,
+    ],
+    [
+      'the tree itself, under a name that it had',
+      { fds: { '3': ['/old', information(mount, inode(tree))] } },
+      'an open file (/old)',
+    ],
+    [
+      'a file in it by a mount that is in no table',
+      { fds: { '3': ['/old', information(noMount, file)] } },
+      'an open file (/old)',
+    ],
+    ['another file by such a mount', { fds: { '3': ['/old', information(noMount, 1)] } }, undefined],
+    [
+      'a name in it, before Linux 5.14',
+      { fds: { '3': [`${tree}/x`, information(mount)] } },
+      `an open file (${tree}/x)`,
+    ],
+    ['a name beside it, before Linux 5.14', { fds: { '3': [`${root}/x`, information(mount)] } }, undefined],
+  ]
+  const before = readdirSync('/proc/self/fd').length
+  for (const [name, process, use] of rows) {
+    await t.test(name, async (t) => {
+      proc(t, { processes: { self, '1': kept, '7': process } })
+      const expected = use && `process 7 (program-7) has it as ${use}`
+      t.equal(await userOfTree(fs, parent, 'tree'), expected)
+      t.equal(await userOfTree(fs, parent, 'tree', true), expected, 'of what is seen')
+    })
+  }
+  t.equal(readdirSync('/proc/self/fd').length, before, 'nothing is left open')
+})
+
+await t.test('what cannot be looked at is told, and counts only where it is asked for', async (t) => {
+  const { parent, self } = scene(t)
+  endAtOnce(t, 2_000)
+  const processes = { self, '1': kept, '7': {} }
+  const rows: [World, string][] = [
+    [{ processes: { ...processes, '7': { root: fails('EACCES') } } }, 'process 7 may not be looked at (EACCES)'],
+    [{ processes, pidNamespace: 'pid:[4026532000]' }, 'only the processes of this PID namespace are seen'],
+    [{ processes: { self, '7': {} } }, '/proc hides the processes of other users (hidepid)'],
+    [{ processes: { self, '1': kept, '9': { maps: new Promise(() => undefined) } } }, 'process 9 does not answer'],
+  ]
+  for (const [world, unseen] of rows) {
+    await t.test(unseen, async (t) => {
+      proc(t, world)
+      t.equal(await userOfTree(fs, parent, 'tree'), unseen)
+      t.equal(await userOfTree(fs, parent, 'tree', true), undefined)
+      t.strictSame(await writersInTree(fs, parent, 'tree'), { writer: undefined, unseen })
+    })
+  }
+})
+
+await t.test('who can write to it: by what is open for writing, and has not been removed from it', async (t) => {
+  const { parent, root, mount, self } = scene(t)
+  const tree = join(root, 'tree')
+  const path = `${tree}/sub/file`
+  const file = inode(path)
+  const writing = (name: string): ProcessTexts => ({ fds: { '3': [name, information(mount, file, '0100001')] } })
+  const rows: [string, ProcessTexts, string | undefined][] = [
+    ['for reading', { fds: { '3': [path, information(mount, file)] } }, undefined],
+    ['for writing', writing(path), `process 7 (program-7) has ${path} as an open file, for writing`],
+    ['removed', writing(`${tree}/x (deleted)`), undefined],
+  ]
+  for (const [name, process, writer] of rows) {
+    await t.test(name, async (t) => {
+      proc(t, { processes: { self, '1': kept, '7': process } })
+      t.strictSame(await writersInTree(fs, parent, 'tree'), { writer, unseen: undefined })
+    })
+  }
+})
