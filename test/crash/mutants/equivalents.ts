@@ -239,4 +239,45 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'the directory that all others are in is not among those that may be closed, however many use it',
     mutants: [`${durable}/open-directories.ts: OpenDirectories.constructor counted users: 1`],
   },
+  {
+    reason: 'what is passed over once is passed over again, and what is read or made before that is dropped',
+    mutants: [
+      `${durable}/posix/holdings.ts: Scan.mountsOf swapped this.#counted.add(mount.id)`,
+      `${durable}/posix/holdings.ts: Scan.#descriptors swapped if (mount !== undefined && !this.devices.has(mount.device)) continue`,
+      `${durable}/posix/holdings.ts: Scan.#mappings swapped if (!this.devices.has(on)) continue`,
+      `${durable}/posix/holdings.ts: Scan.#unlessGone swapped if (code === undefined) throw error`,
+      `native/xattr.ts: readNames swapped if (!isUtf8(bytes)) throw new SystemError('flistxattr', constants.errno.EILSEQ, undefined)`,
+      `native/xattr.ts: readNames swapped if (result >= 0) { const bytes = Buffer.from(names.buffer, 0, result) // One that is not …`,
+    ],
+  },
+  {
+    reason:
+      'the order of two steps of which one says nothing to the other: a table that is filled later, a promise that ends later',
+    mutants: [
+      `${durable}/posix/holdings.ts: Scan.mountsOf swapped this.#tables.set(namespace, table)`,
+      `${durable}/posix/holdings.ts: Scan.#mappings swapped silentPids.add(pid)`,
+      `${durable}/posix/tree-users.ts: inodesOf swapped await directories.closeAll()`,
+      `native/open.ts: open swapped how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec)…`,
+    ],
+  },
+  {
+    reason: 'zero is the same in both orders of its bytes, and no number is none as `undefined` is',
+    mutants: [
+      `native/aio.ts: AioContext.#submit inverted view.setBigUint64(at + byte, 0n, true)`,
+      `native/aio.ts: AioContext.create inverted context.view.setBigUint64(0, 0n, true)`,
+      `${durable}/posix/holdings.ts: Scan.#descriptors shortened /^mnt_id:\\s*(\\d+)/m.exec(information)?.[1] ?? NaN`,
+      `native/malloc.ts: find swallowed { return null }`,
+    ],
+  },
+  {
+    reason: 'every mount point has a character, and `/` is a directory however it is opened',
+    mutants: [
+      `${durable}/posix/mountinfo.ts: mountAbove counted found?.mountPoint.length ?? 0`,
+      `${durable}/posix/open-path.ts: walkNoSymlinks unflagged O_DIRECTORY of O_RDONLY | O_DIRECTORY`,
+    ],
+  },
+  {
+    reason: 'one more millisecond for mappings that do not come',
+    mutants: [`${durable}/posix/holdings.ts: patience counted patience = 2_000`],
+  },
 ]

@@ -1,0 +1,170 @@
+/** What the calls of the file system make of answers that this machine does not give: of other kernels, limits, mounts and disks. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
+import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable/posix/calls.js'
+import { bound } from '../../../src/durable/posix/limits.js'
+import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
+import {
+  openDirectoryOnMount,
+  openPathNoSymlinks,
+  pathOf,
+  walkNoSymlinks,
+} from '../../../src/durable/posix/open-path.js'
+import { scratch } from '../scratch.js'
+import { replaceCall } from '../system-calls.js'
+
+/** These files hold these texts meanwhile. */
+function texts(t: Test, files: Record<string, string>): void {
+  replaceCall(
+    t,
+    'readFileSync',
+    (real) =>
+      (path, ...rest) =>
+        files[String(path)] ?? real(path, ...rest),
+  )
+}
+
+function opened(t: Test, path: string): number {
+  const descriptor = openSync(path, 'r')
+  t.teardown(() => closeSync(descriptor))
+  return descriptor
+}
+
+await t.test('a kernel or a seccomp profile without openat2: another way; any other failure is one', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'a'))
+  const parent = opened(t, root)
+  for (const code of ['ENOSYS', 'EPERM'] as const) {
+    answer(t, { openat2: () => code })
+    closeSync(await openPathNoSymlinks(join(root, 'a')))
+    t.equal(await openDirectoryOnMount(parent, 'a'), undefined, code)
+  }
+  for (const code of ['EACCES', 'EXDEV'] as const) {
+    answer(t, { openat2: () => code })
+    t.equal(await failureOf(openPathNoSymlinks(join(root, 'a'))), `openat2 ${code}`)
+    await t.rejects(openDirectoryOnMount(parent, 'a'), { code, path: join(root, 'a') })
+  }
+})
+
+await t.test('a walk leaves nothing open but what it was for', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'a', 'b'), { recursive: true })
+  symlinkSync('a', join(root, 'link'))
+  const before = readdirSync('/proc/self/fd').length
+  closeSync(await walkNoSymlinks(join(root, 'a', 'b')))
+  t.equal(await failureOf(walkNoSymlinks(join(root, 'a', 'none', 'x'))), 'open ENOENT')
+  t.equal(await failureOf(walkNoSymlinks(join(root, 'link', 'b'))), 'open ELOOP')
+  t.equal(readdirSync('/proc/self/fd').length, before)
+})
+
+await t.test('a path as a person knows it', (t) => {
+  const root = scratch(t)
+  const [directory, top] = [opened(t, root), opened(t, '/')]
+  t.strictSame(
+    [pathOf(directory), pathOf(directory, 'a'), pathOf(top), pathOf(top, 'a'), pathOf(999_999), pathOf(999_999, 'a')],
+    [root, join(root, 'a'), '/', '/a', 'descriptor 999999', 'descriptor 999999/a'],
+  )
+  t.end()
+})
+
+await t.test('a failure has its code, its path, and both in its words', (t) => {
+  const failed = (fields: object): Error => Object.assign(new Error('libuv'), { syscall: 'write' }, fields)
+  const rows: [object, string][] = [
+    [{ code: 'ENOSPC', errno: -28 }, 'ENOSPC'],
+    // libuv has no name for it.
+    [{ code: 'Unknown system error -122', errno: -122 }, 'EDQUOT'],
+    [{ code: 'Unknown', errno: undefined }, 'Unknown'],
+  ]
+  for (const [fields, code] of rows) {
+    t.match(errorAt('/a/b', failed(fields)), { code, path: '/a/b', message: `write /a/b: ${code}` })
+  }
+  const defect = new TypeError('a defect')
+  t.equal(errorAt('/a', defect), defect)
+  t.equal(defect.message, 'a defect')
+  t.end()
+})
+
+await t.test('what is there: nothing, or what it is, and its birth only where the kernel tells', async (t) => {
+  const root = scratch(t)
+  const file = join(root, 'file')
+  writeFileSync(file, 'x')
+  mkdirSync(join(root, 'directory'))
+  symlinkSync('file', join(root, 'symlink'))
+  execFileSync('mkfifo', [join(root, 'other')])
+  t.equal(await lookAt(join(root, 'none')), undefined)
+  t.equal(await failureOf(lookAt(join(file, 'x'))), 'lstat ENOTDIR')
+  t.match(await lookAt(file), { type: 'file', size: 1, birth: 0n })
+  const stats = lstatSync(file, { bigint: true })
+  t.equal(toAttributes(stats).birth, 0n)
+  t.equal(toAttributes(stats, true).birth, stats.birthtimeNs)
+  const entries = await listEntries(() => root, root)
+  t.strictSame(entries.map(({ name }) => name).sort(), ['directory', 'file', 'other', 'symlink'])
+  for (const { name, type } of entries) t.equal(type, name)
+})
+
+await t.test('a share of the open files that this process may have, the soft limit, and one at least', (t) => {
+  const limits = (soft: string): Record<string, string> => ({
+    '/proc/self/limits': `Limit                     Soft Limit           Hard Limit           Units\nMax open files            ${soft}                 4096                 files\n`,
+  })
+  for (const [soft, share] of [
+    ['64', 16],
+    ['1024', 256],
+    ['1028', 256],
+    ['2', 1],
+    ['unlimited', 256],
+  ] as const) {
+    texts(t, limits(soft))
+    t.equal(bound(256, 1 / 4), share, soft)
+  }
+  t.end()
+})
+
+await t.test('a mount: its ID where statx is not to be had, and what it is for a second', (t) => {
+  const descriptor = opened(t, '/')
+  const known = idFromProcess(descriptor)
+  answer(t, { statx: () => 'ENOSYS' })
+  t.equal(mountIdOf(descriptor), known)
+  const id = 2 ** 20
+  answer(t, {
+    statx(...args) {
+      const view = memoryAt(args[4])
+      view.setUint32(0, 0x1000, true)
+      view.setBigUint64(144, BigInt(id), true)
+      return 0
+    },
+  })
+  const now = performance.now()
+  let later = 5_000
+  Object.assign(performance, { now: () => now + later })
+  t.teardown(() => Reflect.deleteProperty(performance, 'now'))
+  const kinds = ['xfs', 'tmpfs', 'btrfs', undefined]
+  const told = kinds.map((type) => {
+    texts(t, { '/proc/self/mountinfo': type === undefined ? '' : `${id} 1 0:9 /r /m rw - ${type} a rw\n` })
+    const fresh = mountOf(descriptor)
+    later += 900
+    texts(t, { '/proc/self/mountinfo': '' })
+    t.strictSame(mountOf(descriptor), fresh, 'not read again at once: a node can have thousands')
+    later += 200
+    return fresh
+  })
+  t.strictSame(told, [
+    { id, type: 'xfs', root: '/r', mountPoint: '/m', proven: true },
+    { id, type: 'tmpfs', root: '/r', mountPoint: '/m', proven: false },
+    { id, type: 'btrfs', root: '/r', mountPoint: '/m', proven: true },
+    { id, type: 'unknown', root: '/', mountPoint: '/', proven: false },
+  ])
+  t.end()
+})
+
+await t.test('ext4 is proven where its device has a journal', (t) => {
+  const uevent = 'MAJOR=8\nMINOR=99\nDEVNAME=sdx99\nDEVTYPE=partition\n'
+  const proven = (task: string, type = 'ext4'): boolean => {
+    texts(t, { '/sys/dev/block/8:99/uevent': uevent, '/sys/fs/ext4/sdx99/journal_task': task })
+    return isProven({ type, device: '8:99', options: ['rw'] })
+  }
+  t.strictSame([proven('312\n'), proven('<none>\n'), proven('312\n', 'ext3')], [true, false, false])
+  t.end()
+})
