@@ -22,6 +22,7 @@ export type {
   ReplaceDirectoryOptions,
   ReplaceFileOptions,
   ReplaceResult,
+  SyncOptions,
 } from './durable/index.js'
 export type { Log } from './log.js'
 export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'

@@ -1,8 +1,17 @@
 import { dirname } from 'node:path'
 import type { DirectoryConfiguration } from '../config/types.js'
-import { NodeFileSystem, readPublication, removePublished, resolve, sameTarget, Scope } from '../durable/index.js'
+import {
+  NodeFileSystem,
+  readPublication,
+  removePublished,
+  resolve,
+  sameTarget,
+  Scope,
+  unprovenAt,
+} from '../durable/index.js'
 import type { Log } from '../log.js'
 import { describeHostPathUser } from '../static-pods/host-path-users.js'
+import { warnUnproven } from '../unproven.js'
 
 /** What is on the disk says that a directory stays, although it has left the configuration. */
 export class Stays extends Error {}
@@ -35,6 +44,7 @@ export async function removeDropped(
       if (same !== undefined) throw stays(`it is the same directory as ${same}, which is configured`)
     },
   })
+  if ((await unprovenAt(path)).unproven) warnUnproven(log, path)
 }
 
 /** Whether a directory would be in a bare mount point, for all that is there. */

@@ -19,7 +19,7 @@ import { parseDuration } from './option-values.js'
 import { print } from './print.js'
 import { interruptible } from './signals.js'
 import { table } from './table.js'
-import { targetArgument } from './target.js'
+import { targetArgument, warnIfUnproven } from './target.js'
 
 interface AdoptOptions extends SourceOptions, OutputOptions {
   readonly config?: string
@@ -82,10 +82,7 @@ async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<vo
     const result = await replaceDirectory(target, { ...request, lockTimeout, signal, log })
     return { own, checks, result }
   })
-  if (result?.unproven) {
-    const { warnUnproven } = await import('../unproven.js')
-    warnUnproven(log, target)
-  }
+  if (result) await warnIfUnproven(io, options, target, result)
   await print(io.stdout, options.output, shown(target, own, checks, result), () => textOf(target, own, checks, result))
   if (!own && !hasPassed(checks)) throw new Exit(exitCodes.failed)
 }

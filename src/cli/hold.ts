@@ -1,15 +1,16 @@
 import type { Io } from './io.js'
 import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from './options.js'
 import { print } from './print.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
-import { targetArgument } from './target.js'
+import { targetArgument, warnIfUnproven } from './target.js'
 
 interface HoldOptions extends OutputOptions {
   readonly reason: string
   readonly for?: number
+  readonly requireProven?: true
   readonly lockTimeout: number
 }
 
@@ -28,6 +29,7 @@ ends the hold. A pin that "rollback" has set stays beside the hold; "holdfast re
     .argument('<path>', 'a directory or file that holdfast has published')
     .option('--reason <text>', 'why, for those who meet the hold', '')
     .addOption(new Option('--for <duration>', 'how long; without it, until it is released').argParser(parseDuration))
+    .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -44,13 +46,15 @@ PATH's lock.`,
       const since = Date.now()
       const hold = { reason: options.reason, since, until: options.for === undefined ? null : since + options.for }
       const path = await targetArgument(target)
-      await interruptible(io, async (signal) => {
-        const { setHold } = await import('../durable/index.js')
-        const { lockTimeout } = options
-        await setHold(path, hold, { lockTimeout, signal, log: createLogger(io, options) })
+      const proof = await interruptible(io, async (signal) => {
+        const { setHold, unprovenAt } = await import('../durable/index.js')
+        const { lockTimeout, requireProven = false } = options
+        await setHold(path, hold, { lockTimeout, requireProven, signal, log: createLogger(io, options) })
+        return unprovenAt(path)
       })
+      const unproven = await warnIfUnproven(io, options, path, proof)
       const until = hold.until === null ? null : new Date(hold.until).toISOString()
-      const document = { path, held: true, reason: hold.reason, until }
+      const document = { path, held: true, reason: hold.reason, until, ...unproven }
       await print(io.stdout, options.output, document, () => `held ${path}${until === null ? '' : ` until ${until}`}\n`)
     })
 }

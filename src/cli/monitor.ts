@@ -114,17 +114,21 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     keepOwnManifest: options.keepOwnManifest === true,
     operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),
   }
-  const [{ Disk }, { monitor }] = await Promise.all([
+  const [{ Disk }, { monitor }, { warnOfUnproven }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/monitor.js'),
+    import('../static-pods/unproven-places.js'),
   ])
+  const disk = new Disk()
   let outcome: MonitorOutcome
   try {
-    outcome = await interruptible(io, (signal) => monitor(request, { disk: new Disk(), log, signal }))
+    outcome = await interruptible(io, (signal) => monitor(request, { disk, log, signal }))
   } finally {
     await api?.close()
   }
-  await print(io.stdout, options.output, outcome, () => `${sentence(outcome)}\n`)
+  const { resourceDirectory, manifestDirectory } = request
+  const unproven = await warnOfUnproven([{ path: resourceDirectory }, { path: manifestDirectory }], { disk, log })
+  await print(io.stdout, options.output, { ...outcome, ...unproven }, () => `${sentence(outcome)}\n`)
   if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
 }
 

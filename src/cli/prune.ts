@@ -9,6 +9,7 @@ import {
   addKlogOptions,
   logOptionsOf,
   requireFlags,
+  requireProvenOption,
   verbosityOption,
   type OutputOptions,
 } from './options.js'
@@ -25,6 +26,7 @@ interface PruneOptions extends OutputOptions {
   readonly podManifestDir?: string
   readonly keep?: number
   readonly dryRun?: true
+  readonly requireProven?: true
   readonly lockTimeout: number
   readonly v?: number
 }
@@ -56,6 +58,7 @@ that only look similar, and links, stay too. After a crash, each revision is int
         '--pod-manifest-dir <dir>',
         'manifests that protect what they name (default: manifests, beside --resource-dir; else /etc/kubernetes/manifests)',
       )
+      .addOption(requireProvenOption())
       .option('--dry-run', 'print what would be removed, and why the rest stays')
       .addOption(
         new Option('--lock-timeout <duration>', 'how long to wait for a running installation')
@@ -87,10 +90,11 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   if (maxEligibleRevision === undefined && keep === undefined) {
     throw new UsageError('name --max-eligible-revision or --keep: what may be removed?')
   }
-  const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
+  const [{ Disk }, { manifestDirectoryOf }, { prune }, { warnOfUnproven }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/revisions-in-use.js'),
     import('../static-pods/prune.js'),
+    import('../static-pods/unproven-places.js'),
   ])
   const resourceDirectory = pathArgument(resourceDir ?? '')
   const dryRun = options.dryRun === true
@@ -107,8 +111,13 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     keep: keep ?? 0,
     lockTimeout: options.lockTimeout,
   }
-  const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
-  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines }, () =>
+  const disk = new Disk()
+  const { requireProven = false } = options
+  const look = () => warnOfUnproven([{ path: resourceDirectory }], { disk, log, requireProven })
+  if (requireProven && !dryRun) await look()
+  const lines = await interruptible(io, (signal) => prune(request, disk, log, signal))
+  const unproven = dryRun ? {} : await look()
+  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines, ...unproven }, () =>
     lines.length === 0
       ? `${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`
       : table(lines.map((line) => row(line, dryRun))),

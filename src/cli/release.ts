@@ -1,10 +1,15 @@
 import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Command } from './option.js'
-import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from './options.js'
 import { print } from './print.js'
 import { interruptible } from './signals.js'
-import { targetArgument } from './target.js'
+import { targetArgument, warnIfUnproven } from './target.js'
+
+interface ReleaseOptions extends OutputOptions {
+  readonly requireProven?: true
+  readonly lockTimeout: number
+}
 
 /** `holdfast release PATH` */
 export function releaseCommand(io: Io): Command {
@@ -15,6 +20,7 @@ export function releaseCommand(io: Io): Command {
 what has come meanwhile, and repairs what has drifted. Where PATH is neither held nor pinned, nothing is written.`,
     )
     .argument('<path>', 'a directory or file that is held or pinned')
+    .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -27,15 +33,22 @@ Examples:
 Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is published there, or it cannot be written), 2 wrong usage,
 75 another process holds PATH's lock.`,
     )
-    .action(async (target: string, options: OutputOptions & { lockTimeout: number }) => {
+    .action(async (target: string, options: ReleaseOptions) => {
       const path = await targetArgument(target)
-      const before = await interruptible(io, async (signal) => {
-        const { setHold } = await import('../durable/index.js')
-        const { lockTimeout } = options
-        return setHold(path, undefined, { lockTimeout, signal, log: createLogger(io, options) })
+      const { before, proof } = await interruptible(io, async (signal) => {
+        const { setHold, unprovenAt } = await import('../durable/index.js')
+        const { lockTimeout, requireProven = false } = options
+        const before = await setHold(path, undefined, {
+          lockTimeout,
+          requireProven,
+          signal,
+          log: createLogger(io, options),
+        })
+        return { before, proof: await unprovenAt(path) }
       })
       const released = before !== undefined
-      await print(io.stdout, options.output, { path, held: false, released }, () =>
+      const unproven = await warnIfUnproven(io, options, path, proof)
+      await print(io.stdout, options.output, { path, held: false, released, ...unproven }, () =>
         released ? `released ${path}\n` : `${path} was not held\n`,
       )
     })

@@ -4,11 +4,11 @@ import type { Io } from './io.js'
 import { createLogger } from './logger.js'
 import { Command, Option } from './option.js'
 import { parseDuration } from './option-values.js'
-import { reportOptions, lockTimeoutOption, type OutputOptions } from './options.js'
+import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from './options.js'
 import { print } from './print.js'
 import { refuseConfigured } from './refuse-configured.js'
 import { interruptible } from './signals.js'
-import { targetArgument } from './target.js'
+import { targetArgument, warnIfUnproven } from './target.js'
 
 interface RemoveOptions extends OutputOptions {
   readonly force: boolean
@@ -16,6 +16,7 @@ interface RemoveOptions extends OutputOptions {
   readonly wait?: number
   readonly stateDirectory?: string
   readonly podManifestDir?: string
+  readonly requireProven?: true
   readonly lockTimeout: number
 }
 
@@ -48,6 +49,7 @@ configured to publish, stays, too.`,
     .addOption(
       new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
     )
+    .addOption(requireProvenOption())
     .addOption(lockTimeoutOption())
     .addOptions(reportOptions())
     .addHelpText(
@@ -65,17 +67,24 @@ again, 75 another process holds PATH's lock.`,
       const target = await targetArgument(path)
       const log = createLogger(io, options)
       await refuseConfigured(target, options, removeItFirst)
-      await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
-      await print(io.stdout, options.output, { path: target, removed: true }, () => `removed ${target}\n`)
+      const proof = await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
+      const unproven = await warnIfUnproven(io, options, target, proof)
+      await print(io.stdout, options.output, { path: target, removed: true, ...unproven }, () => `removed ${target}\n`)
     })
 }
 
-async function removeOnceUnused(target: string, options: RemoveOptions, signal: AbortSignal, log: Log): Promise<void> {
-  const [{ removePublished, DurableWriteError }, { describeHostPathUser }] = await Promise.all([
+/** Answers whether it is on a file system on which durability is not proven. */
+async function removeOnceUnused(
+  target: string,
+  options: RemoveOptions,
+  signal: AbortSignal,
+  log: Log,
+): Promise<{ unproven?: true }> {
+  const [{ removePublished, unprovenAt, DurableWriteError }, { describeHostPathUser }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/host-path-users.js'),
   ])
-  const { force, release, lockTimeout, wait = 0 } = options
+  const { force, release, requireProven = false, lockTimeout, wait = 0 } = options
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.
   const confirm = () => refuseConfigured(target, options, removeItFirst)
@@ -83,8 +92,8 @@ async function removeOnceUnused(target: string, options: RemoveOptions, signal: 
   let said: string | undefined
   for (;;) {
     try {
-      await removePublished(target, { force, release, lockTimeout, usedBy, confirm, signal, log })
-      return
+      await removePublished(target, { force, release, requireProven, lockTimeout, usedBy, confirm, signal, log })
+      return await unprovenAt(target)
     } catch (error) {
       const left = deadline - performance.now()
       if (!(error instanceof DurableWriteError) || error.reason !== 'InUse' || left <= 0) throw error

@@ -8,7 +8,7 @@ import { configOption, reportOptions, lockTimeoutOption, type OutputOptions } fr
 import { print } from './print.js'
 import { createLogger } from './logger.js'
 import { interruptible } from './signals.js'
-import { targetArgument } from './target.js'
+import { targetArgument, warnIfUnproven } from './target.js'
 
 interface RollbackOptions extends OutputOptions, CheckOptions {
   readonly to?: number
@@ -85,10 +85,7 @@ Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 p
           ...conditions,
         })
       })
-      if (result.unproven) {
-        const { warnUnproven } = await import('../unproven.js')
-        warnUnproven(log, target)
-      }
+      await warnIfUnproven(io, options, target, result)
       const shown = typeof until === 'number' ? new Date(until).toISOString() : until
       const { outcome, digest, sequence, unproven } = result
       const document = { path: target, outcome, digest, sequence, pin: shown, ...(unproven && { unproven }) }

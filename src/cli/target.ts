@@ -3,7 +3,7 @@ import type { ReplaceResult } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import { UsageError } from './exit-codes.js'
 import type { Io } from './io.js'
-import { createLogger } from './logger.js'
+import { createLogger, type LogOptions } from './logger.js'
 import type { OutputOptions } from './options.js'
 import { print } from './print.js'
 
@@ -28,10 +28,20 @@ export function pathArgument(text: string): string {
   }
 }
 
+/** What is said of durability at a path, for people and in the document that is printed. */
+export async function warnIfUnproven(
+  io: Io,
+  options: LogOptions,
+  path: string,
+  { unproven }: { readonly unproven?: true },
+): Promise<{ unproven?: true }> {
+  if (!unproven) return {}
+  const { warnUnproven } = await import('../unproven.js')
+  warnUnproven(createLogger(io, options), path)
+  return { unproven }
+}
+
 export async function printPublished(io: Io, result: ReplaceResult, options: OutputOptions): Promise<void> {
-  if (result.unproven) {
-    const { warnUnproven } = await import('../unproven.js')
-    warnUnproven(createLogger(io, options), result.path)
-  }
+  await warnIfUnproven(io, options, result.path, result)
   await print(io.stdout, options.output, result, () => `${result.outcome} ${result.path} ${result.digest}\n`)
 }

@@ -1,11 +1,10 @@
 import { foreign, unfit } from './errors.js'
-import type { FileSystem, Mount } from './file-system.js'
+import type { FileSystem } from './file-system.js'
 import { isLeftLink, leftLinks } from './left-link.js'
 import { notWhole, recordOf, wordOn } from './old-path.js'
+import { mountOf } from './proof.js'
 import { withRecord } from './record-files.js'
 import type { RelocationProgress } from './relocation.js'
-import { resolve } from './resolve.js'
-import { Scope } from './scope.js'
 import type { MovedFromForm } from './types.js'
 
 /* What a person who moves a directory by hand is told, or refused, beyond what relocation.ts says. */
@@ -37,31 +36,6 @@ export async function leftAt(fs: FileSystem, from: string, to: string): Promise<
     })
   })
   return left ?? 'removed'
-}
-
-/** The file system that a path is on, or will be. */
-async function mountOf(fs: FileSystem, path: string): Promise<Mount> {
-  const scope = new Scope(fs)
-  try {
-    return await fs.mount((await resolve(scope, path)).anchor)
-  } finally {
-    await scope.closeAll()
-  }
-}
-
-/** Whether the new path is on a file system on which durability is not proven. @throws DurableWriteError where that is refused */
-export async function unprovenAt(
-  fs: FileSystem,
-  to: string,
-  requireProven: boolean | undefined,
-): Promise<Pick<RelocationProgress, 'unproven'>> {
-  const { type, proven } = await mountOf(fs, to)
-  if (proven) return {}
-  if (requireProven !== true) return { unproven: true }
-  throw unfit(`${to} is on ${type}, where durability is not proven`, {
-    ...{ code: 'ENOTSUP', syscall: 'fstatfs', path: to },
-    advice: 'choose another file system, or leave out --require-proven',
-  })
 }
 
 /** What is durable would go, and what is left is perhaps not. */

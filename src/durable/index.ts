@@ -14,6 +14,7 @@ import { removePublished as takeAway, type RemovalOptions } from './removal.js'
 import { relocateByHand as moveByHand, type HandRelocationOptions } from './relocate-by-hand.js'
 import { endRelocation as endMove, relocate as move, type RelocationProgress } from './relocation.js'
 import { sameTarget as same } from './site.js'
+import { unprovenAt as proofAt } from './proof.js'
 import { rollBack as goBack, type RollbackOptions } from './rollback.js'
 import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
 import { readContent as contentOf, type TargetContent } from './target-content.js'
@@ -50,6 +51,7 @@ export { mountAbove, mountDetails, mounts, rootMount, type MountDetails } from '
 export { readWhole } from './tree.js'
 export { readAllRecords, readRecords, type Records } from './record-files.js'
 export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './refusals.js'
+export { unprovenRefused } from './proof.js'
 export { remove } from './remove.js'
 export { checkTarget } from './request.js'
 export { resolve, type Place } from './resolve.js'
@@ -74,7 +76,7 @@ export {
 export { showInPlace } from './posix/show-in-place.js'
 export { usageOf, type Usage } from './space.js'
 export { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from './swap-places.js'
-export { exchange, syncParents, syncPath } from './sync-path.js'
+export { exchange, syncParents, syncPath, type SyncOptions } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane } from '../../native/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
@@ -181,6 +183,14 @@ export async function examineAdoption(
   adopt: Adopting,
 ): Promise<{ own: boolean; checks: AdoptionResult[] }> {
   return examine(system, request, adopt)
+}
+
+/**
+ * Whether a path is on a file system on which durability is not proven.
+ * @throws DurableWriteError where `requireProven` refuses that, or it cannot be found out
+ */
+export async function unprovenAt(path: string, requireProven?: boolean): Promise<{ unproven?: true }> {
+  return readable(path, proofAt(system, path, requireProven))
 }
 
 /** Takes a directory's move to another path as far as it goes now; `to` is published already. @throws DurableWriteError */

@@ -94,7 +94,7 @@ export async function pruneHistory(
   fs: FileSystem,
   path: string,
   limits: HistoryLimits,
-  { lockTimeout = 0, signal, log = silent }: HoldOptions,
+  { lockTimeout = 0, requireProven = false, signal, log = silent }: HoldOptions,
 ): Promise<number> {
   const target = checkTarget(path)
   const scope = new Scope(fs)
@@ -104,7 +104,7 @@ export async function pruneHistory(
   let leave: (() => void) | undefined
   try {
     if ((await site.resolve(parents)).missing.length > 0) return 0
-    await site.open({})
+    await site.open({ requireProven })
     const { directory: parent } = site.parent
     // Mostly there is none: then nobody need wait for the lock.
     if (!(await fs.list(parent)).some(names.isGeneration)) return 0

@@ -108,7 +108,7 @@ class Removal {
     const { fs, path, options } = this
     const { name } = this.#site
     if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
-    await this.#site.open({})
+    await this.#site.open({ requireProven: options.requireProven === true })
     await refuseUnknown(this.#site)
     await this.#lock()
     const records = await this.#records()

@@ -20,6 +20,8 @@ import type { Tree } from './tree.js'
 export interface HoldOptions {
   /** Milliseconds to wait for another holder of the lock; default 0. */
   readonly lockTimeout?: number
+  /** Refuses file systems on which durability is not proven; default false. */
+  readonly requireProven?: boolean
   readonly signal?: AbortSignal
   readonly log?: Log
 }
@@ -43,7 +45,7 @@ export async function rewriteRecord(
   path: string,
   { problem, verb }: Doing,
   change: (record: StoredRecord, tree: Tree | undefined) => RecordBody | undefined,
-  { lockTimeout = 0, signal, log = silent }: HoldOptions,
+  { lockTimeout = 0, requireProven = false, signal, log = silent }: HoldOptions,
 ): Promise<StoredRecord> {
   const target = checkTarget(path)
   const scope = new Scope(fs)
@@ -54,7 +56,7 @@ export async function rewriteRecord(
   let leave: (() => void) | undefined
   try {
     if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
-    await site.open({})
+    await site.open({ requireProven })
     await refuseUnknown(site)
     const { directory } = site.parent
     leave = await lock(scope, {

@@ -3,6 +3,7 @@ import { DurableWriteError, unfit } from './errors.js'
 import type { Mount, Descriptor, FileSystem } from './file-system.js'
 import type { TargetNames } from './names.js'
 import { pathWithin } from './place.js'
+import { unprovenRefused } from './proof.js'
 import { openAncestors, openParent, type Parent, type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 import type { PublicationOptions } from './types.js'
@@ -75,16 +76,7 @@ export class Site {
     if (parents === false) this.#refuseMissing()
     this.#mount = await fs.mount(this.place.anchor)
     if (requireProven === true && !this.#mount.proven) {
-      throw unfit(
-        `${this.path} is on ${this.#mount.type}, where durability is not proven (proven: ext4 with a journal, xfs and btrfs, ` +
-          `with barriers on)`,
-        {
-          code: 'ENOTSUP',
-          syscall: 'fstatfs',
-          path: this.path,
-          advice: 'choose another file system, or remove requireProven',
-        },
-      )
+      throw unprovenRefused(this.path, this.#mount.type, 'remove requireProven')
     }
     this.#parent = await openParent(this.scope, this.place)
     const { device, inode } = this.#parent.attributes

@@ -5,18 +5,25 @@ import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { namesFor } from './names.js'
 import { NodeFileSystem } from './posix/file-system.js'
+import { unprovenRefused } from './proof.js'
 import { checkPath, checkTarget } from './request.js'
 import { type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
 const system: FileSystem = new NodeFileSystem()
 
+/** Refused, nothing done, where durability is not proven. */
+export interface SyncOptions {
+  requireProven?: boolean
+}
+
 /** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
-export async function syncPath(path: string): Promise<void> {
+export async function syncPath(path: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const absolute = absolutePath(checkPath(path))
   const scope = new Scope(system)
   try {
     const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
+    if (requireProven === true) await refuseUnproven(absolute, opened)
     await fsyncAll(system, [opened])
   } catch (error) {
     throw wrapError(path, error, false, `could not sync ${path}`)
@@ -33,6 +40,11 @@ async function openAny(scope: Scope, path: string): Promise<Descriptor> {
   return scope.keep(
     entry.type === 'directory' ? system.openPath(join(realParent, name)) : system.openFile(anchor, name),
   )
+}
+
+async function refuseUnproven(path: string, opened: Descriptor): Promise<void> {
+  const { proven, type } = await system.mount(opened)
+  if (!proven) throw unprovenRefused(path, type, 'leave out requireProven')
 }
 
 async function place(scope: Scope, path: string): Promise<Place> {
@@ -54,7 +66,7 @@ function missing(path: string, syscall = 'openat2'): DurableWriteError {
  * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents. Throws DurableWriteError; `published: true` when
  * they have changed places and that is not known to be durable.
  */
-export async function exchange(a: string, b: string): Promise<void> {
+export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
   const scope = new Scope(system)
   let published = false
   try {
@@ -63,6 +75,8 @@ export async function exchange(a: string, b: string): Promise<void> {
     for (const [path, { anchor, name }] of [[a, first] as const, [b, second] as const]) {
       if ((await system.look(anchor, name)) === undefined) throw missing(path)
     }
+    // Both, or EXDEV.
+    if (requireProven === true) await refuseUnproven(a, first.anchor)
     await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
     published = true
     await fsyncAll(system, [first.anchor, second.anchor])

@@ -5,7 +5,6 @@
  */
 import { dirname } from 'node:path'
 import type { Disk } from '../durable/index.js'
-import { warnUnproven } from '../unproven.js'
 import { checkManifestDirectory, checkPlaces, identify, planRollout, type RolloutRequest } from './rollout-plan.js'
 import {
   readState,
@@ -17,6 +16,7 @@ import {
 } from './rollout-state.js'
 import { Rollout, type RolloutMeans } from './rollout-steps.js'
 import { stageTree } from './rollout-tree.js'
+import { warnOfUnproven } from './unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
 
@@ -83,23 +83,13 @@ export async function resume(
 }
 
 /** Warns of the places of a rollout where durability is not proven. */
-async function lookForUnproven(
+function lookForUnproven(
   manifestDirectory: string,
   tree: string | undefined,
-  { disk, log }: RolloutMeans,
+  means: RolloutMeans,
 ): Promise<Pick<RolloutOutcome, 'unproven'>> {
-  const places = [
-    [manifestDirectory, manifestDirectory],
-    ...(tree === undefined ? [] : [[tree, dirname(tree)]]),
-  ] as const
-  let isProven = true
-  for (const [path = '', directory = ''] of places) {
-    const mount = await disk.inDirectory(directory, (opened) => disk.fs.mount(opened))
-    if (mount === undefined || mount.proven) continue
-    isProven = false
-    warnUnproven(log, path)
-  }
-  return isProven ? {} : { unproven: true }
+  const trees = tree === undefined ? [] : [{ path: tree, directory: dirname(tree) }]
+  return warnOfUnproven([{ path: manifestDirectory }, ...trees], means)
 }
 
 async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<RolloutState | undefined> {

@@ -1,6 +1,8 @@
 import { Disk, DurableWriteError, replaceFile, type HeldLock } from '../durable/index.js'
 import { codeOf } from '../errors.js'
+import type { Log } from '../log.js'
 import { readRegularFile } from '../regular-file.js'
+import { warnUnproven } from '../unproven.js'
 import { emptyLedger, type LedgerState } from './ledger.js'
 
 /** A year of cuts, each minute, is less; in bytes. */
@@ -70,6 +72,8 @@ export class WitnessFile {
     private readonly state: LedgerState,
     /** What a write that nobody waits for has failed with. */
     private readonly failed: (error: unknown) => void,
+    /** For what its disk may lose. */
+    private readonly log: Log,
   ) {}
 
   soon(): void {
@@ -85,7 +89,8 @@ export class WitnessFile {
     this.#last = this.#last
       .catch(() => undefined)
       .then(async () => {
-        await replaceFile(this.path, `${JSON.stringify(this.state)}\n`)
+        const { unproven } = await replaceFile(this.path, `${JSON.stringify(this.state)}\n`)
+        if (unproven) warnUnproven(this.log, this.path)
       })
     return this.#last
   }

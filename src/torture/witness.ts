@@ -42,7 +42,8 @@ export class Witness {
   private constructor(private readonly options: WitnessOptions) {
     this.#log = options.log
     this.#ledger = new Ledger(options.state)
-    this.#file = new WitnessFile(options.stateFile, options.state, (error) => this.#log.error({}, unwritten(error)))
+    const failed = (error: unknown): void => this.#log.error({}, unwritten(error))
+    this.#file = new WitnessFile(options.stateFile, options.state, failed, options.log)
     this.#server = createServer((socket) => void this.#serve(socket))
   }
 

@@ -14,7 +14,7 @@ await t.test('what is held is left alone by every command, until one releases it
   const quiet = ['--log-level', 'error']
   await holdfast(['replace', target, '--from', from, ...quiet])
   await holdfast(['write', file, ...quiet], { input: 'old' })
-  t.match(await holdfast(['hold', target, '--reason', 'INC-7', '--for', '2h']), {
+  t.match(await holdfast(['hold', target, '--reason', 'INC-7', '--for', '2h', ...quiet]), {
     code: 0,
     stdout: new RegExp(`^held ${target} until \\d{4}-.*Z\n$`),
     stderr: '',

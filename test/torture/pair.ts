@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { main } from '../../src/cli/main.js'
 import type { LedgerState } from '../../src/torture/ledger.js'
-import { scratch, type Ended } from '../cli/holdfast.js'
+import type { Ended } from '../cli/holdfast.js'
+import { scratch } from '../durable/scratch.js'
 import { testIo } from '../cli/in-process.js'
 import { until } from '../until.js'
 
@@ -36,8 +37,11 @@ export class Pair {
   witness: Running | undefined
   port = 0
 
-  constructor(readonly t: Test) {
-    this.directory = scratch(t)
+  constructor(
+    readonly t: Test,
+    parent?: string,
+  ) {
+    this.directory = scratch(t, parent)
     this.disk = join(this.directory, 'disk')
     this.state = join(this.directory, 'state.json')
     mkdirSync(this.disk)
