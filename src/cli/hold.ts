@@ -49,8 +49,11 @@ PATH's lock.`,
       const proof = await interruptible(io, async (signal) => {
         const { setHold, unprovenAt } = await import('../durable/index.js')
         const { lockTimeout, requireProven = false } = options
-        await setHold(path, hold, { lockTimeout, requireProven, signal, log: createLogger(io, options) })
-        return unprovenAt(path)
+        const log = createLogger(io, options)
+        // Before: what fails then has changed nothing.
+        const found = await unprovenAt(path, requireProven)
+        await setHold(path, hold, { lockTimeout, requireProven, signal, log })
+        return found
       })
       const unproven = await warnIfUnproven(io, options, path, proof)
       const until = hold.until === null ? null : new Date(hold.until).toISOString()

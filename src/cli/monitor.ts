@@ -120,14 +120,14 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     import('../static-pods/unproven-places.js'),
   ])
   const disk = new Disk()
+  const { resourceDirectory, manifestDirectory } = request
+  const unproven = await warnOfUnproven([{ path: resourceDirectory }, { path: manifestDirectory }], { disk, log })
   let outcome: MonitorOutcome
   try {
     outcome = await interruptible(io, (signal) => monitor(request, { disk, log, signal }))
   } finally {
     await api?.close()
   }
-  const { resourceDirectory, manifestDirectory } = request
-  const unproven = await warnOfUnproven([{ path: resourceDirectory }, { path: manifestDirectory }], { disk, log })
   await print(io.stdout, options.output, { ...outcome, ...unproven }, () => `${sentence(outcome)}\n`)
   if (outcome.outcome !== 'ready') throw new Exit(exitCodes.failed)
 }

@@ -38,13 +38,10 @@ Exit codes: 0 released, or neither held nor pinned, 1 not released (nothing is p
       const { before, proof } = await interruptible(io, async (signal) => {
         const { setHold, unprovenAt } = await import('../durable/index.js')
         const { lockTimeout, requireProven = false } = options
-        const before = await setHold(path, undefined, {
-          lockTimeout,
-          requireProven,
-          signal,
-          log: createLogger(io, options),
-        })
-        return { before, proof: await unprovenAt(path) }
+        const log = createLogger(io, options)
+        // Before: what fails then has changed nothing.
+        const proof = await unprovenAt(path, requireProven)
+        return { before: await setHold(path, undefined, { lockTimeout, requireProven, signal, log }), proof }
       })
       const released = before !== undefined
       const unproven = await warnIfUnproven(io, options, path, proof)

@@ -88,12 +88,14 @@ async function removeOnceUnused(
   const usedBy = () => describeHostPathUser(target, options.podManifestDir)
   // The configuration may change while this waits.
   const confirm = () => refuseConfigured(target, options, removeItFirst)
+  // Before: what fails then has changed nothing.
+  const proof = await unprovenAt(target, requireProven)
   const deadline = performance.now() + wait
   let said: string | undefined
   for (;;) {
     try {
       await removePublished(target, { force, release, requireProven, lockTimeout, usedBy, confirm, signal, log })
-      return await unprovenAt(target)
+      return proof
     } catch (error) {
       const left = deadline - performance.now()
       if (!(error instanceof DurableWriteError) || error.reason !== 'InUse' || left <= 0) throw error
