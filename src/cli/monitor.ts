@@ -114,14 +114,15 @@ async function runMonitor(io: Io, options: MonitorOptions): Promise<void> {
     keepOwnManifest: options.keepOwnManifest === true,
     operator: api && operatorStatus && new OperatorStatus(api, operatorStatus, nodeNameOf(options, io.env) ?? '', log),
   }
-  const [{ Disk }, { monitor }, { warnOfUnproven }] = await Promise.all([
+  const [{ Disk }, { monitor }, { unprovenPlaces, warnOfUnproven }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/monitor.js'),
     import('../static-pods/unproven-places.js'),
   ])
   const disk = new Disk()
   const { resourceDirectory, manifestDirectory } = request
-  const unproven = await warnOfUnproven([{ path: resourceDirectory }, { path: manifestDirectory }], { disk, log })
+  const directories = [{ path: resourceDirectory }, { path: manifestDirectory }]
+  const unproven = warnOfUnproven(await unprovenPlaces(directories, { disk }), log)
   let outcome: MonitorOutcome
   try {
     outcome = await interruptible(io, (signal) => monitor(request, { disk, log, signal }))

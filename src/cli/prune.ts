@@ -90,11 +90,10 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
   if (maxEligibleRevision === undefined && keep === undefined) {
     throw new UsageError('name --max-eligible-revision or --keep: what may be removed?')
   }
-  const [{ Disk }, { manifestDirectoryOf }, { prune }, { warnOfUnproven }] = await Promise.all([
+  const [{ Disk }, { manifestDirectoryOf }, { prune }] = await Promise.all([
     import('../durable/index.js'),
     import('../static-pods/revisions-in-use.js'),
     import('../static-pods/prune.js'),
-    import('../static-pods/unproven-places.js'),
   ])
   const resourceDirectory = pathArgument(resourceDir ?? '')
   const dryRun = options.dryRun === true
@@ -110,14 +109,10 @@ async function runPrune(io: Io, options: PruneOptions): Promise<void> {
     protectedRevisions: protectedRevisions ?? [],
     keep: keep ?? 0,
     lockTimeout: options.lockTimeout,
+    requireProven: options.requireProven === true,
   }
-  const disk = new Disk()
-  const { requireProven = false } = options
-  const look = () => warnOfUnproven([{ path: resourceDirectory }], { disk, log, requireProven })
-  if (requireProven && !dryRun) await look()
-  const lines = await interruptible(io, (signal) => prune(request, disk, log, signal))
-  const unproven = dryRun ? {} : await look()
-  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines, ...unproven }, () =>
+  const lines = await interruptible(io, (signal) => prune(request, new Disk(), log, signal))
+  await print(io.stdout, options.output, { ...(dryRun && { dryRun }), revisions: lines }, () =>
     lines.length === 0
       ? `${resourceDirectory} holds no revision of ${staticPodName ?? ''}\n`
       : table(lines.map((line) => row(line, dryRun))),

@@ -12,6 +12,7 @@ import { entriesOf } from './node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
 import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
+import { unprovenPlaces, warnOfUnproven } from './unproven-places.js'
 
 export interface PruneRequest {
   readonly pod: string
@@ -26,6 +27,8 @@ export interface PruneRequest {
   readonly dryRun: boolean
   /** Milliseconds to wait for an installation that is under way. */
   readonly lockTimeout: number
+  /** Refuses file systems on which durability is not proven. */
+  readonly requireProven?: boolean
 }
 
 export interface PruneLine {
@@ -35,6 +38,8 @@ export interface PruneLine {
   readonly outcome: 'kept' | 'removed' | 'failed'
   /** Why it is kept, or what failed. */
   readonly why?: string
+  /** It is removed where durability is not proven. */
+  readonly unproven?: true
 }
 
 /**
@@ -42,7 +47,7 @@ export interface PruneLine {
  * in use: nothing is removed then
  */
 export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
-  const { resourceDirectory, pod, dryRun, lockTimeout } = request
+  const { resourceDirectory, pod, dryRun, lockTimeout, requireProven = false } = request
   if (resourceDirectory === '/')
     throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
@@ -56,6 +61,8 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
     )
   }
   if (dryRun) return verdicts(request, disk.fs, log)
+  // Before anything goes: what fails here has changed nothing.
+  const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
     const lines = await verdicts(request, disk.fs, log)
@@ -63,7 +70,9 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
     )
-    return removed ?? lines
+    if (removed?.some(({ outcome }) => outcome === 'removed') !== true) return removed ?? lines
+    const proof = warnOfUnproven(unproven, log)
+    return removed.map((line) => (line.outcome === 'removed' ? { ...line, ...proof } : line))
   } finally {
     await held.release()
   }

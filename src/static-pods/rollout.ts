@@ -16,7 +16,7 @@ import {
 } from './rollout-state.js'
 import { Rollout, type RolloutMeans } from './rollout-steps.js'
 import { stageTree } from './rollout-tree.js'
-import { warnOfUnproven } from './unproven-places.js'
+import { unprovenPlaces, warnOfUnproven } from './unproven-places.js'
 
 export type { RolloutMeans, RolloutOutcome }
 
@@ -83,13 +83,13 @@ export async function resume(
 }
 
 /** Warns of the places of a rollout where durability is not proven. */
-function lookForUnproven(
+async function lookForUnproven(
   manifestDirectory: string,
   tree: string | undefined,
-  means: RolloutMeans,
+  { disk, log }: RolloutMeans,
 ): Promise<Pick<RolloutOutcome, 'unproven'>> {
   const trees = tree === undefined ? [] : [{ path: tree, directory: dirname(tree) }]
-  return warnOfUnproven([{ path: manifestDirectory }, ...trees], means)
+  return warnOfUnproven(await unprovenPlaces([{ path: manifestDirectory }, ...trees], { disk }), log)
 }
 
 async function unfinished(manifestDirectory: string, { disk, log }: RolloutMeans): Promise<RolloutState | undefined> {

@@ -3,20 +3,25 @@ import type { Log } from '../log.js'
 import { warnUnproven } from '../unproven.js'
 
 /**
- * Warns of each of these where durability is not proven. `directory`: what is looked at, which exists.
+ * Those of these places where durability is not proven. `directory`: what is looked at, which exists.
  * @throws DurableWriteError where `requireProven` refuses that
  */
-export async function warnOfUnproven(
+export async function unprovenPlaces(
   places: readonly { readonly path: string; readonly directory?: string }[],
-  { disk, log, requireProven = false }: { readonly disk: Disk; readonly log: Log; readonly requireProven?: boolean },
-): Promise<{ unproven?: true }> {
-  let isProven = true
+  { disk, requireProven = false }: { readonly disk: Disk; readonly requireProven?: boolean },
+): Promise<string[]> {
+  const unproven: string[] = []
   for (const { path, directory = path } of places) {
     const mount = await disk.inDirectory(directory, (opened) => disk.fs.mount(opened))
     if (mount === undefined || mount.proven) continue
     if (requireProven) throw unprovenRefused(path, mount.type, 'leave out --require-proven')
-    isProven = false
-    warnUnproven(log, path)
+    unproven.push(path)
   }
-  return isProven ? {} : { unproven: true }
+  return unproven
+}
+
+/** What is said of them, for people and in the document that is printed. */
+export function warnOfUnproven(places: readonly string[], log: Log): { unproven?: true } {
+  for (const path of places) warnUnproven(log, path)
+  return places.length === 0 ? {} : { unproven: true }
 }
