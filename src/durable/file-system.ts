@@ -43,6 +43,8 @@ export interface Mount {
   readonly id: number
   /** As in /proc/self/mountinfo: `ext4`, `nfs4`, … */
   readonly type: string
+  /** `MAJOR:MINOR` of the file system; one for all subvolumes of a btrfs, which st_dev tells apart. */
+  readonly device: string
   /** Which directory of the file system is mounted, and where. */
   readonly root: string
   readonly mountPoint: string

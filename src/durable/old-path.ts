@@ -238,8 +238,7 @@ export async function linkTextFor(fs: FileSystem, to: string, options: Relocatio
 }
 
 async function placesOf(fs: FileSystem, to: string, { from, atNew }: RelocationOptions) {
-  const there = () => placeOf(fs, to)
-  return [await placeOf(fs, from), await (atNew ? atNew(there) : there())] as const
+  return [await placeOf(fs, from), await (atNew ? atNew(() => placeOf(fs, to)) : placeOf(fs, to))] as const
 }
 
 interface FoundPath {
@@ -247,7 +246,8 @@ interface FoundPath {
   readonly path: string
   /** In its file system, whatever mounts lead there. */
   readonly within: string
-  readonly device: number
+  /** Of the file system, not st_dev: a subvolume of btrfs lies in another one, and both can be mounted elsewhere. */
+  readonly device: string
   /** Equal for two paths that are one; undefined where its directory is not there. */
   readonly identity: string | undefined
 }
@@ -257,9 +257,9 @@ async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
   try {
     const { realParent, anchor, missing, name } = await resolve(scope, target)
     const path = `${realParent === '/' ? '' : realParent}/${name}`
-    const { device, inode } = await fs.attributes(anchor)
+    const [{ device, inode }, mount] = [await fs.attributes(anchor), await fs.mount(anchor)]
     const identity = missing.length > 0 ? undefined : `${device}:${inode}:${name}`
-    return { path, within: pathWithin(await fs.mount(anchor), path), device, identity }
+    return { path, within: pathWithin(mount, path), device: mount.device, identity }
   } finally {
     await scope.closeAll()
   }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { executable as program } from '../project.js'
 import t, { type Test } from 'tap'
+import { missingForDisk } from '../disk/disk.js'
 import { scratch } from './scratch.js'
 
 const notRoot = process.getuid?.() === 0 ? false : 'needs root to mount'
@@ -142,3 +143,32 @@ await t.test('prune leaves a revision with a mount in it, and says so', { skip: 
   t.notOk(existsSync(join(resources, 'web-pod-2')), 'the other one went')
   t.end()
 })
+
+const missing = await missingForDisk(['btrfs'])
+
+await t.test(
+  'a subvolume of btrfs lies in OLD wherever it is mounted: relocate refuses',
+  { skip: missing.length > 0 && `needs ${missing.join(', ')}` },
+  (t) => {
+    const root = scratch(t)
+    mkdirSync(join(root, 'new'))
+    writeFileSync(join(root, 'new', 'tls.crt'), 'new')
+    const script = `
+      set -e
+      truncate -s 128M image
+      mkfs.btrfs -q image
+      mkdir disk other
+      mount -o loop image disk
+      "$0" "$1" replace disk/was --from new >&2
+      btrfs subvolume create disk/was/inner >&2
+      mount -o subvol=was/inner "$(findmnt -n -o SOURCE disk)" other
+      exec "$0" "$1" relocate "$PWD/disk/was" "$PWD/other/certs" --force --state-directory "$PWD/none" -o json`
+    const { status, stdout, stderr } = spawnSync(
+      'unshare',
+      ['--mount', '--propagation', 'private', 'sh', '-c', script, process.execPath, program],
+      { cwd: root, encoding: 'utf8' },
+    )
+    t.match({ status, stderr }, { status: 1, stderr: /the same directory, or one lies in the other/ }, stdout)
+    t.end()
+  },
+)

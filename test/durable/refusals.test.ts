@@ -226,7 +226,7 @@ await t.test('requireProven', async (t) => {
 })
 
 await t.test('a rename that fails is explained by its errno, its mode and the file system', (t) => {
-  const onto = (type: string): Mount => ({ id: 1, type, root: '/', mountPoint: '/', proven: true })
+  const onto = (type: string): Mount => ({ id: 1, type, device: '8:1', root: '/', mountPoint: '/', proven: true })
   const created = /^another program created \/srv\/certs meanwhile; holdfast left \/srv\/certs as it was$/
   const lower = /^\/srv\/certs is in a lower layer of an overlay, .*; mount a directory of the host at its parent/
   const exchange =

@@ -38,8 +38,8 @@ function kindOf(id: number): Omit<Mount, 'id'> {
   const known = kinds.get(id)
   if (known) return known
   const details = mountDetails(id)
-  const { type = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
-  const kind = { type, root, mountPoint, proven: details !== undefined && isProven(details) }
+  const { type = 'unknown', device = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
+  const kind = { type, device, root, mountPoint, proven: details !== undefined && isProven(details) }
   kinds.set(id, kind)
   readAt = performance.now()
   return kind

@@ -154,9 +154,9 @@ export abstract class ModelReader {
   }
 
   async mount(descriptor: Descriptor): Promise<Mount> {
-    const { id, root, mountPoint } = this.open.of(descriptor).mount
+    const { inode, mount } = this.open.of(descriptor)
     await this.before?.('mount', '')
-    return { id, type: 'model', root, mountPoint, proven: true }
+    return { ...mount, type: 'model', device: `0:${deviceOf(inode)}`, proven: true }
   }
 
   async close(descriptor: Descriptor): Promise<void> {

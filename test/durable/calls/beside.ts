@@ -215,7 +215,7 @@ export const beside: readonly Scene[] = [
         ['EEXIST', 'EXDEV', 'EINVAL', 'ENOSYS', 'EIO'].flatMap((code) =>
           (['exchange', 'noreplace', 'replace'] as const).flatMap((mode) =>
             ['ext4', 'overlay'].map((type) => {
-              const mount = { id: 1, type, root: '/', mountPoint: '/', proven: true }
+              const mount = { id: 1, type, device: '8:1', root: '/', mountPoint: '/', proven: true }
               return renameError('/etc/a', mount, mode, failure(code, 'renameat2'))
             }),
           ),

@@ -151,10 +151,10 @@ await t.test('a mount: its ID where statx is not to be had, and what it is for a
     return fresh
   })
   t.strictSame(told, [
-    { id, type: 'xfs', root: '/r', mountPoint: '/m', proven: true },
-    { id, type: 'tmpfs', root: '/r', mountPoint: '/m', proven: false },
-    { id, type: 'btrfs', root: '/r', mountPoint: '/m', proven: true },
-    { id, type: 'unknown', root: '/', mountPoint: '/', proven: false },
+    { id, type: 'xfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true },
+    { id, type: 'tmpfs', device: '0:9', root: '/r', mountPoint: '/m', proven: false },
+    { id, type: 'btrfs', device: '0:9', root: '/r', mountPoint: '/m', proven: true },
+    { id, type: 'unknown', device: 'unknown', root: '/', mountPoint: '/', proven: false },
   ])
   t.end()
 })
