@@ -42,7 +42,7 @@ export class WatchStart {
   /** The watch is over; the next call of `elapsed` begins another one. */
   async end(): Promise<void> {
     this.#since = undefined
-    await rm(this.#path, { force: true }).catch(() => undefined)
+    await rm(this.#path).catch(() => undefined)
   }
 
   async #begin(now: number): Promise<number> {

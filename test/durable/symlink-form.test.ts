@@ -1,4 +1,14 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
@@ -8,6 +18,7 @@ import { failure, intercepted } from './intercepted.js'
 import { contents, kept, modeOf, scratch } from './scratch.js'
 
 const form = { publish: 'symlink' as const }
+const isRoot = process.getuid?.() === 0
 
 await t.test('the form of kubelet’s volumes: the directory stays, links lead through ..data', async (t) => {
   const parent = scratch(t)
@@ -54,6 +65,19 @@ await t.test('drift of every part of the form is repaired', async (t) => {
     ['a stray generation', () => mkdirSync(join(target, '..7-0123456789abcdef'))],
     ['a stray ..data_tmp', () => symlinkSync('x', join(target, '..data_tmp'))],
     ['the mode of the target', () => chmodSync(target, 0o700)],
+    [
+      'another link in the place of one',
+      () => {
+        rmSync(join(target, 'a'))
+        symlinkSync('..data/b', join(target, 'b'))
+      },
+    ],
+    ...(isRoot
+      ? [
+          ['the user of the target', () => chownSync(target, 1, 0)] as [string, () => void],
+          ['the group of the target', () => chownSync(target, 0, 1)] as [string, () => void],
+        ]
+      : []),
     ['content', () => writeFileSync(join(target, '..data', 'a'), 'edited')],
   ]
   for (const [what, drift] of drifts) {

@@ -48,7 +48,8 @@ await t.test('what is published from a newer version is read once more', async (
   await disk.publishDirectories([version('20')], undefined)
   t.equal(readFileSync(join(target, 'tls.crt'), 'utf8'), '20')
   for (const same of ['20', '21', '100']) t.equal(await chosen(version(same)), same)
-  t.equal(rereads, 0, 'the same or a newer one is as it should be')
+  t.equal(await chosen(version('sha256:1')), 'sha256:1')
+  t.equal(rereads, 0, 'the same, a newer one, and one that cannot be compared are as they should be')
 
   t.equal(await chosen(version('9'), version('20')), '20', 'an answer from a cache that lagged behind')
   t.equal(rereads, 1)

@@ -233,3 +233,16 @@ await t.test('numbers that library-go refuses are refused, with the reason', asy
   }
   t.ok(existsSync(node.revision(1)), 'nothing was removed')
 })
+
+await t.test('a revision that cannot be taken away stays, and is reported; the others go', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2]) node.makeRevision(revision)
+  const { fs } = intercepted((call, args) => {
+    if (call === 'rename' && args.includes('web-pod-1')) throw failure('EPERM', 'renameat2')
+  })
+  t.match(await prune(requestOf(node), new Disk(fs), silent, signal), [
+    { revision: 2, outcome: 'removed' },
+    { revision: 1, outcome: 'failed', why: /could not remove a revision from .*EPERM/ },
+  ])
+  t.same(visible(node.resources), ['web-pod-1'])
+})

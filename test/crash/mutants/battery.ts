@@ -30,7 +30,8 @@ const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
     .map((name) => `test/${room}/${name}`)
 
 /** Of static pods, those that come to the disk. */
-const staticPods = /^(install-f|library-go-r|monitor|newer|older|prune|rollout|two-owners)/
+const staticPods =
+  /^(install[.]|install-f|last-known|library-go-r|monitor|newer|older|orphaned|prune|rollout|two-owners|watch-start)/
 
 /** Rooms that are copied beside the program and the crash suites, for those tests. */
 export const rooms = [

@@ -1,0 +1,72 @@
+/** The link to the last known good revision, and the fallback to what it leads to. */
+import { mkdirSync, readlinkSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { silent } from '../../src/log.js'
+import { Disk } from '../../src/durable/index.js'
+import { fallBack } from '../../src/static-pods/fall-back.js'
+import { recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
+import { revisionFamily } from '../../src/static-pods/names.js'
+import { intercepted } from '../durable/intercepted.js'
+import { installed, link, live } from './monitored-node.js'
+import { NodeDisk, podText } from './pods.js'
+
+await t.test('what the link is to lead to is durable before: synced, unless it is known to be', async (t) => {
+  const node = new NodeDisk(t)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const files = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`file-${index}`, `${index}`]))
+  const target = node.revision(7)
+  await new Disk().publishDirectories([{ target, files, family: revisionFamily('web-pod') }], undefined)
+  node.makeRevision(6)
+  let synced = 0
+  const { fs } = intercepted((call, [descriptors]) => {
+    if (call === 'sync') synced += (descriptors as readonly number[]).length
+  })
+  const record = async (revision: number): Promise<number> => {
+    synced = 0
+    await recordLastKnownGood(places, revision, new Disk(fs))
+    t.equal(readlinkSync(link(node)), join(node.revision(revision), 'web-pod.yaml'))
+    return synced
+  }
+  const published = await record(7)
+  t.ok(published < 5, `${published} descriptors are synced for the link`)
+  const foreign = await record(6)
+  t.ok(foreign >= published + 2, `${foreign} are, where another program wrote the revision`)
+})
+
+await t.test(
+  'the revision that is fallen back to becomes the last known good one, and the message is cut',
+  async (t) => {
+    const node = installed(t)
+    const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+    const fall = (message: string): Promise<number | undefined> =>
+      fallBack(places, 7, { reason: 'NotReady', message }, new Disk(), silent)
+    t.equal(await fall('m'.repeat(1001)), 6, 'the newest older one')
+    t.equal(readlinkSync(link(node)), join(node.revision(6), 'web-pod.yaml'))
+    const { annotations = {} } = live(node).metadata
+    t.equal(annotations['startup-monitor.static-pods.openshift.io/fallback-message'], 'm'.repeat(1000))
+  },
+)
+
+await t.test('the link goes before the older ones; one that leads to what failed does not', async (t) => {
+  for (const [leadsTo, expected] of [
+    [5, 5],
+    [7, 6],
+  ] as const) {
+    const node = installed(t)
+    const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+    symlinkSync(join(node.revision(leadsTo), 'web-pod.yaml'), link(node))
+    t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), expected)
+    t.equal(readlinkSync(link(node)), join(node.revision(expected), 'web-pod.yaml'))
+  }
+})
+
+await t.test('without a revision that is whole nothing is changed', async (t) => {
+  const node = new NodeDisk(t)
+  mkdirSync(node.revision(5), { recursive: true })
+  node.makeManifest(podText({ labels: { revision: '7' } }))
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), undefined)
+  t.throws(() => readlinkSync(link(node)), { code: 'ENOENT' })
+  t.equal(live(node).metadata.labels.revision, '7')
+})
