@@ -59,7 +59,8 @@ export const equivalents: readonly Equivalent[] = [
     ],
   },
   {
-    reason: 'what stands for an element that is always there, for the compiler',
+    reason:
+      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
       `native/aio.ts: AioContext.#submit shortened descriptors[first + slot] ?? -1`,
       `native/aio.ts: AioContext.#submit counted -1`,
@@ -72,6 +73,8 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/sync.ts: retryInvalid shortened descriptors[index] ?? -1`,
       `${durable}/open-directories.ts: OpenDirectories.#hold shortened this.#pin(open) ?? this.#root`,
       `${durable}/open-directories.ts: OpenDirectories.#makeRoom shortened path === undefined || held === undefined`,
+      `src/static-pods/install.ts: revisionStep shortened directory === undefined || revision === undefined`,
+      `src/static-pods/watch-start.ts: readMark shortened typeof revision !== 'number' || typeof boot !== 'string'`,
     ],
   },
   {
@@ -96,6 +99,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/generation.ts: topNames counted path.split('/', 1)`,
       `${durable}/in-use.ts: relationOf counted within.slice(prefix.length).split('/', 1)`,
       `${durable}/request.ts: addAncestors counted cut + 1`,
+      `src/static-pods/orphaned-records.ts: nameIn counted (await readWhole(fs, file)).toString('utf8').split('\\n', 1)`,
     ],
   },
   {
@@ -115,6 +119,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/resolve.ts: followTrusted swapped const text = await fs.readLinkPath(next)`,
       `${durable}/resolve.ts: followTrusted swapped linksIn.push(real === '' ? '/' : real)`,
       `${durable}/resolve.ts: followTrusted swapped todo.unshift(...text.split('/').filter((piece) => piece !== ''))`,
+      `src/static-pods/prune.ts: removeAll swapped for (const line of lines.filter(({ outcome }) => outcome === 'removed')) { const staging …`,
     ],
   },
   {
@@ -261,12 +266,14 @@ export const equivalents: readonly Equivalent[] = [
     ],
   },
   {
-    reason: 'zero is the same in both orders of its bytes, and no number is none as `undefined` is',
+    reason: 'zero is the same in both orders of its bytes, and no number, or no answer, is none as `undefined` is',
     mutants: [
       `native/aio.ts: AioContext.#submit inverted view.setBigUint64(at + byte, 0n, true)`,
       `native/aio.ts: AioContext.create inverted context.view.setBigUint64(0, 0n, true)`,
       `${durable}/posix/holdings.ts: Scan.#descriptors shortened /^mnt_id:\\s*(\\d+)/m.exec(information)?.[1] ?? NaN`,
       `native/malloc.ts: find swallowed { return null }`,
+      `src/static-pods/newer-published.ts: isNewer shortened compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0`,
+      `src/static-pods/watch-start.ts: readMark swallowed { return undefined }`,
     ],
   },
   {
