@@ -131,7 +131,7 @@ async function ownStaging(
   return quarantineForeign(area, staging, quarantined, [...records, ...retiredClaims(records)])
 }
 
-/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. `failed`: told why. */
+/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. `failed` is called with the reason. */
 export async function clean(
   { fs, parent, path, log }: StagingArea,
   names: readonly string[],

@@ -7,7 +7,7 @@ import { withRecord } from './record-files.js'
 import type { RelocationProgress } from './relocation.js'
 import type { MovedFromForm } from './types.js'
 
-/* What a person who moves a directory by hand is told, or refused, beyond what relocation.ts says. */
+/* What a person who moves a directory by hand is warned of, or refused, beyond what relocation.ts says. */
 
 /** What to do about that for which a move waits. */
 export async function withAdvice(

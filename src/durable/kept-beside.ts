@@ -84,7 +84,7 @@ async function keptFor(
   }
 }
 
-/** No record names their target: its name cannot be told from theirs. */
+/** No record names their target: its name looks like theirs. */
 function unnamed(entries: readonly string[]): KeptBeside[] {
   const families = [...new Set(entries.map(idOf))].sort()
   return families.flatMap((id) => {

@@ -147,8 +147,8 @@ export function describePin(path: string, { reason, since, until }: Pin): string
 }
 
 /**
- * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only he knows whether he was told
- * so. What has drifted is pinned by a record that is known to be of what was there.
+ * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only the operator knows whether the
+ * command said so. What has drifted is pinned by a record that is known to be of what was there.
  */
 export function refusePinned(
   path: string,

@@ -19,7 +19,7 @@ import { openAncestors, openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 import { readTree } from './tree.js'
 
-/** The directory at a path, told apart from a later one of the same number; undefined where there is none. */
+/** The directory at a path, distinguished from a later one of the same number; undefined where there is none. */
 export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
   return inParent(fs, path, 'could not look at', async ({ scope, parent, device, name }) => {
     if ((await fs.look(parent, name)) === undefined) return undefined

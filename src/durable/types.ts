@@ -254,7 +254,7 @@ export interface PublicationOptions {
   requireProven?: boolean
   /** Make the directories above the target that are missing; default true. Else they are refused, each by its path. */
   parents?: boolean
-  /** Told how many bytes more of the content have been read from paths and streams: each is read twice. */
+  /** Called with how many bytes more of the content have been read from paths and streams: each is read twice. */
   progress?: (bytes: number) => void
   /** Asked before new content is published; for directories only. Default: nobody. */
   check?: ContentCheck

@@ -115,9 +115,9 @@ export class Rollout {
       if (index < this.state.reached - 1) continue
       await this.#begin(index)
       const replaced = await this.#publish(manifest)
-      const verdict = replaced ?? (await this.#watch(manifest, probes))
-      if (verdict.state === 'ready') continue
-      const { state, message } = verdict
+      const reached = replaced ?? (await this.#watch(manifest, probes))
+      if (reached.state === 'ready') continue
+      const { state, message } = reached
       const names = manifests.slice(0, index + 1).map(({ name }) => name)
       if (state !== 'unknown' && this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
       await this.#write({ since: null })
