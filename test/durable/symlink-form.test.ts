@@ -141,3 +141,82 @@ await t.test('links that a failed flush has lost are not called durable', async 
     { error: { published: true, reason: 'DurabilityUnknown' } },
   ])
 })
+
+/** Calls from the rename of `..data` on, in which new content becomes visible. */
+async function callsSince(target: string, files: Record<string, string>, more: object = {}): Promise<string[]> {
+  const calls: string[] = []
+  const { fs } = intercepted((call, args) => {
+    if (calls.length > 0 || (call === 'rename' && args.includes('..data'))) calls.push(call)
+  })
+  t.match(await publish([directoryPublication(fs, { target, ...form, files, ...more })]), [{ outcome: 'replaced' }])
+  return calls
+}
+
+await t.test('what changes in the directory itself is synced behind it, and only then', async (t) => {
+  const target = join(scratch(t), 'certs')
+  await replaceDirectory(target, { ...form, files: { a: '1' } })
+  const syncs = (calls: readonly string[]): number => calls.filter((call) => call === 'sync').length
+  const same = await callsSince(target, { a: '2' })
+  const added = await callsSince(target, { a: '3', b: '3' })
+  const removed = await callsSince(target, { b: '4' })
+  const mode = await callsSince(target, { b: '5' }, { mode: 0o700 })
+  for (const calls of [added, removed, mode]) t.equal(syncs(calls), syncs(same) + 1)
+  t.ok(added.lastIndexOf('createLink') < added.lastIndexOf('sync'))
+  t.ok(removed.indexOf('removeFile') < removed.lastIndexOf('sync'))
+  t.ok(mode.indexOf('setMode') < mode.lastIndexOf('sync'), mode.join())
+  t.not(mode.indexOf('setMode'), -1)
+})
+
+await t.test('a link of the owner that is asked for', { skip: isRoot ? false : 'needs root' }, async (t) => {
+  const target = join(scratch(t), 'certs')
+  const owner = { uid: 1, gid: 2 }
+  await replaceDirectory(target, { ...form, owner, files: { a: '1' } })
+  await replaceDirectory(target, { ...form, owner, files: { a: '1', b: '1' } })
+  for (const name of ['..data', 'a', 'b']) t.match(lstatSync(join(target, name)), owner, name)
+})
+
+await t.test('a directory that holds no more than a link of a killed publication is filled', async (t) => {
+  const target = join(scratch(t), 'certs')
+  mkdirSync(target)
+  symlinkSync('x', join(target, '..data_tmp'))
+  t.match(await replaceDirectory(target, { ...form, files: { a: '1' } }), { outcome: 'replaced' })
+})
+
+await t.test('the link cannot be renamed, or another program renames another one over it', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const [data, theirs] = [join(target, '..data'), '..9-0123456789abcdef']
+  await replaceDirectory(target, { ...form, files: { a: '1' } })
+  const before = readdirSync(target)
+  const failing = intercepted((call, args) => {
+    if (call === 'rename' && args.includes('..data')) throw failure('EIO', 'renameat2')
+  })
+  const request = { target, ...form, files: { a: '2' } }
+  t.match(await publish([directoryPublication(failing.fs, request)]), [{ error: { code: 'EIO', published: false } }])
+  t.same(readdirSync(target), before, 'nothing of it is left')
+  let isRenamed = false
+  const { fs } = intercepted((call, args) => {
+    if (isRenamed) {
+      isRenamed = false
+      rmSync(data)
+      symlinkSync(theirs, data)
+    }
+    isRenamed = call === 'rename' && args.includes('..data')
+  })
+  t.match(await publish([directoryPublication(fs, request)]), [
+    { error: { reason: 'TargetForeign', message: /another program replaced .*certs\/\.\.data meanwhile/ } },
+  ])
+  t.equal(readlinkSync(data), theirs)
+})
+
+await t.test('what was staged of a first publication goes when it cannot go on', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  let failed = 0
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'openDirectory' && /^\.holdfast-/.test(String(name)) && failed++ === 0) throw failure('EIO', 'openat2')
+  })
+  t.match(await publish([directoryPublication(fs, { target, ...form, files: { a: '1' } })]), [
+    { error: { code: 'EIO' } },
+  ])
+  t.same(kept(parent), ['lock'])
+})

@@ -1,0 +1,112 @@
+/** What small parts of the core answer where nothing but their own words tells it: lists that are cut, failures that are wrapped. */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { clean } from '../../src/durable/clean.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
+import { readPublication } from '../../src/durable/index.js'
+import { namesFor } from '../../src/durable/names.js'
+import { isStanding, pathWithin } from '../../src/durable/place.js'
+import { resultsOf, type PublishOutcome } from '../../src/durable/publish.js'
+import { filePublication, planDirectory } from '../../src/durable/replace.js'
+import { silent } from '../../src/log.js'
+import { failure, intercepted } from './intercepted.js'
+import { scratch } from './scratch.js'
+
+await t.test('a place in a record: absent, or all of it', (t) => {
+  const identity = { inode: '1', birth: '0' }
+  const whole = { within: '/a', parent: identity, target: identity }
+  const rows: [unknown, boolean][] = [
+    [undefined, true],
+    [whole, true],
+    [null, false],
+    [{ ...whole, within: 5 }, false],
+    [{ ...whole, parent: undefined }, false],
+    [{ ...whole, parent: { birth: '0' } }, false],
+    [{ ...whole, target: { inode: '1' } }, false],
+    [{ ...whole, target: { inode: 1, birth: '0' } }, false],
+  ]
+  for (const [place, expected] of rows) t.equal(isStanding(place), expected, JSON.stringify(place))
+  t.end()
+})
+
+await t.test('a path in its file system', (t) => {
+  const rows: [root: string, mountPoint: string, path: string, within: string][] = [
+    ['/', '/', '/a/b', '/a/b'],
+    ['/sub', '/', '/a', '/sub/a'],
+    ['/', '/m', '/m/a', '/a'],
+    ['/sub', '/m', '/m/a', '/sub/a'],
+    ['/sub', '/m', '/m', '/sub'],
+    ['/sub', '/m', '/more/a', '/more/a'],
+  ]
+  for (const [root, mountPoint, path, within] of rows) t.equal(pathWithin({ root, mountPoint }, path), within, path)
+  t.end()
+})
+
+await t.test('a batch that failed names three of those that failed too, and of those that were published', (t) => {
+  const failed = (path: string, published = false): PublishOutcome => ({
+    error: new DurableWriteError(`could not publish ${path}`, { code: 'EIO', syscall: 'write', path, published }),
+  })
+  const done = (path: string, outcome: 'created' | 'unchanged' = 'created'): PublishOutcome => ({
+    path,
+    outcome,
+    digest: 'sha256:0',
+  })
+  const messageOf = (outcomes: readonly PublishOutcome[]): string => {
+    try {
+      return resultsOf(outcomes).length.toString()
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  t.equal(messageOf([done('/a'), done('/b', 'unchanged')]), '2')
+  const all = messageOf([
+    ...['/e0', '/e1', '/e2', '/e3'].map((path) => failed(path)),
+    failed('/unknown', true),
+    ...['/c0', '/c1', '/c2', '/c3'].map((path) => done(path)),
+    done('/same', 'unchanged'),
+  ])
+  t.match(all, /could not publish \/unknown/, 'the gravest first')
+  t.ok(all.includes('these failed too: /e0, /e1, /e2 and 1 more'), all)
+  t.ok(all.includes('these were published all the same: /c0, /c1, /c2 and 1 more'), all)
+  t.notMatch(messageOf([failed('/e'), done('/same', 'unchanged')]), /these/)
+  t.end()
+})
+
+await t.test('what cannot be removed is answered, reported and told; the rest goes', async (t) => {
+  const directory = scratch(t)
+  for (const name of ['a', 'b', 'c']) writeFileSync(join(directory, name), '')
+  const { fs } = intercepted((call, args) => {
+    if (call === 'removeFile' && args.includes('b')) throw failure('EPERM', call)
+  })
+  const parent = await fs.openPath(directory)
+  const warnings: object[] = []
+  const log = { ...silent, warn: (fields: object) => void warnings.push(fields) }
+  const told: unknown[] = []
+  const area = { fs, parent, path: '/target', names: namesFor('target'), log }
+  t.same(await clean(area, ['a', 'b', 'c'], (error) => told.push(error)), ['b'])
+  t.same(readdirSync(directory), ['b'])
+  t.match(warnings, [{ path: '/target', leftover: 'b', error: /EPERM/ }])
+  t.match(told, [{ code: 'EPERM' }])
+  await fs.close(parent)
+})
+
+await t.test('what the system answers is wrapped: with the target, and nothing is published', async (t) => {
+  const directory = scratch(t)
+  const target = join(directory, 'x'.repeat(256), 'target')
+  await t.rejects(planDirectory({ target, files: {} }), {
+    name: 'DurableWriteError',
+    message: /^could not plan the publication of /,
+    code: 'ENAMETOOLONG',
+    published: false,
+  })
+  await t.rejects(readPublication(target), {
+    name: 'DurableWriteError',
+    message: /^could not read /,
+    code: 'ENAMETOOLONG',
+    published: false,
+  })
+  mkdirSync(join(directory, 'a'))
+  const { fs } = intercepted(() => undefined)
+  t.throws(() => filePublication(fs, `${directory}/a/`, '', {}), { message: /\/a\/" ends with a slash: name a file$/ })
+})
