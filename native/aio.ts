@@ -1,6 +1,6 @@
 import { checkDescriptor } from './arguments.js'
 import { errnoName, SystemError } from './errno.js'
-import { allocate, callAsync, callNow, declareSystemCall, systemCallNumber } from './libc.js'
+import { allocate, callOnThread, callNow, declareSystemCall, systemCallNumber } from './libc.js'
 
 /*
  * Linux's AIO (io_submit(2)) with IOCB_CMD_FSYNC: each request runs fsync in a kernel worker of its own, all at once,
@@ -128,14 +128,14 @@ export class AioContext {
       view.setUint32(at + 20, descriptors[first + slot] ?? -1, true)
     }
     // The kernel copies the requests before the call returns, so the slots are free again for the next submission.
-    const { result, errno } = await callAsync(ioSubmit, submitNumber, this.#context, count, this.#pointers.address)
+    const { result, errno } = await callOnThread(ioSubmit, submitNumber, this.#context, count, this.#pointers.address)
     if (result > 0) return result
     return new SystemError('io_submit', errno, undefined)
   }
 
   /** Waits for at least `minimum` completions; how many of this barrier's arrived. */
   async #collect(minimum: number, maximum: number, barrier: number, outcomes: SyncOutcome[]): Promise<number> {
-    const { result, errno } = await callAsync(
+    const { result, errno } = await callOnThread(
       ioGetevents,
       geteventsNumber,
       this.#context,

@@ -4,6 +4,7 @@
  */
 export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio.js'
 export { workingDirectory } from './arguments.js'
+export { atOnce, isAtOnce } from './at-once.js'
 export { disableCoreDumps } from './core-dumps.js'
 export { errnoName, SystemError } from './errno.js'
 export { tryLock } from './flock.js'

@@ -1,3 +1,4 @@
+import { isAtOnce } from './at-once.js'
 import { Lane } from './lane.js'
 import { Semaphore } from './semaphore.js'
 import koffi, { type KoffiFunc } from 'koffi'
@@ -62,8 +63,16 @@ export function systemCallNumber(name: keyof typeof systemCalls, machine: string
   throw new Error(`holdfast knows the system call numbers of x64 and arm64, not of ${machine}`)
 }
 
-/** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
+/** Calls on a thread, or at once where atOnce() starts it. Resolves whatever the call returned. */
 export async function callAsync(
+  fn: LibcFunction,
+  ...args: (number | bigint | string | Uint8Array | null)[]
+): Promise<CallResult> {
+  return isAtOnce() ? callNow(fn, ...args) : callOnThread(fn, ...args)
+}
+
+/** Calls on a thread, so that the event loop never waits for a disk. Resolves whatever the call returned. */
+export async function callOnThread(
   fn: LibcFunction,
   ...args: (number | bigint | string | Uint8Array | null)[]
 ): Promise<CallResult> {

@@ -1,6 +1,6 @@
 import { checkDescriptor } from './arguments.js'
 import { SystemError } from './errno.js'
-import { callAsync, declare } from './libc.js'
+import { callOnThread, declare } from './libc.js'
 
 const syncFileRange = declare('sync_file_range', 'int', ['int', 'int64_t', 'int64_t', 'unsigned int'])
 
@@ -15,6 +15,6 @@ const waitAfter = 4
  */
 export async function startWriteOut(fd: number, wait: boolean): Promise<void> {
   const flags = wait ? waitBefore | write | waitAfter : write
-  const { result, errno } = await callAsync(syncFileRange, checkDescriptor(fd), 0, 0, flags)
+  const { result, errno } = await callOnThread(syncFileRange, checkDescriptor(fd), 0, 0, flags)
   if (result !== 0) throw new SystemError('sync_file_range', errno, undefined)
 }

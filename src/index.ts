@@ -28,6 +28,9 @@ export type { Log } from './log.js'
 export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
 export type { Reason } from './reasons.js'
 
+/** Who calls the library waits for it: its calls need no threads, which cost more than most calls do. */
+const system = process.env['HOLDFAST_CALLS'] === 'threads' ? undefined : new durable.AtOnceFileSystem()
+
 /** Whoever publishes a directory for its own sake takes a move of it to another path back. */
 const ownSake = { movedTo: null } as const
 
@@ -37,7 +40,7 @@ const ownSake = { movedTo: null } as const
  * with TypeError or RangeError, nothing touched, where the request is malformed.
  */
 export async function replaceDirectory(target: string, options: DirectoryOptions): Promise<ReplaceResult> {
-  return durable.replaceDirectory(target, { ...checkFields('options', options, directoryChecks), ...ownSake })
+  return durable.replaceDirectory(target, { ...checkFields('options', options, directoryChecks), ...ownSake }, system)
 }
 
 /**
@@ -58,6 +61,7 @@ export async function replaceDirectories(
       ...ownSake,
     })),
     forAll,
+    system,
   )
 }
 
@@ -67,7 +71,7 @@ export async function replaceFile(
   content: FileContent,
   options: FileOptions = {},
 ): Promise<ReplaceResult> {
-  return durable.replaceFile(path, content, checkFields('options', options, fileChecks))
+  return durable.replaceFile(path, content, checkFields('options', options, fileChecks), system)
 }
 
 /**

@@ -40,6 +40,7 @@ import type {
 export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
 /* For those who look at a target, or work beside it, as the core does. */
 export type * from './file-system.js'
+export { AtOnceFileSystem } from './posix/at-once.js'
 export { NodeFileSystem } from './posix/file-system.js'
 export { dataLink } from './generation.js'
 export type { Identity } from './place.js'

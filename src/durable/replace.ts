@@ -27,17 +27,19 @@ const system: FileSystem = new NodeFileSystem()
 export async function replaceDirectory(
   target: string,
   options: ReplaceDirectoryOptions & PublicationOptions,
+  fs?: FileSystem,
 ): Promise<ReplaceResult> {
-  return only(await replaceDirectories([{ ...options, target }], options))
+  return only(await replaceDirectories([{ ...options, target }], options, fs))
 }
 
 /** Replaces many directories with one barrier before the exchanges and one after. */
 export async function replaceDirectories(
   requests: readonly (DirectoryRequest & PublicationOptions)[],
   options: Pick<PublicationOptions, 'signal'> = {},
+  fs = system,
 ): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
   return publish(
-    requests.map((request) => directoryPublication(system, request)),
+    requests.map((request) => directoryPublication(fs, request)),
     options.signal,
   )
 }
@@ -78,8 +80,9 @@ export async function replaceFile(
   path: string,
   content: FileContent,
   options: ReplaceFileOptions & PublicationOptions = {},
+  fs = system,
 ): Promise<ReplaceResult> {
-  return only(await publish([filePublication(system, path, content, options)], options.signal))
+  return only(await publish([filePublication(fs, path, content, options)], options.signal))
 }
 
 /**

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import * as fs from 'node:fs'
-import { type BigIntStats, constants, lstat } from 'node:fs'
+import { type BigIntStats, constants } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { isSystemError, toError } from '../../errors.js'
 import type { Attributes, EntryType, Entry } from '../file-system.js'
+import * as calls from './node-calls.js'
 
 /*
  * node:fs's calls on libuv's threads, by their callbacks: `fs.promises` costs half as much again for each call, and a batch
@@ -58,7 +59,7 @@ export async function lookAt(
   name: () => string = () => path.toString(),
 ): Promise<Attributes | undefined> {
   try {
-    return toAttributes(await call<BigIntStats>(name, (done) => lstat(path, { bigint: true }, done)))
+    return toAttributes(await call<BigIntStats>(name, (done) => calls.lstat(path, { bigint: true }, done)))
   } catch (error) {
     if (isSystemError(error) && error.code === 'ENOENT') return undefined
     throw error
@@ -93,14 +94,14 @@ const encoding = 'latin1'
 
 /** The names in a directory. */
 export async function listNames(path: () => string, directory: string): Promise<string[]> {
-  const names = await call<string[]>(path, (done) => fs.readdir(directory, { encoding }, done))
+  const names = await call<string[]>(path, (done) => calls.readdir(directory, { encoding }, done))
   return names.map(decoded)
 }
 
 /** The names in a directory with what they are, as the directory itself tells, else by lstat(2). */
 export async function listEntries(path: () => string, directory: string): Promise<Entry[]> {
   const entries = await call<fs.Dirent[]>(path, (done) =>
-    fs.readdir(directory, { encoding, withFileTypes: true }, done),
+    calls.readdir(directory, { encoding, withFileTypes: true }, done),
   )
   return entries.map((entry) => ({ name: decoded(entry.name), type: typeOf(entry) }))
 }

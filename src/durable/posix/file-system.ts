@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
-import { constants } from 'node:fs'
 import * as native from '../../../native/index.js'
 import { isSystemError } from '../../errors.js'
 import type {
@@ -29,6 +28,7 @@ import {
   listEntries,
   listNames,
 } from './calls.js'
+import * as calls from './node-calls.js'
 import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
@@ -41,10 +41,10 @@ import { startWriteOutAll, syncAll } from './sync.js'
 /*
  * The real file system. A name is always meant inside an open directory: by an *at call, or as /proc/self/fd/N/NAME, so
  * that nobody can swap a component of a path under root's hands. libuv opens everything O_CLOEXEC. No call waits for a
- * disk on the event loop.
+ * disk on the event loop, unless at-once.ts makes it.
  */
 
-const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = constants
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = fs.constants
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
@@ -89,7 +89,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {
-    return this.#named(parent, name, (path, done) => fs.mkdir(path, mode, done))
+    return this.#named(parent, name, (path, done) => calls.mkdir(path, mode, done))
   }
 
   createLink(parent: Descriptor, name: string, text: string): Promise<void> {
@@ -134,7 +134,7 @@ export class NodeFileSystem implements FileSystem {
   async write(file: Descriptor, bytes: Uint8Array): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       written += await this.#held<number>(file, (done) =>
-        fs.write(file, bytes, written, bytes.length - written, null, done),
+        calls.write(file, bytes, written, bytes.length - written, null, done),
       )
     }
   }
@@ -142,7 +142,7 @@ export class NodeFileSystem implements FileSystem {
   /** Through a descriptor of its own, which reports its own errors; what a write-out meets is reported to `to`, too. */
   copy(from: Descriptor, to: Descriptor): Promise<void> {
     const [source, target] = [`/proc/self/fd/${from}`, `/proc/self/fd/${to}`]
-    return this.#held(to, (done) => fs.copyFile(source, target, constants.COPYFILE_FICLONE, done))
+    return this.#held(to, (done) => fs.copyFile(source, target, fs.constants.COPYFILE_FICLONE, done))
   }
 
   async *read(file: Descriptor, known?: number): AsyncIterable<Uint8Array> {
@@ -151,7 +151,7 @@ export class NodeFileSystem implements FileSystem {
     try {
       for (let position = 0; ;) {
         const bytesRead = await this.#held<number>(file, (done) =>
-          fs.read(file, buffer, 0, buffer.length, position, done),
+          calls.read(file, buffer, 0, buffer.length, position, done),
         )
         if (bytesRead === 0) return
         position += bytesRead
@@ -165,11 +165,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   setMode(descriptor: Descriptor, mode: number): Promise<void> {
-    return this.#held(descriptor, (done) => fs.fchmod(descriptor, mode, done))
+    return this.#held(descriptor, (done) => calls.fchmod(descriptor, mode, done))
   }
 
   setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
-    return this.#held(descriptor, (done) => fs.fchown(descriptor, uid, gid, done))
+    return this.#held(descriptor, (done) => calls.fchown(descriptor, uid, gid, done))
   }
 
   setLinkOwner(parent: Descriptor, name: string, uid: number, gid: number): Promise<void> {
@@ -206,11 +206,11 @@ export class NodeFileSystem implements FileSystem {
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {
-    return this.#named(parent, name, (path, done) => fs.unlink(path, done))
+    return this.#named(parent, name, (path, done) => calls.unlink(path, done))
   }
 
   removeDirectory(parent: Descriptor, name: string): Promise<void> {
-    return this.#named(parent, name, (path, done) => fs.rmdir(path, done))
+    return this.#named(parent, name, (path, done) => calls.rmdir(path, done))
   }
 
   tryLock(lock: Descriptor): boolean {
@@ -264,7 +264,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   #open(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
-    return this.#named<Descriptor>(parent, name, (path, done) => fs.open(path, flags, 0o600, done))
+    return this.#named<Descriptor>(parent, name, (path, done) => calls.open(path, flags, 0o600, done))
   }
 
   /** The mount is looked at once it is open: that waits for no disk, as a look at the name can. */

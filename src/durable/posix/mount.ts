@@ -15,8 +15,12 @@ export function mountOf(descriptor: Descriptor): Mount {
 
 /** Whether the kernel answers statx(2): without it, libuv takes the time of the last change for that of the birth. */
 export function tellsBirth(descriptor: Descriptor): boolean {
-  return native.mountId(descriptor) !== undefined
+  answersStatx ||= native.mountId(descriptor) !== undefined
+  return answersStatx
 }
+
+/** One that has answered once always does. */
+let answersStatx = false
 
 export function mountIdOf(descriptor: Descriptor): number {
   return native.mountId(descriptor) ?? idFromProcess(descriptor)

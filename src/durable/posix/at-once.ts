@@ -1,0 +1,123 @@
+import * as native from '../../../native/index.js'
+import type { Attributes, Descriptor, Entry, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { NodeFileSystem } from './file-system.js'
+
+/** Milliseconds for which calls are made at once before the event loop gets its turn. */
+const turnLength = 1
+/** Milliseconds that one call may take: after a longer one, all calls are made on threads. */
+const patience = 100
+/** Bytes: what is longer is read and written on a thread. */
+const mostBytes = 64 * 1024
+
+/** The turn of the event loop in which calls are being made. */
+let turn: { readonly since: number; readonly next: Promise<void> } | undefined
+
+/** undefined while there is time left in this turn; else the next one. */
+function nextTurn(): Promise<void> | undefined {
+  turn ??= {
+    since: performance.now(),
+    next: new Promise((resolve) =>
+      setImmediate(() => {
+        turn = undefined
+        resolve()
+      }),
+    ),
+  }
+  return performance.now() - turn.since < turnLength ? undefined : turn.next
+}
+
+/**
+ * The real file system, for a process whose event loop may wait for its disk: short calls are made at once, which takes half the processor
+ * time. The barriers, the write-outs and what is long are on threads, here too.
+ */
+export class AtOnceFileSystem extends NodeFileSystem {
+  /** Its disk has made a call wait. */
+  #isSlow = false
+
+  #atOnce<T>(start: () => Promise<T>): Promise<T> {
+    if (this.#isSlow) return start()
+    const next = nextTurn()
+    if (next !== undefined) return next.then(() => this.#atOnce(start))
+    const since = performance.now()
+    const started = native.atOnce(start)
+    this.#isSlow = performance.now() - since > patience
+    return started
+  }
+
+  override openPath(path: string): Promise<Descriptor> {
+    return this.#atOnce(() => super.openPath(path))
+  }
+
+  override openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#atOnce(() => super.openDirectory(parent, name))
+  }
+
+  override openFile(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#atOnce(() => super.openFile(parent, name))
+  }
+
+  override createFile(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#atOnce(() => super.createFile(parent, name))
+  }
+
+  override openLock(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#atOnce(() => super.openLock(parent, name))
+  }
+
+  override createDirectory(parent: Descriptor, name: string, mode?: number): Promise<void> {
+    return this.#atOnce(() => super.createDirectory(parent, name, mode))
+  }
+
+  override list(directory: Descriptor): Promise<string[]> {
+    return this.#atOnce(() => super.list(directory))
+  }
+
+  override entries(directory: Descriptor): Promise<Entry[]> {
+    return this.#atOnce(() => super.entries(directory))
+  }
+
+  override look(parent: Descriptor, name: string): Promise<Attributes | undefined> {
+    return this.#atOnce(() => super.look(parent, name))
+  }
+
+  override write(file: Descriptor, bytes: Uint8Array): Promise<void> {
+    return bytes.length > mostBytes ? super.write(file, bytes) : this.#atOnce(() => super.write(file, bytes))
+  }
+
+  override read(file: Descriptor, size?: number): AsyncIterable<Uint8Array> {
+    const pieces = super.read(file, size)[Symbol.asyncIterator]()
+    if (size === undefined || size > mostBytes) return { [Symbol.asyncIterator]: () => pieces }
+    const next = (): Promise<IteratorResult<Uint8Array>> => this.#atOnce(() => pieces.next())
+    const end = async (): Promise<IteratorResult<Uint8Array>> =>
+      (await pieces.return?.()) ?? { done: true, value: undefined }
+    return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
+  }
+
+  override setMode(descriptor: Descriptor, mode: number): Promise<void> {
+    return this.#atOnce(() => super.setMode(descriptor, mode))
+  }
+
+  override setOwner(descriptor: Descriptor, uid: number, gid: number): Promise<void> {
+    return this.#atOnce(() => super.setOwner(descriptor, uid, gid))
+  }
+
+  override label(descriptor: Descriptor): Promise<Uint8Array | undefined> {
+    return this.#atOnce(() => super.label(descriptor))
+  }
+
+  override extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
+    return this.#atOnce(() => super.extendedAttributes(descriptor))
+  }
+
+  override rename(...args: Parameters<FileSystem['rename']>): Promise<void> {
+    return this.#atOnce(() => super.rename(...args))
+  }
+
+  override removeFile(parent: Descriptor, name: string): Promise<void> {
+    return this.#atOnce(() => super.removeFile(parent, name))
+  }
+
+  override removeDirectory(parent: Descriptor, name: string): Promise<void> {
+    return this.#atOnce(() => super.removeDirectory(parent, name))
+  }
+}
