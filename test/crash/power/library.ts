@@ -17,8 +17,13 @@ export interface Failure {
 }
 
 interface Library {
-  replaceDirectories: (requests: object[]) => Promise<(Result | { error: Failure & Error })[]>
-  replaceFile: (path: string, content: Uint8Array, options: object) => Promise<Result>
+  replaceDirectories: (
+    requests: object[],
+    options: object,
+    fs?: object,
+  ) => Promise<(Result | { error: Failure & Error })[]>
+  replaceFile: (path: string, content: Uint8Array, options: object, fs?: object) => Promise<Result>
+  AtOnceFileSystem: new () => object
   exchange: (a: string, b: string) => Promise<void>
 }
 
@@ -44,7 +49,9 @@ export async function publish(
   targets: readonly Target[],
   generation: number,
 ): Promise<(Result | { error: Failure })[]> {
-  const { replaceDirectories, replaceFile } = await library()
+  const { replaceDirectories, replaceFile, AtOnceFileSystem } = await library()
+  // By turns as whoever embeds the library makes its calls, and as the agent and the commands do.
+  const fs = generation % 2 === 0 ? undefined : new AtOnceFileSystem()
   const [first] = targets
   if (first?.life !== undefined) {
     const { act } = await import('./life.js')
@@ -60,7 +67,7 @@ export async function publish(
     if (targets.length !== 1 || !wanted) throw new Error('files are published one by one')
     const options = { mode: wanted.mode, ...(first.owner ? { owner: first.owner } : {}) }
     try {
-      return [await replaceFile(join(mountPoint, first.path), wanted.content, options)]
+      return [await replaceFile(join(mountPoint, first.path), wanted.content, options, fs)]
     } catch (error) {
       return [{ error: plainFailure(error as Failure) }]
     }
@@ -73,6 +80,8 @@ export async function publish(
       publish: target.kind === 'symlink' ? 'symlink' : 'exchange',
       ...(target.owner ? { owner: target.owner } : {}),
     })),
+    {},
+    fs,
   )
   return results.map((result) => ('error' in result ? { error: plainFailure(result.error) } : result))
 }
