@@ -198,7 +198,7 @@ class Scan {
         const path = readlinkSync(`/proc/${pid}/fd/${name}`)
         // Sockets, pipes and their like have no path.
         if (!path.startsWith('/')) continue
-        const information = readFileSync(`/proc/${pid}/fdinfo/${name}`, 'latin1')
+        const information = readFileSync(`/proc/${pid}/fdinfo/${name}`, 'utf8')
         const id = Number(/^mnt_id:\s*(\d+)/m.exec(information)?.[1] ?? NaN)
         // Since Linux 5.14.
         const inode = /^ino:\s*(\d+)/m.exec(information)?.[1]
@@ -215,7 +215,7 @@ class Scan {
   }
 
   async #mappings(pid: number, mounts: readonly MountDetails[]): Promise<void> {
-    if (this.silent !== undefined) return
+    if (this.silent !== undefined || !hasMemory(pid)) return
     const reading = silentPids.has(pid) ? undefined : fsp.readFile(`/proc/${pid}/maps`, 'utf8')
     if (reading === undefined || !(await endsWithin(reading, patience))) {
       this.silent = pid
@@ -249,6 +249,17 @@ class Scan {
   }: Omit<Holding, 'inode' | 'device'> & { inode?: string | undefined; device?: string | undefined }): void {
     if (holding.locations.length === 0 && inode === undefined) return
     this.holdings.push({ ...holding, ...(inode !== undefined && { inode }), ...(device !== undefined && { device }) })
+  }
+}
+
+/** Kernel threads have none, and no executable: most processes of a machine, each of whose mappings would take some trips to a thread. */
+function hasMemory(pid: number): boolean {
+  try {
+    readlinkSync(`/proc/${pid}/exe`)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw error
   }
 }
 

@@ -146,6 +146,11 @@ const rows: Record<string, Row> = {
     held: [],
     unseen: { denied: [{ pid: 7, code: 'EACCES' }] },
   },
+  'it may not be asked for its executable': {
+    of: { exe: fails('EACCES') },
+    held: [],
+    unseen: { denied: [{ pid: 7, code: 'EACCES' }] },
+  },
   'it has ended before it is looked at': { of: { root: fails('ENOENT') }, held: [] },
   'it ends while it is looked at': { of: { cwd: '/data', fds: fails('ESRCH') }, held: [`7 cwd /data [${device}/srv]`] },
   'it ends before its mappings are read': { of: { maps: fails('ESRCH') }, held: [] },
@@ -211,6 +216,16 @@ await t.test('what all of a namespace see alike is read once, and /proc until no
     ['self mountinfo', '1 mountinfo', '7 mountinfo'],
   )
   t.equal(read.filter((what) => what === '/proc').length, 2)
+})
+
+await t.test('mappings are read of who has memory of its own: kernel threads have none', async (t) => {
+  const thread: ProcessTexts = { exe: fails('ENOENT'), cwd: '/data', maps: fails('EIO') }
+  const { held, read } = await look(t, { processes: { self, '1': init, '7': thread } })
+  t.strictSame(held, [`7 cwd /data [${device}/srv]`])
+  t.strictSame(
+    read.filter((what) => what.endsWith('maps')),
+    ['1 maps'],
+  )
 })
 
 await t.test(

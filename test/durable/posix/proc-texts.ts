@@ -16,6 +16,8 @@ export const fails = (code: string): Error => failure(code, 'read')
 export interface ProcessTexts {
   readonly root?: Told
   readonly cwd?: Told
+  /** A kernel thread has none: ENOENT. */
+  readonly exe?: Told
   /** Which mount namespace it is in. */
   readonly namespace?: string
   /** Lines of mountinfo. */
@@ -58,6 +60,7 @@ export function proc(t: Test, world: World): string[] {
     const texts: Record<string, () => readonly string[] | string | Promise<string>> = {
       root: () => told(one.root ?? '/'),
       cwd: () => told(one.cwd ?? '/'),
+      exe: () => told(one.exe ?? '/usr/bin/program'),
       'ns/mnt': () => `mnt:[${one.namespace ?? '1'}]`,
       mountinfo: () =>
         told(one.mounts ?? [])
