@@ -1,4 +1,4 @@
-import { type HeldLock, replaceFile } from '../durable/index.js'
+import { type HeldLock, OwnFile } from '../durable/index.js'
 import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
@@ -24,8 +24,8 @@ import {
   type StatusDocument,
 } from './status-file.js'
 
-/** Milliseconds to wait for another agent that writes its status in this instant. */
-const statusLockTimeout = 2_000
+/** Milliseconds to wait for the disk of the status, at the start and at the end. */
+const statusPatience = 2_000
 
 interface DaemonOptions {
   readonly configuration: AgentConfiguration
@@ -45,6 +45,7 @@ export class Daemon {
   readonly #agent: Agent
   readonly #metrics: PrometheusMetrics | undefined
   readonly #status: StatusWriter
+  readonly #statusFile: OwnFile
   readonly #startedAt = new Date()
   #server: HealthServer | undefined
   #stoppedAt: Date | undefined
@@ -61,6 +62,7 @@ export class Daemon {
     const { configuration, log, openSource, node } = options
     this.#options = options
     this.#metrics = metrics
+    this.#statusFile = new OwnFile(statusFileIn(configuration.stateDirectory))
     this.#status = new StatusWriter({
       write: () => this.#writeStatus(),
       failed: (error) => {
@@ -136,10 +138,10 @@ export class Daemon {
   /** Ends in order. Answers the directories whose disks do not answer, which keep this process: the agent's own, too. */
   async stop(): Promise<string[]> {
     this.#watch?.close()
-    await endsWithin(this.#reloading, statusLockTimeout)
+    await endsWithin(this.#reloading, statusPatience)
     const [hanging] = await Promise.all([this.#agent.stop(), this.#server?.close()])
     this.#stoppedAt = new Date()
-    const written = await endsWithin(this.#status.close(), statusLockTimeout)
+    const written = await endsWithin(this.#status.close(), statusPatience)
     // At once: a thread that waits for a disk can keep this process, and must not keep the next agent out.
     await this.#lock?.release()
     return written ? hanging : [...hanging, this.#agent.configuration.stateDirectory]
@@ -240,17 +242,14 @@ export class Daemon {
       },
       (error: unknown) => unreadable(messageOf(error)),
     )
-    late = !(await endsWithin(reading, statusLockTimeout))
+    late = !(await endsWithin(reading, statusPatience))
     if (late) unreadable(`${stateDirectory} does not answer`)
   }
 
   async #writeStatus(): Promise<void> {
-    const { stateDirectory } = this.#agent.configuration
     for (const state of this.#agent.states) this.#agent.refresh(state)
-    const file = statusFileIn(stateDirectory)
     const text = `${JSON.stringify(this.#document(), undefined, 2)}\n`
-    const { log } = this.#options
-    await beside(file, () => replaceFile(file, text, { mode: 0o600, lockTimeout: statusLockTimeout, log }))
+    await beside(this.#statusFile.path, () => this.#statusFile.replace(text))
     this.#statusProblem = undefined
   }
 
