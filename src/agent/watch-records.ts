@@ -13,7 +13,8 @@ const quiet = 100
 export class RecordWatch {
   /** By parent. An inotify watch stays with the directory that it started with, whatever its name becomes. */
   readonly #watchers = new Map<string, { readonly identity: string; readonly watcher: FSWatcher }>()
-  readonly #isRecord = new Map<string, (name: string) => boolean>()
+  /** The paths in each parent, by how the names of their records begin: a publication makes a dozen changes beside hundreds of them. */
+  readonly #paths = new Map<string, Map<string, string>>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   /** Paths that `changed` has not answered for yet; true: they have changed again. */
   readonly #asked = new Map<string, boolean>()
@@ -26,32 +27,33 @@ export class RecordWatch {
    * called again once it is there.
    */
   follow(path: string): void {
-    const { sequenceOf } = namesFor(basename(path))
-    this.#isRecord.set(path, (name) => sequenceOf(name) !== undefined)
-    void this.#arm(dirname(path))
+    const parent = dirname(path)
+    const paths = this.#paths.get(parent) ?? new Map<string, string>()
+    this.#paths.set(parent, paths)
+    paths.set(beginningFor(path), path)
+    void this.#arm(parent)
   }
 
   forget(path: string): void {
-    this.#isRecord.delete(path)
     clearTimeout(this.#timers.get(path))
     this.#timers.delete(path)
     const parent = dirname(path)
-    if (!this.#hasPathsIn(parent)) this.#end(parent)
+    const paths = this.#paths.get(parent)
+    paths?.delete(beginningFor(path))
+    if (paths?.size !== 0) return
+    this.#paths.delete(parent)
+    this.#end(parent)
   }
 
   close(): void {
-    for (const path of [...this.#isRecord.keys()]) this.forget(path)
-  }
-
-  #hasPathsIn(parent: string): boolean {
-    return [...this.#isRecord.keys()].some((path) => dirname(path) === parent)
+    for (const paths of [...this.#paths.values()]) for (const path of [...paths.values()]) this.forget(path)
   }
 
   async #arm(parent: string): Promise<void> {
     try {
       const { dev, ino } = await stat(parent, { bigint: true })
       const identity = `${dev}:${ino}`
-      if (this.#watchers.get(parent)?.identity === identity || !this.#hasPathsIn(parent)) return
+      if (this.#watchers.get(parent)?.identity === identity || !this.#paths.has(parent)) return
       this.#end(parent)
       const watcher = watch(parent, { persistent: false }, (_, name) => {
         this.#notice(parent, name)
@@ -72,23 +74,39 @@ export class RecordWatch {
   }
 
   #notice(parent: string, name: string | null): void {
-    for (const [path, isRecord] of this.#isRecord) {
-      if (dirname(path) !== parent || this.#timers.has(path)) continue
-      if (name !== null && !isRecord(name)) continue
-      const report = (): void => {
-        this.#timers.delete(path)
-        if (this.#asked.has(path)) this.#asked.set(path, true)
-        else void this.#ask(path, parent)
-      }
-      this.#timers.set(path, setTimeout(report, quiet).unref())
-    }
+    const paths = this.#paths.get(parent)
+    if (paths === undefined) return
+    if (name === null) for (const path of paths.values()) this.#noticeRecord(path)
+    const path = name === null ? undefined : paths.get(beginningOf(name))
+    if (path !== undefined) this.#noticeRecord(path)
   }
 
-  async #ask(path: string, parent: string): Promise<void> {
+  #noticeRecord(path: string): void {
+    if (this.#timers.has(path)) return
+    const report = (): void => {
+      this.#timers.delete(path)
+      if (this.#asked.has(path)) this.#asked.set(path, true)
+      else void this.#ask(path)
+    }
+    this.#timers.set(path, setTimeout(report, quiet).unref())
+  }
+
+  async #ask(path: string): Promise<void> {
     this.#asked.set(path, false)
     await this.changed(path)
     const again = this.#asked.get(path)
     this.#asked.delete(path)
-    if (again && this.#isRecord.has(path)) this.#notice(parent, null)
+    if (again && this.#paths.get(dirname(path))?.has(beginningFor(path))) this.#noticeRecord(path)
   }
+}
+
+/** How the names of the records of this path begin. */
+function beginningFor(path: string): string {
+  return beginningOf(namesFor(basename(path)).record(1))
+}
+
+/** All before the sequence that ends the name of a record; the empty string for what is no record. */
+function beginningOf(name: string): string {
+  const end = name.lastIndexOf('.') + 1
+  return /^[1-9][0-9]{0,14}$/.test(name.slice(end)) ? name.slice(0, end) : ''
 }

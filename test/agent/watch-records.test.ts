@@ -69,3 +69,34 @@ await t.test('what is no longer followed is not reported', async (t) => {
   await reported('the change beside the other is reported', other)
   t.notOk(reports.includes(path))
 })
+
+await t.test('a record that changes again while it is looked at is looked at again, and no other', async (t) => {
+  const parent = join(scratch(t), 'parent')
+  mkdirSync(parent)
+  const paths = ['a', 'b', 'c'].map((name) => join(parent, name))
+  const [path = ''] = paths
+  const reports: string[] = []
+  let answer = (): void => undefined
+  let first = true
+  const watch = new RecordWatch(async (changed) => {
+    reports.push(changed)
+    if (!first) return
+    first = false
+    await new Promise<void>((resolve) => (answer = resolve))
+  })
+  t.teardown(() => watch.close())
+  for (const one of paths) watch.follow(one)
+  let sequence = 0
+  const make = () => writeFileSync(join(parent, namesFor('a').record((sequence += 1))), '')
+  await until('the change is reported', () => {
+    make()
+    return reports.length > 0
+  })
+  // What came until now is told of once more at most, and what comes from now on while nobody has answered.
+  make()
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  answer()
+  await until('it is looked at again', () => reports.length > 1)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  t.strictSame(reports, [path, path])
+})
