@@ -1,7 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import type * as lanes from '../../native/lane.js'
 import { Lane, startInLane } from '../../native/index.js'
 import { threadsOfLane } from '../../native/lane.js'
+
+/** The module once more, with no lane yet: other tests of this process have made some. */
+const fresh = async (name: string): Promise<typeof lanes> =>
+  (await import(`../../native/lane.js?${name}`)) as typeof lanes
 
 type Done = (error: Error | null, value?: string) => void
 
@@ -74,4 +80,60 @@ await t.test('whoever is told of an end finds the next call started: the place w
   })
   ends[0]?.(null, '')
   t.same(startedAtEnd, [threadsOfLane + 1])
+})
+
+/** How often a context was tracked while `work` ran: each time costs all promises of the process. */
+async function tracked(t: Test, work: () => Promise<unknown>): Promise<number> {
+  const run = Reflect.get(AsyncLocalStorage.prototype, 'run') as (...args: unknown[]) => unknown
+  const contexts = t.capture(AsyncLocalStorage.prototype, 'run', run)
+  await work()
+  return contexts().length
+}
+
+await t.test('one lane alone tracks nothing, and bounds what runs in it all the same', async (t) => {
+  const { Lane, startInLane, threadsOfLane } = await fresh('alone')
+  const lane = new Lane()
+  const ends: Done[] = []
+  const contexts = await tracked(t, () =>
+    lane.run(async () => {
+      await setImmediate()
+      t.equal(Lane.current, lane)
+      for (let index = 0; index <= threadsOfLane; index++)
+        startInLane<string>(
+          (done) => ends.push(done),
+          () => undefined,
+        )
+    }),
+  )
+  t.equal(contexts, 0)
+  t.equal(ends.length, threadsOfLane)
+  t.equal(Lane.current, undefined)
+  await t.rejects(
+    lane.run(() => Promise.reject(new Error('failed'))),
+    { message: 'failed' },
+  )
+  t.equal(Lane.current, undefined, 'nor after work that failed')
+})
+
+await t.test('with a second lane each finds its own, and what the first has begun stays in the first', async (t) => {
+  const { Lane } = await fresh('second')
+  const one = new Lane()
+  let go = (): void => undefined
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  const begun = one.run(async () => {
+    await gate
+    return Lane.current
+  })
+  const two = new Lane()
+  const contexts = await tracked(t, async () => {
+    const current = async (): Promise<unknown> => {
+      await setImmediate()
+      return Lane.current
+    }
+    t.strictSame(await Promise.all([one.run(current), two.run(current)]), [one, two])
+  })
+  t.equal(contexts, 2)
+  go()
+  t.equal(await begun, one)
+  t.equal(Lane.current, undefined)
 })
