@@ -12,7 +12,7 @@ if (serves && process.env.UV_THREADPOOL_SIZE === undefined) {
 }
 
 // A daemon that runs on every node, and waits for its disk and its network all day, should be small rather than fast: the young
-// generation stays at its first size, and nothing is compiled to optimized machine code. Measured with 50 directories of a Secret
-// each, Node 20: 17 to 20 MB of anonymous memory instead of 36 MB.
-const small = ['--semi-space-growth-factor=1', '--optimize-for-size', '--no-opt']
+// generation stays at its first size, and nothing is compiled to machine code, optimized or not: what runs once in a while is no faster
+// for it. Measured with 50 directories of a Secret each, Node 20: docs/decisions/memory-and-dependencies.md.
+const small = ['--semi-space-growth-factor=1', '--optimize-for-size', '--no-opt', '--no-sparkplug']
 if (serves) small.forEach((flag) => require('node:v8').setFlagsFromString(flag))
