@@ -6,6 +6,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { limitDescriptors } from '../descriptors.js'
+import { removeTree } from '../remove-tree.js'
 import { until } from '../until.js'
 import { executable } from '../project.js'
 import { runInProcess, type Given, type Result } from './in-process.js'
@@ -58,7 +59,7 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 export function scratch(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
   // What a process that was killed had begun may still write: then it is emptied once more.
-  t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 10 }))
+  t.teardown(() => removeTree(directory))
   return directory
 }
 

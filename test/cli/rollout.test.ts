@@ -6,8 +6,6 @@ import { RolledNode } from '../static-pods/rolled-node.js'
 import { until } from '../until.js'
 import { begin, ended, holdfast } from './holdfast.js'
 
-t.setTimeout(120_000)
-
 /** A rollout of version 2 that is ready once a file is there. */
 function scene(t: Test, parent?: string) {
   const node = new RolledNode(t, ['web'], parent)

@@ -26,8 +26,6 @@ import { contents } from './scratch.js'
 const isRoot = process.getuid?.() === 0
 const hasLists = spawnSync('setfacl', ['--version']).status === 0
 
-t.setTimeout(120_000)
-
 await t.test('nothing, an empty directory and what holdfast published are no adoption', async (t) => {
   const { target, take, examine } = scene(t, {})
   chmodSync(target, 0o777)

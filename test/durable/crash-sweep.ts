@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { directoryPublication, filePublication } from '../../src/durable/replace.js'
@@ -9,6 +9,7 @@ import { publish } from '../../src/durable/publish.js'
 import { replay, seed } from '../seed.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
+import { removeTree } from '../remove-tree.js'
 
 /*
  * Every call of the FileSystem interface, on the real file system: the process dies before it, or it fails. (Which bytes a power cut
@@ -130,7 +131,7 @@ async function spread(root: string, cases: readonly ((root: string) => Promise<v
 
 async function fresh(root: string, scenario: Scenario): Promise<string> {
   const parent = join(root, 'parent')
-  rmSync(parent, { recursive: true, force: true })
+  removeTree(parent)
   mkdirSync(parent)
   await scenario.before?.(parent)
   return parent

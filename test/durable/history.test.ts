@@ -15,7 +15,6 @@ import { beside, failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, modeOf } from './scratch.js'
 
 // Under load, the disk is slow.
-t.setTimeout(120_000)
 
 await t.test('the last contents stay, as they were, for their owner alone; those before them go', async (t) => {
   const { root, target, fs, replace, generations, past } = scene(t)

@@ -63,7 +63,6 @@ const byItself = (version: string): PublicationOptions => ({
 })
 
 // Under load, the disk is slow.
-t.setTimeout(120_000)
 
 await t.test('an earlier content comes back as it was, as a new publication, with hooks and publisher', async (t) => {
   const { target, fs, replace, back, holds, past } = scene(t)

@@ -1,14 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { removeTree } from '../remove-tree.js'
 
 /** A directory of the test's own, removed at its end. By then nothing in it may be open in this process: whatever it was, it is done. */
 export function scratch(t: Test, parent = tmpdir()): string {
   const directory = mkdtempSync(join(realpathSync(parent), 'holdfast-test-'))
   t.teardown(() => {
     const left = openBelow(directory)
-    rmSync(directory, { recursive: true, force: true })
+    removeTree(directory)
     if (left.length > 0) throw new Error(`descriptors are left open: ${left.join(', ')}`)
   })
   return directory

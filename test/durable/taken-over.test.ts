@@ -9,8 +9,6 @@ import { Alone, before, files, none, scene } from './adoption-scene.js'
 import { intercepted, Killed } from './intercepted.js'
 import { contents, kept, modeOf } from './scratch.js'
 
-t.setTimeout(120_000)
-
 await t.test(
   'what was there becomes content 0, and stays whatever the limits until something is published after it',
   async (t) => {

@@ -34,10 +34,11 @@ export function namedFiles(words: readonly string[], all: readonly string[], dir
 /**
  * What a test does to its whole process, or learns from it: signals, the environment, descriptors, clocks, modules that are replaced;
  * what it asks of the root of its tests, which several files would share; and disks that take their time, for which others would wait.
- * That it starts and kills other processes, or asks for a descriptor of its own by its number, does no harm.
+ * That it starts and kills other processes, or asks for a descriptor of its own by its number, does no harm; nor does a mask of modes, which
+ * each test puts back.
  */
 const processWide =
-  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill\(process|chdir|umask|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)(?!\/(fd|fdinfo)\/\$|\/mountinfo)|syncBuiltinESMExports|Object\.assign\(koffi|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
+  /node:(worker_threads|cluster|v8)|\bprocess\.(on|once|off|exit|exitCode|kill\(process|chdir|emit|set\w+|env(\.\w+|\[[^\]]+\]) *(\?\?)?=[^=])|delete process\.env|\/proc\/(self|thread-self)(?!\/(fd|fdinfo)\/\$|\/mountinfo)|syncBuiltinESMExports|Object\.assign\(koffi|\/disk\.js'|\bglobalThis\b|\bDate\.now *=|\bmock\b|\bgc\(|^(void |await )?t\.(?!test\b|comment\b|teardown\b)/m
 
 /** Helpers that look like it and do no harm, each with the reason. Half of all files import the first. */
 const harmless: Readonly<Record<string, string>> = {

@@ -56,8 +56,7 @@ await t.test('a revision from local files: layout, modes, words, bytes', async (
 
   // Modes are as they are asked for, whatever the process that starts it has masked.
   const masked = process.umask(0o077)
-  const first = await run(args)
-  process.umask(masked)
+  const first = await run(args).finally(() => process.umask(masked))
   t.equal(first.code, 0, first.stderr)
   const made = node.revision(7)
   t.same(

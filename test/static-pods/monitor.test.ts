@@ -9,6 +9,7 @@ import { fallbackForRevision } from '../../src/static-pods/fall-back.js'
 import { monitor, type MonitorRequest } from '../../src/static-pods/monitor.js'
 import type { Probe, ProbeResult } from '../../src/static-pods/readiness.js'
 import { intercepted, Killed } from '../durable/intercepted.js'
+import { removeTree } from '../remove-tree.js'
 import type { NodeDisk } from './pods.js'
 import { modeOf, podText } from './pods.js'
 import { installed, link, live } from './monitored-node.js'
@@ -200,7 +201,7 @@ await t.test('killed before each call and started again, it comes to the same en
         /^\.holdfast-[0-9a-f]{16}-|monitor-pod/.test(name),
       )
       if (left.length > 0) wrong.push(`${when}: ${left.join()} is left`)
-      rmSync(node.root, { recursive: true })
+      removeTree(node.root)
       // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
       if (last) t.ok(n > 15, `${n - 1} calls`)
     }

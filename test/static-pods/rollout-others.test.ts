@@ -11,8 +11,6 @@ import { intercepted } from '../durable/intercepted.js'
 import { contents, podText } from './pods.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
-t.setTimeout(40_000)
-
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
 

@@ -8,8 +8,6 @@ import { readRolloutTree } from '../../src/static-pods/rollout-tree.js'
 import { podText } from './pods.js'
 import { RolledNode, type Answer } from './rolled-node.js'
 
-t.setTimeout(120_000)
-
 const ready: Answer = () => 'ready'
 
 await t.test('what is wrong is refused with its place, and nothing is touched', async (t) => {

@@ -1,22 +1,11 @@
-import {
-  closeSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readManifests } from '../../src/static-pods/rollout-plan.js'
 import { intercepted, Killed } from '../durable/intercepted.js'
+import { removeTree } from '../remove-tree.js'
 import { modeOf, podText } from './pods.js'
 import { RolledNode, type Answer } from './rolled-node.js'
-
-t.setTimeout(120_000)
 
 const ready: Answer = () => 'ready'
 const never: Answer = () => 'not-ready'
@@ -161,7 +150,7 @@ await t.test(
           wrong.push(`${when}: ${JSON.stringify(node.versions())}`)
         if (node.tree() !== tree) wrong.push(`${when}: ${JSON.stringify(node.tree())}`)
         if (node.left().length > 0) wrong.push(`${when}: ${node.left().join()} is left`)
-        rmSync(node.root, { recursive: true })
+        removeTree(node.root)
         // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
         if (last) t.ok(n > 5, `${n - 1} steps`)
       }
