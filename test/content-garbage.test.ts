@@ -1,6 +1,11 @@
 import t from 'tap'
+import type * as garbage from '../src/content-garbage.js'
 import { contentPassed } from '../src/content-garbage.js'
 import { until } from './until.js'
+
+/** The module once more, through which nothing has passed yet. */
+const fresh = async (): Promise<typeof garbage> =>
+  (await import(`../src/content-garbage.js?${Math.random()}`)) as typeof garbage
 
 const mebibyte = 1024 * 1024
 
@@ -13,4 +18,24 @@ await t.test('content that somebody still refers to at the first collection is c
   content = undefined
   await until('it is collected', () => seen.deref() === undefined, { within: 10_000 })
   t.equal(seen.deref(), undefined)
+})
+
+await t.test('a process that stays collects once it is at rest, however little has passed, and seldom', async (t) => {
+  const { contentPassed, returnMemoryWith } = await fresh()
+  const timers = t.capture(globalThis, 'setTimeout', globalThis.setTimeout)
+  contentPassed(1000)
+  t.equal(timers().length, 0, 'a process that ends soon does not')
+  let returned = 0
+  returnMemoryWith(() => void (returned += 1))
+  contentPassed(1000)
+  let content: Buffer | undefined = Buffer.alloc(mebibyte)
+  const seen = new WeakRef(content)
+  contentPassed(content.length)
+  content = undefined
+  t.equal(timers().length, 2, 'the rest begins anew')
+  await until('freed memory is returned, and once more when V8 has ended on its threads', () => returned === 2)
+  t.equal(seen.deref(), undefined)
+  timers()
+  contentPassed(1000)
+  t.equal(timers().length, 0, 'not again for a while')
 })
