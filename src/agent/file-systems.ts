@@ -1,15 +1,21 @@
 import { Lane, mountAbove, mounts, type MountDetails } from '../durable/index.js'
 
-/** The mounts as they were read last. */
+/** The mounts as they were read last, and when: by performance.now(). */
 let known: readonly MountDetails[] | undefined
+let readAt = -Infinity
+
+/** Milliseconds for which they count: one change of an object asks several times, and a node has hundreds of mounts. */
+const lasting = 1_000
 
 /**
- * The mounts of this process. Where mountinfo cannot be read, since no file descriptor or no memory is left, as they were before:
+ * The mounts of this process, as they are or were a moment ago. Where mountinfo cannot be read, since no file descriptor or no memory is left, as they were before:
  * they only say who waits for whom, and must not fail what needs nothing else. Throws only where they were never read.
  */
 function currentMounts(): readonly MountDetails[] {
+  if (known !== undefined && performance.now() - readAt < lasting) return known
   try {
     known = mounts()
+    readAt = performance.now()
   } catch (error) {
     if (known === undefined) throw error
   }

@@ -1,5 +1,7 @@
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import t from 'tap'
-import { fileSystemOf, onFileSystem } from '../../src/agent/file-systems.js'
+import { beside, fileSystemOf, fileSystemsNow, onFileSystem } from '../../src/agent/file-systems.js'
 import { parseMount } from '../../src/durable/posix/mountinfo.js'
 import { Lane } from '../../native/index.js'
 import { threadsOfLane } from '../../native/lane.js'
@@ -26,6 +28,22 @@ await t.test('a path is on the file system of the nearest mount above it', (t) =
   }
   t.match(fileSystemOf('/proc/self'), /^\d+:\d+$/, 'of this machine')
   t.end()
+})
+
+await t.test('what is asked within a moment reads the mounts once', async (t) => {
+  const reads = t.capture(fs, 'readFileSync', fs.readFileSync)
+  syncBuiltinESMExports()
+  t.teardown(() => syncBuiltinESMExports())
+  const mountinfo = () => reads().filter(({ args }) => String(args[0]).endsWith('/mountinfo')).length
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  for (let count = 0; count < 5; count++) {
+    t.equal(fileSystemsNow()('/proc/self'), fileSystemOf('/proc/self'))
+    await beside('/proc/self', () => Promise.resolve())
+  }
+  t.equal(mountinfo(), 1)
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  fileSystemsNow()
+  t.equal(mountinfo(), 1, 'and again a while later')
 })
 
 await t.test('work on one file system keeps no more threads than its lane has, and all of it is done', async (t) => {
