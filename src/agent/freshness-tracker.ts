@@ -21,6 +21,8 @@ export class FreshnessTracker {
   #lossTimer: NodeJS.Timeout | undefined
   #lookAgain = false
   #newsTimer: NodeJS.Timeout | undefined
+  /** Directories of which something was reported since the timer began. */
+  readonly #news = new Set<DirectoryState>()
 
   constructor(private readonly options: FreshnessTrackerOptions) {}
 
@@ -46,9 +48,13 @@ export class FreshnessTracker {
   /** The source has reported something about this directory, which is to be published. */
   reported(state: DirectoryState): void {
     state.reports += 1
+    this.#news.add(state)
     this.#newsTimer ??= setTimeout(() => {
       this.#newsTimer = undefined
-      this.#refreshAll()
+      const news = [...this.#news]
+      this.#news.clear()
+      // One that was dropped meanwhile says nothing any more.
+      for (const one of news) if (this.options.states.byPath(one.path) === one) this.refresh(one)
     }, publicationGrace)
   }
 

@@ -19,7 +19,7 @@ function scene() {
     source: () => (seen.open ? { latest: () => absent } : undefined),
     changed: () => (seen.changes += 1),
   })
-  return { state, tracker, seen }
+  return { states, state, tracker, seen }
 }
 
 await t.test('a confirmation makes a directory fresh, shows when, and is reported as a change once', (t) => {
@@ -67,5 +67,31 @@ await t.test('a watch that does not come back is reported by itself', async (t) 
   tracker.restarted(reference, 'connection')
   await lost
   t.match(state.fresh, { status: 'False', reason: 'SourceUnavailable', message: /has not recovered/ })
+  tracker.close()
+})
+
+await t.test('what the source reports of one directory is looked at again in that one, and no other', async (t) => {
+  const { states, state, tracker, seen } = scene()
+  const other = states.add(directoryOf([whole(secret('other'))], { path: '/srv/b' }))
+  const dropped = states.add(directoryOf([whole(reference)], { path: '/srv/c' }))
+  const looks: string[] = []
+  const looked = new Promise<void>((resolve) => {
+    for (const one of [state, other, dropped]) {
+      const setFresh = one.setFresh.bind(one)
+      one.setFresh = (condition, date) => {
+        looks.push(one.path)
+        if (one === state) resolve()
+        return setFresh(condition, date)
+      }
+    }
+  })
+  tracker.reported(dropped)
+  tracker.reported(state)
+  tracker.reported(state)
+  states.remove(dropped.path)
+  await looked
+  t.strictSame(looks, ['/srv/a'])
+  t.equal(state.reports, 2)
+  t.equal(seen.changes, 1)
   tracker.close()
 })
