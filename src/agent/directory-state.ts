@@ -1,8 +1,8 @@
-import { expand, needs } from '../config/references.js'
+import { expand, needs, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
-import type { ObjectReference, ObservedState } from '../objects/types.js'
+import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
@@ -103,7 +103,11 @@ export class DirectoryState {
   published: Condition | undefined
   fresh: Condition | undefined
 
-  constructor(configuration: DirectoryConfiguration) {
+  /** @param reconfigured called when it is configured in another way */
+  constructor(
+    configuration: DirectoryConfiguration,
+    private readonly reconfigured: () => void = () => undefined,
+  ) {
     this.#configuration = configuration
   }
 
@@ -114,6 +118,7 @@ export class DirectoryState {
   set configuration(configuration: DirectoryConfiguration) {
     this.#configuration = configuration
     this.stopMoving()
+    this.reconfigured()
   }
 
   /** `takenBack`: the directory was dropped, or is configured in another way. */
@@ -194,15 +199,18 @@ export class DirectoryState {
 
 /** The directories that the agent keeps, found by path, by operation, and by the objects that they need. */
 export class DirectoryStates {
-  readonly #byOperation = new Map<string, DirectoryState>();
+  readonly #byOperation = new Map<string, DirectoryState>()
+  /** What each directory is configured to need, until one comes, goes, or is configured in another way. */
+  #needed: { readonly byName: ReadonlyMap<string, DirectoryState[]>; readonly selecting: DirectoryState[] } | undefined;
 
   [Symbol.iterator](): IterableIterator<DirectoryState> {
     return this.#byOperation.values()
   }
 
   add(configuration: DirectoryConfiguration): DirectoryState {
-    const state = new DirectoryState(configuration)
+    const state = new DirectoryState(configuration, () => (this.#needed = undefined))
     this.#byOperation.set(state.publishOperation, state)
+    this.#needed = undefined
     return state
   }
 
@@ -217,6 +225,7 @@ export class DirectoryStates {
   remove(path: string): void {
     this.byPath(path)?.stopMoving()
     this.#byOperation.delete(publishOperationOf(path))
+    this.#needed = undefined
   }
 
   /** The old path of the directory at this one, while it is kept. */
@@ -229,11 +238,31 @@ export class DirectoryStates {
     reference: ObjectReference,
     latest: (reference: ObjectReference) => ObservedState | undefined,
   ): DirectoryState[] {
-    // What follows another path gets its content from there.
-    return [...this].filter(
-      ({ configuration }) => configuration.follows === undefined && needs(expand(configuration, latest), reference),
+    this.#needed ??= neededBy(this)
+    const { byName, selecting } = this.#needed
+    const named = byName.get(describeReference(reference)) ?? []
+    const selected = selecting.filter(
+      (state) => !named.includes(state) && needs(expand(state.configuration, latest), reference),
     )
+    return [...named, ...selected]
   }
+}
+
+/** Each report of a source asks who needs its object, of hundreds of directories: most need what they name. */
+function neededBy(states: Iterable<DirectoryState>) {
+  const byName = new Map<string, DirectoryState[]>()
+  const selecting: DirectoryState[] = []
+  for (const state of states) {
+    const { configuration } = state
+    // What follows another path gets its content from there.
+    if (configuration.follows !== undefined) continue
+    if (selectionsOf(configuration).length > 0) selecting.push(state)
+    for (const reference of referencesOf(configuration)) {
+      const name = describeReference(reference)
+      byName.set(name, [...(byName.get(name) ?? []), state])
+    }
+  }
+  return { byName, selecting }
 }
 
 function publishOperationOf(path: string): string {

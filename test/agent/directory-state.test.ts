@@ -1,6 +1,8 @@
 import t from 'tap'
-import { DirectoryState } from '../../src/agent/directory-state.js'
-import { directoryOf } from '../directories/objects.js'
+import { DirectoryState, DirectoryStates } from '../../src/agent/directory-state.js'
+import type { Content } from '../../src/config/types.js'
+import { selectionReference, type ObjectReference, type ObservedState } from '../../src/objects/types.js'
+import { directoryOf, secret, whole } from '../directories/objects.js'
 
 const early = new Date('2026-01-01T00:00:00Z')
 const late = new Date('2026-01-02T00:00:00Z')
@@ -38,5 +40,57 @@ await t.test('what an earlier run has left goes on: its transition times, and wh
   t.strictSame(state.confirmedAt, early)
   state.restore({ conditions: [], confirmedAt: 'no date' })
   t.equal(state.confirmedAt, undefined)
+  t.end()
+})
+
+await t.test('who needs an object is found by its name, without a look at each directory', (t) => {
+  const states = new DirectoryStates()
+  let looks = 0
+  const counted = (names: string[], path: string) =>
+    new Proxy(
+      directoryOf(
+        names.map((name) => whole(secret(name))),
+        { path },
+      ),
+      {
+        get(target, field) {
+          if (field === 'contents') looks += 1
+          return Reflect.get(target, field) as unknown
+        },
+      },
+    )
+  const needing = (name: string) => states.needing(secret(name), () => undefined).map(({ path }) => path)
+  states.add(counted(['a'], '/srv/a'))
+  states.add(counted(['b', 'both'], '/srv/b'))
+  const state = states.add(counted(['c', 'both'], '/srv/c'))
+  t.strictSame(needing('a'), ['/srv/a'])
+  looks = 0
+  t.strictSame(needing('both'), ['/srv/b', '/srv/c'])
+  t.strictSame(needing('c'), ['/srv/c'])
+  t.strictSame(needing('none'), [])
+  t.equal(looks, 0)
+  state.configuration = counted(['d'], '/srv/c')
+  t.strictSame([needing('c'), needing('d'), needing('both')], [[], ['/srv/c'], ['/srv/b']])
+  state.configuration = { ...directoryOf([whole(secret('d'))], { path: '/srv/c' }), follows: '/srv/d' }
+  t.strictSame(needing('d'), [], 'what follows another path gets its content from there')
+  states.remove('/srv/b')
+  t.strictSame(needing('both'), [])
+  t.end()
+})
+
+await t.test('a directory with a selector needs what that matches now, and what it names', (t) => {
+  const states = new DirectoryStates()
+  const reference = selectionReference('Secret', 'ns', 'app=web')
+  const content = { ...whole(secret('named')), type: 'selector', reference, into: '{name}' } as unknown as Content
+  states.add(directoryOf([content, whole(secret('named'))], { path: '/srv/a' }))
+  let names: string[] = []
+  const latest = ({ selector }: ObjectReference): ObservedState | undefined =>
+    selector === undefined ? undefined : { state: 'selected', names }
+  const needing = (one: ObjectReference) => states.needing(one, latest).map(({ path }) => path)
+  t.strictSame([needing(reference), needing(secret('named')), needing(secret('x'))], [['/srv/a'], ['/srv/a'], []])
+  names = ['named', 'x']
+  t.strictSame([needing(secret('named')), needing(secret('x'))], [['/srv/a'], ['/srv/a']])
+  names = []
+  t.strictSame(needing(secret('x')), [])
   t.end()
 })
