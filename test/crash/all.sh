@@ -25,8 +25,10 @@ part() {
   local name=$1 start=$SECONDS
   shift
   echo "## $name"
-  if "$@"; then echo "## $name: good, $((SECONDS - start)) s"
-  else echo "## $name: FAILED, $((SECONDS - start)) s"; failed=1; fi
+  if "$@"; then said="good, $((SECONDS - start)) s"
+  else said="FAILED, $((SECONDS - start)) s" failed=1; fi
+  echo "## $name: $said"
+  echo "$name: $said" >>"$logs/parts"
 }
 
 crash=(node dist/test/crash/run.js)
@@ -77,5 +79,7 @@ if [ "$(id -u)" -eq 0 ]; then
 else
   echo "left out: generated mutants, power cuts (they need root)"
 fi
+echo "## the parts, of which some ran side by side"
+cat "$logs/parts"
 echo "## all of it: $SECONDS s"
 exit "$failed"
