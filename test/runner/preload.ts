@@ -7,11 +7,24 @@
  *
  * A process of tests ends after some seconds: code that V8 optimizes seldom runs long enough to repay it. With thirty times its budget,
  * durable/failing-calls takes 3.8 s of CPU instead of 5.2 s, and static-pods/rollout 3.3 s instead of 4.2 s; what runs for long is
- * optimized all the same.
+ * optimized all the same. Node compiles what it loads of itself from then on anew, without the code that it was built with: what nearly all
+ * tests load of it is loaded before (judge.test: 144 ms of CPU instead of 173).
  */
+import 'node:assert'
 import asyncHooks from 'node:async_hooks'
+import 'node:child_process'
+import 'node:crypto'
+import 'node:dgram'
+import 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
+import 'node:net'
+import 'node:os'
+import 'node:perf_hooks'
+import 'node:stream/promises'
+import 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
+import 'node:vm'
+import 'node:worker_threads'
 
 class NoHook implements asyncHooks.AsyncHook {
   enable(): this {
