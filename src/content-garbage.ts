@@ -17,14 +17,16 @@ const settling = 1_000
 
 /** Milliseconds without content after which a process that stays collects all the same: its start has left a fifth of its heap behind. */
 const rest = 3_000
-/** Milliseconds from one such collection to the next, which takes about 30 ms. */
+/** Milliseconds from one such collection to the next, which takes about 30 ms; or bytes of content. */
 const seldom = 10 * 60_000
+const muchSince = 1024 * 1024
 
 let passed = 0
 let collect: (() => void) | undefined
 let later: NodeJS.Timeout | undefined
 let resting: NodeJS.Timeout | undefined
 let rested = -Infinity
+let passedSinceRest = 0
 let returnFreed: (() => void) | undefined
 
 /** From now on what a collection has freed is returned to the system, too: for a process that stays. */
@@ -35,10 +37,9 @@ export function returnMemoryWith(returnFreedMemory: () => void): void {
 /** So many bytes of content have passed through memory. */
 export function contentPassed(bytes: number): void {
   passed += bytes
-  if (passed < interval) {
-    collectAtRest()
-    return
-  }
+  passedSinceRest += bytes
+  collectAtRest()
+  if (passed < interval) return
   passed = 0
   collectGarbage()
   clearTimeout(later)
@@ -46,14 +47,18 @@ export function contentPassed(bytes: number): void {
 }
 
 function collectAtRest(): void {
-  if (returnFreed === undefined || performance.now() - rested < seldom) return
+  const isSoon = performance.now() - rested < seldom && passedSinceRest < muchSince
+  if (returnFreed === undefined || isSoon) return
   clearTimeout(resting)
-  resting = setTimeout(compact, rest).unref()
+  resting = setTimeout(() => {
+    rested = performance.now()
+    passedSinceRest = 0
+    compact()
+  }, rest).unref()
 }
 
 /** Of what was freed here and there, V8 gives a page back only once nothing is left in it. */
 function compact(): void {
-  rested = performance.now()
   setFlagsFromString('--compact-on-every-full-gc')
   collectGarbage()
   setFlagsFromString('--no-compact-on-every-full-gc')
