@@ -1,4 +1,4 @@
-/** What the agent costs a node: memory, connections, and processor time when nothing happens. */
+/** What the agent costs a node: memory, connections, and processor time when nothing happens and for a change. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { median } from '../../bench/measure.js'
@@ -11,11 +11,15 @@ import { until } from './until.js'
 t.setTimeout(300_000)
 
 const watched = 50
-const limits = { anonymousKibibytes: 25 * 1024, connections: 1, processorPart: 0.01 }
+/** Of a change: two to three times what a quiet machine takes. */
+const limits = { anonymousKibibytes: 22 * 1024, connections: 1, processorPart: 0.01, changeMilliseconds: 90 }
 /** Milliseconds without a change. */
 const idle = 20_000
 /** Windows that are measured, always all of them; their median is the figure. */
 const windows = 5
+/** Changes that are measured, one after the other, each with all that follows from it. */
+const changes = 10
+const afterChange = 2_000
 
 const cluster = await Cluster.start()
 t.teardown(() => cluster.stop())
@@ -58,4 +62,20 @@ await t.test(`${watched} watched Secrets in ten directories`, async (t) => {
   t.equal(connections(agent.pid, cluster.api.port), limits.connections, 'connections')
   t.equal(used.length, windows)
   t.ok(median(used) <= idle * limits.processorPart, 'processor time when idle')
+
+  const before = processorTime(agent.pid)
+  for (let change = 0; change < changes; change++) {
+    const [name = ''] = names.slice(5 * change)
+    await put(name, '3')
+    await until(
+      'the change is on the disk',
+      () => readTree(node.path(directory(5 * change)))?.[`${name}/version`] === '3',
+    )
+    await sleep(afterChange)
+  }
+  const each = (processorTime(agent.pid) - before) / changes
+  t.comment(
+    `processor time: ${each.toFixed(0)} ms for a change, with its event, its status and the sync of what was removed`,
+  )
+  t.ok(each <= limits.changeMilliseconds, 'processor time of a change')
 })
