@@ -6,6 +6,25 @@ import { checkMode, checkOwner, checkPath, checkTarget, planFor } from '../../sr
 const long = (length: number): string => 'ä'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2)
 const unsafe = (value: unknown): never => value as never
 
+/** A plan; nothing is planned where the request is refused. */
+function planned(files: Parameters<typeof planFor>[1]['files'], emptyDirectories?: readonly string[]) {
+  const plan = answer(() => planFor('/t', { files, ...(emptyDirectories && { emptyDirectories }) }))
+  return typeof plan === 'object' ? (plan as ReturnType<typeof planFor>) : { ...nothing, refused: true }
+}
+
+const nothing = { target: '', files: [], directories: [], mode: 0, owner: undefined } satisfies ReturnType<
+  typeof planFor
+>
+
+/** What it answers, or the message of what it throws. */
+function answer(ask: (() => unknown) | undefined): unknown {
+  try {
+    return ask?.()
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
 await t.test('of two mistakes, the first that is met is told', (t) => {
   const refused: [() => unknown, string][] = [
     [() => planFor('/', { files: {}, mode: -1, fileMode: -1 }), 'mode must be an integer from 0 to 0o7777, not -1'],
@@ -45,11 +64,14 @@ await t.test('of two mistakes, the first that is met is told', (t) => {
       'files: "/" starts or ends with a slash: paths are relative to the target',
     ],
     [() => planFor('/', { files: { a: '' }, emptyDirectories: ['a'] }), 'files: "a" is both a file and a directory'],
+    [() => planFor('/', { files: { '': '' }, emptyDirectories: ['/'] }), 'files: a path is empty'],
     [() => planFor('/', { files: {}, owner: { uid: -1, gid: -1 } }), 'the root directory cannot be replaced'],
     [
       () => planFor('/a', { files: {}, owner: { uid: 1.5, gid: -1 } }),
       'owner.uid must be an integer from 0 to 4294967294, not 1.5',
     ],
+    [() => checkOwner({ uid: -1, gid: 0 }), 'owner.uid must be an integer from 0 to 4294967294, not -1'],
+    [() => checkOwner({ uid: 0, gid: 0.5 }), 'owner.gid must be an integer from 0 to 4294967294, not 0.5'],
     [
       () => checkOwner({ uid: 0, gid: 0xffffffff }),
       'owner.gid must be an integer from 0 to 4294967294, not 4294967295',
@@ -74,19 +96,45 @@ await t.test('of two mistakes, the first that is met is told', (t) => {
       'the target "/a/.holdfast-0123456789abcdef.lock" has a name that holdfast reserves for its own files: choose another',
     ],
   ]
-  for (const [ask, message] of refused) t.throws(ask, { message }, message)
+  // What is said in its place may be V8's own words for a defect: those are no news of what is wrong.
+  t.strictSame(
+    refused.map(([, message]) => message).filter((message, index) => answer(refused[index]?.[0]) !== message),
+    [],
+    'mistakes of which something else is said',
+  )
   t.end()
 })
 
 await t.test('the limits themselves are allowed', (t) => {
   const name = long(255)
-  t.equal(checkMode('mode', 0), 0)
-  t.equal(checkMode('mode', 0o7777), 0o7777)
-  t.same(checkOwner({ uid: 0, gid: 0xfffffffe }), { uid: 0, gid: 0xfffffffe })
-  t.equal(checkTarget(`/a/${name}//`), `/a/${name}`)
-  t.equal(checkTarget('/a/./b/../c'), '/a/c')
-  t.equal(planFor('/.holdfast-0123456789abcdef0', { files: {} }).target, '/.holdfast-0123456789abcdef0')
-  t.match(planFor(`/${name}`, { files: { [name]: '' } }), { target: `/${name}`, files: [{ path: name }] })
+  t.equal(
+    answer(() => checkMode('mode', 0)),
+    0,
+  )
+  t.equal(
+    answer(() => checkMode('mode', 0o7777)),
+    0o7777,
+  )
+  t.same(
+    answer(() => checkOwner({ uid: 0, gid: 0xfffffffe })),
+    { uid: 0, gid: 0xfffffffe },
+  )
+  t.equal(
+    answer(() => checkTarget(`/a/${name}//`)),
+    `/a/${name}`,
+  )
+  t.equal(
+    answer(() => checkTarget('/a/./b/../c')),
+    '/a/c',
+  )
+  t.match(
+    answer(() => planFor('/.holdfast-0123456789abcdef0', { files: {} })),
+    { target: '/.holdfast-0123456789abcdef0' },
+  )
+  t.match(
+    answer(() => planFor(`/${name}`, { files: { [name]: '' } })),
+    { target: `/${name}`, files: [{ path: name }] },
+  )
   t.end()
 })
 
@@ -98,7 +146,7 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
     'b/c/d': { content: 'y', mode: 0 },
     a: { content, mode: undefined },
   }
-  const plan = planFor('/t', { files, emptyDirectories: ['e/f', 'b'] })
+  const plan = planned(files, ['e/f', 'b'])
   t.strictSame(
     plan.files.map(({ path, content, mode }) => [path, Buffer.from(unsafe(content)).toString('latin1'), mode]),
     [

@@ -118,6 +118,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
       `${durable}/request.ts: checkRelativePath swapped const shown = JSON.stringify(path)`,
+      `${durable}/request.ts: planFor swapped checkRelativePath(path)`,
       `${durable}/resolve.ts: followTrusted swapped const text = await fs.readLinkPath(next)`,
       `${durable}/resolve.ts: followTrusted swapped linksIn.push(real === '' ? '/' : real)`,
       `${durable}/resolve.ts: followTrusted swapped todo.unshift(...text.split('/').filter((piece) => piece !== ''))`,
