@@ -106,8 +106,8 @@ export class OpenDirectories {
       const opened = await held.opening
       if (!this.#closed.has(path)) this.#closed.set(path, identityOf(await this.fs.attributes(opened)))
       held.users -= 1
-      // Somebody may have asked for it meanwhile.
-      if (held.users > 0 || this.#held.get(path) !== held) continue
+      // Somebody may have asked for it meanwhile; nobody closes what is in use, and who takes it uses it for good.
+      if (held.users > 0) continue
       this.#held.delete(path)
       await this.fs.close(opened)
     }

@@ -1,68 +1,16 @@
 /*
  * A tree can have more directories, and deeper ones, than a process may have descriptors.
  */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { entriesBelow, OpenDirectories } from '../../src/durable/open-directories.js'
 import { compareBytes } from '../../src/durable/request.js'
 import { syncBelow } from '../../src/durable/sync-below.js'
-import { executable } from '../project.js'
 import { failure, intercepted } from './intercepted.js'
-import { kept, scratch } from './scratch.js'
-
-/** The program, allowed so many descriptors. */
-function limited(
-  descriptors: number,
-  args: readonly string[],
-): { status: number | null; stdout: string; stderr: string } {
-  const command = `ulimit -n ${descriptors}; exec "$0" "$@"`
-  return spawnSync('bash', ['-c', command, process.execPath, executable, ...args], { encoding: 'utf8' })
-}
-
-function publishes(t: Test, target: string, from: string, descriptors: number, outcome: string): void {
-  const { status, stdout, stderr } = limited(descriptors, ['replace', target, '--from', from])
-  t.equal(status, 0, stderr)
-  t.match(stdout, new RegExp(`^${outcome} `))
-  t.notMatch(stderr, 'the next run retries')
-}
-
-await t.test('many directories', (t) => {
-  const root = scratch(t)
-  const [target, from] = [join(root, 'certs'), join(root, 'from')]
-  const count = 110
-  for (let index = 0; index < count; index++) {
-    mkdirSync(join(from, `directory-${index}`), { recursive: true })
-    writeFileSync(join(from, `directory-${index}`, 'file'), `${index}`)
-  }
-  publishes(t, target, from, 96, 'created')
-  t.equal(readdirSync(target, { recursive: true }).length, 2 * count)
-  publishes(t, target, from, 96, 'unchanged')
-  for (const name of readdirSync(from)) writeFileSync(join(from, name, 'file'), 'new')
-  publishes(t, target, from, 96, 'replaced')
-  t.equal(readdirSync(target, { recursive: true }).length, 2 * count)
-  t.same(kept(root), ['lock', 'record'])
-  t.end()
-})
-
-await t.test('deep directories', (t) => {
-  const root = scratch(t)
-  const [target, from, small] = [join(root, 'certs'), join(root, 'from'), join(root, 'small')]
-  const deepest = join(from, ...Array.from({ length: 110 }, (_, index) => `d${index % 10}`))
-  mkdirSync(deepest, { recursive: true })
-  mkdirSync(small)
-  writeFileSync(join(deepest, 'file'), 'deep')
-  writeFileSync(join(small, 'file'), 'small')
-  publishes(t, target, from, 96, 'created')
-  t.equal(readdirSync(target, { recursive: true }).length, 111)
-  publishes(t, target, from, 96, 'unchanged')
-  publishes(t, target, small, 96, 'replaced')
-  t.same(readdirSync(target), ['file'])
-  t.same(kept(root), ['lock', 'record'])
-  t.end()
-})
+import { scratch } from './scratch.js'
 
 await t.test('what is below comes in the order of the paths, and nothing stays open', async (t) => {
   const root = scratch(t)
@@ -144,3 +92,39 @@ await t.test(
     await fs.close(top)
   },
 )
+
+await t.test('as many stay open as may, and what is asked for while it is to be closed stays open', async (t) => {
+  const root = scratch(t)
+  for (const path of ['a', 'b', 'c', 'd']) mkdirSync(join(root, path))
+  const pathOf = (descriptor: number): string => readlinkSync(`/proc/self/fd/${descriptor}`).slice(root.length)
+  let whenLooked = (): void => undefined
+  const narrow = Object.assign(new NodeFileSystem(), { openDirectories: 2 })
+  const { fs, open } = intercepted((call) => {
+    if (call === 'attributes') whenLooked()
+  }, narrow)
+  const top = await fs.openPath(root)
+  const directories = new OpenDirectories(fs, top)
+  const read = (path: string): Promise<string> => directories.use(path, (one) => Promise.resolve(pathOf(one)))
+  t.strictSame([await read('a'), await read('b'), open.size], ['/a', '/b', 3], 'two and the one that they are in')
+
+  let goOn = (): void => undefined
+  const using = new Promise<void>((resolve) => (goOn = resolve))
+  const asked: Promise<string>[] = []
+  whenLooked = () => {
+    whenLooked = () => undefined
+    asked.push(directories.use('a', async (one) => (await using, pathOf(one))).catch(String))
+  }
+  t.equal(await read('c'), '/c')
+  goOn()
+  t.strictSame(await Promise.all(asked), ['/a'])
+  t.equal(await read('d'), '/d')
+  t.equal(open.size, 3)
+
+  await directories.closeAll()
+  const other = await fs.openPath(join(root, 'a'))
+  await directories.closeAll()
+  t.equal(await Promise.resolve(other).then(pathOf).catch(String), '/a', 'a number that another file has by now')
+  await fs.close(other)
+  t.strictSame([...open], [top])
+  await fs.close(top)
+})

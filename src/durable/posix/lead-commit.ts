@@ -48,7 +48,7 @@ function touch(descriptor: Descriptor): Promise<void> {
   const { mode } = fs.fstatSync(descriptor)
   return call(
     () => `descriptor ${descriptor}`,
-    (done) => fs.fchmod(descriptor, mode & 0o7777, done),
+    (done) => fs.fchmod(descriptor, mode, done),
   )
 }
 

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import type { Outcomes } from '../../../src/durable/file-system.js'
 import { behindLeadingCommit } from '../../../src/durable/posix/lead-commit.js'
 import { scratch } from '../../durable/scratch.js'
+import { replaceCall } from '../../durable/system-calls.js'
 
 /** open(2)'s flag for a descriptor that names a file and can do nothing with it: its fsync is EBADF. */
 const O_PATH = 0o10000000
@@ -63,12 +64,42 @@ await t.test('the barrier is what counts, and modes stay as they are', async (t)
   const failure = new Error('the disk')
   const outcomes = await behindLeadingCommit([...own, leader], new Set(own), () => {
     touched = times().filter((time, index) => time !== made[index]).length
-    return Promise.resolve<Outcomes>([...own.map(() => failure), succeeded])
+    return Promise.resolve<Outcomes>([...own, leader].map(() => failure))
   })
   t.equal(touched, own.length, 'each staged file is in the next transaction before the barrier comes')
   t.same(
-    outcomes.slice(0, 130),
-    before.map(() => failure),
+    outcomes,
+    [...own, leader].map(() => failure),
+    'what the leader did before does not make its failure good',
   )
   t.same(modes(), before)
 })
+
+await t.test(
+  'only a large barrier has one, of a directory, which is under way before anything is touched',
+  async (t) => {
+    const began: string[] = []
+    let turned = false
+    for (const name of ['fsync', 'fchmod'])
+      replaceCall(t, name, (real) => (...args) => {
+        began.push(turned ? `${name} later` : name)
+        setImmediate(() => (turned = true))
+        return real(...args)
+      })
+    const root = scratch(t)
+    const leader = opened(t, place, O_PATH)
+    const own = Array.from({ length: 129 }, (_, index) =>
+      opened(t, join(root, `file-${index}`), constants.O_RDWR | constants.O_CREAT),
+    )
+    const outcomesOf = async (descriptors: readonly number[]): Promise<Outcomes | string> =>
+      behindLeadingCommit(descriptors, new Set(own), () => Promise.resolve(descriptors.map(() => succeeded))).catch(
+        String,
+      )
+    const none = (count: number) => Array.from({ length: count }, () => succeeded)
+    t.strictSame(await outcomesOf([...own.slice(0, 127), leader]), none(128), 'as many as share two flushes')
+    t.strictSame(await outcomesOf(own), none(129), 'no directory')
+    t.strictSame(began, [])
+    t.match(await outcomesOf([leader, ...own.slice(0, 128)]), [{ code: 'EBADF' }])
+    t.strictSame(began.slice(0, 2), ['fsync', 'fchmod later'])
+  },
+)

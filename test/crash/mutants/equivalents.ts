@@ -118,6 +118,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
       `${durable}/request.ts: checkRelativePath swapped const shown = JSON.stringify(path)`,
+      `${durable}/posix/lead-commit.ts: behindLeadingCommit swapped await delay(headStart)`,
       `${durable}/request.ts: planFor swapped checkRelativePath(path)`,
       `${durable}/resolve.ts: followTrusted swapped const text = await fs.readLinkPath(next)`,
       `${durable}/resolve.ts: followTrusted swapped linksIn.push(real === '' ? '/' : real)`,
@@ -192,7 +193,6 @@ export const equivalents: readonly Equivalent[] = [
     mutants: [
       `${durable}/posix/limits.ts: mostStagedFiles counted mostStagedFiles = 256`,
       `native/aio.ts: maximumInFlight counted maximumInFlight = 256`,
-      `${durable}/posix/lead-commit.ts: largeBarrier counted largeBarrier = 128`,
 
       `native/xattr.ts: usualValue counted usualValue = 256`,
     ],
@@ -264,6 +264,7 @@ export const equivalents: readonly Equivalent[] = [
     reason:
       'the order of two steps of which one says nothing to the other: a table that is filled later, a promise that ends later',
     mutants: [
+      `${durable}/open-directories.ts: OpenDirectories.closeAll swapped this.#held.clear()`,
       `${durable}/posix/holdings.ts: Scan.mountsOf swapped this.#tables.set(namespace, table)`,
       `${durable}/posix/holdings.ts: Scan.#mappings swapped silentPids.add(pid)`,
       `${durable}/posix/tree-users.ts: inodesOf swapped await directories.closeAll()`,
@@ -291,5 +292,9 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'one more millisecond for mappings that do not come',
     mutants: [`${durable}/posix/holdings.ts: patience counted patience = 2_000`],
+  },
+  {
+    reason: 'what could not be opened fails with the same error where its descriptor is waited for',
+    mutants: [`${durable}/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
   },
 ]
