@@ -8,64 +8,38 @@ import * as native from '../../../native/index.js'
 
 type Done = (error: Error | null, value?: unknown) => void
 
-/** The same call, by its callback and by its answer. */
-function either<Call>(onThread: () => Call, now: () => (...args: never[]) => unknown): Call {
+/** Names of calls that Node has with a callback and with an answer. */
+type Name = keyof typeof fs & (keyof typeof fs extends infer Key ? (Key extends `${infer Of}Sync` ? Of : never) : never)
+
+/** The call on a thread, or at once: what it answers reaches the callback before it returns then. */
+function either<Of extends Name>(name: Of): (typeof fs)[Of] {
   const call = (...args: unknown[]): void => {
     if (!native.isAtOnce()) {
-      const later = onThread() as (...args: unknown[]) => void
+      const later = fs[name] as (...args: unknown[]) => void
       later(...args)
       return
     }
     const done = args.pop() as Done
     let value: unknown
     try {
-      value = now()(...(args as never[]))
+      const now = fs[`${name}Sync`] as (...args: unknown[]) => unknown
+      value = now(...args)
     } catch (error) {
       done(error as Error)
       return
     }
     done(null, value)
   }
-  return call as Call
+  return call as (typeof fs)[Of]
 }
 
-export const fchmod = either(
-  () => fs.fchmod,
-  () => fs.fchmodSync,
-)
-export const fchown = either(
-  () => fs.fchown,
-  () => fs.fchownSync,
-)
-export const lstat = either(
-  () => fs.lstat,
-  () => fs.lstatSync,
-)
-export const mkdir = either(
-  () => fs.mkdir,
-  () => fs.mkdirSync,
-)
-export const open = either(
-  () => fs.open,
-  () => fs.openSync,
-)
-export const read = either(
-  () => fs.read,
-  () => fs.readSync,
-)
-export const readdir = either(
-  () => fs.readdir,
-  () => fs.readdirSync,
-)
-export const rmdir = either(
-  () => fs.rmdir,
-  () => fs.rmdirSync,
-)
-export const unlink = either(
-  () => fs.unlink,
-  () => fs.unlinkSync,
-)
-export const write = either(
-  () => fs.write,
-  () => fs.writeSync,
-)
+export const fchmod = either('fchmod')
+export const fchown = either('fchown')
+export const lstat = either('lstat')
+export const mkdir = either('mkdir')
+export const open = either('open')
+export const read = either('read')
+export const readdir = either('readdir')
+export const rmdir = either('rmdir')
+export const unlink = either('unlink')
+export const write = either('write')
