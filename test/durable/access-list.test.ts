@@ -96,3 +96,27 @@ await t.test('whom a list lets in, within its mask', (t) => {
   t.strictSame(namedIn(Buffer.alloc(3)), [])
   t.end()
 })
+
+await t.test('bytes that are no list say nothing', (t) => {
+  const answer = (ask: () => unknown): unknown => {
+    try {
+      return ask()
+    } catch {
+      return 'thrown'
+    }
+  }
+  const bytes = list(['owner', 7], ['mask', 7], ['other', 7])
+  const otherVersion = Buffer.from(bytes)
+  otherVersion.writeUInt32LE(3)
+  for (const none of [otherVersion, bytes.subarray(0, 3), bytes.subarray(0, -1)]) {
+    t.equal(
+      answer(() => modeByList(none, 0o640)),
+      0o640,
+    )
+    t.equal(
+      answer(() => inheritedList(none, 0o640)),
+      undefined,
+    )
+  }
+  t.end()
+})

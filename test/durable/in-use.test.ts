@@ -1,10 +1,11 @@
 /** Who uses a target: real processes, on this machine's own procfs. */
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { replaceDirectory, replaceFile, usesOf } from '../../src/durable/index.js'
+import { namesFor } from '../../src/durable/names.js'
 import { holder } from '../check/holders.js'
 import { scratch } from './scratch.js'
 
@@ -36,11 +37,24 @@ await t.test('a descriptor and a working directory: of the present content, then
   const { root, target, publish } = await scene(t)
   const reader = await holder(t, `exec 3< ${target}/tls.crt 4< ${target}/sub/tls.key; hold`)
   const worker = await holder(t, 'hold', [], join(target, 'sub'))
-  const other = await holder(t, `exec 3< ${root}; hold`)
+  const [one, two] = [join(root, 'one'), join(root, 'two')]
+  const foreign = join(root, namesFor('certs').quarantine('0123456789abcdef'))
+  for (const path of [one, two, foreign]) {
+    mkdirSync(path)
+    writeFileSync(join(path, 'certs'), '')
+  }
+  const other = await holder(t, `exec 3< ${root} 4< ${two}/certs; hold`)
+  const taken = await holder(t, `exec 3< ${foreign}/certs; hold`)
   const before = await usesNow(target)
   t.strictSame(seen(before, reader), ['fd live 2'])
   t.strictSame(seen(before, worker), ['cwd live 1'])
   t.strictSame(seen(before, other), [], 'the parent is not the target')
+  t.strictSame(seen(before, taken), ['fd retired 1'], 'what is kept for somebody else is old, too')
+  t.strictSame(
+    seen(await usesNow(join(one, 'certs')), other),
+    [],
+    'another directory has the same name, and is as long',
+  )
   t.match(
     before.find(({ pid }) => pid === reader),
     { command: 'sh', path: join(target, 'tls.crt'), cgroup: /^\d+:/ },

@@ -3,6 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { executable as program } from '../project.js'
 import t, { type Test } from 'tap'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { openOffMounts, openTarget } from '../../src/durable/refusals.js'
+import { codeOf } from '../../src/errors.js'
 import { missingForDisk } from '../disk/disk.js'
 import { scratch } from './scratch.js'
 
@@ -172,3 +175,21 @@ await t.test(
     t.end()
   },
 )
+
+await t.test('what is refused of an opened target leaves no descriptor open', async (t) => {
+  const fs = new NodeFileSystem()
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'certs'))
+  const directory = await fs.openPath(parent)
+  const { device } = await fs.attributes(directory)
+  const ask = (parentDevice: number) => openTarget(fs, join(parent, 'certs'), directory, 'certs', parentDevice)
+  const open = (): number => readdirSync('/proc/self/fd').length
+  const before = open()
+  await fs.close(await ask(device))
+  t.equal(await ask(device + 1).catch(codeOf), 'EXDEV')
+  t.equal(open(), before)
+  await fs.close(directory)
+  const root = await fs.openPath('/')
+  t.equal(await openOffMounts(fs, '/proc', root, 'proc').catch(codeOf), 'EBUSY')
+  await fs.close(root)
+})

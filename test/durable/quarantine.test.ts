@@ -10,6 +10,7 @@ import { directoryPublication } from '../../src/durable/replace.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
+import { quarantineOld } from '../../src/durable/quarantine.js'
 import { encodeRecord, type RecordBody } from '../../src/durable/record.js'
 import type { Log } from '../../src/log.js'
 import { intercepted, type Interceptor, Killed } from './intercepted.js'
@@ -213,3 +214,27 @@ await t.test('where it cannot be put into quarantine, nothing is deleted, and no
   t.same(contents(join(parent, taken)), theirs)
   t.same(contents(target), { a: 'new', b: 'new' })
 })
+
+await t.test(
+  'the name of old content that another program has changed: synced once it is there, and told',
+  async (t) => {
+    const parent = scratch(t)
+    const random = '0123456789abcdef'
+    mkdirSync(join(parent, names.staging(random)))
+    const calls: string[] = []
+    const { fs } = intercepted((call) => void calls.push(call))
+    const directory = await fs.openPath(parent)
+    const lines: unknown[] = []
+    const log = { warn: (fields: unknown) => void lines.push(fields) } as unknown as Log
+    const path = join(parent, 'certs')
+    calls.length = 0
+    await quarantineOld({ fs, parent: directory, path, names, log }, random)
+    t.same(
+      calls.filter((call) => call === 'rename' || call === 'sync'),
+      ['rename', 'sync'],
+    )
+    t.same(readdirSync(parent), [names.quarantine(random)])
+    t.same(lines, [{ path, quarantined: names.quarantine(random) }])
+    await fs.close(directory)
+  },
+)

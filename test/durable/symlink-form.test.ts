@@ -11,9 +11,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { readGeneration } from '../../src/durable/generation.js'
 import { replaceDirectories, replaceDirectory } from '../../src/durable/index.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { publish } from '../../src/durable/publish.js'
+import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, modeOf, scratch } from './scratch.js'
 
@@ -219,4 +221,16 @@ await t.test('what was staged of a first publication goes when it cannot go on',
     { error: { code: 'EIO' } },
   ])
   t.same(kept(parent), ['lock'])
+})
+
+await t.test('a current generation that is gone, and one that is no directory', async (t) => {
+  const parent = scratch(t)
+  const generation = `..1-${'0'.repeat(16)}`
+  symlinkSync(generation, join(parent, '..data'))
+  const { fs } = intercepted(() => undefined)
+  const target = await fs.openPath(parent)
+  t.ok((await readGeneration(fs, target, false).catch(codeOf)) === undefined, 'gone')
+  writeFileSync(join(parent, generation), '')
+  t.ok((await readGeneration(fs, target, false).catch(codeOf)) === 'ENOTDIR', 'a file')
+  await fs.close(target)
 })

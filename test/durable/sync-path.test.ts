@@ -2,6 +2,7 @@ import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { syncParents } from '../../src/durable/index.js'
+import { codeOf } from '../../src/errors.js'
 import { exchange, replaceFile, syncPath } from '../../src/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { failure } from './intercepted.js'
@@ -30,6 +31,10 @@ await t.test('exchange: files, directories, two parents', async (t) => {
 await t.test('syncPath', async (t) => {
   const parent = scratch(t)
   writeFileSync(join(parent, 'file'), '')
+  for (const name of ['none', 'none/file']) {
+    const answer: unknown = await syncPath(join(parent, name)).catch(codeOf)
+    t.equal(answer, 'ENOENT', `${name}, whose last part is a name beside it`)
+  }
   await syncPath(parent)
   await syncPath(join(parent, 'file'))
   for (const path of ['/', '.', '..', `${parent}/`, `${parent}/.`]) await syncPath(path)

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { isVisible, makeVisible } from '../../src/durable/visible-rename.js'
+import { isAt, isVisible, makeVisible } from '../../src/durable/visible-rename.js'
 import { failure, intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
 
@@ -70,4 +70,26 @@ await t.test('where a look fails, the new content may be visible, and it is told
     ),
     false,
   )
+})
+
+await t.test('an inode number says nothing of another device', async (t) => {
+  const at = scratch(t)
+  writeFileSync(join(at, 'file'), '')
+  const directory = await real.openPath(at)
+  const attributes = await real.look(directory, 'file')
+  if (!attributes) throw new Error('there is no file')
+  t.equal(await isAt(real, directory, 'file', attributes), true)
+  t.equal(await isAt(real, directory, 'file', { ...attributes, device: attributes.device + 1 }), false)
+  t.equal(await isAt(real, directory, 'none', attributes), false)
+  await real.close(directory)
+})
+
+await t.test('a rename that has happened, whatever it answered', async (t) => {
+  const told = await exchange(t, 'noreplace', (call, at) => {
+    if (call !== 'rename') return
+    renameSync(join(at, 'staged'), join(at, 'target'))
+    throw failure('EIO', 'renameat2')
+  })
+  t.equal(told.answer, false)
+  t.same(readdirSync(told.at), ['target'])
 })
