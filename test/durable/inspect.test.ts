@@ -56,6 +56,12 @@ for (const publish of ['exchange', 'symlink'] as const) {
       'appended lines are no change',
     )
 
+    t.ok(
+      await readPublishedFiles(target, ['a'])
+        .then(({ a }) => a !== undefined)
+        .catch(() => false),
+      'it is read',
+    )
     t.same(await readPublishedFiles(target, ['sub/b', 'gone']), {
       'sub/b': { content: Buffer.from('2'), mode: 0o600 },
     })

@@ -9,6 +9,7 @@ import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { tryLock } from '../../native/index.js'
 import { closeSync, openSync } from 'node:fs'
+import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
@@ -94,9 +95,18 @@ await t.test(
     })
     t.same(kept(parent), [])
     await publishDirectory(target, { files: {} })
+    t.ok(await answers(asNobody(), 'EACCES'))
     await t.rejects(asNobody(), { ...denied, message: /EACCES; .* the lock file belongs to user 0: run as/ })
   },
 )
+
+/** Whether it is refused with this errno: a defect of the program is refused with another one, or none. */
+function answers(asked: Promise<unknown>, code: string): Promise<boolean> {
+  return asked.then(
+    () => false,
+    (error: unknown) => codeOf(error) === code,
+  )
+}
 
 /** A publication that hangs at a flush, under its lock, as on a disk that does not answer. */
 function hangingPublication(target: string): { stuck: Promise<void>; answer: () => void; ended: Promise<unknown> } {
@@ -127,6 +137,7 @@ await t.test('lockTimeout and signal bound the wait for a call of the same proce
   }
   await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 50 }), busy, 'its own limit')
   await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 0 }), busy, 'no wait at all')
+  t.ok(await answers(publishDirectory(target, { files: { a: '2' }, lockTimeout: 0 }), 'EAGAIN'))
   const controller = new AbortController()
   const aborted = t.rejects(publishDirectory(target, { files: { a: '2' }, signal: controller.signal }), busy)
   controller.abort()
@@ -151,6 +162,17 @@ await t.test('a lock that this process holds already is refused after the time t
   const next = disk.lock(path, 60_000, undefined)
   await held.release()
   await (await next).release()
+})
+
+await t.test('whoever comes while another call has waited, and holds the lock now, waits for that one', async (t) => {
+  const path = join(scratch(t), 'lock')
+  const disk = new Disk()
+  const first = await disk.lock(path, 0, undefined)
+  const second = disk.lock(path, 60_000, undefined)
+  await first.release()
+  const held = await second
+  await t.rejects(disk.lock(path, 0, undefined), { message: /another call of this process/ })
+  await held.release()
 })
 
 await t.test('a lock of a path of its own: what is there instead, and what the system refuses', async (t) => {

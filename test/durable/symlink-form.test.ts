@@ -49,6 +49,17 @@ await t.test('the form of kubelet’s volumes: the directory stays, links lead t
   t.same(kept(parent), ['lock', 'record'])
 })
 
+await t.test('a publication answers with its outcome', async (t) => {
+  const target = join(scratch(t), 'certs')
+  for (const [files, expected] of [
+    [{ a: '1', 'sub/b': '2' }, 'created'],
+    [{ a: '1', 'sub/b': '3' }, 'replaced'],
+  ] as const) {
+    const answered = replaceDirectory(target, { ...form, files })
+    t.ok(await answered.then(({ outcome }) => outcome === expected).catch(() => false), expected)
+  }
+})
+
 await t.test('drift of every part of the form is repaired', async (t) => {
   const target = join(scratch(t), 'certs')
   const request = { ...form, files: { a: '1', 'sub/b': '2' } }

@@ -1,0 +1,99 @@
+/** The files that hold publication records: which of them are believed, and what is made of one that cannot be read or was closed. */
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { codeOf } from '../../src/errors.js'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { replaceDirectory } from '../../src/durable/index.js'
+import { namesFor } from '../../src/durable/names.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { readAllRecords, readRecords } from '../../src/durable/record-files.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import { silent } from '../../src/log.js'
+import { failure, intercepted } from './intercepted.js'
+import { scratch } from './scratch.js'
+
+const names = namesFor('certs')
+const recordIn = (parent: string): string =>
+  readdirSync(parent).find((name) => names.sequenceOf(name) !== undefined) ?? 'none'
+
+/** What is said of the records beside `certs`; or the errno of who could not read them. */
+async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Promise<string> {
+  const directory = await fs.openPath(parent)
+  try {
+    const { valid, taken, torn, missed } = await readRecords(fs, directory, 'certs', names)
+    return `${valid.length} valid, ${taken.size} taken, ${torn.length} torn, ${missed ? '' : 'none '}missed`
+  } catch (error) {
+    return String(codeOf(error))
+  } finally {
+    await fs.close(directory)
+  }
+}
+
+const believed = '1 valid, 0 taken, 0 torn, none missed'
+const another = '0 valid, 1 taken, 0 torn, none missed'
+
+await t.test('who else may write to it is not to be believed', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  const record = join(parent, recordIn(parent))
+  for (const [mode, expected] of [
+    [0o600, believed],
+    [0o644, believed],
+    [0o701, believed],
+    [0o620, another],
+    [0o602, another],
+  ] as const) {
+    chmodSync(record, mode)
+    t.equal(await said(parent), expected, mode.toString(8))
+  }
+})
+
+await t.test('one that cannot be opened: gone, somebody else’s, or a failure', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  for (const [code, expected] of [
+    ['ENOENT', '0 valid, 0 taken, 0 torn, missed'],
+    ['ELOOP', another],
+    ['EACCES', another],
+    ['EIO', 'EIO'],
+  ] as const) {
+    const { fs, open } = intercepted((call) => {
+      if (call === 'openFile') throw failure(code, 'openat')
+    })
+    t.ok((await said(parent, fs)) === expected, code)
+    t.equal(open.size, 0)
+  }
+})
+
+await t.test('of a directory, nothing is opened that has no name of a record', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  writeFileSync(join(parent, 'other'), '')
+  const opened: unknown[] = []
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'openFile') opened.push(name)
+  })
+  const directory = await fs.openPath(parent)
+  t.match(await readAllRecords(fs, directory), [{ name: 'certs' }])
+  await fs.close(directory)
+  t.strictSame(opened, [recordIn(parent)])
+})
+
+await t.test('one that was closed at the bound of what may be staged is opened again to be marked', async (t) => {
+  const parent = scratch(t)
+  const warnings: unknown[] = []
+  const log = { ...silent, warn: (...line: unknown[]) => void warnings.push(line) }
+  const files = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`file-${index}`, `${index}`]))
+  const all = async (): Promise<string[]> => {
+    const narrow = Object.assign(new NodeFileSystem(), { stagedFiles: 2 })
+    const targets = ['certs', 'other', 'third'].map((name) => join(parent, name, 'content'))
+    const outcomes = await publish(targets.map((target) => directoryPublication(narrow, { target, files, log })))
+    return outcomes.map((outcome) => ('error' in outcome ? outcome.error.message : outcome.outcome))
+  }
+  for (const name of ['certs', 'other', 'third']) mkdirSync(join(parent, name))
+  t.strictSame(await all(), ['created', 'created', 'created'])
+  t.strictSame(warnings, [])
+  t.strictSame(await all(), ['unchanged', 'unchanged', 'unchanged'], 'each is known to be durable')
+})
