@@ -2,11 +2,11 @@ import { fsyncAll, probeJournal } from './barrier.js'
 import { wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
 import { lock } from './lock.js'
-import { namesFor } from './names.js'
+import { namesFor, type TargetNames } from './names.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { attempt, remove } from './remove.js'
 import { checkTarget } from './request.js'
-import { openAncestors, openParent, resolve, type Place } from './resolve.js'
+import { openAncestors, openParent, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 import { silent } from '../log.js'
 
@@ -15,8 +15,8 @@ import { silent } from '../log.js'
  * comparison or a lock for each write. Nobody asks of it whether it is as it was published.
  */
 export class OwnFile {
-  /** What is above it was synced, and what a predecessor left has gone. */
-  #settled = false
+  /** What a predecessor left has gone. */
+  #tidied = false
 
   constructor(
     readonly path: string,
@@ -31,10 +31,10 @@ export class OwnFile {
     try {
       const place = await resolve(scope, checkTarget(path))
       const { directory } = await openParent(scope, place)
-      // A rename or a new directory above it, by a predecessor or by this very call, may be synced by nobody else.
-      const settled = this.#settled && place.missing.length === 0
-      const ancestors = settled ? [] : await this.#settle(scope, place, directory)
       const names = namesFor(place.name)
+      if (!this.#tidied) await this.#tidy(scope, directory, names)
+      // Another program may have renamed or made anew what is above it since the last write, and synced nothing.
+      const ancestors = await openAncestors(scope, place, directory)
       const staging = names.staging(fs.random())
       const file = await scope.keep(fs.createFile(directory, staging))
       try {
@@ -48,7 +48,7 @@ export class OwnFile {
       published = true
       await fsyncAll(fs, [directory])
       await probeJournal(fs, directory, names)
-      this.#settled = true
+      this.#tidied = true
     } catch (error) {
       throw wrapError(path, error, published, `could not write ${path}`)
     } finally {
@@ -56,10 +56,9 @@ export class OwnFile {
     }
   }
 
-  /** Removes what a predecessor left, unless another one is at it just now. Answers what is above the file, open. */
-  async #settle(scope: Scope, place: Place, directory: Descriptor): Promise<readonly Descriptor[]> {
+  /** Removes what a predecessor left, unless another one is at it just now. */
+  async #tidy(scope: Scope, directory: Descriptor, { lock: name, stagingOf, sequenceOf }: TargetNames): Promise<void> {
     const { fs, path } = this
-    const { lock: name, stagingOf, sequenceOf } = namesFor(place.name)
     // Its record is one of a version that published it as any other file.
     const isLeft = (entry: string): boolean => stagingOf(entry) !== undefined || sequenceOf(entry) !== undefined
     await attempt(silent, path, 'could not remove what was left', async () => {
@@ -79,6 +78,5 @@ export class OwnFile {
         release()
       }
     })
-    return openAncestors(scope, place, directory)
   }
 }

@@ -161,6 +161,7 @@ export const syncs: readonly Mutation[] = [
     'own-file.ts',
     '[file, ...ancestors]',
     '[...ancestors]',
+    model('own file', 'power cut'),
     ownTest('durable/own-file'),
   ),
   mutation(
@@ -168,13 +169,15 @@ export const syncs: readonly Mutation[] = [
     'own-file.ts',
     '[file, ...ancestors]',
     '[file]',
+    model('own file', 'power cut'),
     ownTest('durable/own-file'),
   ),
   mutation(
-    'above a file of its own, what is made anew is not synced',
+    'above a file of its own, only the first write syncs',
     'own-file.ts',
-    'this.#settled && place.missing.length === 0',
-    'this.#settled',
+    'const ancestors = await openAncestors(scope, place, directory)',
+    'const ancestors = this.#tidied ? [] : await openAncestors(scope, place, directory)',
+    model('own file', 'power cut'),
     ownTest('durable/own-file'),
   ),
   mutation(
@@ -182,6 +185,7 @@ export const syncs: readonly Mutation[] = [
     'own-file.ts',
     'await fsyncAll(fs, [directory])',
     '',
+    model('own file', 'power cut'),
     ownTest('durable/own-file'),
   ),
   mutation(

@@ -28,39 +28,41 @@ await t.test('made with what is above it, and durable before and after it is vis
   t.equal(open.size, 0)
 })
 
-await t.test('a further write makes no call but its own: no listing, no lock, no record', async (t) => {
+await t.test('a further write lists nothing, and takes no lock and no record', async (t) => {
   const path = join(scratch(t), 'status.json')
   const { file, calls, open } = watched(path)
   await file.replace('one')
   calls.length = 0
   await file.replace('two')
   t.equal(readFileSync(path, 'utf8'), 'two')
-  t.strictSame(calls, [
-    ...['openPath', 'attributes', 'createFile', 'write', 'sync', 'rename', 'sync'],
-    ...['createFile', 'removeFile'],
-  ])
+  const looks = ['openPath', 'attributes', 'mount']
+  t.strictSame(
+    calls.filter((call) => !looks.includes(call)),
+    ['createFile', 'write', 'sync', 'rename', 'sync', 'createFile', 'removeFile'],
+  )
   t.strictSame(readdirSync(join(path, '..')), ['status.json'])
   t.equal(open.size, 0)
 })
 
-await t.test('above a file whose directory was made anew, all is synced again', async (t) => {
-  const parent = scratch(t)
-  const path = join(parent, 'state/status.json')
-  const synced: number[] = []
-  const { fs } = intercepted((call, args) => {
-    if (call === 'sync') synced.push((args[0] as number[]).length)
-  })
-  const file = new OwnFile(path, fs)
-  await file.replace('one')
-  await file.replace('two')
-  const [first = 0, , second = 0] = synced
-  t.ok(first > 1, 'the file, and the directories above it')
-  t.equal(second, 1, 'the file')
-  rmSync(join(parent, 'state'), { recursive: true })
-  synced.length = 0
-  await file.replace('three')
-  t.equal(synced[0], first)
-})
+await t.test(
+  'each write syncs all that is above the file: another program may have moved it, or made it anew',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, 'state/status.json')
+    const synced: number[] = []
+    const { fs } = intercepted((call, args) => {
+      if (call === 'sync') synced.push((args[0] as number[]).length)
+    })
+    const file = new OwnFile(path, fs)
+    await file.replace('one')
+    await file.replace('two')
+    rmSync(join(parent, 'state'), { recursive: true })
+    await file.replace('three')
+    const [first = 0, , second, , third] = synced
+    t.ok(first > 1, 'the file, and the directories above it')
+    t.strictSame([second, third], [first, first])
+  },
+)
 
 await t.test(
   'the first write removes what a predecessor left, its record too, unless another one is at it',

@@ -7,6 +7,7 @@ import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
 import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
+import { exploreOwnFiles, ownFileStories } from './own-files.js'
 import { exploreRelocations, relocationStories } from './relocations.js'
 import type { Scenario } from './scenario.js'
 import { scenarios } from './scenarios.js'
@@ -78,6 +79,11 @@ const explorations: readonly Exploration[] = [
     phase: 'power cut',
     explore: (explorer: Explorer, effort: Effort) =>
       exploreRelocations(explorer, story, { ...effort, fewer: 1, second: 8 }),
+  })),
+  ...ownFileStories.map((story) => ({
+    scenario: { ...noTargets, name: story.name },
+    phase: 'power cut',
+    explore: (explorer: Explorer, effort: Effort) => exploreOwnFiles(explorer, story, effort),
   })),
 ]
 
