@@ -36,7 +36,7 @@ interface Doing {
 
 /**
  * Writes the record of a published target again, durably. The content is neither read into memory as a whole nor touched. `change`: what it
- * is to say; undefined: it says that already. Answers the record that was found.
+ * is to say; undefined: it says that already, and is made durable. Answers the record that was found.
  * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
  *   nobody knows which of the two a power cut leaves
  */
@@ -74,9 +74,13 @@ export async function rewriteRecord(
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
     const record = records.valid.find((one) => describes(one, tree)) ?? newest
     const body = change(record, tree)
-    if (body === undefined) return record
+    const renamed = () => renamedMeanwhile(target, problem, verb)
+    if (body === undefined) {
+      await syncRecord(site, found, names.record(record.sequence), renamed)
+      return record
+    }
     const name = names.record(nextSequence(records))
-    await writeRecord(site, found, name, encoded(body, record), log, () => renamedMeanwhile(target, problem, verb))
+    await writeRecord(site, found, name, encoded(body, record), log, renamed)
     await attempt(log, target, 'could not remove the older record', () =>
       remove(fs, directory, names.record(record.sequence)),
     )
@@ -140,6 +144,16 @@ export async function writeRecord(
     if (written) await attempt(log, path, 'could not remove the new record', takeBack)
     throw error
   }
+}
+
+/** Who wrote it may have been killed before it was durable: what it says is true only once it is. */
+async function syncRecord(site: Site, found: Parents, name: string, renamed: () => DurableWriteError): Promise<void> {
+  const { scope, names } = site
+  const { directory } = site.parent
+  const file = await scope.keep(scope.fs.openFile(directory, name))
+  await fsyncAll(scope.fs, [file, directory, ...(await site.ancestors())])
+  await probeJournal(scope.fs, directory, names)
+  if (!(await site.isInPlace(found))) throw renamed()
 }
 
 /** The record that was written is removed again: the one before it stands. */

@@ -13,13 +13,6 @@ export const places: readonly Mutation[] = [
     ownTest('durable/hold'),
   ),
   mutation(
-    'a hold is not synced',
-    'rewrite-record.ts',
-    'await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])',
-    '',
-    ownTest('durable/hold'),
-  ),
-  mutation(
     'a hold forgets what was added to the record',
     'record.ts',
     'hooks: pendingHooks, ...demanding(',

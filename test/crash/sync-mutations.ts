@@ -195,4 +195,25 @@ export const syncs: readonly Mutation[] = [
     '',
     ownTest('durable/own-file'),
   ),
+  mutation(
+    'no fsync of a record that holds or releases',
+    'rewrite-record.ts',
+    'await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])',
+    'await fsyncAll(fs, [directory, ...also, ...(await site.ancestors())])',
+    model('hold', 'power cut'),
+  ),
+  mutation(
+    'no fsync of the name of a record that holds or releases',
+    'rewrite-record.ts',
+    'await fsyncAll(fs, [file, directory, ...also, ...(await site.ancestors())])',
+    'await fsyncAll(fs, [file, ...also])',
+    model('hold', 'power cut'),
+  ),
+  mutation(
+    'what a killed release wrote is taken for durable',
+    'rewrite-record.ts',
+    'await syncRecord(site, found, names.record(record.sequence), renamed)',
+    '',
+    model('release', 'power cut'),
+  ),
 ]

@@ -7,6 +7,7 @@ import { exploreForeigners } from './foreigners.js'
 import { exploreTakenOut } from './taken-out.js'
 import { exploreInterleavings } from './interleave.js'
 import { exploreChains } from './chains.js'
+import { exploreHolds, holdStories } from './holds.js'
 import { exploreOwnFiles, ownFileStories } from './own-files.js'
 import { exploreRelocations, relocationStories } from './relocations.js'
 import type { Scenario } from './scenario.js'
@@ -84,6 +85,11 @@ const explorations: readonly Exploration[] = [
     scenario: { ...noTargets, name: story.name },
     phase: 'power cut',
     explore: (explorer: Explorer, effort: Effort) => exploreOwnFiles(explorer, story, effort),
+  })),
+  ...holdStories.map((story) => ({
+    scenario: { ...noTargets, name: story.name },
+    phase: 'power cut',
+    explore: (explorer: Explorer, effort: Effort) => exploreHolds(explorer, story, effort),
   })),
 ]
 
