@@ -30,6 +30,7 @@ await t.test('the image has the package’s version and description, and starts 
   t.notMatch(final, /^RUN /m, 'the last stage runs nothing, so that it is built for other platforms too')
   const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(final) ?? []
   t.same(JSON.parse(entry), ['/usr/local/bin/node', '/opt/holdfast/bin/holdfast.js'])
+  t.match(final, /^ENV MALLOC_ARENA_MAX=1$/m, 'one heap for all threads')
   t.end()
 })
 

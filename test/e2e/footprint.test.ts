@@ -32,6 +32,8 @@ await t.test(`${watched} watched Secrets in ten directories`, async (t) => {
   await Promise.all(names.map((name) => put(name, '1')))
   const directory = (index: number): string => `directory-${Math.floor(index / 5)}`
   const node = await Node.start(t, namespace, {
+    // As the image and the systemd unit set it.
+    environment: { MALLOC_ARENA_MAX: '1' },
     allowed: { secrets: names },
     directories: Array.from({ length: watched / 5 }, (_, index) => ({
       path: directory(5 * index),
