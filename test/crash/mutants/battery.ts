@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { project } from '../../project.js'
+import { testedRows } from '../../tested.js'
 import { scenarios } from '../model/scenarios.js'
 
 /** Something that a mutant is put before: a test file, or the model disk on one scenario. */
@@ -74,9 +75,23 @@ function besides(name: string): string[] {
     .map((file) => read(`test/durable/calls/${file}`))
 }
 
+/** What people do to a directory with a command of its own: most of what those refuse is tested there. */
+const commands = ['adopt', 'diff', 'history', 'hold', 'orphans', 'relocate', 'remove', 'replace', 'rollback', 'write']
+
+/** Tests that test/README.md names for a source which is changed, in a room that is copied. */
+const namedTests = (): string[] =>
+  testedRows()
+    .filter(({ sources }) => sources.some((source) => /^(native|src\/(durable|static-pods))\//.test(source)))
+    .flatMap(({ tests }) => tests)
+    .filter(
+      (name) => [...rooms, 'test/check'].some((room) => name.startsWith(`${room}/`)) && !/^test\/e2e\//.test(name),
+    )
+
 /** All that a mutant can be put before. */
 export function battery(): Item[] {
-  const tests = [
+  const names = new Set([
+    ...namedTests(),
+    ...commands.map((name) => `test/cli/${name}.test.ts`),
     ...testsIn('native'),
     ...testsIn('durable'),
     ...testsIn('crash/file-system'),
@@ -86,9 +101,8 @@ export function battery(): Item[] {
     'test/agent/file-systems.test.ts',
     'test/directories/content-check.test.ts',
     'test/cli/core-dumps.test.ts',
-    'test/cli/diff.test.ts',
-    'test/cli/orphans.test.ts',
-  ].map((name) => ({
+  ])
+  const tests = [...names].map((name) => ({
     name,
     command: [name.replace(/\.ts$/, '.js')],
     isTest: true,
