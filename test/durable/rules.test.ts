@@ -1,0 +1,82 @@
+/** Rules that ask no disk: when a pin holds, how one content stands to another, and what a directory takes. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { refusePinned } from '../../src/durable/refusals.js'
+import { usageBy, usageOf } from '../../src/durable/space.js'
+import { isSameContent, relationOf } from '../../src/durable/taken-over.js'
+import type { Pin } from '../../src/durable/types.js'
+import { scratch } from './scratch.js'
+
+const pin: Pin = { reason: '', since: 1, until: 'newer', from: [], digest: 'old' }
+const always = (): boolean => true
+
+/** What keeps `digest` from being published at time 5, where these records say this. */
+function refused(
+  judgement: object,
+  digest = 'new',
+  options: Parameters<typeof refusePinned>[3] = { supersedes: always },
+) {
+  try {
+    refusePinned('/srv/certs', digest, judgement as never, options, 5)
+  } catch (error) {
+    return (error as { reason: string }).reason
+  }
+  return undefined
+}
+
+await t.test('a pin holds whoever publishes by itself, until something newer comes', (t) => {
+  const current = { pin }
+  const never = { supersedes: () => false }
+  t.equal(refused({ current }), undefined, 'it is newer')
+  t.equal(refused({ current }, 'old'), 'RolledBack', 'the content that was rolled back from is not')
+  t.equal(refused({ current }, 'new', never), 'RolledBack')
+  t.equal(refused({ current }, 'new', {}), undefined, 'a call is its own consent')
+  t.equal(refused({ current }, 'new', { ...never, release: true }), undefined)
+  t.equal(refused({ current: {} }, 'new', never), undefined)
+  const until = (end: Pin['until']) => ({ current: { pin: { ...pin, until: end } } })
+  t.equal(refused(until('released')), 'RolledBack', 'however new it is')
+  t.equal(refused(until(6)), 'RolledBack')
+  t.equal(refused(until(5)), undefined, 'its time is over')
+  t.end()
+})
+
+await t.test('of what has drifted, the pin of a record counts that is known to be of what was there', (t) => {
+  const never = { supersedes: () => false }
+  t.equal(refused({ current: undefined, newest: { pin, trusted: true } }, 'new', never), 'RolledBack')
+  t.equal(refused({ current: undefined, newest: { pin, trusted: false } }, 'new', never), undefined, 'a copied one')
+  t.equal(refused({ current: { pin }, newest: { trusted: false } }, 'new', never), 'RolledBack')
+  t.equal(refused({ current: {}, newest: { pin, trusted: true } }, 'new', never), undefined, 'it was released')
+  t.equal(refused({ current: undefined, newest: undefined }, 'new', never), undefined)
+  t.end()
+})
+
+await t.test('how an old content stands to a new one', (t) => {
+  const tree = (files: Record<string, string>) =>
+    ({ entries: Object.entries(files).map(([path, sha256]) => ({ path, type: 'file', sha256 })) }) as never
+  const relation = (old: Record<string, string>, desired: Record<string, string>) =>
+    relationOf(tree(old), tree(desired)).text
+  t.equal(relation({ a: '1' }, { a: '1' }), 'equal')
+  t.equal(relation({ a: '1', b: '1' }, { a: '1' }), 'superset: it has b besides')
+  t.equal(relation({ a: '1' }, { a: '1', b: '1' }), 'subset: it lacks b')
+  t.equal(relation({ a: '1' }, { a: '2' }), 'other versions: it has another a')
+  t.equal(relation({ a: '1', b: '1' }, { a: '2' }), 'different: it has b besides and has another a')
+  t.equal(relation({ b: '1' }, { a: '1' }), 'different: it has b besides and lacks a')
+  t.strictSame(relationOf(tree({ a: '1', b: '1' }), tree({ a: '1' })).more, ['b'])
+  t.ok(isSameContent(tree({ a: '1' }), tree({ a: '1' })))
+  t.notOk(isSameContent(tree({ a: '1' }), tree({ a: '2' })))
+  t.end()
+})
+
+await t.test('a directory takes a block for each directory, and whole blocks for each file', async (t) => {
+  t.strictSame(usageBy([0, 1, 4096, 4097], 3, 4096), { bytes: 7 * 4096, inodes: 7 })
+  const target = scratch(t)
+  mkdirSync(join(target, 'sub/deep'), { recursive: true })
+  writeFileSync(join(target, 'sub/one'), 'x'.repeat(4097))
+  writeFileSync(join(target, 'two'), 'x')
+  const fs = new NodeFileSystem()
+  const opened = await fs.openPath(target)
+  t.strictSame(await usageOf(fs, opened, 4096), { bytes: 6 * 4096, inodes: 5 })
+  await fs.close(opened)
+})
