@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { readHistory, rollBack, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
+import { PlannedTree } from '../../src/durable/planned-tree.js'
 import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
 import { contents, scratch } from './scratch.js'
 
@@ -98,6 +99,34 @@ await t.test('a file, with content from a stream; and the form symlink', async (
   t.equal((await replace('2')).outcome, 'replaced')
   t.strictSame([attributesOf(target), attributesOf(join(target, 'a'))], [own, a])
   t.match(await verifyDirectory(target), { intact: true })
+})
+
+await t.test('a mode, a user or a group is kept where it alone has changed', async (t) => {
+  const file = join(scratch(t), 'file')
+  const group = process.getegid?.() ?? 0
+  let text = 0
+  for (const [mode, owner] of [
+    [0o640, [user, group]],
+    [0o600, [12, group]],
+    [0o600, [user, 34]],
+  ] as const) {
+    await replaceFile(file, String(text++), { mode: 0o600 })
+    const kept = give(file, mode, owner)
+    await replaceFile(file, String(text++), { mode: 0o600, attributes: 'keep' })
+    t.equal(attributesOf(file), kept)
+  }
+})
+
+await t.test('nothing is kept of what is of another type, nor where nothing is', async (t) => {
+  const planned = PlannedTree.ofFile(Buffer.from('1'), 0o600, { uid: 1, gid: 2 })
+  await planned.read()
+  const { digest } = planned.tree
+  const directory = { type: 'directory', path: '', mode: 0o755, uid: 12, gid: 34, sha256: '' } as const
+  for (const found of [undefined, { entries: [], digest: '' }, { entries: [directory], digest: '' }]) {
+    await planned.keep('/target', found)
+    t.match(planned.attributesOf(''), { mode: 0o600, owner: { uid: 1, gid: 2 } })
+    t.equal(planned.tree.digest, digest)
+  }
 })
 
 await t.test('earlier contents are what they were, and go back with the mode and owner of now', async (t) => {

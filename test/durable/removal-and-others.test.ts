@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
 import type { DurableWriteError } from '../../src/durable/errors.js'
@@ -30,11 +31,13 @@ class Looks extends NodeFileSystem {
   }
 }
 
+/** What became of it; a string where it has not failed. */
 async function failed(call: Promise<unknown>): Promise<DurableWriteError> {
-  return call.then(
-    () => Promise.reject(new Error('it was removed')),
-    (error: unknown) => error as DurableWriteError,
+  const outcome = await call.then(
+    (): unknown => 'it was removed',
+    (error: unknown) => error,
   )
+  return outcome as DurableWriteError
 }
 
 const removed = (target: string, options: RemovalOptions = {}) => removePublished(new Looks(), target, options)
@@ -63,6 +66,19 @@ await t.test('what cannot be removed is named with what the system says, and ano
   t.match(error, { code: 'EIO', published: true, message: /could not remove .*: unlink.*EIO.*has left its place/ })
   t.notMatch(error.message, 'another program')
   await removed(target)
+})
+
+await t.test('a record that a newer version has written is not removed by this one', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replaceDirectory(target, { files: { a: '1' } })
+  const [record = ''] = readdirSync(root).filter((name) => /\.1$/.test(name))
+  const line = JSON.stringify({ version: 1000, name: 'certs' })
+  writeFileSync(join(root, record.replace(/1$/, '2')), `${hash('sha256', line)} ${line}\n`)
+  const before = readdirSync(root).sort()
+  for (const options of [{}, { force: true, release: true }])
+    t.match(await failed(removed(target, options)), { code: 'ENOTSUP', message: /a newer version of holdfast/ })
+  t.same(readdirSync(root).sort(), before)
 })
 
 await t.test('a mount in what is left is named, and is to be unmounted', async (t) => {
@@ -151,6 +167,19 @@ await t.test('whoever uses the rest of an interrupted removal: PATH is gone, and
     published: true,
     message: /process 7; .*certs has left its place.*; end it, .*; then/,
   })
+  let asked = false
+  const used = new Looks(() => {
+    asked = true
+    return 'process 7'
+  })
+  const { fs: unread } = intercepted((call) => {
+    if (asked && call === 'read') throw failure('EIO', 'read')
+  }, used)
+  t.match(
+    await failed(removePublished(unread, target, {})),
+    { code: 'EIO', published: true, message: /could not finish the removal of .*: read .*EIO/ },
+    'nor is it in its place where nobody can see whether it is whole',
+  )
   await removed(target)
   t.same(
     readdirSync(root).filter((name) => !name.endsWith('.lock')),

@@ -1,11 +1,11 @@
-import { chownSync, closeSync, constants, openSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, closeSync, constants, mkdirSync, openSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { OldMetadata, setMetadata, stagingMode } from '../../src/durable/stage.js'
-import type { Tree } from '../../src/durable/tree.js'
+import { readFileTree, readTree, type Tree } from '../../src/durable/tree.js'
 import { failure, intercepted } from './intercepted.js'
 import { modeOf, scratch } from './scratch.js'
 
@@ -112,6 +112,31 @@ await t.test('a label is set where it is another one, and nowhere else', async (
   for (const label of ['now', 'other'])
     await setMetadata(new Labelled(), file, { target: path, mode: 0o600, label: Buffer.from(label) })
   t.same(set, ['other'])
+})
+
+await t.test('labels are read of all entries that are opened, or of none', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'sub'))
+  writeFileSync(join(root, 'sub/file'), '')
+  class Labelled extends NodeFileSystem {
+    override label(): Promise<Uint8Array> {
+      return Promise.resolve(Buffer.from('now'))
+    }
+  }
+  const labelled = new Labelled()
+  const [opened, sub] = [await labelled.openPath(root), await labelled.openPath(join(root, 'sub'))]
+  t.teardown(() => Promise.all([labelled.close(opened), labelled.close(sub)]))
+  const labelsOf = ({ entries }: Tree) => entries.map(({ path, label }) => [path, label && String(label)])
+  const paths = ['', 'sub', 'sub/file']
+  t.same(
+    labelsOf(await readTree(labelled, opened, true)),
+    paths.map((path) => [path, 'now']),
+  )
+  t.same(
+    labelsOf(await readTree(labelled, opened, false)),
+    paths.map((path) => [path, undefined]),
+  )
+  t.same(labelsOf(await readFileTree(labelled, sub, 'file')), [['', 'now']])
 })
 
 await t.test('what cannot be kept is named by its path in the target', async (t) => {

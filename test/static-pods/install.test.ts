@@ -88,7 +88,13 @@ await t.test('a revision that differs, and may be in use, is refused: three diff
     const { node, plan, settings } = await scene(t, files)
     mkdirSync(node.revision(7))
     node.makeManifest(podText({ labels: { revision: '7' }, annotations: { dir: node.revision(7) } }))
-    await t.rejects(install(plan, settings), { name: 'StaticPodError' }, `${count}`)
+    const syncs: string[] = []
+    const { fs } = intercepted((call) => {
+      if (/^sync/.test(call)) syncs.push(call)
+    })
+    const looking = { ...settings, disk: new Disk(fs) }
+    await t.rejects(install(plan, looking), { name: 'StaticPodError' }, `${count}`)
+    t.same(syncs, [], 'what is left alone costs no sync')
     const { message } = (await install(plan, settings).catch((error: unknown) => error)) as Error
     t.ok(message.includes(`exists and differs (${shown}), and `), message)
   }

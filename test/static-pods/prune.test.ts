@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { silent, type Log } from '../../src/log.js'
 import { Disk } from '../../src/durable/index.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { manifestDirectoryOf } from '../../src/static-pods/revisions-in-use.js'
 import { prune } from '../../src/static-pods/prune.js'
 import { failure, intercepted } from '../durable/intercepted.js'
@@ -87,6 +88,40 @@ await t.test('--keep: the newest stay, without another flag', async (t) => {
     ],
   )
   t.same(visible(node.resources), ['web-pod-10', 'web-pod-11'])
+})
+
+await t.test('a removal where durability is not proven is marked as such, or refused', async (t) => {
+  const node = new NodeDisk(t)
+  for (const revision of [1, 2]) node.makeRevision(revision)
+  class Unproven extends NodeFileSystem {
+    override async mount(descriptor: number) {
+      return { ...(await super.mount(descriptor)), proven: false }
+    }
+  }
+  const warnings: string[] = []
+  const log: Log = { ...silent, warn: (_, message) => warnings.push(message) }
+  const pruned = (more: Parameters<typeof requestOf>[1]) =>
+    prune(requestOf(node, more), new Disk(new Unproven()), log, signal)
+  t.same(
+    (await pruned({ keep: 2 })).map(({ outcome, unproven }) => [outcome, unproven]),
+    [
+      ['kept', undefined],
+      ['kept', undefined],
+    ],
+  )
+  t.same(warnings, [], 'nothing went')
+  const refused = await pruned({ keep: 1, requireProven: true }).catch((error: unknown) => error)
+  t.match(refused, { code: 'ENOTSUP', message: /durability is not proven/ })
+  t.same(visible(node.resources), ['web-pod-1', 'web-pod-2'])
+  t.same(
+    (await pruned({ keep: 1 })).map(({ outcome, unproven }) => [outcome, unproven]),
+    [
+      ['kept', undefined],
+      ['removed', true],
+    ],
+  )
+  t.equal(warnings.length, 1)
+  t.match(warnings[0], node.resources)
 })
 
 await t.test('where it is not known what is in use, nothing is removed', async (t) => {
