@@ -16,6 +16,8 @@ import type { DurableWriteError } from '../../src/durable/errors.js'
 import { setHold } from '../../src/durable/hold.js'
 import { readPublication, replaceDirectory, replaceFile, rollBack, sameTarget } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
 import { removePublished, type RemovalOptions } from '../../src/durable/removal.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
@@ -59,9 +61,14 @@ await t.test('what an operator has rolled back stays until he releases it', asyn
 await t.test('what cannot be removed is named with what the system says, and another call goes on', async (t) => {
   const target = join(scratch(t), 'certs')
   await replaceDirectory(target, { files: { a: '1' } })
+  let isStuck = false
   const { fs } = intercepted((call, [, name]) => {
-    if (call === 'removeFile' && name === 'a') throw failure('EIO', 'unlink')
+    if (isStuck && /sync/i.test(call)) throw failure('ENOSPC', 'fsync')
+    if (call !== 'removeFile' || name !== 'a') return
+    isStuck = true
+    throw failure('EIO', 'unlink')
   }, new Looks())
+  // What fails after it does not hide it.
   const error = await failed(removePublished(fs, target, {}))
   t.match(error, { code: 'EIO', published: true, message: /could not remove .*: unlink.*EIO.*has left its place/ })
   t.notMatch(error.message, 'another program')
@@ -79,6 +86,46 @@ await t.test('a record that a newer version has written is not removed by this o
   for (const options of [{}, { force: true, release: true }])
     t.match(await failed(removed(target, options)), { code: 'ENOTSUP', message: /a newer version of holdfast/ })
   t.same(readdirSync(root).sort(), before)
+})
+
+await t.test(
+  'leftovers without a record: once they may be gone, a failure says so, and another call goes on',
+  async (t) => {
+    const root = scratch(t)
+    const target = join(root, 'certs')
+    await replaceDirectory(target, { files: { a: '1' } })
+    const [record = ''] = readdirSync(root).filter((name) => /\.1$/.test(name))
+    renameSync(target, join(root, record.replace(/\.1$/, '-0123456789abcdef')))
+    rmSync(join(root, record))
+    for (const [nth, published] of [
+      [1, false],
+      [2, true],
+    ] as const) {
+      let syncs = 0
+      const { fs } = intercepted((call) => {
+        if (/sync/i.test(call) && ++syncs === nth) throw failure('EIO', 'fsync')
+      }, new Looks())
+      t.match(await failed(removePublished(fs, target, {})), { code: 'EIO', published }, `sync ${nth}`)
+    }
+    await removed(target)
+    t.same(
+      readdirSync(root).filter((name) => !name.endsWith('.lock')),
+      [],
+    )
+  },
+)
+
+await t.test('whoever is asked about the record refuses before anybody looks at who uses old content', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const used = new Looks(() => 'process 7')
+  for (const a of ['1', '2'])
+    await publish([directoryPublication(used, { target, files: { a }, retire: 'whenUnused' })])
+  t.match(await failed(removePublished(used, target, {})), { reason: 'InUse', message: /its old content/ })
+  const confirm = (): void => {
+    throw new RangeError('not this one')
+  }
+  t.match(await failed(removePublished(used, target, { confirm })), { message: /not this one/ })
+  await removed(target)
 })
 
 await t.test('a mount in what is left is named, and is to be unmounted', async (t) => {
