@@ -46,6 +46,20 @@ for (const options of [{ foreign: 'same-names' }, {}] as const) {
   }
 }
 
+await t.test('what another program adds while the old content is being removed is kept, too', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  mkdirSync(target)
+  writeFileSync(join(target, 'a'), 'before')
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'removeDirectory') writeFileSync(join(parent, String(name), 'theirs'), 'theirs')
+  })
+  t.match(await publish([directoryPublication(fs, { target, files: { a: 'new' } })]), [{ outcome: 'replaced' }])
+  t.same(contents(target), { a: 'new' })
+  const [kept = ''] = foreignIn(parent)
+  t.same(contents(join(parent, kept)), { theirs: 'theirs' })
+})
+
 await t.test('the same, where the process is killed right after the exchange: the next run keeps it', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')

@@ -209,6 +209,17 @@ await t.test('what is left over goes: names that stand in no record', async (t) 
   t.strictSame(kept(root), ['generation', 'lock', 'record'])
 })
 
+await t.test('a publication that fails leaves no copy of what it was to replace', async (t) => {
+  const { root, fs, replace, replaceBy } = scene(t)
+  await replace('1')
+  const { fs: failing } = intercepted((call) => {
+    if (call === 'rename') throw failure('EIO', 'renameat2')
+  }, fs)
+  const outcome = await replaceBy(failing, '2').catch((error: unknown) => error)
+  t.match(outcome, { code: 'EIO', published: false })
+  t.strictSame(kept(root), ['lock', 'record'])
+})
+
 await t.test('the symlink form has one, too: beside the target, and not in what its consumers mount', async (t) => {
   const { root, target, fs, replace, generations, past } = scene(t, 'symlink')
   for (const text of ['1', '2', '3', '4']) {
