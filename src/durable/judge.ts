@@ -100,7 +100,10 @@ export function judge(seen: Seen): Judgement {
 }
 
 /** Whether intact content is published again, only to make it durable. */
-export function isRepeated(found: Judgement | undefined, desired: Tree): boolean {
+export function isRepeated(
+  found: Judgement | undefined,
+  desired: Tree,
+): found is Judgement & { readonly current: StoredRecord } {
   return found?.current !== undefined && found.tree?.digest === desired.digest
 }
 
@@ -148,7 +151,7 @@ export function hooksOf(
   asked: readonly string[] = [],
 ): readonly string[] {
   if (!isKnownToConsumers(found, desired, options)) return asked
-  return isRepeated(found, desired) ? (found?.current?.pendingHooks ?? asked) : []
+  return isRepeated(found, desired) ? found.current.pendingHooks : []
 }
 
 /** What is only repeated, or was taken over as it is. */

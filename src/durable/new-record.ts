@@ -100,7 +100,7 @@ export function goneFrom(
 
 /** The content that the newest record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
 function causeOf(found: Judgement | undefined, desired: Tree): Cause {
-  if (isRepeated(found, desired)) return found?.current?.why ?? 'published'
+  if (isRepeated(found, desired)) return found.current.why ?? 'published'
   const { current, newest } = found ?? {}
   const repairs = current === undefined && newest?.committed === true && newest.removing === undefined
   return repairs && describes(newest, desired) ? 'driftRepaired' : 'published'

@@ -11,7 +11,7 @@ export const within = '/etc/certs'
 export const parent = { inode: '1', birth: '10' }
 export const target = { inode: '2', birth: '20' }
 
-function record(
+export function record(
   sequence: number,
   before: string | null,
   after: string,
@@ -46,7 +46,7 @@ function withoutPlace(from: StoredRecord): StoredRecord {
   return rest
 }
 
-const committed = { committed: true, trusted: true }
+export const committed = { committed: true, trusted: true }
 const laterBoot = { trusted: true }
 
 export interface Row {
@@ -141,6 +141,24 @@ export const rows: readonly Row[] = [
     now: [],
     later: [0, 2],
     expected: { current: 1 },
+  },
+  {
+    what: 'aborted where what was published before had been taken away: only the newest record goes',
+    target: null,
+    valid: [record(2, null, 'b'), record(1, null, 'a', committed)],
+    staging: true,
+    now: [0, 2],
+    later: [1],
+    expected: { exists: false },
+  },
+  {
+    what: 'aborted after a removal that was interrupted: what that has renamed may come back',
+    target: null,
+    valid: [record(2, null, 'b'), record(1, 'a', 'a', { ...committed, removing: { since: 0 } })],
+    staging: true,
+    now: [],
+    later: [0, 1, 2],
+    expected: { exists: false },
   },
   {
     what: 'the first publication aborted: the record goes, and nothing was ever ours',

@@ -1,0 +1,27 @@
+/** What is found of a target that holds content `a`, for whoever asks what follows from it. */
+import type { Judgement } from '../../src/durable/judge.js'
+import type { StoredRecord } from '../../src/durable/record.js'
+import type { Tree } from '../../src/durable/tree.js'
+import { committed, record } from './judge-rows.js'
+
+export const treeOf = (digest: string): Tree => ({ digest, entries: [] })
+
+/** Its record says this. */
+export function found(marks: Partial<StoredRecord> = {}, about: Partial<Judgement> = {}): Judgement {
+  const current = record(1, null, 'a', { ...committed, ...marks })
+  const state = { exists: true, newest: current, tree: treeOf('a'), current, known: true, moved: false, recorded: true }
+  return { ...state, nextSequence: 2, removeNow: [], removeLater: [], ...about }
+}
+
+/** The same, where somebody has changed it since. */
+export const drifted = (marks: Partial<StoredRecord> = {}): Judgement =>
+  found({}, { current: undefined, newest: record(1, null, 'a', { ...committed, ...marks }), tree: treeOf('edited') })
+
+/** What it gives, or that it fails. */
+export function valueOf(give: () => unknown): unknown {
+  try {
+    return give()
+  } catch {
+    return 'fails'
+  }
+}
