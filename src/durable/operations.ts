@@ -131,7 +131,7 @@ export class Disk {
 
   /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
   async replaceLink(path: string, text: string): Promise<void> {
-    await this.#inParent(path, 'could not create the link', async (parent, name, visible) => {
+    await this.#inParent(path, 'could not create the link', async (parent, name, visible, ancestors) => {
       const staging = namesFor(name).staging(this.fs.random())
       for (const entry of await this.fs.list(parent)) {
         if (namesFor(name).stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
@@ -153,7 +153,7 @@ export class Disk {
         await this.fs.rename(parent, staging, parent, name, 'replace')
       }
       visible()
-      await fsyncAll(this.fs, [parent])
+      await fsyncAll(this.fs, [parent, ...ancestors])
       await probeJournal(this.fs, parent, namesFor(name))
     })
   }
@@ -180,11 +180,11 @@ export class Disk {
   /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */
   async removeFile(path: string): Promise<boolean> {
     let removed = false
-    await this.#inParent(path, 'could not remove', async (parent, name, visible) => {
+    await this.#inParent(path, 'could not remove', async (parent, name, visible, ancestors) => {
       removed = (await this.fs.look(parent, name)) !== undefined
       if (removed) await this.fs.removeFile(parent, name)
       visible()
-      await fsyncAll(this.fs, [parent])
+      await fsyncAll(this.fs, [parent, ...ancestors])
     })
     return removed
   }
@@ -198,6 +198,28 @@ export class Disk {
       await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
     } catch (error) {
       throw readable(path, error, true, 'could not sync')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /**
+   * Makes durable these files of a directory, as far as they are there, its names, and those of its ancestors: another program may have
+   * written or renamed them. Nothing where there is no such directory.
+   */
+  async syncNames(path: string, files: readonly string[] = []): Promise<void> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, join(checkTarget(path), 'x'))
+      if (place.missing.length > 0) return
+      const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]
+      for (const name of files) {
+        const found = await this.fs.look(place.anchor, name)
+        if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(place.anchor, name)))
+      }
+      await fsyncAll(this.fs, open)
+    } catch (error) {
+      throw readable(path, error, false, 'could not sync')
     } finally {
       await scope.closeAll()
     }
@@ -228,17 +250,19 @@ export class Disk {
     }
   }
 
+  /** `ancestors`: of the parent, for whoever has changed it: a directory above it may have been renamed, and nobody have synced that. */
   async #inParent(
     path: string,
     doing: string,
-    work: (parent: Descriptor, name: string, visible: () => void) => Promise<void>,
+    work: (parent: Descriptor, name: string, visible: () => void, ancestors: readonly Descriptor[]) => Promise<void>,
   ): Promise<void> {
     const scope = new Scope(this.fs)
     let published = false
     try {
       const place = await resolve(scope, checkTarget(path))
       const { directory } = await openParent(scope, place)
-      await work(directory, basename(path), () => (published = true))
+      const ancestors = await openAncestors(scope, place, directory)
+      await work(directory, basename(path), () => (published = true), ancestors)
     } catch (error) {
       throw readable(path, error, published, doing)
     } finally {

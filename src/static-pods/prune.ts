@@ -4,11 +4,11 @@
  * whole or not at all, and the next run of prune or install removes what is left.
  */
 import { messageOf } from '../errors.js'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Log } from '../log.js'
 import { wrapError, type Descriptor, type FileSystem, namesFor, remove, type Disk } from '../durable/index.js'
-import { InvalidInput, StaticPodError } from './failure.js'
-import { entriesOf } from './node-files.js'
+import { InvalidInput, StaticPodError, withState } from './failure.js'
+import { entriesOf, listManifests } from './node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
 import { leftoversOf } from './leftovers.js'
 import { operationLockName, revisionFamily, revisionName, revisionOf } from './names.js'
@@ -66,6 +66,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
   try {
     const lines = await verdicts(request, disk.fs, log)
+    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk)
     signal.throwIfAborted()
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
@@ -98,6 +99,20 @@ async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promis
       (maxEligible !== undefined && revision > maxEligible ? `newer than ${maxEligible}` : undefined)
     return { revision, path, ...(why === undefined ? { outcome: 'removed' } : { outcome: 'kept', why }) }
   })
+}
+
+/** A power cut may bring back what another program has replaced and not synced, and that may name what goes: so that is made durable first. */
+async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneRequest, disk: Disk): Promise<void> {
+  try {
+    const manifests = await listManifests(disk.fs, manifestDirectory)
+    await disk.syncNames(
+      manifestDirectory,
+      manifests.map((path) => basename(path)),
+    )
+    await disk.syncNames(resourceDirectory)
+  } catch (error) {
+    throw withState(error, ['nothing was removed'])
+  }
 }
 
 function byManifest(manifest: NamingManifest | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
+import { prunes } from './prune-mutations.js'
 
 const install = '/src/static-pods/install.ts'
-const prune = '/src/static-pods/prune.ts'
 const monitor = '/src/static-pods/monitor.ts'
 const fallBack = '/src/static-pods/fall-back.ts'
 const links = '/src/static-pods/last-known-good.ts'
@@ -13,6 +13,7 @@ const story = (only: string) => model(`static pod: ${only}`)
 
 /** What install, prune, monitor and rollout do to a node. */
 export const staticPods: readonly Mutation[] = [
+  ...prunes,
   mutation(
     'what a killed installation staged has the name of its own revision',
     '/src/static-pods/install-plan.ts',
@@ -63,56 +64,9 @@ export const staticPods: readonly Mutation[] = [
     story('the first install'),
   ),
   mutation(
-    'prune: no lock',
-    prune,
-    'await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)',
-    '{ release: () => Promise.resolve() }',
-    story('install meets prune'),
-  ),
-  compound(
-    'prune: files go before the renames are durable',
-    [[prune, '  await disk.syncDirectory(directory)\n  if (leftovers', '  if (leftovers']],
-    story('prune'),
-  ),
-  mutation(
-    'prune: no fsync where a predecessor has removed all',
-    prune,
-    '  await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
-    '  if (leftovers.length > 0) await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
-    story('prune'),
-  ),
-  mutation(
-    'prune: no fsync after the removal',
-    prune,
-    '  // So that old private keys do not come back.\n  await disk.syncDirectory(directory)\n',
-    '',
-    story('prune'),
-  ),
-  mutation(
-    'prune: the last known good revision goes, too',
-    prune,
-    'byLink(links.get(revision)) ??',
-    '',
-    story('prune'),
-  ),
-  mutation(
-    'removal of a file: no fsync',
-    'operations.ts',
-    '      visible()\n      await fsyncAll(this.fs, [parent])\n    })\n    return removed',
-    '      visible()\n    })\n    return removed',
-    story('monitor, ready'),
-  ),
-  mutation(
-    'removal of a file: no fsync where a predecessor has removed it',
-    'operations.ts',
-    '      visible()\n      await fsyncAll(this.fs, [parent])\n    })\n    return removed',
-    '      visible()\n      if (removed) await fsyncAll(this.fs, [parent])\n    })\n    return removed',
-    story('monitor, ready'),
-  ),
-  mutation(
     'link: no fsync',
     'operations.ts',
-    '      visible()\n      await fsyncAll(this.fs, [parent])\n      await probeJournal',
+    '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n      await probeJournal',
     '      visible()\n      await probeJournal',
     story('monitor, ready'),
   ),
@@ -154,8 +108,8 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'tree: no fsync of ancestors',
     'operations.ts',
-    ', ...(await openAncestors(scope, place, place.anchor))]',
-    ']',
+    'root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
+    'root, [root, place.anchor]',
     story('install of a revision that another program wrote and made live'),
   ),
   mutation(

@@ -64,7 +64,8 @@ async function intrude(explorer: Explorer, start: Position, target: Target, put:
   explorer.visible({ disk, ledgers: [settledLedger('theirs')], trail: run.trail })
 }
 
-const elsewhere = '/etc/moved-away'
+/** Where another program keeps what it takes away, and what it brings. */
+export const elsewhere = '/etc/moved-away'
 
 /** What is at the target leaves its parent. */
 export function moveAway(disk: ModelDisk, path: string): void {

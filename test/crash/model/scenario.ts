@@ -72,7 +72,7 @@ export function makeDirectory(disk: ModelDisk, path: string, mode: number, label
 export function makeEntry(
   disk: ModelDisk,
   path: string,
-  type: 'file' | 'directory',
+  type: Inode['type'],
   mode: number,
   data: string,
   label = '',

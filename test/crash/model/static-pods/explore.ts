@@ -5,7 +5,7 @@ import { ModelDisk } from '../model-disk.js'
 import { ModelProcess } from '../model-process.js'
 import type { Instant } from '../play.js'
 import { intactRevision, look, type View } from './node.js'
-import type { Command, Story } from './stories.js'
+import type { Command, Story } from './commands.js'
 
 interface Ended {
   readonly failure: Error | undefined
@@ -50,7 +50,7 @@ async function prepared(explorer: Explorer, { name, prepare }: Story): Promise<P
 /** What may never be seen of a node, however far the command came: all of it is as it was, or as it is to be. */
 async function whole(
   explorer: Explorer,
-  { after, isForeign }: Story,
+  { after, isForeign, undone }: Story,
   before: View,
   { disk, trail }: Position,
 ): Promise<void> {
@@ -60,7 +60,7 @@ async function whole(
   if (fault !== undefined) wrong(fault)
   for (const revision of torn) wrong(`revision ${revision} is torn`)
   for (const part of ['live', 'link', 'own'] as const) {
-    if (view[part] !== before[part] && view[part] !== after[part]) wrong(`${part} is ${view[part]}`)
+    if (![before, after, undone ?? after].some((known) => known[part] === view[part])) wrong(`${part} is ${view[part]}`)
   }
   for (const revision of before.revisions) {
     if (after.revisions.includes(revision) && !view.revisions.includes(revision)) wrong(`revision ${revision} is gone`)
@@ -97,7 +97,11 @@ async function done(
   if (left.length > 0 && (isGone || !isCut)) explorer.report(`after success: ${left.join()} is left`, trail)
 }
 
-async function succeeds(explorer: Explorer, story: Story, position: Position, effort: Effort): Promise<void> {
+async function succeeds(explorer: Explorer, asked: Story, position: Position, effort: Effort): Promise<void> {
+  const { undone } = asked
+  const { view } = await look(position.disk)
+  const isUndone = undone !== undefined && view.live === undone.live && view.link === undone.link
+  const story = isUndone ? { ...asked, after: undone } : asked
   const disk = position.disk.fork()
   const { failure } = await run(explorer, disk, story.command)
   const ended = { ...position, disk, trail: [...position.trail, `the command again: ${shown(failure)}`] }

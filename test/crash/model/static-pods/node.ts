@@ -16,9 +16,9 @@ export const manifestLock = '/node/installer.lock'
 export const pod = 'web-pod'
 
 const certificates = `${places.resourceDirectory}/web-certs/secrets/serving`
-const live = `${places.manifestDirectory}/${pod}.yaml`
-const own = `${places.manifestDirectory}/web-startup-monitor-pod.yaml`
-const link = `${places.resourceDirectory}/web-last-known-good`
+export const liveManifest = `${places.manifestDirectory}/${pod}.yaml`
+export const ownManifest = `${places.manifestDirectory}/web-startup-monitor-pod.yaml`
+export const lastKnownGoodLink = `${places.resourceDirectory}/web-last-known-good`
 /** What a command was to remove before it ended. */
 const staging = /^\.holdfast-[0-9a-f]{16}-/
 
@@ -98,13 +98,18 @@ export async function writeRevision(disk: ModelDisk, revision: number): Promise<
 }
 
 /** The same of the live manifest. */
-export async function writeLive(disk: ModelDisk, revision: number): Promise<void> {
+export async function writeLive(disk: ModelDisk, revision: number, path = liveManifest): Promise<void> {
   const [manifest] = (await planOf(revision)).manifests
-  makeEntry(disk, live, 'file', 0o600, Buffer.from(manifest?.content ?? []).toString('latin1'))
+  makeEntry(disk, path, 'file', 0o600, Buffer.from(manifest?.content ?? []).toString('latin1'))
+}
+
+/** The last-known-good link, as another program makes it. */
+export function writeLink(disk: ModelDisk, revision: number, path: string): void {
+  makeEntry(disk, path, 'symlink', 0o777, `${revisionPath(revision)}/${pod}.yaml`)
 }
 
 export function writeOwnManifest(disk: ModelDisk): void {
-  makeEntry(disk, own, 'file', 0o600, 'kind: Pod # the monitor')
+  makeEntry(disk, ownManifest, 'file', 0o600, 'kind: Pod # the monitor')
 }
 
 /** What the commands are about, as one reads it from the disk. */
@@ -145,8 +150,8 @@ export async function look(disk: ModelDisk): Promise<Found> {
   const key = find(disk, `${certificates}/tls.key`)?.now.data
   const serving = key === undefined ? undefined : Number(/^serving key (\d+)$/.exec(key)?.[1] ?? NaN)
   if (Number.isNaN(serving)) faults.push(`the certificates are torn: ${key}`)
-  const manifest = find(disk, live)
-  const text = find(disk, link)?.now.data
+  const manifest = find(disk, liveManifest)
+  const text = find(disk, lastKnownGoodLink)?.now.data
   const linked = text === undefined ? undefined : Number(new RegExp(`/${pod}-(\\d+)/${pod}.yaml$`).exec(text)?.[1])
   if (Number.isNaN(linked)) faults.push(`the link leads to ${text}`)
   const left = [resources, find(disk, places.manifestDirectory)].flatMap((directory) =>
@@ -158,7 +163,7 @@ export async function look(disk: ModelDisk): Promise<Found> {
     view: {
       live: running,
       link: linked,
-      own: find(disk, own) !== undefined,
+      own: find(disk, ownManifest) !== undefined,
       revisions: revisions.sort((a, b) => a - b),
     },
     torn,

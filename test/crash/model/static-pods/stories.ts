@@ -1,104 +1,21 @@
 /* What is done to a node with a static pod: each command on the model disk, from a node that is as its name says. */
-import { Disk } from '../../../../src/durable/index.js'
-import { silent } from '../../../../src/log.js'
-import { install } from '../../../../src/static-pods/install.js'
+import type { Disk } from '../../../../src/durable/index.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/last-known-good.js'
-import { monitor } from '../../../../src/static-pods/monitor.js'
-import { prune } from '../../../../src/static-pods/prune.js'
-import type { Readiness } from '../../../../src/static-pods/readiness.js'
+import { elsewhere, moveAway, putBack } from '../foreigners.js'
 import type { ModelDisk } from '../model-disk.js'
-import { ModelProcess } from '../model-process.js'
 import { makeDirectory } from '../scenario.js'
+import { installs, monitors, nodeWith, prunes, type Start, type Story } from './commands.js'
 import {
   directories,
-  manifestLock,
+  lastKnownGoodLink,
+  liveManifest,
+  ownManifest,
   places,
-  planOf,
-  pod,
   type View,
+  writeLink,
   writeLive,
-  writeOwnManifest,
   writeRevision,
 } from './node.js'
-
-export type Command = (disk: Disk) => Promise<unknown>
-
-export interface Story {
-  readonly name: string
-  /** Makes the node; what is not synced there may be lost until the command has ended. */
-  readonly prepare: (disk: ModelDisk) => Promise<void>
-  readonly command: Command
-  /** What it makes of the node. */
-  readonly after: View
-  /** What another program wrote may be torn until the command has ended. */
-  readonly isForeign?: true
-  /** What it removes does not come back under another name, either. */
-  readonly isGone?: true
-  /** Comes at each call of the command. `live`: the live revision once it has succeeded, whatever the command does then. */
-  readonly meanwhile?: { readonly command: Command; readonly live?: number }
-}
-
-const { signal } = new AbortController()
-
-function installs(revision: number, hasCertificates = true): Command {
-  return async (disk) =>
-    install(await planOf(revision, hasCertificates), {
-      disk,
-      log: silent,
-      signal,
-      manifestDirectory: places.manifestDirectory,
-      manifestLock,
-      timeLeft: () => 0,
-      requireProven: true,
-      allowOlder: false,
-      checkHostPaths: false,
-      warnOfHostPaths: false,
-    })
-}
-
-const prunes: Command = async (disk) => {
-  const lines = await prune(
-    { pod, ...places, maxEligible: undefined, protectedRevisions: [], keep: 0, dryRun: false, lockTimeout: 0 },
-    disk,
-    silent,
-    signal,
-  )
-  const failed = lines.find(({ outcome }) => outcome === 'failed')
-  if (failed) throw new Error(failed.why)
-}
-
-function monitors(state: Readiness['state']): Command {
-  const probe = { name: 'the pod', ask: () => Promise.resolve({ state, message: state }) }
-  return (disk) =>
-    monitor(
-      { ...places, revision: 7, timeout: 0, manifestLock, probes: [probe], keepOwnManifest: false },
-      { disk, log: silent, signal, timing: { interval: 0 } },
-    )
-}
-
-interface Start {
-  readonly revisions?: readonly number[]
-  /** With the revisions before it, published as install does. */
-  readonly live?: number
-  readonly link?: number
-  readonly own?: true
-}
-
-/** A node on which all of this is durable. */
-function nodeWith({ revisions = [], live, link, own }: Start): (disk: ModelDisk) => Promise<void> {
-  return async (disk) => {
-    for (const path of ['/node', ...directories]) makeDirectory(disk, path, 0o755)
-    const through = new Disk(new ModelProcess(disk))
-    for (const revision of revisions) {
-      const { directory } = await planOf(revision)
-      if (directory) await through.publishDirectories([directory], undefined)
-    }
-    if (live !== undefined) await installs(live)(through)
-    if (link !== undefined) await recordLastKnownGood(places, link, through)
-    if (own) writeOwnManifest(disk)
-    disk.syncAll()
-  }
-}
 
 /** Another program has made all of the node, and synced nothing. */
 async function writtenByAnother(disk: ModelDisk): Promise<void> {
@@ -114,6 +31,31 @@ async function writtenBelow(disk: ModelDisk): Promise<void> {
   disk.syncAll()
   for (const path of directories.slice(2)) makeDirectory(disk, path, 0o755)
   await writeRevision(disk, 7)
+}
+
+/** Another program has moved all of the node away and back, and synced nothing: a power cut may find it where it was meanwhile. */
+function movedMeanwhile(start: Start): (disk: ModelDisk) => Promise<void> {
+  return async (disk) => {
+    makeDirectory(disk, '/etc', 0o755)
+    await nodeWith(start)(disk)
+    moveAway(disk, '/node')
+    putBack(disk, '/node')
+  }
+}
+
+/** Another program has replaced what is at the path, and synced what it wrote there, but not its rename. */
+function replacedByAnother(
+  path: string,
+  write: (disk: ModelDisk, path: string) => void | Promise<void>,
+  start: Start,
+): (disk: ModelDisk) => Promise<void> {
+  return async (disk) => {
+    makeDirectory(disk, '/etc', 0o755)
+    await nodeWith(start)(disk)
+    await write(disk, elsewhere)
+    disk.syncAll()
+    putBack(disk, path)
+  }
 }
 
 const old = { revisions: [5], live: 6, link: 6 } as const
@@ -184,6 +126,63 @@ export const stories: readonly Story[] = [
     command: monitors('not-ready'),
     after: fellBack,
   },
+  {
+    name: 'static pod: prune, after another program has replaced the live manifest',
+    prepare: replacedByAnother(liveManifest, (disk, path) => writeLive(disk, 6, path), { revisions: [4, 6], live: 5 }),
+    command: prunes,
+    after: { live: 6, link: undefined, own: false, revisions: [6] },
+    undone: { live: 5, link: undefined, own: false, revisions: [5] },
+  },
+  {
+    name: 'static pod: prune, after another program has written the live manifest',
+    prepare: async (disk) => {
+      await nodeWith({ revisions: [4, 5, 6] })(disk)
+      await writeLive(disk, 6)
+    },
+    command: prunes,
+    after: { live: 6, link: undefined, own: false, revisions: [6] },
+    isForeign: true,
+  },
+  {
+    name: 'static pod: prune, after another program has replaced the link',
+    prepare: replacedByAnother(lastKnownGoodLink, (disk, path) => writeLink(disk, 6, path), {
+      revisions: [4, 5, 6],
+      live: 7,
+      link: 5,
+    }),
+    command: prunes,
+    after: { live: 7, link: 6, own: false, revisions: [6, 7] },
+    undone: { live: 7, link: 5, own: false, revisions: [5, 7] },
+  },
+  ...(
+    [
+      ['install', old, installs(7), installed],
+      [
+        'prune',
+        { revisions: [3, 4, 5], live: 6, link: 5 },
+        prunes,
+        { live: 6, link: 5, own: false, revisions: [5, 6] },
+      ],
+      ['monitor, ready', { ...toWatch, link: 6 }, monitors('ready'), { ...installed, link: 7 }],
+      ['fallback', { ...toWatch, link: 6 }, monitors('not-ready'), fellBack],
+      [
+        'link',
+        { ...toWatch, link: 6 },
+        (disk: Disk) => recordLastKnownGood(places, 7, disk),
+        { ...toWatch, link: 7, revisions: [5, 6, 7] },
+      ],
+      [
+        'removal of a manifest',
+        toWatch,
+        (disk: Disk) => disk.removeFile(ownManifest),
+        { live: 7, link: undefined, own: false, revisions: [5, 6, 7] },
+      ],
+    ] as const
+  ).map(([name, start, command, after]): Story => ({
+    name: `static pod: ${name}, below a directory that another program has moved`,
+    prepare: movedMeanwhile(start),
+    ...{ command, after, isForeign: true },
+  })),
   {
     name: 'static pod: prune meets install',
     prepare: nodeWith(old),

@@ -1,0 +1,104 @@
+import { compound, model, type Mutation, mutation } from './mutation.js'
+
+const prune = '/src/static-pods/prune.ts'
+const story = (only: string) => model(`static pod: ${only}`)
+
+/** What prune removes, and the links and files that are replaced and removed beside the revisions. */
+export const prunes: readonly Mutation[] = [
+  mutation(
+    'prune: no lock',
+    prune,
+    'await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)',
+    '{ release: () => Promise.resolve() }',
+    story('install meets prune'),
+  ),
+  compound(
+    'prune: files go before the renames are durable',
+    [[prune, '  await disk.syncDirectory(directory)\n  if (leftovers', '  if (leftovers']],
+    story('prune'),
+  ),
+  mutation(
+    'prune: no fsync where a predecessor has removed all',
+    prune,
+    '  await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
+    '  if (leftovers.length > 0) await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
+    story('prune'),
+  ),
+  mutation(
+    'prune: no fsync after the removal',
+    prune,
+    '  // So that old private keys do not come back.\n  await disk.syncDirectory(directory)\n',
+    '',
+    story('prune'),
+  ),
+  mutation(
+    'prune: what names a revision is not synced',
+    prune,
+    "if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk)",
+    '',
+    story('prune, after another program has replaced the live manifest'),
+  ),
+  mutation(
+    'prune: the links are not synced',
+    prune,
+    '    await disk.syncNames(resourceDirectory)\n',
+    '',
+    story('prune, after another program has replaced the link'),
+  ),
+  mutation(
+    'the names of a directory: no fsync of it',
+    'operations.ts',
+    'const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
+    'const open = await openAncestors(scope, place, place.anchor)',
+    story('prune, after another program has replaced the live manifest'),
+  ),
+  mutation(
+    'the names of a directory: no fsync of what is above it',
+    'operations.ts',
+    'const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
+    'const open = [place.anchor]',
+    story('prune, below a directory that another program has moved'),
+  ),
+  mutation(
+    'the names of a directory: no fsync of its files',
+    'operations.ts',
+    "if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(place.anchor, name)))",
+    '',
+    story('prune, after another program has written the live manifest'),
+  ),
+  mutation(
+    'a link: no fsync of what is above it',
+    'operations.ts',
+    '      await fsyncAll(this.fs, [parent, ...ancestors])\n      await probe',
+    '      await fsyncAll(this.fs, [parent])\n      await probe',
+    story('link, below a directory that another program has moved'),
+  ),
+  mutation(
+    'removal of a file: no fsync of what is above it',
+    'operations.ts',
+    '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
+    '      visible()\n      await fsyncAll(this.fs, [parent])\n    })\n    return removed',
+    story('removal of a manifest, below a directory that another program has moved'),
+  ),
+  mutation(
+    'prune: the last known good revision goes, too',
+    prune,
+    'byLink(links.get(revision)) ??',
+    '',
+    story('prune'),
+  ),
+  mutation(
+    'removal of a file: no fsync',
+    'operations.ts',
+    '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
+    '      visible()\n    })\n    return removed',
+    story('monitor, ready'),
+  ),
+  mutation(
+    'removal of a file: no fsync where a predecessor has removed it',
+    'operations.ts',
+    '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
+    '      visible()\n      if (removed) await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
+    story('monitor, ready'),
+  ),
+]
