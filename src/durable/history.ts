@@ -7,7 +7,7 @@ import { inParallel } from './parallel.js'
 import type { StoredRecord } from './record.js'
 import type { Scope } from './scope.js'
 import { setMetadata } from './stage.js'
-import { isTakenOver, withTakenOver } from './taken-over.js'
+import { withTakenOver } from './taken-over.js'
 import type { Tree } from './tree.js'
 import type { Generation, History, HistoryLimits, PublicationOptions, RecordedObject } from './types.js'
 
@@ -124,7 +124,7 @@ export function historyAfter(
   const all = [...(added ? [added] : []), ...stays]
   const kept = within(options.pin ? oneMore(limits) : limits, all, now)
   // Whoever goes back to it may have to do so twice.
-  const isFirst = isRepeated(found, desired) || options.pin !== undefined || (added !== undefined && isTakenOver(added))
+  const isFirst = isRepeated(found, desired) || options.pin !== undefined || added !== undefined
   const generations = isFirst ? withTakenOver(kept, all) : kept
   if (keep === 0 && generations.length === 0) return undefined
   const hooks = hooksAfter(options.hooks, found) ?? []

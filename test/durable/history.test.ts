@@ -62,7 +62,7 @@ await t.test('a publication with history takes no sync and no write-out more tha
 })
 
 await t.test('fewer, or a shorter time: what is too much goes at once, where nothing is to be published', async (t) => {
-  const { root, fs, replace, past } = scene(t)
+  const { root, fs, replace, replaceBy, past } = scene(t)
   const history = forever(4)
   for (const text of ['1', '2', '3', '4', '5']) {
     fs.clock += 60_000
@@ -75,8 +75,10 @@ await t.test('fewer, or a shorter time: what is too much goes at once, where not
   fs.clock -= 3_600_000
   await replace('5', { history: { keep: 3, maxAge: 120_000 } })
   t.strictSame(await past(), ['5 present', '4 whole', '3 whole'], 'a clock that is set back makes nothing older')
-  await replace('5', { history: forever(0) })
+  const calls: string[] = []
+  await replaceBy(intercepted((call) => calls.push(call), fs).fs, '5', { history: forever(0) })
   t.strictSame(kept(root), ['lock', 'record'])
+  t.ok(calls.lastIndexOf('sync') > calls.lastIndexOf('removeDirectory'), 'durably')
 })
 
 await t.test('what was made from an object that is gone goes, and is not kept either', async (t) => {
