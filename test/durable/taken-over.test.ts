@@ -1,5 +1,5 @@
 /** What holdfast takes over stays as content 0, until something is published after it; equal content makes nobody reload. */
-import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { lchownSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readPublication } from '../../src/durable/inspect.js'
@@ -9,11 +9,15 @@ import { Alone, before, files, none, scene } from './adoption-scene.js'
 import { intercepted, Killed } from './intercepted.js'
 import { contents, kept, modeOf } from './scratch.js'
 
+const isRoot = process.getuid?.() === 0
+
 await t.test(
   'what was there becomes content 0, and stays whatever the limits until something is published after it',
   async (t) => {
     const { root, target, fs, take, examine, past } = scene(t)
     symlinkSync('tls.crt', join(target, 'current'))
+    if (isRoot) lchownSync(join(target, 'current'), 1234, 5678)
+    const { uid: owner } = lstatSync(join(target, 'current'))
     const { checks } = await examine(fs, { replace: true })
     t.match(checks.at(-1), {
       check: 'content',
@@ -27,6 +31,7 @@ await t.test(
     t.strictSame(contents(join(root, copy)), { 'certs/tls.crt': 'old', 'certs/tls.key': 'key' })
     t.equal(modeOf(join(root, copy)), '700')
     t.equal(modeOf(join(root, copy, 'certs/tls.crt')), '640')
+    t.equal(lstatSync(join(root, copy, 'certs/current')).uid, owner)
     t.match(await take(), { outcome: 'unchanged' })
     t.equal(await pruneHistory(fs, target, none, {}), 0)
     t.strictSame(await past(), ['1 published present', '0 adopted whole'])

@@ -1,0 +1,113 @@
+/** The copy of an earlier content: like the old one, and for its owner alone at each instant. */
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import t from 'tap'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { forever } from './history-scene.js'
+import { failure, intercepted } from './intercepted.js'
+import { contents, kept, modeOf, scratch } from './scratch.js'
+
+const isRoot = process.getuid?.() === 0
+const hasLists = spawnSync('setfacl', ['--version']).status === 0
+const real = new NodeFileSystem()
+
+const replace = async (target: string, text: string, fs: FileSystem = real) => {
+  const files = { top: text, 'a/b/key': text, 'a/c': text }
+  const [outcome] = await publish([
+    directoryPublication(fs, { target, files, attributes: 'keep', history: forever(1) }),
+  ])
+  return outcome && 'error' in outcome ? outcome.error.message : outcome?.outcome
+}
+
+const copiesIn = (root: string) =>
+  readdirSync(root)
+    .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+-/.test(name))
+    .map((name) => join(root, name))
+
+/** Path, mode and owner of each entry. */
+function entriesOf(directory: string): string[] {
+  const paths = ['', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })]
+  return paths.sort().map((path) => {
+    const { mode, uid, gid } = lstatSync(join(directory, path))
+    return `${path} ${mode.toString(8)} ${uid}:${gid}`
+  })
+}
+
+await t.test('modes and owners are the old ones, and nobody else ever gets at the copy', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replace(target, 'old')
+  for (const [path, mode] of Object.entries({ '': 0o755, a: 0o711, 'a/b': 0o750, 'a/b/key': 0o440, 'a/c': 0o604 })) {
+    chmodSync(join(target, path), mode)
+    if (isRoot) chownSync(join(target, path), 1000 + mode, 2000 + mode)
+  }
+  const old = entriesOf(target)
+  const modes = new Set<string>()
+  const synced = new Set<string>()
+  const { fs } = intercepted((call, args) => {
+    for (const copy of copiesIn(root)) {
+      modes.add(modeOf(copy))
+      for (const name of readdirSync(copy, { recursive: true, encoding: 'utf8' }))
+        if (statSync(join(copy, name)).isDirectory()) modes.add(`${name} ${modeOf(join(copy, name))}`)
+    }
+    if (call === 'rename') for (const path of synced) exchanged.add(path)
+    if (call === 'sync') for (const one of args[0] as number[]) synced.add(readlinkSync(`/proc/self/fd/${one}`))
+  })
+  const exchanged = new Set<string>()
+  t.equal(await replace(target, 'new', fs), 'replaced')
+  const [copy = ''] = copiesIn(root)
+  const all = ['certs', 'certs/a', 'certs/a/b', 'certs/a/b/key', 'certs/a/c', 'certs/top']
+  t.strictSame(
+    ['', ...all].filter((path) => !exchanged.has(join(copy, path))),
+    [],
+    'all of it is synced before the exchange',
+  )
+  const directories = { certs: '755', 'certs/a': '711', 'certs/a/b': '750' }
+  const usual = Object.entries(directories).flatMap(([name, mode]) => [`${name} 700`, `${name} ${mode}`])
+  t.strictSame([...modes].sort(), ['700', ...usual].sort())
+  t.strictSame(entriesOf(join(copy, basename(target))), old)
+  t.strictSame(contents(copy), { 'certs/top': 'old', 'certs/a/b/key': 'old', 'certs/a/c': 'old' })
+})
+
+await t.test('what cannot be copied keeps the old content in its place, and nothing beside it', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replace(target, 'old')
+  const { fs } = intercepted((call) => {
+    if (call === 'copy') throw failure('EIO', 'copy_file_range')
+  })
+  t.match(await replace(target, 'new', fs), /copy_file_range .*EIO/)
+  t.strictSame(contents(target), { top: 'old', 'a/b/key': 'old', 'a/c': 'old' })
+  t.strictSame(kept(root), ['lock', 'record'])
+})
+
+await t.test('whatever is inherited, nobody else gets at it', { skip: !hasLists && 'needs setfacl' }, async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replace(target, 'old')
+  spawnSync('setfacl', ['-d', '-m', 'u:1234:rwx', root])
+  t.equal(await replace(target, 'new'), 'replaced')
+  const [copy = ''] = copiesIn(root)
+  const opened = await real.openPath(copy)
+  const lists = await real.extendedAttributes(opened).finally(() => real.close(opened))
+  t.strictSame([...(lists ?? []).keys()], [])
+  t.equal(modeOf(copy), '700')
+})
+
+await t.test('whatever the umask is, its owner gets at it', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  await replace(target, 'old')
+  const before = process.umask(0o100)
+  try {
+    t.equal(await replace(target, 'new'), 'replaced')
+  } finally {
+    process.umask(before)
+  }
+  const [copy = ''] = copiesIn(root)
+  t.equal(modeOf(copy), '700')
+})
