@@ -1,16 +1,22 @@
 import {
   appendFileSync,
+  closeSync,
+  constants,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { execFileSync } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { ContentSource } from '../../src/durable/content-source.js'
 import { DurableWriteError, replaceDirectory, replaceFile } from '../../src/durable/index.js'
@@ -200,6 +206,27 @@ await t.test('what is no file, and what may not be read', async (t) => {
   t.strictSame(readdirSync(root).sort(), ['directory', 'link'])
 })
 
+await t.test('a pipe is no file, and nobody waits for its writer', async (t) => {
+  const root = scratch(t)
+  const pipe = join(root, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const call = failure(replaceFile(join(root, 'target'), { path: pipe }))
+  const outcome = await Promise.race([call, delay(5000, 'it waits', { ref: false })])
+  // Whoever waits for a writer has one here.
+  if (outcome === 'it waits') closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
+  t.match(outcome, { code: 'EINVAL', published: false, message: /pipe is not a regular file/ })
+})
+
+await t.test('what is no content is refused in plain words', async (t) => {
+  const target = join(scratch(t), 'target')
+  const wordsOf = (call: () => Promise<unknown>): Promise<unknown> => call().catch((error: unknown) => String(error))
+  for (const none of [null, undefined, 7, {}, { path: 7 }] as unknown as FileContent[]) {
+    const expected = / must be a string, a Uint8Array, { path }, or a stream of strings or Uint8Arrays/
+    t.match(await wordsOf(async () => replaceFile(target, none)), expected)
+    t.match(await wordsOf(async () => replaceDirectory(target, { files: { a: { content: none } } })), expected)
+  }
+})
+
 await t.test('a stream that fails: nothing is published, and its error is the cause', async (t) => {
   const root = scratch(t)
   const cause = new Error('the download broke off')
@@ -224,14 +251,40 @@ await t.test('whoever waits for a stream can be stopped', async (t) => {
   t.strictSame(readdirSync(root), [])
 })
 
+await t.test('a MiB of a stream stays in memory; more is in an unnamed file beside the target', async (t) => {
+  const root = scratch(t)
+  const mebibyte = Buffer.alloc(1024 * 1024)
+  const openIn = () =>
+    readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        const path = readlinkSync(`/proc/self/fd/${fd}`)
+        return path.startsWith(root) ? [path] : []
+      } catch {
+        return []
+      }
+    })
+  for (const [chunks, open] of [
+    [[mebibyte], 0],
+    [[mebibyte, 'x'], 1],
+  ] as const) {
+    const source = new StreamSource(streamOf(...chunks), 'a', join(root, 'not', 'made', 'target'), {})
+    await source.size()
+    t.equal(openIn().length, open)
+    t.strictSame(readdirSync(root), [], 'a crash frees it')
+    await source.close()
+    t.strictSame(openIn(), [])
+  }
+})
+
 await t.test('a file system without unnamed files: streams stay in memory, up to a limit', async (t) => {
   const mebibyte = Buffer.alloc(1024 * 1024)
-  const source = (count: number) =>
-    new StreamSource(streamOf(...Array<Uint8Array>(count).fill(mebibyte)), 'a', '/proc/target', {})
-  const fits = source(3)
-  t.equal(await fits.size(), 3 * mebibyte.length)
+  const source = (...more: string[]) =>
+    new StreamSource(streamOf(...Array<Uint8Array>(64).fill(mebibyte), ...more), 'a', '/proc/target', {})
+  const fits = source()
+  t.equal(await fits.size(), 64 * mebibyte.length)
   await fits.close()
-  const large = source(65)
-  t.match(await failure(large.size()), { code: 'EFBIG', message: /larger than 64 MiB.*; give the content as a path/ })
+  const large = source('x')
+  const said = /larger than 64 MiB.*; give the content as a path/
+  t.match(await large.size().catch((error: unknown) => error), { code: 'EFBIG', message: said })
   await large.close()
 })
