@@ -4,6 +4,7 @@ import t from 'tap'
 import { setHold as holdOn } from '../../src/durable/hold.js'
 import { readPublication, replaceDirectories, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { codeOf } from '../../src/errors.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { failure, intercepted, Killed } from './intercepted.js'
@@ -161,6 +162,46 @@ await t.test(
     await t.rejects(holdOn(renamed().fs, target, undefined, {}), { ...about, message: still })
     renameSync(`${parent}.old`, parent)
     t.match((await readPublication(target))?.hold, hold)
+  },
+)
+
+await t.test(
+  'what is released already is durable before that is acknowledged, in the directory that is there',
+  async (t) => {
+    const parent = join(scratch(t), 'parent')
+    const target = join(parent, 'certs')
+    await replaceDirectory(target, { files: { a: 'old' } })
+    const calls: string[] = []
+    await holdOn(intercepted((call) => void calls.push(call)).fs, target, undefined, {})
+    t.strictSame(
+      calls.filter((call) => ['sync', 'createFile', 'removeFile'].includes(call)),
+      ['sync', 'createFile', 'removeFile'],
+      'the file system is made to write its journal, and no record is written',
+    )
+    // As late as can be seen.
+    const { fs } = intercepted((call) => {
+      if (call === 'removeFile') renameSync(parent, `${parent}.old`)
+    })
+    t.equal(await holdOn(fs, target, undefined, {}).then(() => 'acknowledged', codeOf), 'ESTALE')
+  },
+)
+
+await t.test(
+  'after an fsync that failed no other is believed: the new record goes, and the old one stands',
+  async (t) => {
+    const target = join(scratch(t), 'certs')
+    await replaceDirectory(target, { files: { a: 'old' } })
+    const calls: string[] = []
+    const { fs } = intercepted((call) => {
+      calls.push(call)
+      if (call === 'sync') throw failure('EIO', 'fsync')
+    })
+    t.equal(await holdOn(fs, target, hold, {}).then(() => 'acknowledged', codeOf), 'EIO')
+    t.strictSame(
+      calls.filter((call) => ['sync', 'removeFile'].includes(call)),
+      ['sync', 'removeFile'],
+    )
+    t.equal((await readPublication(target))?.hold, undefined)
   },
 )
 

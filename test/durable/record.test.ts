@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
 import {
+  describes,
   encodeAppendix,
   encodeRecord,
   isOfNewerVersion,
@@ -116,5 +117,26 @@ await t.test('only what this version understands, of this target, is its record'
   t.notOk(isOfNewerVersion(other({ version: 2 }).slice(1)), 'a torn one')
   t.ok(isOfNewerVersion(other({ version: 2 })))
   t.ok(isOfNewerVersion(other({ requires: ['time-travel'] })))
+  t.end()
+})
+
+await t.test('where mode and owner are kept, a record is of what has its paths, types and contents', (t) => {
+  const entry = { type: 'file', path: 'a', mode: 0o600, uid: 0, gid: 0, sha256: 'x' } as const
+  const isOf = (found: object[], keepsAttributes = true): boolean =>
+    describes(
+      { after: 'sha256:1', entries: [entry], keepsAttributes },
+      {
+        digest: 'sha256:2',
+        entries: found as never,
+      },
+    )
+  t.ok(isOf([{ ...entry, mode: 0o644, uid: 7 }]))
+  t.notOk(isOf([{ ...entry, mode: 0o644 }], false))
+  for (const other of [{ path: 'b' }, { type: 'directory' }, { sha256: 'y' }]) t.notOk(isOf([{ ...entry, ...other }]))
+  t.notOk(isOf([]))
+  t.notOk(isOf([entry, { ...entry, path: 'b' }]))
+  const untouched = { after: 'sha256:1', entries: [] } as never
+  t.ok(describes(untouched, { digest: 'sha256:1', entries: [entry] }), 'the digest tells all')
+  t.notOk(describes(untouched, undefined))
   t.end()
 })

@@ -86,6 +86,39 @@ await t.test(
   },
 )
 
+await t.test(
+  'requireProven: refused where durability is not proven, nothing synced and nothing exchanged',
+  async (t) => {
+    const parent = scratch(t)
+    const [a, b] = [join(parent, 'a'), join(parent, 'b')]
+    writeFileSync(a, '1')
+    writeFileSync(b, '2')
+    const mount = Reflect.get<NodeFileSystem, 'mount'>(NodeFileSystem.prototype, 'mount')
+    const sync = Reflect.get<NodeFileSystem, 'sync'>(NodeFileSystem.prototype, 'sync')
+    t.teardown(() => Object.assign(NodeFileSystem.prototype, { mount, sync }))
+    let syncs = 0
+    NodeFileSystem.prototype.sync = async function (descriptors) {
+      syncs += 1
+      return sync.call(this, descriptors)
+    }
+    for (const proven of [false, true]) {
+      NodeFileSystem.prototype.mount = async function (descriptor) {
+        return { ...(await mount.call(this, descriptor)), proven }
+      }
+      for (const call of [(options: object) => syncPath(a, options), (options: object) => exchange(a, b, options)]) {
+        for (const requireProven of [true, false]) {
+          const before = syncs
+          const outcome: unknown = await call({ requireProven }).then(() => 'done', codeOf)
+          const isRefused = requireProven && !proven
+          t.equal(outcome, isRefused ? 'ENOTSUP' : 'done')
+          t.equal(syncs > before, !isRefused)
+        }
+      }
+    }
+    t.same(contents(parent), { a: '2', b: '1' }, 'exchanged three times')
+  },
+)
+
 await t.test('replaceFile', async (t) => {
   const parent = scratch(t)
   const path = join(parent, 'made', 'pod.yaml')
