@@ -135,8 +135,8 @@ async function openUnnamed(directory: string): Promise<FileHandle | undefined> {
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' && directory !== '/') return openUnnamed(dirname(directory))
-    // EISDIR is the answer of a file system's driver that knows no O_TMPFILE (open(2)).
-    if (code === 'EOPNOTSUPP' || code === 'ENOTSUP' || code === 'EISDIR' || code === 'EINVAL') return undefined
+    // EISDIR is the answer of a file system's driver that knows no O_TMPFILE (open(2)); Node says ENOTSUP for EOPNOTSUPP.
+    if (code === 'ENOTSUP' || code === 'EISDIR' || code === 'EINVAL') return undefined
     throw error
   }
 }

@@ -1,0 +1,105 @@
+/** Where a stream is kept until it is published. */
+import { readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import t from 'tap'
+import { DurableWriteError } from '../../../src/durable/errors.js'
+import { StreamSource } from '../../../src/durable/posix/stream-source.js'
+import { codeOf } from '../../../src/errors.js'
+import { failure } from '../intercepted.js'
+import { scratch } from '../scratch.js'
+
+async function* streamOf(...chunks: (string | Uint8Array)[]): AsyncIterable<string | Uint8Array> {
+  for (const chunk of chunks) yield Promise.resolve(chunk)
+}
+
+await t.test('a MiB of a stream stays in memory; more is in an unnamed file beside the target', async (t) => {
+  const root = scratch(t)
+  const mebibyte = Buffer.alloc(1024 * 1024)
+  const openIn = () =>
+    readdirSync('/proc/self/fd').flatMap((fd) => {
+      try {
+        const path = readlinkSync(`/proc/self/fd/${fd}`)
+        return path.startsWith(root) ? [`/proc/self/fd/${fd}`] : []
+      } catch {
+        return []
+      }
+    })
+  for (const [chunks, open] of [
+    [[mebibyte], 0],
+    [[mebibyte, 'x'], 1],
+  ] as const) {
+    const source = new StreamSource(streamOf(...chunks), 'a', join(root, 'not', 'made', 'target'), {})
+    await source.size()
+    t.equal(openIn().length, open)
+    for (const fd of openIn()) t.equal(statSync(fd).mode & 0o7777, 0o600)
+    t.strictSame(readdirSync(root), [], 'a crash frees it')
+    await source.close()
+    t.strictSame(openIn(), [])
+  }
+})
+
+await t.test('whoever stops a reading that hangs gets the reason, and the stream is told', async (t) => {
+  let told = 0
+  const hanging: AsyncIterable<unknown> = {
+    [Symbol.asyncIterator]: () => ({
+      next: () => new Promise<never>(() => {}),
+      return: () => {
+        told += 1
+        return Promise.resolve({ done: true, value: undefined })
+      },
+    }),
+  }
+  for (const stream of [hanging, new PassThrough()]) {
+    const stop = new AbortController()
+    const source = new StreamSource(stream, 'a', '/proc/target', { signal: stop.signal })
+    const outcome = source.size().catch((error: unknown) => error)
+    const reason = new Error('enough')
+    stop.abort(reason)
+    const found = await outcome
+    t.ok(found === reason || (found as Error).cause === reason, String(found))
+    t.notOk(found instanceof DurableWriteError)
+    await source.close()
+  }
+  t.equal(told, 1)
+})
+
+await t.test('what a stream fails with has its code; an error of holdfast stays what it is', async (t) => {
+  const failing = async (error: Error): Promise<unknown> => {
+    const stream = Readable.from(
+      (async function* () {
+        yield await Promise.reject<string>(error)
+      })(),
+    )
+    const source = new StreamSource(stream, 'a', '/proc/target', {})
+    const found = await source.size().catch((thrown: unknown) => thrown)
+    await source.close()
+    return found
+  }
+  t.match(await failing(failure('ECONNRESET', 'read')), { code: 'ECONNRESET', message: /^the stream of a failed: / })
+  t.match(await failing(new Error('torn')), { code: 'EIO', message: /^the stream of a failed: torn/ })
+  const own = new DurableWriteError('x', { code: 'ESTALE', state: 'y', syscall: 'read', path: '/a' })
+  t.equal(await failing(own), own)
+})
+
+await t.test('where the file cannot be made, the stream is not kept in memory instead', async (t) => {
+  const root = scratch(t)
+  writeFileSync(join(root, 'file'), '')
+  const large = Buffer.alloc(1024 * 1024 + 1)
+  const source = new StreamSource(streamOf(large), 'a', join(root, 'file', 'target'), {})
+  t.equal(await source.size().catch(codeOf), 'ENOTDIR')
+  await source.close()
+})
+
+await t.test('a file system without unnamed files: streams stay in memory, up to a limit', async (t) => {
+  const mebibyte = Buffer.alloc(1024 * 1024)
+  const source = (...more: string[]) =>
+    new StreamSource(streamOf(...Array<Uint8Array>(64).fill(mebibyte), ...more), 'a', '/proc/target', {})
+  const fits = source()
+  t.equal(await fits.size(), 64 * mebibyte.length)
+  await fits.close()
+  const large = source('x')
+  const said = /larger than 64 MiB.*; give the content as a path/
+  t.match(await large.size().catch((error: unknown) => error), { code: 'EFBIG', message: said })
+  await large.close()
+})
