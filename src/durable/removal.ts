@@ -5,7 +5,6 @@ import { clean } from './clean.js'
 import { Departure } from './departure.js'
 import { DurableWriteError, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
-import type { HoldOptions } from './rewrite-record.js'
 import { encoded, nothingPublished, refuseUnknown, renamedMeanwhile, writeRecord } from './rewrite-record.js'
 import { publicationIn, readTarget } from './inspect.js'
 import { isLeftLink, leftLinks } from './left-link.js'
@@ -28,6 +27,7 @@ import {
   stillInUse,
   unfinished,
 } from './removal-errors.js'
+import type { RemovalOptions } from './removal-options.js'
 import { attempt, remove } from './remove.js'
 import { checkTarget } from './request.js'
 import { findRetired, isOver, retiredClaims } from './retired.js'
@@ -49,19 +49,6 @@ import { readFileTree, readTree } from './tree.js'
  * A crash leaves the whole target in its place, or a record without a target, or the link: whoever removes it again goes on, and whoever
  * publishes there clears up. No part of it goes while a power cut could bring the target back.
  */
-
-export interface RemovalOptions extends HoldOptions {
-  /** Even what is not as it was published, or where not all processes can be looked at; default false. What has no record stays in any case. */
-  readonly force?: boolean
-  /** Even where the target is held or rolled back; default false. */
-  readonly release?: boolean
-  /** Who uses it that is no process, in a few words. Default: nobody. */
-  readonly usedBy?: () => Promise<string | undefined>
-  /** The text of a symbolic link that takes the place of a directory. Default: nothing does, and a link that was left there goes. */
-  readonly link?: string
-  /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
-  readonly confirm?: (record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin'>) => void | Promise<void>
-}
 
 /**
  * Removes what was published at a path, durably, once nobody uses it.
@@ -89,6 +76,8 @@ class Removal {
   readonly #log: Log
   readonly #departure: Departure
   #leave: (() => void) | undefined
+  /** What is above the parent, where no new record makes it durable: another program may have renamed it, and not synced that. */
+  #above: readonly Descriptor[] = []
 
   constructor(
     readonly fs: FileSystem,
@@ -222,6 +211,7 @@ class Removal {
   /** Nothing was ever published, or nothing is any more: whether the removal of the last record is durable, nobody knows then. */
   async #removeLeftovers({ staging, torn, generations }: Records): Promise<void> {
     const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
+    this.#above = await this.#site.ancestors()
     if (!exists) await this.#sync()
     if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
     this.#departure.gone = true
@@ -231,6 +221,7 @@ class Removal {
   /** A predecessor was interrupted in its removal, or has left a link, or somebody has removed it by hand. */
   async #goOn(records: Records, record: StoredRecord, link: boolean): Promise<void> {
     const { fs, path } = this
+    this.#above = await this.#site.ancestors()
     const links = link ? leftLinks(records.valid) : []
     const leaves = link && this.options.link !== undefined
     if (link && !leaves) await this.#refuseUsed(this.#site.name)
@@ -278,7 +269,7 @@ class Removal {
   }
 
   async #sync(): Promise<void> {
-    await fsyncAll(this.fs, [this.#parent])
+    await fsyncAll(this.fs, [this.#parent, ...this.#above])
   }
 
   wrapError(error: unknown): DurableWriteError {

@@ -63,4 +63,18 @@ export const removals: readonly Mutation[] = [
     '',
     own,
   ),
+  mutation(
+    'whoever goes on with a removal syncs nothing above',
+    'removal.ts',
+    '    const { fs, path } = this\n    this.#above = await this.#site.ancestors()\n',
+    '    const { fs, path } = this\n',
+    own,
+  ),
+  mutation(
+    'whoever finds nothing left of a removal syncs nothing above',
+    'removal.ts',
+    '    this.#above = await this.#site.ancestors()\n    if (!exists)',
+    '    if (!exists)',
+    own,
+  ),
 ]

@@ -1,3 +1,4 @@
+import { readlinkSync } from 'node:fs'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 
@@ -38,6 +39,16 @@ export function intercepted(
     },
   })
   return { fs, open }
+}
+
+/** The real file system, and the paths of all that is synced on it. */
+export function watchedSyncs(real?: NodeFileSystem): { fs: FileSystem; synced: Set<string> } {
+  const synced = new Set<string>()
+  const { fs } = intercepted((call, [descriptors]) => {
+    if (call !== 'sync') return
+    for (const descriptor of descriptors as readonly number[]) synced.add(readlinkSync(`/proc/self/fd/${descriptor}`))
+  }, real)
+  return { fs, synced }
 }
 
 /** The real file system, where somebody else acts before one of the calls; those that are synchronous are only told. */

@@ -18,7 +18,8 @@ import { readPublication, replaceDirectory, replaceFile, rollBack, sameTarget } 
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
-import { removePublished, type RemovalOptions } from '../../src/durable/removal.js'
+import { removePublished } from '../../src/durable/removal.js'
+import type { RemovalOptions } from '../../src/durable/removal-options.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 

@@ -1,18 +1,19 @@
 /** `removePublished`: what was published goes, once nobody uses it, its record last. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import type { Descriptor } from '../../src/durable/file-system.js'
 import { setHold } from '../../src/durable/hold.js'
 import { readHistory, readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
-import { removePublished, type RemovalOptions } from '../../src/durable/removal.js'
+import { removePublished } from '../../src/durable/removal.js'
+import type { RemovalOptions } from '../../src/durable/removal-options.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
-import { intercepted, Killed } from './intercepted.js'
+import { intercepted, Killed, watchedSyncs } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 
 /** On machines of tests, process 1 may be somebody else's: what it holds is none of ours. */
@@ -233,6 +234,22 @@ await t.test('the same content published again ends a removal that had not come 
   await replace(target, '1')
   t.match(await readPublication(target), { removing: undefined, durable: true })
 })
+
+await t.test(
+  'whoever finishes a removal, or finds it finished, syncs what is above: it may have been renamed',
+  async (t) => {
+    const target = join(scratch(t), 'above/certs')
+    await replace(target, '1')
+    await killedAt(target, 'removeFile', 2)
+    t.notOk(existsSync(target))
+    for (const isOver of [false, true]) {
+      const { fs: watched, synced } = watchedSyncs(fs)
+      const answer = await removePublished(watched, target, {}).catch((error: unknown) => error)
+      t.equal(answer instanceof Error, isOver, 'where nothing is left, it says so')
+      t.ok([dirname(target), join(target, '../..')].every((path) => synced.has(path)))
+    }
+  },
+)
 
 await t.test('what becomes of it, once it is not configured any more, stands in its record', async (t) => {
   const target = join(scratch(t), 'certs')

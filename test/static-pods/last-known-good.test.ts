@@ -7,7 +7,7 @@ import { Disk } from '../../src/durable/index.js'
 import { fallBack } from '../../src/static-pods/fall-back.js'
 import { recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
 import { revisionFamily } from '../../src/static-pods/names.js'
-import { intercepted } from '../durable/intercepted.js'
+import { watchedSyncs } from '../durable/intercepted.js'
 import { installed, link, live } from './monitored-node.js'
 import { NodeDisk, podText } from './pods.js'
 
@@ -18,11 +18,7 @@ await t.test('what the link is to lead to is durable before: synced, unless it i
   const target = node.revision(7)
   await new Disk().publishDirectories([{ target, files, family: revisionFamily('web-pod') }], undefined)
   node.makeRevision(6)
-  const synced = new Set<string>()
-  const { fs } = intercepted((call, [descriptors]) => {
-    if (call !== 'sync') return
-    for (const descriptor of descriptors as readonly number[]) synced.add(readlinkSync(`/proc/self/fd/${descriptor}`))
-  })
+  const { fs, synced } = watchedSyncs()
   const record = async (revision: number): Promise<string[]> => {
     synced.clear()
     await recordLastKnownGood(places, revision, new Disk(fs))

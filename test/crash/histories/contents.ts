@@ -4,6 +4,8 @@ import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { TargetPublication } from '../../../src/durable/publication.js'
 import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
+import type { Random } from '../model/choices.js'
+import type { Content } from './vocabulary.js'
 import { below, nameOf, type Seen, type Snapshot, resolved, textOf } from './snapshot.js'
 
 /** The form of a target follows from its last letter, so that no shrunk history asks for another form of the same path. */
@@ -31,6 +33,11 @@ const forms = [
 ] as const satisfies readonly Form[]
 
 export const contentCount = forms.length
+
+/** What the next run has to publish: the same, or something else. */
+export function nextContent(random: Random, last: Content): Content {
+  return random.below(2) === 0 ? last : random.below(contentCount)
+}
 
 function formOf(content: number): Form {
   return forms[content % forms.length] ?? forms[0]
@@ -64,7 +71,8 @@ export function publicationOf(
 const texts = new Map<string, string>()
 
 /** What a target holds once this content is published, as one text. */
-export function expectedText(target: string, content: number): string {
+export function expectedText(target: string, content: Content): string {
+  if (content === 'none') return ''
   const key = `${kindOf(target)} ${content}`
   let text = texts.get(key)
   if (text === undefined) texts.set(key, (text = textOf(expected(target, content))))
@@ -101,8 +109,8 @@ export function visibleTree(snapshot: Snapshot, target: string): Map<string, See
 }
 
 /** What is wrong with the links of a target in that form, once the call has succeeded. */
-export function linkFault(snapshot: Snapshot, target: string, content: number): string | undefined {
-  if (kindOf(target) !== 'links') return undefined
+export function linkFault(snapshot: Snapshot, target: string, content: Content): string | undefined {
+  if (kindOf(target) !== 'links' || content === 'none') return undefined
   const path = resolved(snapshot, target) ?? target
   for (const name of ['key', 'sub', `only-${content}`]) {
     if (snapshot.get(`${path}/${name}`)?.data !== `..data/${name}`) return `has no link ${name}`
@@ -111,6 +119,6 @@ export function linkFault(snapshot: Snapshot, target: string, content: number): 
 }
 
 /** Whether any file of it can only come from this content. */
-export function hasPartOf(text: string, content: number): boolean {
+export function hasPartOf(text: string, content: Content): boolean {
   return new RegExp(`<(key|file) ${content}\\n|<certificate ${content} `).test(text)
 }

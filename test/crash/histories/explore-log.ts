@@ -2,7 +2,7 @@
 import { messageOf } from '../../../src/errors.js'
 import type { LogRecord } from '../../disk/write-log.js'
 import { Random } from '../model/choices.js'
-import { contentCount } from './contents.js'
+import { nextContent } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import type { History } from './generate.js'
 import { faultsOfCall } from './judge.js'
@@ -77,7 +77,7 @@ export async function exploreByLog(
     const isOver = cut.at > answered
     judgeCut(explored, survivor.look(), isOver ? knowledge : under, isOver ? allowedThen : allowed)
     if (explored.faults.length === 0) {
-      const content = random.below(2) === 0 ? last.content : random.below(contentCount)
+      const content = nextContent(random, last.content)
       await recover(survivor, { do: 'publish', targets: last.targets, careful: last.careful, content }, explored)
     }
     replayed.unmount()

@@ -2,7 +2,7 @@
 import { eachChoice, Random } from '../model/choices.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import { powerCut } from '../model/power-cut.js'
-import { contentCount, expectedText, visibleText } from './contents.js'
+import { expectedText, nextContent, visibleText } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import { type History, initialDisk } from './generate.js'
 import type { Allowed } from './judge.js'
@@ -99,7 +99,7 @@ async function goOn(
   effort: Effort,
   explored: Explored,
 ): Promise<void> {
-  const content = random.below(2) === 0 ? last.content : random.below(contentCount)
+  const content = nextContent(random, last.content)
   const ground = new ModelGround(survivor)
   const undisturbed = { do: last.do, targets: last.targets, careful: last.careful } as const
   const knowledge = await recover(ground, { ...undisturbed, content }, explored)

@@ -47,6 +47,7 @@ export async function recover(ground: Ground, next: Publication, explored: Explo
     const [one, two] = [first.answer.outcomes[index], again.answer.outcomes[index]]
     if (!one || !two || 'error' in one) return
     const said = 'error' in two ? two.error.message : two.outcome
+    if (next.content === 'none' && 'error' in two && two.error.reason === 'TargetUnfit') return
     if (said !== 'unchanged') explored.faults.push(`the run after the next says of ${target}: ${said}`)
   })
   return knowledge

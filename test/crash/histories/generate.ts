@@ -64,7 +64,10 @@ class MadeUpWorld implements World {
 
   #play(operation: Operation): void {
     const publication = operation.do === 'killed' ? operation.publication : operation
-    if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
+    if (publication.do === 'publish' && publication.content === 'none') {
+      for (const target of publication.targets)
+        for (const path of [target, `${ownPrefix(target)}.1`]) this.#try(() => model.remove(this.#disk, path))
+    } else if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
     else this.#try(() => rowOf(operation).onModel?.(this.#disk, operation))
   }
 
@@ -155,7 +158,9 @@ function drawPublication(random: Random, world: World, past: readonly Operation[
   const other = random.pick(targets)
   const isBatch = random.below(4) === 0 && !isAtOrAbove(first, other) && !isAtOrAbove(other, first)
   const before = publications.map(({ content }) => content)
-  const content = before.length > 0 && random.below(5) < 3 ? random.pick(before) : random.below(contentCount)
+  const isRemoval = there.includes(first) && before.length > 0 && random.below(5) === 0
+  const published = before.length > 0 && random.below(5) < 3 ? random.pick(before) : random.below(contentCount)
+  const content = isRemoval ? 'none' : published
   const meanwhile = random.below(5) === 0 ? drawMeanwhile(random, world, first) : undefined
   const asked = isBatch ? [first, other] : [first]
   return { do: 'publish', targets: asked, content, careful: random.below(3) === 0, ...(meanwhile && { meanwhile }) }

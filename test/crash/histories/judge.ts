@@ -2,7 +2,7 @@
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import type { PublishOutcome } from '../../../src/durable/publish.js'
 import { expectedText, hasPartOf, kindOf, linkFault, visibleText, visibleTree } from './contents.js'
-import type { Publication } from './operations.js'
+import type { Content, Publication } from './operations.js'
 import { ownPrefix } from './places.js'
 import {
   isAtOrAbove,
@@ -16,9 +16,12 @@ import {
   under,
 } from './snapshot.js'
 
+/** Of one target. */
+export type CallOutcome = PublishOutcome | { readonly outcome: 'removed' }
+
 /** What a call answered. */
 export interface Answer {
-  readonly outcomes: readonly PublishOutcome[]
+  readonly outcomes: readonly CallOutcome[]
   /** What it logged, as one text. */
   readonly told: string
   /** Instead of an answer: it rejected, which only requests that are wrong themselves may do. */
@@ -58,7 +61,7 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
       found.push('says unchanged, and was not the same')
     }
     if (!publication.meanwhile) found.push(listFault(before, after, target))
-    found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told))
+    found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told, content === 'none' ? 0 : 1))
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
   return [...faults, ...beside]
@@ -119,8 +122,8 @@ const recordName = /(^|\/)\.holdfast-[0-9a-f]{16}\.[1-9][0-9]*$/
 /** The endings of the names that the program keeps beside a target. */
 const ownEnding = /^(\.lock|\.[1-9][0-9]*|-[0-9a-f]{16}(\.foreign)?)$/
 
-/** One lock and one record; what else has a name of ours has been told. */
-function leftoverFault(target: string, after: Snapshot, told: string): string | undefined {
+/** One lock, and a record of what is published; what else has a name of ours has been told. */
+function leftoverFault(target: string, after: Snapshot, told: string, most: number): string | undefined {
   const at = resolved(after, target) ?? target
   const prefix = ownPrefix(at)
   const own = [...after.keys()].filter((path) => parentOf(path) === parentOf(at) && isOwn(path, prefix))
@@ -128,7 +131,7 @@ function leftoverFault(target: string, after: Snapshot, told: string): string | 
   const records = endings.filter((ending) => /^\.[1-9][0-9]*$/.test(ending))
   const rest = endings.filter((ending) => ending !== '.lock' && !records.includes(ending))
   const untold = rest.filter((ending) => !ending.endsWith('.foreign') && !told.includes(nameOf(prefix + ending)))
-  if (records.length !== 1) return `has ${records.length} records: ${told}`
+  if (records.length !== most) return `has ${records.length} records: ${told}`
   return untold.length > 0 ? `leaves ${untold.join(', ')}, and does not say so` : undefined
 }
 
@@ -203,7 +206,7 @@ export interface Allowed {
   /** Contents that it may hold then, as texts ('' for nothing); undefined: whatever was there was not durable, and may be torn. */
   readonly texts: ReadonlySet<string> | undefined
   /** What was being published; undefined: nothing. */
-  readonly content: number | undefined
+  readonly content: Content | undefined
   /** The new content has been visible, so that what is above the target was synced before. */
   readonly wasVisible: boolean
   /** What was there when the call began, and what was durable before, which others may have torn since. */

@@ -6,7 +6,7 @@ import { expectedText, visibleText } from './contents.js'
 import type { Allowed, Answer } from './judge.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
 import { bystanders, seenPlaces, targets } from './places.js'
-import { isAtOrAbove, resolved, type Snapshot } from './snapshot.js'
+import { isAtOrAbove, resolved, resolvedOrMade, type Snapshot } from './snapshot.js'
 
 interface Known {
   /** Possible contents, as texts. */
@@ -94,7 +94,9 @@ export class Knowledge {
 
   /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
   allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
-    const asked = targets.filter((target) => !this.#isMountedOver(target))
+    const asked = targets.filter(
+      (target) => ![target, resolvedOrMade(now, target)].some((path) => this.#isMountedOver(path)),
+    )
     const seen = seenPlaces.map((place) => visibleText(now, place))
     return asked.map((target) => {
       const { texts, changed } = this.#known.get(target) ?? { texts: new Set<string>(), changed: [''] }

@@ -274,6 +274,7 @@ export function described(operation: Operation): string {
   if (operation.do === 'publish') {
     const { targets: paths, content, careful } = operation
     const during = operation.meanwhile === undefined ? '' : `, meanwhile ${described(operation.meanwhile)}`
+    if (content === 'none') return `take away what was published at ${paths.join(' and ')}${during}`
     return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}${during}`
   }
   if (operation.do === 'killed') return `${described(operation.publication)}, killed before call ${operation.before}`

@@ -1,10 +1,13 @@
 /** Plays a history where it is told to, and judges each call of the program in it. */
 import type { FileSystem } from '../../../src/durable/file-system.js'
+import { join } from 'node:path'
 import { Killed } from '../../durable/intercepted.js'
+import { DurableWriteError } from '../../../src/durable/errors.js'
 import { publish } from '../../../src/durable/publish.js'
+import { removePublished } from '../../../src/durable/removal.js'
 import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
-import { type Answer, faultsOfCall } from './judge.js'
+import { type Answer, type CallOutcome, faultsOfCall } from './judge.js'
 import { Knowledge } from './knowledge.js'
 import type { Change, Operation, Publication } from './operations.js'
 import type { History } from './generate.js'
@@ -130,10 +133,25 @@ export async function call(fs: FileSystem, base: string, publication: Publicatio
   const { targets, content, careful } = publication
   const options = { log, foreign: careful ? 'same-names' : 'always' } as const
   try {
+    if (content === 'none') {
+      const outcomes: CallOutcome[] = []
+      for (const target of targets) outcomes.push(await removal(fs, join(base, target), log))
+      return { outcomes, told: told.join('\n') }
+    }
     const outcomes = await publish(targets.map((target) => publicationOf(fs, base, target, content, options)))
     return { outcomes, told: told.join('\n') }
   } catch (error) {
     if (!(error instanceof Error)) throw error
     return { outcomes: [], told: told.join('\n'), rejected: error }
+  }
+}
+
+async function removal(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> {
+  try {
+    await removePublished(fs, path, { log })
+    return { outcome: 'removed' }
+  } catch (error) {
+    if (error instanceof DurableWriteError) return { error }
+    throw error
   }
 }

@@ -1,10 +1,13 @@
 /** The operations of histories, and what there is while one is made up. */
 
+/** What a target is to hold; `none`: what was published there is taken away. */
+export type Content = number | 'none'
+
 /** One call of the program. */
 export interface Publication {
   readonly do: 'publish'
   readonly targets: readonly string[]
-  readonly content: number
+  readonly content: Content
   /** As an agent does: what is foreign is left alone. */
   readonly careful: boolean
   /** What another program does between the reading and the first rename of the program's own. */
