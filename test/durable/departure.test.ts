@@ -129,6 +129,12 @@ await t.test('what comes back takes the place of its own link only', async (t) =
   stuck.gone = true
   for (const links of [[], ['another']]) t.match(await answer(stuck.comeBack(staging, links)), { code: 'EIO' })
   t.strictSame([stuck.gone, places()], [true, ['another', 'ours']])
+  let calls = 0
+  const once = beforeRename(() => {
+    if (++calls === 1) throw failure('EIO', 'renameat2')
+  })
+  t.match(await answer(by(once).comeBack(staging, ['elsewhere'])), { code: 'EIO' })
+  t.strictSame(places(), ['another', 'ours'], 'what failed is not undone')
   await departure.comeBack(staging, ['elsewhere', 'another'])
   t.strictSame([departure.gone, places()], [false, ['ours', 'another']])
 })
