@@ -88,7 +88,7 @@ export function listWithMode(list: Uint8Array, mode: number): Uint8Array {
 export function inheritedList(defaultList: Uint8Array, mode: number): Uint8Array | undefined {
   if (!(entriesOf(defaultList) ?? []).some(({ tag }) => tag === mask)) return undefined
   return withPermissions(listWithMode(defaultList, mode), ({ tag, permissions }) =>
-    tag === mask ? permissions & (mode >> 3) & 7 : permissions,
+    tag === mask ? permissions & (mode >> 3) : permissions,
   )
 }
 

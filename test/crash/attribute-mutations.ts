@@ -103,7 +103,7 @@ export const attributes: readonly Mutation[] = [
   mutation(
     'a default ACL opens what the mode closes',
     'access-list.ts',
-    'tag === mask ? permissions & (mode >> 3) & 7 : permissions',
+    'tag === mask ? permissions & (mode >> 3) : permissions',
     'tag === mask ? permissions : permissions',
     ownTest('durable/access-list'),
     lists,

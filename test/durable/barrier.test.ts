@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { barrier, merged, type Pending, shared, sharedDirectory, StagedEntries } from '../../src/durable/barrier.js'
@@ -6,6 +6,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { Scope } from '../../src/durable/scope.js'
 import { behindLeadingCommit } from '../../src/durable/posix/lead-commit.js'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
+import { syncBelow } from '../../src/durable/sync-below.js'
 import { scratch } from './scratch.js'
 
 await t.test('AIO and the threads answer alike: each descriptor its own outcome, in order', async (t) => {
@@ -215,4 +216,52 @@ await t.test('staged files stay open up to their bound, and are then synced befo
     'what is synced is closed',
   )
   await scope.closeAll()
+})
+
+await t.test('staged directories, too: no more are open than the bound says', async (t) => {
+  const root = scratch(t)
+  class Bounded extends Watched {
+    override readonly stagedFiles = 2
+  }
+  const fs = new Bounded()
+  const staged = new StagedEntries<string>(fs)
+  const scope = new Scope(fs)
+  const open = []
+  for (const owner of ['a', 'b', 'c', 'd', 'e']) {
+    const directory = await scope.keep(fs.openPath(root))
+    await staged.addDirectory(scope, directory, owner)
+    open.push(readdirSync('/proc/self/fd').filter((fd) => scope.holds(Number(fd))).length)
+  }
+  t.same(open, [1, 2, 1, 2, 1])
+  t.same(
+    staged.take().map(({ owners }) => owners),
+    [['e']],
+  )
+  await scope.closeAll()
+})
+
+await t.test('what is below a directory is synced to the last entry, and what is open already behind it', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'sub'))
+  for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
+  const synced: string[][] = []
+  class Bounded extends NodeFileSystem {
+    override readonly stagedFiles = 3
+    override async sync(descriptors: readonly number[]) {
+      synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
+      return super.sync(descriptors)
+    }
+  }
+  const fs = new Bounded()
+  const opened = await fs.openPath(root)
+  const before = readdirSync('/proc/self/fd').length
+  await syncBelow(fs, opened, [opened])
+  t.equal(readdirSync('/proc/self/fd').length, before, 'nothing else stays open')
+  t.strictSame(synced.flat().sort(), ['', '/a', '/sub', '/sub/b', '/sub/c'])
+  t.strictSame(
+    synced.map((paths) => paths.length),
+    [3, 2],
+  )
+  t.ok(synced[1]?.includes(''), 'the directory itself is the last')
+  await fs.close(opened)
 })

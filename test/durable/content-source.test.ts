@@ -205,6 +205,7 @@ await t.test('what is staged under a digest is what was read for it', async (t) 
     close = (): Promise<void> => Promise.resolve()
   }
   const source = new Unsteady('/target', {})
+  t.throws(() => source.sha256, 'before it is read')
   const drain = async (): Promise<void> => {
     for await (const piece of source.pieces()) seen.push(Buffer.from(piece).toString('hex'))
   }

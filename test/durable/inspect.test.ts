@@ -22,6 +22,7 @@ import {
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { lookUntilQuiet } from '../../src/durable/inspect.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { readPublishedContent } from '../../src/durable/published-content.js'
 import { readContent } from '../../src/durable/target-content.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
@@ -222,4 +223,35 @@ await t.test('contents that are compared: at most 4 MiB, and the bytes of the di
     if (call === 'openFile' && args[1] === 'a' && ++readings === 2) writeFileSync(join(target, 'a'), 'new')
   })
   t.same(await bytesIn(fs), { ...expected, a: [undefined, 3, true] }, 'changed between two readings')
+})
+
+await t.test('what is published at another path, too, is just what was published', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const fs = new NodeFileSystem()
+  const textsOf = async () => {
+    const found = await readPublishedContent(fs, target)
+    return found && Object.fromEntries([...found.files].map(([path, bytes]) => [path, Buffer.from(bytes).toString()]))
+  }
+  t.equal(await textsOf(), undefined)
+  const files = { a: '1', 'sub/b': '2' }
+  await replaceDirectory(target, { files })
+  t.same(await textsOf(), files)
+  chmodSync(join(target, 'a'), 0o640)
+  t.equal(await textsOf(), undefined, 'a mode of its own')
+  await replaceDirectory(target, { files })
+  writeFileSync(join(target, 'sub/b'), '3')
+  t.equal(await textsOf(), undefined, 'other bytes')
+  await replaceDirectory(target, { files })
+  t.same(await textsOf(), files)
+  for (const change of ['rm', 'write'] as const) {
+    let readings = 0
+    const beside = intercepted((call, args) => {
+      if (call !== 'openFile' || args[1] !== 'b' || ++readings !== 2) return
+      if (change === 'rm') unlinkSync(join(target, 'sub/b'))
+      else writeFileSync(join(target, 'sub/b'), '3')
+    })
+    t.equal(await readPublishedContent(beside.fs, target), undefined, `${change} between two readings`)
+    t.equal(readings, 2)
+    await replaceDirectory(target, { files })
+  }
 })
