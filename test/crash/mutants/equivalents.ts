@@ -1,3 +1,5 @@
+import { ofReading } from './equivalents-reading.js'
+
 /** Mutants that no test can tell from the program, each with its reason. */
 export interface Equivalent {
   readonly reason: string
@@ -289,12 +291,5 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/open-path.ts: walkNoSymlinks unflagged O_DIRECTORY of O_RDONLY | O_DIRECTORY`,
     ],
   },
-  {
-    reason: 'one more millisecond for mappings that do not come',
-    mutants: [`${durable}/posix/holdings.ts: patience counted patience = 2_000`],
-  },
-  {
-    reason: 'what could not be opened fails with the same error where its descriptor is waited for',
-    mutants: [`${durable}/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
-  },
+  ...ofReading,
 ]

@@ -1,0 +1,50 @@
+/** Those of sources that read: files, streams, and what is open. */
+const durable = 'src/durable'
+const file = `${durable}/posix/file-source.ts: FileSource`
+const stream = `${durable}/posix/stream-source.ts: StreamSource`
+
+export const ofReading = [
+  {
+    reason: '`O_RDONLY` is 0: flags are the same without it',
+    mutants: [`${file}.#open unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_NONBLOCK`],
+  },
+  {
+    reason: 'what stands for what was found, which is always there: each opening finds it, or throws',
+    mutants: [
+      `${file}.size counted this.#found?.size ?? 0`,
+      `${file}.size shortened this.#found?.size ?? 0`,
+      `${file}.read counted this.#found?.size ?? 0`,
+      `${file}.read counted this.#found?.size ?? 0 (2)`,
+      `${file}.read shortened this.#found?.size ?? 0`,
+      `${file}.read shortened this.#found?.size ?? 0 (2)`,
+    ],
+  },
+  {
+    reason:
+      'two statements, neither of which reads or writes what the other one writes, or that is dropped where the other one throws',
+    mutants: [
+      `${durable}/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
+      `${stream}.constructor swapped super(target, reading)`,
+    ],
+  },
+  {
+    reason: 'two conditions, of which one value can meet one only',
+    mutants: [`${stream}.size swapped if (this.#spool === undefined && this.#size > most) throw this.#tooLarge()`],
+  },
+  {
+    reason: 'a buffer that is not used again: a matter of speed and memory',
+    mutants: [`${durable}/posix/file-source.ts: piecesOf dropped buffers.giveBack(buffer)`],
+  },
+  {
+    reason: 'a list of a header alone has no entries, and is treated as none',
+    mutants: [`${durable}/access-list.ts: entriesOf compared list.length < headerSize`],
+  },
+  {
+    reason: 'one more millisecond for mappings that do not come',
+    mutants: [`${durable}/posix/holdings.ts: patience counted patience = 2_000`],
+  },
+  {
+    reason: 'what could not be opened fails with the same error where its descriptor is waited for',
+    mutants: [`${durable}/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
+  },
+] as const
