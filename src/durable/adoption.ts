@@ -133,8 +133,9 @@ export async function examineAdoption(
   const planned = PlannedTree.ofDirectory(plan, fs.user)
   const names = namesFor(path.slice(path.lastIndexOf('/') + 1))
   const site = new Site(scope, path, names)
-  const lease = await lookUnderLock(scope, parents, site)
+  let lease: Awaited<ReturnType<typeof lookUnderLock>>
   try {
+    lease = await lookUnderLock(scope, parents, site)
     await planned.read()
     const { tree: desired } = planned
     const keepsOwners = request.attributes === 'keep'

@@ -1,0 +1,82 @@
+/** Looking at a directory that is to be adopted: what the look says where it cannot look, and that it leaves nothing open or made. */
+import { hash } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { tryLock } from '../../native/index.js'
+import { examineAdoption } from '../../src/durable/adoption.js'
+import type { DurableWriteError } from '../../src/durable/errors.js'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { namesFor } from '../../src/durable/names.js'
+import { Alone, scene } from './adoption-scene.js'
+import { failure, intercepted } from './intercepted.js'
+
+await t.test('a look where nothing is says so, and makes nothing; one that fails says what failed', async (t) => {
+  const { root, target, fs, requestFor } = scene(t)
+  const look = async (by: FileSystem = fs, path = target) => {
+    try {
+      const { own, checks } = await examineAdoption(by, { ...requestFor({}), target: path }, { replace: false })
+      return { own, says: checks.map(({ verdict, message }) => `${verdict}: ${message}`) }
+    } catch (error) {
+      const { name, code, published, message } = error as DurableWriteError
+      return { name, code, published, message }
+    }
+  }
+  const missing = join(root, 'missing/certs')
+  const [first, ...others] = (await look(fs, missing)).says ?? []
+  t.equal(first, `pending: ${missing} does not exist`)
+  t.strictSame(new Set(others), new Set([`pending: not looked at: ${missing} does not exist`]))
+  t.strictSame(readdirSync(root), ['certs'])
+
+  const failing = (failed: string, error: Error, name?: string) =>
+    intercepted((call, args) => {
+      if (call === failed && (name === undefined || args[1] === name)) throw error
+    }, new Alone()).fs
+  const unread = { name: 'DurableWriteError', code: 'EIO', published: false }
+  const message = new RegExp(`^could not look at ${target}: `)
+  t.match(await look(failing('free', failure('EIO', 'statfs'))), { ...unread, message })
+  t.match(await look(failing('openFile', failure('EIO', 'open'), 'tls.key')), { ...unread, message })
+  t.match(await look(failing('openFile', new Error('a defect'), 'tls.key')), { message: 'a defect' })
+
+  rmSync(target, { recursive: true })
+  symlinkSync('elsewhere', target)
+  t.match((await look()).says?.[2], /^refused: .*symbolic link/)
+  t.match((await look()).says?.[4], /^pending: not looked at: .*symbolic link/)
+})
+
+await t.test(
+  'whoever looks beside another publisher is told so; an owned target is looked at no further',
+  async (t) => {
+    const { root, target, fs, take, examine, requestFor } = scene(t)
+    const names = namesFor('certs')
+    const lock = join(root, names.lock)
+    mkdirSync(lock)
+    const refused = await examineAdoption(fs, requestFor({}), { replace: false }).catch((error: unknown) => error)
+    t.match(refused, { name: 'DurableWriteError', code: 'EISDIR', published: false }, 'what is no lock')
+    rmSync(lock, { recursive: true })
+    writeFileSync(lock, '')
+    const held = openSync(lock, 'r')
+    t.ok(tryLock(held))
+    t.match((await examine()).open, [{ check: 'noOtherWriter', message: /another process of holdfast has the lock/ }])
+    closeSync(held)
+    t.strictSame((await examine()).open, [], 'nobody has it now')
+    writeFileSync(join(root, names.record(1)), 'damaged', { mode: 0o600 })
+    t.match(await examine(), { own: false }, 'a damaged record tells of nothing')
+    rmSync(join(root, names.record(1)))
+    const failed = await take({}, { 'tls.crt': 'new' }).catch((error: unknown) => error)
+    t.match(failed, { code: 'EEXIST', reason: 'AdoptionRefused', published: false, advice: /adopt: replace/ })
+    const staging = join(root, '../staging/installer/secrets/certs')
+    mkdirSync(staging, { recursive: true })
+    const waits = await take().catch((error: unknown) => error)
+    t.match(waits, { code: 'EBUSY', reason: 'AdoptionPending', published: false, advice: /stop it/ })
+    rmSync(staging, { recursive: true })
+    const body = JSON.stringify({ version: 2 })
+    writeFileSync(join(root, names.record(1)), `${hash('sha256', body)} ${body}\n`, { mode: 0o600 })
+    t.match(await examine(), { own: true }, 'a newer version publishes there')
+    rmSync(join(root, names.record(1)))
+    await take()
+    t.match(await examine(), { own: true })
+    writeFileSync(join(target, 'more'), 'drift')
+    t.match(await examine(), { own: true }, 'drift')
+  },
+)
