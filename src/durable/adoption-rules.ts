@@ -217,8 +217,9 @@ function writerByList(
   const now = strangerIn(accessAttribute)
   if (now) return { who: `an ACL lets ${now.kind} ${now.id} write to`, command: `setfacl -x ${now.kind}:${now.id}` }
   const later = withDefault ? strangerIn(defaultAttribute) : undefined
-  const who = later && `the default ACL lets ${later.kind} ${later.id} write to what is made in`
-  return later && who !== undefined ? { who, command: `setfacl -d -x ${later.kind}:${later.id}` } : undefined
+  if (later === undefined) return undefined
+  const who = `the default ACL lets ${later.kind} ${later.id} write to what is made in`
+  return { who, command: `setfacl -d -x ${later.kind}:${later.id}` }
 }
 
 /** The new content, and a copy of the old. */

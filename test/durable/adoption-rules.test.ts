@@ -232,6 +232,8 @@ await t.test('a key that everybody may read is named where modes stay', async (t
   const open = entry('tls.key', { mode: 0o644 })
   const named = `${passed}; everybody may read tls.key, which attributes: keep leaves so`
   t.equal(await holding([open, entry('tls.crt', { mode: 0o644 })]), named)
+  const more = ['a', 'b', 'c', 'd'].map((name) => entry(`${name}.key`, { mode: 0o644 }))
+  t.match(await holding(more), /may read a\.key, b\.key, c\.key and 1 more, which/)
   t.equal(await holding([open], false), passed)
   t.equal(await holding([entry('tls.key', { mode: 0o641 })]), passed)
 })
@@ -255,6 +257,9 @@ await t.test('what is in it is known, belongs together, and is all replaced', as
     says('content', about, [entry(''), ...entries])
   const pipe = 'refused: it holds what is no file, directory or link (pipe)'
   t.equal(await holding([entry('a'), entry('pipe', { type: 'other' })], { adopt: { replace: true } }), pipe)
+  const four = (type: TreeEntry['type']) => ['b', 'c', 'd', 'e'].map((path) => entry(path, { type }))
+  for (const type of ['other', 'file'] as const)
+    t.match(await holding(four(type)), /^refused: .*\(b, c, d and 1 more\)$/, 'the first three')
   t.equal(await holding([entry('a')]), 'passed: equal')
   t.equal(await holding([entry('b')]), 'refused: it holds what the new content does not have (b)')
   t.match(await holding([entry('b')], { adopt: { replace: true } }), /^passed: different: it has b besides/)

@@ -164,6 +164,10 @@ await t.test(
     symlinkSync('elsewhere', target)
     t.match(await answer(by(failing('EIO')).removeLink(others)), { code: 'EIO' })
     t.strictSame(places(), ['elsewhere', 'nothing'])
+    symlinkSync('elsewhere', join(root, staging))
+    t.match(await answer(by().removeLink(others)), { code: 'EEXIST' })
+    t.strictSame(places(), ['elsewhere', 'elsewhere'], 'what has that name already stays')
+    unlinkSync(join(root, staging))
     const asked: unknown[] = []
     const { fs } = intercepted((call, args) => {
       if (call === 'rename' || call === 'sync') asked.push(call, ...(call === 'rename' ? [args[1], args[3]] : []))
@@ -188,6 +192,11 @@ await t.test(
     )
     t.match(await answer(by(fs).removeLink(others)), { reason: 'TargetForeign', published: false, message })
     t.strictSame(asked, ['rename', 'certs', staging, 'rename', staging, 'certs', 'sync'], 'durably')
+    t.strictSame(places(), ['sub', 'nothing'])
+    const reason = await by()
+      .removeLink([])
+      .catch((error: unknown) => (error as { reason?: unknown }).reason ?? 'fails')
+    t.equal(reason, 'TargetForeign', 'where no record tells of a link, none is ours')
     t.strictSame(places(), ['sub', 'nothing'])
   },
 )
