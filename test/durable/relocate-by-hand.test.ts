@@ -1,7 +1,18 @@
 /** A directory that a person moves: what goes with it, and what keeps it where it is. */
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { recordOf } from '../../src/durable/old-path.js'
 import { readHistory } from '../../src/durable/past.js'
 import { readPublication, replaceDirectory, replaceFile, rollBack, setHold } from '../../src/durable/index.js'
 import { publish, resultsOf } from '../../src/durable/publish.js'
@@ -125,4 +136,77 @@ await t.test('a dry run says what would keep it, and makes nothing', async (t) =
   await replaceDirectory(to, { files: { b: '1' } })
   await t.rejects(move({ dryRun: true }), { code: 'EBUSY' })
   t.strictSame(contents(to), { b: '1' })
+})
+
+await t.test('of several reasons to stay, the one is said that must go first', async (t) => {
+  const { from, put, refused } = scene(t)
+  const history = { keep: 1, maxAge: null }
+  await put(from, '1', { history })
+  await put(from, '2', { history })
+  await rollBack(from, { pin: { reason: '', until: 'released' } })
+  rmSync(from, { recursive: true })
+  await refused(t, { message: /is rolled back since/ })
+  await setHold(from, { reason: 'r', since: 1, until: null })
+  await refused(t, { message: /is held since/ })
+  await setHold(from, undefined)
+  await refused(t, { code: 'ENOENT', message: /is not there any more/, advice: 'publish it again first' })
+})
+
+await t.test('drift is named, three of it; a copy, and what is no file, are named too', async (t) => {
+  const { root, from, put, move, refused } = scene(t)
+  await put(from, '1')
+  for (const name of ['b', 'c', 'd']) writeFileSync(join(from, name), '')
+  await refused(t, { message: /: b \(unexpected\), c \(unexpected\) and d \(unexpected\);/ }, { force: false })
+  writeFileSync(join(from, 'e'), '')
+  await refused(t, { message: /d \(unexpected\) and 1 more/ }, { force: false })
+  for (const name of ['b', 'c', 'd', 'e']) rmSync(join(from, name))
+  const copy = join(root, 'copy')
+  cpSync(from, copy, { recursive: true, preserveTimestamps: true })
+  rmSync(from, { recursive: true })
+  renameSync(copy, from)
+  await refused(t, { message: /its record is of another one, as after a copy/ }, { force: false })
+  symlinkSync('a', join(from, 'link'))
+  await refused(t, { code: 'EINVAL', message: /certs\/link is no file/ })
+  rmSync(join(from, 'link'))
+  t.match(await move(), { state: 'done' })
+})
+
+await t.test('what came from the old path is replaced by what is newer there, and by nothing older', async (t) => {
+  const { from, to, fs, put, move } = scene(t)
+  await put(from, '1')
+  t.match(await move(), { state: 'done' })
+  fs.time += 1
+  await put(from, '2')
+  t.match(await move(), { state: 'done' }, 'newer')
+  t.strictSame([contents(to), existsSync(from)], [{ a: '2' }, false])
+  await put(from, '3')
+  fs.time += 1
+  await put(to, '4')
+  await t.rejects(move(), { code: 'EBUSY', message: /holds other content/ })
+  t.strictSame([contents(from), contents(to)], [{ a: '3' }, { a: '4' }])
+})
+
+await t.test('it stops when it is told to, and a dry run leaves nothing open', async (t) => {
+  const { from, to, put, move } = scene(t)
+  await put(from, '1')
+  const signal = AbortSignal.abort()
+  const stopped = await move({ signal }).then(
+    () => 'moved',
+    () => 'stopped',
+  )
+  t.equal(stopped, 'stopped')
+  t.strictSame([existsSync(from), existsSync(to)], [true, false])
+  t.match(await move({ dryRun: true }), {})
+  t.strictSame(contents(from), { a: '1' })
+  t.match(await move(), { state: 'done' })
+})
+
+await t.test('what does not keep its attributes does not keep them after the move', async (t) => {
+  const { from, to, fs, put, move } = scene(t)
+  await put(from, '1')
+  t.match(await move(), { state: 'done' })
+  t.notOk((await recordOf(fs, to))?.keepsAttributes)
+  await put(from, '1', { attributes: 'keep' })
+  t.match(await move(), { state: 'done' })
+  t.ok((await recordOf(fs, to))?.keepsAttributes)
 })
