@@ -122,7 +122,7 @@ export async function pruneHistory(
     const going = [...new Set(over.map(({ name }) => name))]
     if (going.length === 0) return 0
     const left = await clean({ fs, parent, path: target, names, log }, going)
-    await fsyncAll(fs, [parent])
+    await fsyncAll(fs, [parent, ...(await site.ancestors())])
     return going.length - left.length
   } catch (error) {
     throw wrapError(target, error, false, `could not remove earlier contents of ${target}`)

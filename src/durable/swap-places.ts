@@ -71,13 +71,13 @@ export async function removeTarget(
   path: string,
   known: readonly KnownEntry[],
 ): Promise<string | undefined> {
-  return inParent(fs, path, 'could not remove', async ({ scope, parent, name }) => {
+  return inParent(fs, path, 'could not remove', async ({ scope, parent, name, ancestors }) => {
     const names = namesFor(name)
     const isOwn = (entry: string) =>
       names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined || names.isGeneration(entry)
     const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
     for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
-    await fsyncAll(fs, [parent])
+    await fsyncAll(fs, [parent, ...ancestors])
     return quarantined
   })
 }

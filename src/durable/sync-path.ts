@@ -7,7 +7,7 @@ import { namesFor } from './names.js'
 import { NodeFileSystem } from './posix/file-system.js'
 import { unprovenRefused } from './proof.js'
 import { checkPath, checkTarget } from './request.js'
-import { type Place, resolve } from './resolve.js'
+import { openAncestors, type Place, resolve } from './resolve.js'
 import { Scope } from './scope.js'
 
 const system: FileSystem = new NodeFileSystem()
@@ -63,7 +63,7 @@ function missing(path: string, syscall = 'openat2'): DurableWriteError {
 }
 
 /**
- * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents. Throws DurableWriteError; `published: true` when
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and of what is above them. Throws DurableWriteError; `published: true` when
  * they have changed places and that is not known to be durable.
  */
 export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
@@ -79,7 +79,9 @@ export async function exchange(a: string, b: string, { requireProven }: SyncOpti
     if (requireProven === true) await refuseUnproven(a, first.anchor)
     await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
     published = true
-    await fsyncAll(system, [first.anchor, second.anchor])
+    const above: Descriptor[] = []
+    for (const one of [first, second]) above.push(...(await openAncestors(scope, one, one.anchor)))
+    await fsyncAll(system, [first.anchor, second.anchor, ...above])
     await probeJournal(system, second.anchor, namesFor(second.name))
   } catch (error) {
     throw wrapError(a, error, published, `could not exchange ${a} and ${b}`)

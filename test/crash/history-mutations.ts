@@ -53,7 +53,7 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'the removal of earlier contents is not synced',
     'past.ts',
-    '    await fsyncAll(fs, [parent])\n',
+    '    await fsyncAll(fs, [parent, ...(await site.ancestors())])\n',
     '',
     ownTest('durable/history'),
   ),

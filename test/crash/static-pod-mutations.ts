@@ -204,7 +204,7 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'the tree that was kept: no fsync after its removal',
     'swap-places.ts',
-    'if (isOwn(entry)) await remove(fs, parent, entry)\n    await fsyncAll(fs, [parent])',
+    'if (isOwn(entry)) await remove(fs, parent, entry)\n    await fsyncAll(fs, [parent, ...ancestors])',
     'if (isOwn(entry)) await remove(fs, parent, entry)',
     story('rollout, ready'),
   ),

@@ -129,7 +129,7 @@ await t.test('what is known goes with its records; what is not known stays under
   const calls: string[] = []
   t.equal(await removeTarget(watched(calls), target, entries), undefined)
   t.same(readdirSync(parent).sort(), [...others, names.lock].sort(), 'only its own went, and its lock stays')
-  t.equal(calls.at(-1), 'sync of one')
+  t.equal(calls.at(-1), 'sync of several')
   t.equal(await removeTarget(system, target, entries), undefined, 'what is not there is no failure')
 
   for (const [what, change] of [
