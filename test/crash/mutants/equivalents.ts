@@ -1,3 +1,4 @@
+import { ofKeeping } from './equivalents-keeping.js'
 import { ofReading } from './equivalents-reading.js'
 
 /** Mutants that no test can tell from the program, each with its reason. */
@@ -292,4 +293,5 @@ export const equivalents: readonly Equivalent[] = [
     ],
   },
   ...ofReading,
+  ...ofKeeping,
 ]

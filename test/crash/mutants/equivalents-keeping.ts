@@ -1,0 +1,35 @@
+/** Those of adoption, and of what is kept beside a target. */
+const durable = 'src/durable'
+
+export const ofKeeping = [
+  {
+    reason: 'two statements, neither of which reads or writes what the other one writes',
+    mutants: [
+      `${durable}/adoption-rules.ts: checkFileSystem swapped if (cannotExchange.has(type)) return refused(\`\${type} cannot exchange two names in one st…`,
+      `${durable}/adoption-rules.ts: checkOwners swapped for (const entry of [parent, ...tree.entries]) { if (entry.type === 'symlink') continue c…`,
+      `${durable}/adoption-rules.ts: checkOwners swapped if (!users.has(entry.uid)) return refused( \`user \${entry.uid} owns \${shown}, and may writ…`,
+      `${durable}/adoption-rules.ts: checkWriters swapped if (record !== undefined) { return refused( \`holdfast itself publishes something in it ($…`,
+      `${durable}/clean.ts: clean swapped left.push(entry)`,
+      `${durable}/clean.ts: clean swapped log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; t…`,
+      `${durable}/history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
+      `${durable}/kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
+      `${durable}/past.ts: pruneHistory swapped if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) …`,
+    ],
+  },
+  {
+    reason:
+      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
+    mutants: [
+      `${durable}/clean.ts: reportAttributes shortened current?.attributes === undefined || tree === undefined`,
+      `${durable}/kept-beside.ts: idOf shortened ownPattern.exec(entry)?.[1] ?? ''`,
+    ],
+  },
+  {
+    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
+    mutants: [`${durable}/history.ts: writers counted writers = 4`],
+  },
+  {
+    reason: 'one millisecond more of a wait, or of the age at which something is read again',
+    mutants: [`${durable}/past.ts: pruneHistory counted lockTimeout = 0`],
+  },
+]
