@@ -1,7 +1,8 @@
+import { basename } from 'node:path'
 import { foreign, unfit } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { isLeftLink, leftLinks } from './left-link.js'
-import { notWhole, recordOf, wordOn } from './old-path.js'
+import { isThere, notWhole, recordOf, wordOn } from './old-path.js'
 import { mountOf } from './proof.js'
 import { withRecord } from './record-files.js'
 import type { RelocationProgress } from './relocation.js'
@@ -36,6 +37,15 @@ export async function leftAt(fs: FileSystem, from: string, to: string): Promise<
     })
   })
   return left ?? 'removed'
+}
+
+/** A move that is done, and whose content somebody has taken away since, is not said to be done. */
+export async function refuseGone(fs: FileSystem, from: string, to: string): Promise<void> {
+  if (await isThere(fs, to, basename(to))) return
+  throw unfit(`${from} has moved to ${to}, and is not there any more`, {
+    ...{ code: 'ENOENT', syscall: 'lstat', path: to },
+    advice: 'put it back, or publish it again',
+  })
 }
 
 /** What is durable would go, and what is left is perhaps not. */

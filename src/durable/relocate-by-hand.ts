@@ -4,7 +4,7 @@ import { type DurableWriteError, foreign, unfit, wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
 import { publicationIn, readPublishedFiles } from './inspect.js'
 import { areOverlapping, isFile, recordOf, refuseReturn, wordOn, type RelocationOptions } from './old-path.js'
-import { leftAt, refuseLess, withAdvice } from './hand-checks.js'
+import { leftAt, refuseGone, refuseLess, withAdvice } from './hand-checks.js'
 import { isOfThis } from './place.js'
 import { publish, resultsOf } from './publish.js'
 import { describes, type StoredRecord } from './record.js'
@@ -54,8 +54,10 @@ export async function relocateByHand(
     const isMoving = now?.relocation?.from === from && !now.removing
     const unproven = await unprovenAt(fs, to, options.requireProven)
     const isDone = isMoving && now.relocation.state === 'done'
-    if (isDone && (old === undefined || old.removing?.link !== undefined))
+    if (isDone && (old === undefined || old.removing?.link !== undefined)) {
+      await refuseGone(fs, from, to)
       return { state: 'done', as: await leftAt(fs, from, to), ...unproven }
+    }
     if (unproven.unproven && options.force !== true) await refuseLess(fs, from, to)
     // One that is back after its removal, as from a backup, leads nobody anywhere.
     const leads = isMoving && (old === undefined || (old.movedTo === to && (!isDone || old.removing !== undefined)))

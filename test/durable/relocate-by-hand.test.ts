@@ -58,6 +58,21 @@ await t.test('content, modes, limits of the history and what it is kept by go wi
   t.match(await relocateByHand(fs, from, to, { as: 'removed', force: true }), { state: 'done', as: 'removed' })
 })
 
+await t.test('a move that is done says so only as long as its content is at the new path', async (t) => {
+  const { root, to, from, put, move, refused } = scene(t)
+  await put(from, '1')
+  t.match(await move(), { state: 'done' })
+  renameSync(to, join(root, 'elsewhere'))
+  const gone = {
+    code: 'ENOENT',
+    message: /to .*tls, and is not there any more/,
+    advice: /put it back, or publish it again/,
+  }
+  for (const dryRun of [true, false]) await refused(t, gone, { dryRun })
+  renameSync(join(root, 'elsewhere'), to)
+  t.match(await move(), { state: 'done' })
+})
+
 await t.test('what is not what holdfast published moves only by force', async (t) => {
   const { from, to, put, move, refused } = scene(t)
   await refused(t, { code: 'ENOENT', message: /has published nothing/ })

@@ -5,7 +5,7 @@ import type { TargetPublication } from '../../../src/durable/publication.js'
 import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import type { Random } from '../model/choices.js'
-import type { Content } from './vocabulary.js'
+import type { Content, Publication } from './vocabulary.js'
 import { below, nameOf, type Seen, type Snapshot, resolved, textOf } from './snapshot.js'
 
 /** The form of a target follows from its last letter, so that no shrunk history asks for another form of the same path. */
@@ -33,6 +33,13 @@ const forms = [
 ] as const satisfies readonly Form[]
 
 export const contentCount = forms.length
+
+/** Earlier contents that stay beside a target of this kind. */
+export const generationsKept = 2
+
+export function keepsHistory(target: string): boolean {
+  return nameOf(target).startsWith('h')
+}
 
 /** What the next run has to publish: the same, or something else. */
 export function nextContent(random: Random, last: Content): Content {
@@ -65,14 +72,36 @@ export function publicationOf(
     return filePublication(fs, path, `file ${content}\n`, { mode: fileMode, owner, ...options })
   }
   const publish = kindOf(target) === 'links' ? 'symlink' : 'exchange'
-  return directoryPublication(fs, { target: path, files: filesOf(content), mode, fileMode, owner, publish, ...options })
+  const history = keepsHistory(target) ? { keep: generationsKept, maxAge: null } : undefined
+  // What has been rolled back is published again.
+  const form = { mode, fileMode, owner, publish, release: true, ...(history && { history }) } as const
+  return directoryPublication(fs, { target: path, files: filesOf(content), ...form, ...options })
 }
 
 const texts = new Map<string, string>()
 
-/** What a target holds once this content is published, as one text. */
-export function expectedText(target: string, content: Content): string {
-  if (content === 'none') return ''
+/** What a target may hold once this content is published, each as one text. */
+export function expectedTexts(target: string, content: Content): readonly string[] {
+  if (content === 'none') return ['']
+  if (typeof content === 'number') return [expectedText(target, content)]
+  const all = Array.from({ length: contentCount }, (_, earlier) => expectedText(target, earlier))
+  // While it moves, the old path is given what the new one holds.
+  return content === 'moved' ? [...all, ''] : all
+}
+
+/** What this call makes of one of its targets. */
+export function contentFor({ content, targets }: Publication, target: string): Content {
+  return content === 'moved' && target === targets[0] ? 'earlier' : content
+}
+
+/** The content that this is the text of. */
+export function contentOf(target: string, text: string): Content | undefined {
+  if (text === '') return 'none'
+  const found = expectedTexts(target, 'earlier').indexOf(text)
+  return found === -1 ? undefined : found
+}
+
+function expectedText(target: string, content: number): string {
   const key = `${kindOf(target)} ${content}`
   let text = texts.get(key)
   if (text === undefined) texts.set(key, (text = textOf(expected(target, content))))
@@ -110,7 +139,7 @@ export function visibleTree(snapshot: Snapshot, target: string): Map<string, See
 
 /** What is wrong with the links of a target in that form, once the call has succeeded. */
 export function linkFault(snapshot: Snapshot, target: string, content: Content): string | undefined {
-  if (kindOf(target) !== 'links' || content === 'none') return undefined
+  if (kindOf(target) !== 'links' || typeof content === 'string') return undefined
   const path = resolved(snapshot, target) ?? target
   for (const name of ['key', 'sub', `only-${content}`]) {
     if (snapshot.get(`${path}/${name}`)?.data !== `..data/${name}`) return `has no link ${name}`

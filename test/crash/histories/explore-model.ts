@@ -2,10 +2,10 @@
 import { eachChoice, Random } from '../model/choices.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import { powerCut } from '../model/power-cut.js'
-import { expectedText, nextContent, visibleText } from './contents.js'
+import { contentOf, expectedTexts, nextContent, visibleText } from './contents.js'
 import { countOutcomes, type Explored, judgeCut, nothingYet, recover } from './explored.js'
 import { type History, initialDisk } from './generate.js'
-import type { Allowed } from './judge.js'
+import type { Allowed, Answer } from './judge.js'
 import { hasTwoPaths, type Knowledge } from './knowledge.js'
 import { ModelGround } from './model-ground.js'
 import type { Publication } from './operations.js'
@@ -40,11 +40,12 @@ export async function exploreOnModel(history: History, seed: number, effort: Eff
   explored.faults.push(...played.faults)
   countOutcomes(explored, played.answer)
   // Whatever another program does meanwhile is unsynced, too.
+  const aim = aimOf(last, played.answer, ground.look())
   const under = last.meanwhile ? knowledge.copy() : knowledge
   if (last.meanwhile) under.changedBy(last.meanwhile)
   for (const instant of drawn(instants, effort.instants, random)) {
     if (explored.faults.length > 0) return explored
-    const allowed = under.allowed(before, last, newlyVisible(last, before, snapshotOfModel(instant)))
+    const allowed = under.allowed(before, aim, newlyVisible(aim, before, snapshotOfModel(instant)))
     for (const survivor of cut(explored, random, instant, effort.states, under, allowed)) {
       if (explored.faults.length === 0 && random.below(effort.recovered) === 0) {
         await goOn(survivor, last, random, effort, explored)
@@ -61,12 +62,21 @@ function drawn<Item>(items: readonly Item[], count: number, random: Random): rea
   return Array.from({ length: count }, () => random.pick(items))
 }
 
+/** What a call was about: which content a rollback went back to is known once it has answered. */
+function aimOf(publication: Publication, { outcomes }: Answer, after: Snapshot): Publication {
+  const [target = ''] = publication.targets
+  const [outcome] = outcomes
+  if (publication.content !== 'earlier' || outcome === undefined) return publication
+  if ('error' in outcome && !outcome.error.published) return { ...publication, targets: [] }
+  return { ...publication, content: contentOf(target, visibleText(after, target)) ?? 'earlier' }
+}
+
 /** Targets at which the new content has become visible by this call. */
 function newlyVisible({ targets, content }: Publication, before: Snapshot, now: Snapshot): Set<string> {
   return new Set(
     targets.filter((target) => {
-      const text = expectedText(target, content)
-      return visibleText(now, target) === text && visibleText(before, target) !== text
+      const text = visibleText(now, target)
+      return expectedTexts(target, content).includes(text) && visibleText(before, target) !== text
     }),
   )
 }

@@ -46,7 +46,11 @@ export async function recover(ground: Ground, next: Publication, explored: Explo
   next.targets.forEach((target, index) => {
     const [one, two] = [first.answer.outcomes[index], again.answer.outcomes[index]]
     if (!one || !two || 'error' in one) return
+    // Somebody has to do something first, if only call again.
+    if (one.outcome === 'waits') return
     const said = 'error' in two ? two.error.message : two.outcome
+    // A second rollback goes back to what the first one has replaced.
+    if (next.content === 'earlier') return
     if (next.content === 'none' && 'error' in two && two.error.reason === 'TargetUnfit') return
     if (said !== 'unchanged') explored.faults.push(`the run after the next says of ${target}: ${said}`)
   })

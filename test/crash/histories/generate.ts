@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import type { Random } from '../model/choices.js'
 import { ModelDisk, ModelError } from '../model/model-disk.js'
-import { contentCount, kindOf } from './contents.js'
+import { contentCount, keepsHistory, kindOf } from './contents.js'
 import * as model from './on-model.js'
 import {
   type Kind,
@@ -64,7 +64,10 @@ class MadeUpWorld implements World {
 
   #play(operation: Operation): void {
     const publication = operation.do === 'killed' ? operation.publication : operation
-    if (publication.do === 'publish' && publication.content === 'none') {
+    if (publication.do === 'publish' && publication.content === 'moved') {
+      const [to = '', from = ''] = publication.targets
+      this.#try(() => model.rename(this.#disk, from, to))
+    } else if (publication.do === 'publish' && publication.content === 'none') {
       for (const target of publication.targets)
         for (const path of [target, `${ownPrefix(target)}.1`]) this.#try(() => model.remove(this.#disk, path))
     } else if (publication.do === 'publish') for (const target of publication.targets) this.#publish(target)
@@ -126,15 +129,17 @@ export function generate(random: Random, where: Where): History {
   const take = (operation: Operation): void => {
     if (world.play(operation)) past.push(operation)
   }
-  const rounds = random.pick([0, 1, 1, 1, 2])
+  // A target has a history only where it is published again and again.
+  const favourite = random.below(4) === 0 ? random.pick(targets.filter(keepsHistory)) : undefined
+  const rounds = favourite === undefined ? random.pick([0, 1, 1, 1, 2]) : 2 + random.below(2)
   for (let round = 0; round < rounds; round++) {
-    const publication = drawPublication(random, world, past)
+    const publication = drawPublication(random, world, past, favourite)
     const isKilled = random.below(5) === 0
     take(isKilled ? { do: 'killed', publication, before: 1 + random.below(60) } : publication)
     for (const change of drawChanges(random, world, where)) take(change)
   }
   if (rounds === 0) for (const change of drawChanges(random, world, where)) take(change)
-  return [...past, drawPublication(random, world, past)]
+  return [...past, drawPublication(random, world, past, favourite)]
 }
 
 function* drawChanges(random: Random, world: MadeUpWorld, where: Where): Generator<Operation> {
@@ -148,22 +153,39 @@ function* drawChanges(random: Random, world: MadeUpWorld, where: Where): Generat
 }
 
 /** Mostly where something has been published before, or moved or copied to; mostly what was published before, too. */
-function drawPublication(random: Random, world: World, past: readonly Operation[]): Publication {
-  const publications = past.flatMap((one) =>
+function drawPublication(
+  random: Random,
+  world: World,
+  played: readonly Operation[],
+  favourite: string | undefined,
+): Publication {
+  const publications = played.flatMap((one) =>
     one.do === 'publish' ? [one] : one.do === 'killed' ? [one.publication] : [],
   )
   const there = targets.filter((target) => world.exists(target))
   const pool = there.length > 0 && random.below(4) > 0 ? there : targets
-  const first = random.pick(pool)
+  const first = favourite !== undefined && random.below(4) > 0 ? favourite : random.pick(pool)
   const other = random.pick(targets)
   const isBatch = random.below(4) === 0 && !isAtOrAbove(first, other) && !isAtOrAbove(other, first)
-  const before = publications.map(({ content }) => content)
-  const isRemoval = there.includes(first) && before.length > 0 && random.below(5) === 0
+  const before = publications.map(({ content }) => content).filter((content) => typeof content === 'number')
+  const isThere = there.includes(first) && before.length > 0
+  const isRemoval = isThere && random.below(5) === 0
+  const isRollback = isThere && keepsHistory(first) && random.below(2) === 0
   const published = before.length > 0 && random.below(5) < 3 ? random.pick(before) : random.below(contentCount)
-  const content = isRemoval ? 'none' : published
+  const goal = random.below(5) === 0 ? moveFrom(random, world, first) : undefined
+  if (isThere && goal !== undefined) return { do: 'publish', targets: [goal, first], content: 'moved', careful: false }
+  const content = isRemoval ? 'none' : isRollback ? 'earlier' : published
   const meanwhile = random.below(5) === 0 ? drawMeanwhile(random, world, first) : undefined
-  const asked = isBatch ? [first, other] : [first]
+  const asked = isBatch && content !== 'earlier' ? [first, other] : [first]
   return { do: 'publish', targets: asked, content, careful: random.below(3) === 0, ...(meanwhile && { meanwhile }) }
+}
+
+/** Another path of the same form, mostly a free one. */
+function moveFrom(random: Random, world: World, from: string): string | undefined {
+  const others = targets.filter((one) => one !== from && posix.basename(one) === posix.basename(from))
+  const free = others.filter((one) => !world.exists(one))
+  const pool = random.below(4) > 0 ? free : others
+  return kindOf(from) === 'file' || pool.length === 0 ? undefined : random.pick(pool)
 }
 
 /** A directory above the target is moved; or somebody puts something into the target, or changes what is there. */
@@ -192,13 +214,17 @@ export async function shrink(history: History, breaks: (history: History) => Pro
   return shortest
 }
 
+function isDivisible({ targets: asked, content }: Publication): boolean {
+  return asked.length > 1 && content !== 'moved'
+}
+
 function* simpler(history: History): Generator<History> {
   const before = history.slice(0, -1)
   const last = history[history.length - 1] as Publication
   for (const index of before.keys()) yield [...before.filter((_, other) => other !== index), last]
-  if (last.targets.length > 1) for (const target of last.targets) yield [...before, { ...last, targets: [target] }]
+  if (isDivisible(last)) for (const target of last.targets) yield [...before, { ...last, targets: [target] }]
   for (const [index, operation] of before.entries()) {
-    if (operation.do === 'publish' && operation.targets.length > 1) {
+    if (operation.do === 'publish' && isDivisible(operation)) {
       for (const target of operation.targets) {
         yield [...before.with(index, { ...operation, targets: [target] }), last]
       }

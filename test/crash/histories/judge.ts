@@ -1,7 +1,16 @@
 /** What the program promises, asked of what can be seen before and after a call, and after a power cut. */
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import type { PublishOutcome } from '../../../src/durable/publish.js'
-import { expectedText, hasPartOf, kindOf, linkFault, visibleText, visibleTree } from './contents.js'
+import {
+  expectedTexts,
+  generationsKept,
+  hasPartOf,
+  keepsHistory,
+  kindOf,
+  linkFault,
+  visibleText,
+  visibleTree,
+} from './contents.js'
 import type { Content, Publication } from './operations.js'
 import { ownPrefix } from './places.js'
 import {
@@ -17,7 +26,8 @@ import {
 } from './snapshot.js'
 
 /** Of one target. */
-export type CallOutcome = PublishOutcome | { readonly outcome: 'removed' }
+export type CallOutcome =
+  PublishOutcome | { readonly outcome: 'removed' | 'rolledBack' | 'moved' | 'waits' | 'unchanged' }
 
 /** What a call answered. */
 export interface Answer {
@@ -45,6 +55,7 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
   const { targets, content } = publication
   const { before, after } = views
   const beside = [...faultsBeside(publication, views), ...lostMeanwhile(publication, views)]
+  if (content === 'moved') return [...faultsOfMove(publication, views, answer), ...beside]
   if (answer.rejected) {
     return answer.rejected instanceof OverlappingTargets ? beside : [`rejects: ${answer.rejected.stack}`]
   }
@@ -56,7 +67,7 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
     if (outcome.outcome === 'unchanged' && publication.meanwhile) return []
     const text = visibleText(after, target)
     const found: (string | undefined)[] = []
-    if (text !== expectedText(target, content)) found.push(`says ${outcome.outcome}, and holds:\n${text}`)
+    if (!expectedTexts(target, content).includes(text)) found.push(`says ${outcome.outcome}, and holds:\n${text}`)
     if (outcome.outcome === 'unchanged' && visibleText(before, target) !== text) {
       found.push('says unchanged, and was not the same')
     }
@@ -65,6 +76,30 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
   return [...faults, ...beside]
+}
+
+/** Whatever it answers, the content that moves is at one of the two paths, and whole. */
+function faultsOfMove({ targets }: Publication, { before, after }: Views, answer: Answer): string[] {
+  const [to = '', from = ''] = targets
+  const [outcome] = answer.outcomes
+  if (outcome === undefined) return [`${from}: no answer`]
+  const [newBefore, oldBefore] = [visibleText(before, to), visibleText(before, from)]
+  const [newText, oldText] = [visibleText(after, to), visibleText(after, from)]
+  const faults: (string | undefined)[] = []
+  if ('error' in outcome) {
+    const { reason, code, message } = outcome.error
+    if (!refusals.has(reason)) faults.push(`fails with ${code}, ${reason}: ${message}`)
+  } else if (outcome.outcome !== 'waits') {
+    if (oldText !== '') faults.push(`says ${outcome.outcome}, and holds:\n${oldText}`)
+    if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
+    if (outcome.outcome === 'unchanged' && newText !== newBefore) faults.push('says unchanged, and was not the same')
+    // At the new path, older records that may tell what is staged stay until the next publication.
+    faults.push(leftoverFault(from, after, answer.told, 0))
+  }
+  if (![newBefore, oldBefore].includes(newText)) faults.push(`moves, and ${to} holds:\n${newText}`)
+  if (!['', oldBefore, newText].includes(oldText)) faults.push(`moves, and holds:\n${oldText}`)
+  if (oldText === '' && oldBefore !== '' && newText === '') faults.push(`moves, and ${to} holds nothing`)
+  return faults.flatMap((fault) => (fault === undefined ? [] : [`${from}: ${fault}`]))
 }
 
 /** An access list stays with its path, and nothing gets one that was there without. */
@@ -102,7 +137,7 @@ function faultsOfError(
     return textOf(new Map([...visibleTree(snapshot, target)].filter(([name]) => !isAnothers(under(path, name)))))
   }
   const text = published ? visibleText(after, target) : left(after)
-  const possible = published ? [expectedText(target, content)] : [before, between].map(left)
+  const possible = published ? expectedTexts(target, content) : [before, between].map(left)
   if (!possible.includes(text)) faults.push(`says published: ${published}, and holds:\n${text}`)
   return faults.map((fault) => `${target}: ${fault}`)
 }
@@ -120,7 +155,7 @@ function lostMeanwhile({ meanwhile }: Publication, views: Views): string[] {
 const recordName = /(^|\/)\.holdfast-[0-9a-f]{16}\.[1-9][0-9]*$/
 
 /** The endings of the names that the program keeps beside a target. */
-const ownEnding = /^(\.lock|\.[1-9][0-9]*|-[0-9a-f]{16}(\.foreign)?)$/
+const ownEnding = /^(\.lock|\.[1-9][0-9]*|\.[0-9]+-[0-9a-f]{16}|-[0-9a-f]{16}(\.foreign)?)$/
 
 /** One lock, and a record of what is published; what else has a name of ours has been told. */
 function leftoverFault(target: string, after: Snapshot, told: string, most: number): string | undefined {
@@ -129,7 +164,11 @@ function leftoverFault(target: string, after: Snapshot, told: string, most: numb
   const own = [...after.keys()].filter((path) => parentOf(path) === parentOf(at) && isOwn(path, prefix))
   const endings = own.map((path) => path.slice(prefix.length))
   const records = endings.filter((ending) => /^\.[1-9][0-9]*$/.test(ending))
-  const rest = endings.filter((ending) => ending !== '.lock' && !records.includes(ending))
+  // A rollback that may have to be repeated keeps one more than was asked for.
+  const generations = endings.filter((ending) => /^\.[0-9]+-/.test(ending))
+  const spare = most === 0 || !keepsHistory(target) ? 0 : generationsKept + 1
+  const kept = generations.length <= spare ? generations : []
+  const rest = endings.filter((ending) => ![...records, ...kept, '.lock'].includes(ending))
   const untold = rest.filter((ending) => !ending.endsWith('.foreign') && !told.includes(nameOf(prefix + ending)))
   if (records.length !== most) return `has ${records.length} records: ${told}`
   return untold.length > 0 ? `leaves ${untold.join(', ')}, and does not say so` : undefined
@@ -140,7 +179,9 @@ function faultsBeside(
   { targets, meanwhile }: Publication,
   { before: first, meanwhile: before, after }: Views,
 ): string[] {
-  const moved = meanwhile?.do === 'rename' ? targets.map((target) => target.replace(meanwhile.from, meanwhile.to)) : []
+  const resolvedFirst = targets.flatMap((target) => [target, resolvedOrMade(first, target)])
+  const moved =
+    meanwhile?.do === 'rename' ? resolvedFirst.map((target) => target.replace(meanwhile.from, meanwhile.to)) : []
   const isOurs = areaOf([...targets, ...moved], [first, before, after])
   const faults: string[] = []
   // A record that somebody has given a second name is still ours, and is added to.
@@ -212,16 +253,22 @@ export interface Allowed {
   /** What was there when the call began, and what was durable before, which others may have torn since. */
   readonly before: string
   readonly earlier: readonly string[]
+  /** Only once this target is durable may it be gone. */
+  readonly movesTo?: string | undefined
 }
 
 export function faultAfterCut(snapshot: Snapshot, allowed: Allowed): string | undefined {
-  const { target, texts, content, wasVisible, before, earlier } = allowed
+  const { target, texts, content, wasVisible, before, earlier, movesTo } = allowed
   const text = visibleText(snapshot, target)
-  if (texts?.has(text) === true) return undefined
+  if (texts?.has(text) === true) {
+    const isLast = movesTo !== undefined && text === '' && before !== '' && !earlier.includes('')
+    const isLost = isLast && !expectedTexts(movesTo, 'earlier').includes(visibleText(snapshot, movesTo))
+    return isLost ? `after the power cut ${target} is gone, and ${movesTo} does not hold it` : undefined
+  }
   if (texts !== undefined) {
     return `after the power cut ${target} holds none of what it may hold:\n${text || 'nothing'}\nbut one of these:\n${[...texts].map((one) => one || 'nothing').join('\nor\n')}`
   }
-  if (content === undefined || text === expectedText(target, content)) return undefined
+  if (content === undefined || expectedTexts(target, content).includes(text)) return undefined
   if (wasVisible && text === '' && before !== '')
     return `after the power cut ${target} is missing, though the new content was visible there`
   if (kindOf(target) === 'file' || [before, ...earlier].some((one) => hasPartOf(one, content))) return undefined

@@ -2,8 +2,8 @@
  * What a power cut may leave of a target, as it follows from what was answered and from what has happened since. Where another
  * program has moved or changed something unsynced, nothing is known but that the program's own content is never mixed into it.
  */
-import { expectedText, visibleText } from './contents.js'
-import type { Allowed, Answer } from './judge.js'
+import { contentFor, expectedTexts, visibleText } from './contents.js'
+import type { Allowed, Answer, CallOutcome } from './judge.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
 import { bystanders, seenPlaces, targets } from './places.js'
 import { isAtOrAbove, resolved, resolvedOrMade, type Snapshot } from './snapshot.js'
@@ -61,6 +61,12 @@ export class Knowledge {
   changedBy(operation: Operation): void {
     this.#hasLinks ||= operation.do === 'symlink' || operation.do === 'mount' || operation.do === 'unmount'
     if (operation.do === 'mount') this.#mountedOver.push(operation.to)
+    // What is mounted goes with the directory that it is mounted in.
+    if (operation.do === 'rename') {
+      const { from, to } = operation
+      const gone = this.#mountedOver.filter((path) => isAtOrAbove(from, path))
+      this.#mountedOver.push(...gone.map((path) => to + path.slice(from.length)))
+    }
     for (const path of rowOf(operation).touches(operation)) {
       this.#changed.push(path)
       for (const [target, known] of this.#known) {
@@ -70,26 +76,31 @@ export class Knowledge {
   }
 
   /** A call has answered; undefined: it was killed. */
-  published({ targets: asked, content }: Publication, answer: Answer | undefined, after: Snapshot): void {
-    for (const [index, target] of asked.entries()) {
-      const outcome = answer?.outcomes[index]
-      const text = expectedText(target, content)
-      const known = this.#known.get(target) ?? {
-        texts: new Set(),
-        changed: [],
-        changedDurably: [],
-        identity: undefined,
-      }
-      if (outcome === undefined || ('error' in outcome && outcome.error.published)) {
-        this.#known.set(target, { ...known, texts: new Set([...known.texts, text]) })
-      } else if (!('error' in outcome))
-        this.#known.set(target, {
-          ...{ texts: new Set([text]), changed: [], changedDurably: [] },
-          identity: identityAt(after, target),
-        })
-      // By another path it may be what has just been replaced.
-      if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
+  published(publication: Publication, answer: Answer | undefined, after: Snapshot): void {
+    for (const [index, target] of publication.targets.entries())
+      this.answered(publication, target, answer?.outcomes[index], after)
+  }
+
+  /** The same, of one of its targets. */
+  answered(publication: Publication, target: string, outcome: CallOutcome | undefined, after: Snapshot): void {
+    const possible = expectedTexts(target, contentFor(publication, target))
+    const known = this.#known.get(target) ?? {
+      texts: new Set(),
+      changed: [],
+      changedDurably: [],
+      identity: undefined,
     }
+    if (outcome === undefined || ('error' in outcome && outcome.error.published)) {
+      this.#known.set(target, { ...known, texts: new Set([...known.texts, ...possible]) })
+    } else if (!('error' in outcome))
+      this.#known.set(target, {
+        // Which of them it was can be seen.
+        ...{ texts: new Set(possible.length > 1 ? [visibleText(after, target)] : possible) },
+        ...{ changed: [], changedDurably: [] },
+        identity: identityAt(after, target),
+      })
+    // By another path it may be what has just been replaced.
+    if (this.#hasLinks) for (const [other, { changed }] of this.#known) if (other !== target) changed.push(target)
   }
 
   /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
@@ -100,8 +111,8 @@ export class Knowledge {
     const seen = seenPlaces.map((place) => visibleText(now, place))
     return asked.map((target) => {
       const { texts, changed } = this.#known.get(target) ?? { texts: new Set<string>(), changed: [''] }
-      const content = publication?.targets.includes(target) === true ? publication.content : undefined
-      const possible = new Set([...texts, ...(content === undefined ? [] : [expectedText(target, content)])])
+      const content = publication?.targets.includes(target) === true ? contentFor(publication, target) : undefined
+      const possible = new Set([...texts, ...(content === undefined ? [] : expectedTexts(target, content))])
       return {
         target,
         // By links, what is published may be this one, too.
@@ -111,6 +122,7 @@ export class Knowledge {
         before: visibleText(now, target),
         // What was there before a rename or a copy that nobody has synced may be at another path now, and come back torn.
         earlier: [...texts, ...(changed.length > 0 ? seen : [])],
+        ...(content === 'moved' && publication && { movesTo: publication.targets[0] }),
       }
     })
   }

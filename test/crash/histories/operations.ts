@@ -274,6 +274,8 @@ export function described(operation: Operation): string {
   if (operation.do === 'publish') {
     const { targets: paths, content, careful } = operation
     const during = operation.meanwhile === undefined ? '' : `, meanwhile ${described(operation.meanwhile)}`
+    if (content === 'moved') return `move ${paths.toReversed().join(' to ')}${during}`
+    if (content === 'earlier') return `roll back ${paths.join(' and ')}${during}`
     if (content === 'none') return `take away what was published at ${paths.join(' and ')}${during}`
     return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}${during}`
   }

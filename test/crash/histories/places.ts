@@ -8,9 +8,10 @@ export const otherFileSystem = 'o'
 
 export const directories = ['a', 'b', 'c', 'a/p', 'a/q', 'b/p', 'c/p', 'o/a', 'o/b', 'o/a/p', 'o/b/p']
 
-/** The last letter says the form: a directory, a file, or links. */
+/** The last letter says the form: a directory, one that keeps its history, a file, or links. */
 export const targets = [
   ...['a/p/t', 'b/p/t', 'a/q/t', 'c/p/t', 'a/t', 'o/a/p/t'],
+  ...['a/p/h', 'b/p/h', 'c/p/h'],
   ...['a/p/f', 'b/p/f', 'c/p/f', 'o/a/p/f'],
   ...['a/p/l', 'b/p/l', 'c/p/l'],
 ]

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { Killed } from '../../durable/intercepted.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { publish } from '../../../src/durable/publish.js'
+import { relocateByHand } from '../../../src/durable/relocate-by-hand.js'
 import { removePublished } from '../../../src/durable/removal.js'
+import { rollBack } from '../../../src/durable/rollback.js'
 import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
 import { type Answer, type CallOutcome, faultsOfCall } from './judge.js'
@@ -91,9 +93,15 @@ export function noteAnswer(knowledge: Knowledge, publication: Publication, answe
   publication.targets.forEach((target, index) => {
     const outcome = answer.outcomes[index]
     const isUnchanged = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'unchanged'
+    // Nothing is said of either path.
+    const isWaiting = outcome !== undefined && !('error' in outcome) && outcome.outcome === 'waits'
+    if (publication.content === 'moved' && (outcome === undefined || 'error' in outcome || isWaiting)) {
+      knowledge.published(publication, undefined, now)
+      return
+    }
     if (outcome === undefined || (isUnchanged && (publication.meanwhile || knowledge.mayHaveReturned(target, now))))
       return
-    knowledge.published({ ...publication, targets: [target] }, { ...answer, outcomes: [outcome] }, now)
+    knowledge.answered(publication, target, outcome, now)
   })
 }
 
@@ -133,9 +141,18 @@ export async function call(fs: FileSystem, base: string, publication: Publicatio
   const { targets, content, careful } = publication
   const options = { log, foreign: careful ? 'same-names' : 'always' } as const
   try {
-    if (content === 'none') {
+    if (content === 'moved') {
+      const outcome = await move(
+        fs,
+        targets.map((target) => join(base, target)),
+        log,
+      )
+      return { outcomes: targets.map(() => outcome), told: told.join('\n') }
+    }
+    if (content === 'none' || content === 'earlier') {
+      const one = content === 'none' ? removal : rollback
       const outcomes: CallOutcome[] = []
-      for (const target of targets) outcomes.push(await removal(fs, join(base, target), log))
+      for (const target of targets) outcomes.push(await one(fs, join(base, target), log))
       return { outcomes, told: told.join('\n') }
     }
     const outcomes = await publish(targets.map((target) => publicationOf(fs, base, target, content, options)))
@@ -146,10 +163,31 @@ export async function call(fs: FileSystem, base: string, publication: Publicatio
   }
 }
 
-async function removal(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> {
-  try {
-    await removePublished(fs, path, { log })
+function removal(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> {
+  return outcomeOf(async () => {
+    await removePublished(fs, path, { log, release: true })
     return { outcome: 'removed' }
+  })
+}
+
+function rollback(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> {
+  return outcomeOf(async () => {
+    const { outcome } = await rollBack(fs, path, { log, pin: { reason: '', until: 'released' } })
+    return { outcome: outcome === 'unchanged' ? outcome : 'rolledBack' }
+  })
+}
+
+function move(fs: FileSystem, [to = '', from = '']: readonly string[], log: Log): Promise<CallOutcome> {
+  return outcomeOf(async () => {
+    const { state, entered } = await relocateByHand(fs, from, to, { as: 'removed', log })
+    if (state !== 'done') return { outcome: 'waits' }
+    return { outcome: entered === undefined ? 'unchanged' : 'moved' }
+  })
+}
+
+async function outcomeOf(call: () => Promise<CallOutcome>): Promise<CallOutcome> {
+  try {
+    return await call()
   } catch (error) {
     if (error instanceof DurableWriteError) return { error }
     throw error

@@ -1,7 +1,10 @@
 /** The operations of histories, and what there is while one is made up. */
 
-/** What a target is to hold; `none`: what was published there is taken away. */
-export type Content = number | 'none'
+/**
+ * What a target is to hold; `none`: what was published there is taken away; `earlier`: what it held before, by a rollback; `moved`: what
+ * the second of two targets holds, which moves to the first.
+ */
+export type Content = number | 'none' | 'earlier' | 'moved'
 
 /** One call of the program. */
 export interface Publication {
