@@ -1,10 +1,12 @@
 /** Staged content at its target's own path: what a thread of its own sees there, and what everybody else still sees. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
+import { showInPlace } from '../../../src/durable/posix/show-in-place.js'
+import { codeOf } from '../../../src/errors.js'
 import { scratch } from '../scratch.js'
 import type { Order, Seen } from './in-own-namespace.js'
 
@@ -126,4 +128,51 @@ await t.test('beside a thousand entries, and not beside more', { skip }, async (
   const more = await shown(join(parent, '.staged'), target)
   t.match(more, { shown: false, open: 0 })
   t.notOk(existsSync(target))
+})
+
+await t.test('what stands beside it is shown as a whole, or nothing is', { skip }, async (t) => {
+  const root = scratch(t)
+  const parent = join(root, 'etc')
+  mkdirSync(join(parent, '.staged'), { recursive: true })
+  // A page for each, and more of them than the copy of the parent has.
+  for (let index = 0; index < 300; index++) symlinkSync('x'.repeat(200), join(parent, `${index}`))
+  const seen = await shown(join(parent, '.staged'), join(parent, 'web'), parent)
+  t.match(seen, { shown: false, open: 0 })
+  t.strictSame(
+    seen.mounts.filter((mount) => mount.startsWith(root)),
+    [],
+  )
+})
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch (error) {
+    return codeOf(error)
+  }
+}
+
+// The program of a kernel thread: a name that is listed, and nothing behind it, as of what is removed in that moment.
+const goes = '/proc/2/exe'
+const without = skip || (linkAt(goes) !== 'ENOENT' && 'needs a kernel thread')
+
+await t.test('what goes while it is shown again is passed over', { skip: without }, async (t) => {
+  const staged = join(scratch(t), 'staged')
+  mkdirSync(staged)
+  writeFileSync(join(staged, 'conf'), 'new')
+  const seen = await shown(staged, '/proc/2/web', '/proc/2/web/conf', '/proc/2/comm', goes)
+  t.match(seen, { shown: true, paths: { '/proc/2/web/conf': 'new', '/proc/2/comm': 'kthreadd\n', [goes]: 'ENOENT' } })
+  t.equal(linkAt('/proc/2/web'), 'ENOENT', 'nobody else sees it')
+})
+
+await t.test('whoever may not mount shows nothing; a mistake is no refusal', { skip }, async (t) => {
+  const root = scratch(t)
+  process.seteuid?.(65534)
+  try {
+    t.equal(showInPlace({ directory: root, target: join(root, 'web'), digest: 'sha256:0' }), false)
+  } finally {
+    process.seteuid?.(0)
+  }
+  const mistaken = await shown(7 as unknown as string, join(root, 'web'))
+  t.equal(typeof mistaken.thrown, 'string', 'it is thrown')
 })

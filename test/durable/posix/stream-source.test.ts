@@ -1,7 +1,10 @@
 /** Where a stream is kept until it is published. */
 import { readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
 import { StreamSource } from '../../../src/durable/posix/stream-source.js'
@@ -30,7 +33,7 @@ await t.test('a MiB of a stream stays in memory; more is in an unnamed file besi
     [[mebibyte, 'x'], 1],
   ] as const) {
     const source = new StreamSource(streamOf(...chunks), 'a', join(root, 'not', 'made', 'target'), {})
-    await source.size()
+    t.equal(await source.size().catch(codeOf), mebibyte.length + chunks.length - 1)
     t.equal(openIn().length, open)
     for (const fd of openIn()) t.equal(statSync(fd).mode & 0o7777, 0o600)
     t.strictSame(readdirSync(root), [], 'a crash frees it')
@@ -102,4 +105,50 @@ await t.test('a file system without unnamed files: streams stay in memory, up to
   const said = /larger than 64 MiB.*; give the content as a path/
   t.match(await large.size().catch((error: unknown) => error), { code: 'EFBIG', message: said })
   await large.close()
+})
+
+await t.test('who gives up a stream stops it before anything else is waited for', async (t) => {
+  const stream = new PassThrough()
+  const source = new StreamSource(stream, 'a', '/proc/target', {})
+  const closing = source.close()
+  t.ok(stream.destroyed, 'at once')
+  await closing
+})
+
+await t.test('what a stream may not give is an error of its own', async (t) => {
+  const source = new StreamSource(streamOf('x', 7 as unknown as string), 'a', '/proc/target', {})
+  t.equal(await source.size().catch(codeOf), 'EINVAL')
+  await source.close()
+})
+
+await t.test('each piece gets into the unnamed file once, as a whole', async (t) => {
+  const root = scratch(t)
+  const pieces = Array.from({ length: 1025 }, (_, index) => Buffer.alloc(1024, String(index)))
+  const source = new StreamSource(streamOf(...pieces), 'a', join(root, 'target'), {})
+  const size = await Promise.race([source.size(), delay(5000, 'it writes on', { ref: false })])
+  t.equal(size, 1025 * 1024)
+  const read: Buffer[] = []
+  if (size !== 'it writes on') for await (const piece of source.pieces()) read.push(Buffer.from(piece))
+  t.ok(Buffer.concat(read).equals(Buffer.concat(pieces)))
+  await source.close()
+})
+
+await t.test('a driver that knows no unnamed files says so in one of three ways', async (t) => {
+  const said = ['ENOTSUP', 'EISDIR', 'EINVAL', 'EIO']
+  t.teardown(() => syncBuiltinESMExports())
+  const asked: unknown[] = []
+  t.intercept(promises, 'open', {
+    value: (...args: unknown[]) => {
+      asked.push(args)
+      return Promise.reject(failure(said[0] ?? '', 'open'))
+    },
+  })
+  syncBuiltinESMExports()
+  for (const answer of ['in memory', 'in memory', 'in memory', 'EIO']) {
+    const source = new StreamSource(streamOf(Buffer.alloc(1024 * 1024), 'x'), 'a', '/etc/target', {})
+    const size = await source.size().catch(codeOf)
+    t.equal(size === 1024 * 1024 + 1 ? 'in memory' : size, answer, said.shift() ?? '')
+    await source.close()
+  }
+  t.equal(asked.length, 4)
 })

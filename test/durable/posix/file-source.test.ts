@@ -1,0 +1,57 @@
+/** A file that is to be published: what it may be, and what is said of one that may not be read. */
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DurableWriteError } from '../../../src/durable/errors.js'
+import { FileSource } from '../../../src/durable/posix/file-source.js'
+import { scratch } from '../scratch.js'
+
+async function read(source: FileSource): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const piece of source.pieces()) pieces.push(Buffer.from(piece))
+  return Buffer.concat(pieces).toString()
+}
+
+/** What a call answers, or the code of what it failed with and whose error that is. */
+async function outcome(call: Promise<unknown>): Promise<unknown> {
+  return call.catch((error: unknown) => {
+    const { code } = error as { code?: unknown }
+    return `${String(code)} ${error instanceof DurableWriteError ? 'of holdfast' : 'of others'}`
+  })
+}
+
+await t.test('a file that gives less than its size says is not published', async (t) => {
+  // A page by its size, whatever it holds; and nobody changes it.
+  const source = new FileSource('/sys/class/net/lo/mtu', true, '/target', {})
+  t.equal(await outcome(source.size()), 4096)
+  t.equal(await outcome(read(source)), 'ESTALE of holdfast')
+})
+
+await t.test(
+  'what is no regular file when it is looked at first is no content; later it is another file',
+  async (t) => {
+    const path = join(scratch(t), 'source')
+    const source = new FileSource(path, true, '/target', {})
+    t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
+    mkdirSync(path)
+    t.equal(await outcome(source.size()), 'EINVAL of holdfast')
+    rmdirSync(path)
+    t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it was never read')
+    writeFileSync(path, 'content')
+    t.equal(await outcome(source.size()), 7)
+    t.equal(await outcome(read(source)), 'content')
+    rmSync(path)
+    mkdirSync(path)
+    t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'another one has its name')
+    rmdirSync(path)
+    t.equal(await outcome(read(source)), 'ESTALE of holdfast', 'it has gone')
+  },
+)
+
+await t.test('a failure has the path that a person knows, also where it is the cause', async (t) => {
+  const path = join(scratch(t), 'source')
+  const source = new FileSource(path, true, '/target', {})
+  const failed = await source.size().catch((error: unknown) => error)
+  const said = { code: 'ENOENT', syscall: 'open', path, message: `open ${path}: ENOENT` }
+  t.match(failed, { code: 'ENOENT', syscall: 'open', path, cause: said })
+})
