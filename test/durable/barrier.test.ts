@@ -7,6 +7,7 @@ import { Scope } from '../../src/durable/scope.js'
 import { behindLeadingCommit } from '../../src/durable/posix/lead-commit.js'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
 import { syncBelow } from '../../src/durable/sync-below.js'
+import { failure } from './intercepted.js'
 import { scratch } from './scratch.js'
 
 await t.test('AIO and the threads answer alike: each descriptor its own outcome, in order', async (t) => {
@@ -245,9 +246,12 @@ await t.test('what is below a directory is synced to the last entry, and what is
   mkdirSync(join(root, 'sub'))
   for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
   const synced: string[][] = []
+  let fails = false
   class Bounded extends NodeFileSystem {
     override readonly stagedFiles = 3
     override async sync(descriptors: readonly number[]) {
+      if (fails) return [failure('EIO', 'fsync')]
+      if (synced.length > 4) throw new Error('it does not end')
       synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
       return super.sync(descriptors)
     }
@@ -263,5 +267,8 @@ await t.test('what is below a directory is synced to the last entry, and what is
     [3, 2],
   )
   t.ok(synced[1]?.includes(''), 'the directory itself is the last')
+  fails = true
+  await t.rejects(syncBelow(fs, opened, [opened]), { code: 'EIO' })
+  t.equal(readdirSync('/proc/self/fd').length, before, 'nor does it where one cannot be synced')
   await fs.close(opened)
 })

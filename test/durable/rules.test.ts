@@ -1,5 +1,5 @@
 /** Rules that ask no disk: when a pin holds, how one content stands to another, and what a directory takes. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
@@ -7,6 +7,7 @@ import { refusePinned } from '../../src/durable/refusals.js'
 import { usageBy, usageOf } from '../../src/durable/space.js'
 import { isSameContent, relationOf } from '../../src/durable/taken-over.js'
 import type { Pin } from '../../src/durable/types.js'
+import { intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
 
 const pin: Pin = { reason: '', since: 1, until: 'newer', from: [], digest: 'old' }
@@ -78,5 +79,9 @@ await t.test('a directory takes a block for each directory, and whole blocks for
   const fs = new NodeFileSystem()
   const opened = await fs.openPath(target)
   t.strictSame(await usageOf(fs, opened, 4096), { bytes: 6 * 4096, inodes: 5 })
+  const { fs: late } = intercepted((call, [, name]) => {
+    if (call === 'look' && name === 'two') rmSync(join(target, 'two'))
+  })
+  t.strictSame(await usageOf(late, opened, 4096), { bytes: 5 * 4096, inodes: 5 }, 'what goes meanwhile takes no bytes')
   await fs.close(opened)
 })

@@ -91,9 +91,43 @@ await t.test('nobody publishes there meanwhile', async (t) => {
   const { root, here, there } = scene(t, 'here', 'there')
   const lock = openSync(join(root, namesFor('here').lock), 'w', 0o600)
   t.ok(tryLock(lock))
-  await t.rejects(swapPlaces(system, here, there), { code: 'EAGAIN', reason: 'Busy', message: /holds its lock/ })
+  const opened: unknown[] = []
+  const { fs } = intercepted((call, [path]) => {
+    if (call === 'openPath') opened.push(path)
+  })
+  await t.rejects(swapPlaces(fs, here, there), { code: 'EAGAIN', reason: 'Busy', message: /holds its lock/ })
   t.same(contents(join(root, 'here')), { of: 'here' })
   closeSync(lock)
+  const last = [...opened]
+  await swapPlaces(fs, here, there)
+  t.ok(opened.length > 2 * last.length, 'what is above is opened under the lock')
+})
+
+await t.test('calls for one path come one after the other; those for others do not wait', async (t) => {
+  const { here, there } = scene(t, 'here', 'there')
+  const other = scene(t, 'here', 'there')
+  const outcome = (call: Promise<unknown>): Promise<unknown> =>
+    call.then(
+      () => 'done',
+      (error: unknown) => (error as { message?: string }).message,
+    )
+  const others: unknown[] = []
+  const same: unknown[] = []
+  class Watched extends NodeFileSystem {
+    override async sync(...args: Parameters<NodeFileSystem['sync']>): ReturnType<NodeFileSystem['sync']> {
+      others.push(await outcome(swapPlaces(system, other.here, other.there)))
+      return super.sync(...args)
+    }
+    override async close(descriptor: number): Promise<void> {
+      if (others.length > 0) same.push(await outcome(swapPlaces(system, here, there)))
+      return super.close(descriptor)
+    }
+  }
+  await swapPlaces(new Watched(), here, there)
+  t.strictSame(new Set(others), new Set(['done']))
+  const [first, ...more] = new Set(same)
+  t.match(first, /^another call of this process is publishing/, 'until the last descriptor is closed')
+  t.strictSame(more, [])
 })
 
 await t.test('a directory is told apart from a later one', async (t) => {
@@ -147,6 +181,22 @@ await t.test('what is known goes with its records; what is not known stays under
   symlinkSync('other', target)
   const link = await removeTarget(system, target, entries)
   t.ok(link !== undefined && readdirSync(parent).includes(link), 'a link is no directory of ours')
+})
+
+await t.test('nothing goes of a directory in which another program has mounted something', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  await replaceDirectory(target, { files: { a: '1', 'sub/b': '2' } })
+  const entries = await known(target)
+  class Mounted extends NodeFileSystem {
+    override mountsBelow(): Promise<string[]> {
+      return Promise.resolve(['sub'])
+    }
+  }
+  await t.rejects(removeTarget(new Mounted(), target, entries), {
+    ...{ code: 'EBUSY', published: false, cause: { message: /mount point of another/ } },
+  })
+  t.same(contents(target), { a: '1', 'sub/b': '2' })
 })
 
 await t.test('what comes while it is removed stays, as a whole; another failure is an error', async (t) => {
