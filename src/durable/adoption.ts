@@ -67,7 +67,6 @@ async function verdictOf(look: AdoptionLook, rule: Rule): Promise<Verdict> {
   if (needs === 'directory') {
     const failure = await failureOf(look.target())
     if (failure instanceof DurableWriteError) return unseen(failure.problem)
-    if (failure !== undefined) throw failure
   }
   try {
     return await check(look)
@@ -106,8 +105,8 @@ async function passChecks(scene: AdoptionScene): Promise<void> {
 async function isOwn(scene: AdoptionScene): Promise<boolean> {
   const { fs, name, names, site } = scene
   const { valid, newer } = await readRecords(fs, site.parent.directory, name, names)
-  if (newer.length > 0 || valid.length === 0) return newer.length > 0
-  return isRecorded(valid, await treeOf(scene))
+  if (newer.length > 0) return true
+  return valid.length > 0 && isRecorded(valid, await treeOf(scene))
 }
 
 /** What the target holds; undefined where nobody can replace it. */
@@ -147,10 +146,11 @@ export async function examineAdoption(
   } catch (error) {
     throw wrapError(path, error, false, `could not look at ${path}`)
   } finally {
-    if (typeof lease === 'function') lease()
     await planned.close()
     await parents.close()
     await scope.closeAll()
+    // The last: whoever waits for it in this process would find the lock still held.
+    if (typeof lease === 'function') lease()
   }
 }
 
@@ -174,7 +174,10 @@ async function lookUnderLock(
 }
 
 /** What a publication throws where a check has not passed. Nothing was changed. */
-function adoptionError(path: string, { check, verdict, message, advice }: AdoptionResult): DurableWriteError {
+function adoptionError(
+  path: string,
+  { check, verdict, message, advice }: Omit<AdoptionResult, 'terminal'>,
+): DurableWriteError {
   return new DurableWriteError(`${path} cannot be adopted: ${check}: ${message}`, {
     code: verdict === 'pending' ? 'EBUSY' : 'EEXIST',
     syscall: 'none',
@@ -189,5 +192,5 @@ function adoptionError(path: string, { check, verdict, message, advice }: Adopti
 function changedMeanwhile(path: string): DurableWriteError {
   const message = 'its content changed while it was looked at'
   const advice = 'stop whoever writes there'
-  return adoptionError(path, { check: 'noOtherWriter', verdict: 'pending', terminal: false, message, advice })
+  return adoptionError(path, { check: 'noOtherWriter', verdict: 'pending', message, advice })
 }

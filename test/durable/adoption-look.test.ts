@@ -2,13 +2,16 @@
 import { hash } from 'node:crypto'
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { tryLock } from '../../native/index.js'
 import { examineAdoption } from '../../src/durable/adoption.js'
 import type { DurableWriteError } from '../../src/durable/errors.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
+import { setHold } from '../../src/durable/hold.js'
 import { namesFor } from '../../src/durable/names.js'
 import { Alone, scene } from './adoption-scene.js'
+import { codeOf, messageOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 
 await t.test('a look where nothing is says so, and makes nothing; one that fails says what failed', async (t) => {
@@ -51,15 +54,31 @@ await t.test(
     const names = namesFor('certs')
     const lock = join(root, names.lock)
     mkdirSync(lock)
-    const refused = await examineAdoption(fs, requestFor({}), { replace: false }).catch((error: unknown) => error)
-    t.match(refused, { name: 'DurableWriteError', code: 'EISDIR', published: false }, 'what is no lock')
+    const content = new PassThrough()
+    const request = { ...requestFor({}), files: { a: { path: join(root, 'no-content') }, b: content } }
+    const refuses = () => examineAdoption(fs, request, { replace: false }).catch((error: unknown) => error)
+    const noLock = 'what is no lock, before any content is read'
+    t.match(await refuses(), { name: 'DurableWriteError', code: 'EISDIR', published: false }, noLock)
+    t.ok(content.destroyed, 'what is not read is closed')
     rmSync(lock, { recursive: true })
+    symlinkSync('elsewhere', lock)
+    t.match(await refuses(), { name: 'DurableWriteError', code: 'ELOOP', reason: 'TargetUnfit' }, 'nor a link')
+    rmSync(lock)
     writeFileSync(lock, '')
     const held = openSync(lock, 'r')
     t.ok(tryLock(held))
     t.match((await examine()).open, [{ check: 'noOtherWriter', message: /another process of holdfast has the lock/ }])
     closeSync(held)
     t.strictSame((await examine()).open, [], 'nobody has it now')
+    const calls: string[] = []
+    const { fs: watched } = intercepted((call, [, name]) => calls.push(`${call} ${String(name)}`), new Alone())
+    t.strictSame((await examine(watched)).open, [], 'nor has the first look kept it')
+    t.equal(calls.filter((call) => call === 'openFile tls.key').length, 1, 'content is read once')
+    t.strictSame(
+      calls.filter((call) => call.startsWith('label')),
+      [],
+      'without its labels',
+    )
     writeFileSync(join(root, names.record(1)), 'damaged', { mode: 0o600 })
     t.match(await examine(), { own: false }, 'a damaged record tells of nothing')
     rmSync(join(root, names.record(1)))
@@ -78,5 +97,40 @@ await t.test(
     t.match(await examine(), { own: true })
     writeFileSync(join(target, 'more'), 'drift')
     t.match(await examine(), { own: true }, 'drift')
+    const unreadable = intercepted((call, [, name]) => {
+      if (call === 'openFile' && name === 'tls.key') throw failure('EIO', 'open')
+    }, new Alone()).fs
+    t.equal(await examine(unreadable).catch(codeOf), 'EIO', 'what nobody can read')
+    rmSync(target, { recursive: true })
+    symlinkSync('elsewhere', target)
+    t.match(await examine().catch(codeOf), { own: true }, 'what has taken its place')
   },
 )
+
+await t.test('who waits for a look in this process has the lock once nothing of it is open', async (t) => {
+  const { target, take, requestFor } = scene(t)
+  await take()
+  const meanwhile = new Set<unknown>()
+  class Watched extends Alone {
+    override async close(descriptor: number): Promise<void> {
+      if (looking) meanwhile.add(await setHold(this.other, target, undefined, {}).catch(messageOf))
+      return super.close(descriptor)
+    }
+    readonly other = new Alone()
+  }
+  let looking = false
+  const fs = new Watched()
+  const { files } = requestFor({})
+  // Until its content is read it may not have the lock yet.
+  async function* content(): AsyncIterable<string> {
+    looking = true
+    yield Promise.resolve('key')
+  }
+  const request = { ...requestFor({}), files: { ...files, 'tls.key': content() } }
+  t.match(await examineAdoption(fs, request, { replace: false }), { own: true })
+  looking = false
+  const [said, ...others] = meanwhile
+  t.match(said, /^another call of this process is publishing/)
+  t.strictSame(others, [])
+  t.equal(await setHold(fs, target, undefined, {}).catch(messageOf), undefined)
+})
