@@ -1,11 +1,25 @@
 /** The copy of an earlier content: like the old one, and for its owner alone at each instant. */
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
+import { StagedEntries } from '../../src/durable/barrier.js'
+import { stageGeneration } from '../../src/durable/history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
+import { Scope } from '../../src/durable/scope.js'
+import { readTree } from '../../src/durable/tree.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { forever } from './history-scene.js'
 import { failure, intercepted } from './intercepted.js'
@@ -102,12 +116,60 @@ await t.test('whatever the umask is, its owner gets at it', async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replace(target, 'old')
+  const modes: string[] = []
+  const { fs } = intercepted((call, [parent, name]) => {
+    if (call === 'createDirectory' && name === 'certs') modes.push(modeOf(`/proc/self/fd/${String(parent)}`))
+  })
   const before = process.umask(0o100)
   try {
-    t.equal(await replace(target, 'new'), 'replaced')
+    t.equal(await replace(target, 'new', fs), 'replaced')
   } finally {
     process.umask(before)
   }
   const [copy = ''] = copiesIn(root)
-  t.equal(modeOf(copy), '700')
+  t.strictSame([modeOf(copy), modes], ['700', ['700']], 'before anything is made in it')
+})
+
+await t.test('what is handed over to be synced is complete', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'old/sub'), { recursive: true })
+  writeFileSync(join(root, 'old/sub/key'), 'key')
+  symlinkSync('key', join(root, 'old/sub/link'))
+  for (const [path, mode] of Object.entries({ '': 0o711, sub: 0o705, 'sub/key': 0o604 }))
+    chmodSync(join(root, 'old', path), mode)
+  const seen: string[] = []
+  const see = (call: string, descriptor: number): void => {
+    const path = `/proc/self/fd/${descriptor}`
+    const { size } = statSync(path)
+    const holds = statSync(path).isFile() ? `${size} bytes` : readdirSync(path).sort().join()
+    seen.push(`${call} ${basename(readlinkSync(path))} ${modeOf(path)}: ${holds}`)
+  }
+  class Handed extends StagedEntries<string> {
+    override add(...args: Parameters<StagedEntries<string>['add']>): void {
+      see('hands over', args[1])
+      super.add(...args)
+    }
+    override async addDirectory(...args: Parameters<StagedEntries<string>['addDirectory']>): Promise<void> {
+      see('hands over', args[1])
+      return super.addDirectory(...args)
+    }
+  }
+  const { fs } = intercepted((call, [, to]) => {
+    if (call === 'copy') see('writes', to as number)
+  })
+  const scope = new Scope(fs)
+  const parent = await scope.keep(fs.openPath(root))
+  const opened = await scope.keep(fs.openPath(join(root, 'old')))
+  const old = { root: opened, tree: await readTree(fs, opened, false), name: 'certs' }
+  const rest = await stageGeneration(scope, parent, 'copy', old, new Handed(fs), 'owner')
+  for (const one of rest) see('answers', one)
+  t.strictSame(seen, [
+    'writes key 600: 0 bytes',
+    'hands over key 604: 3 bytes',
+    'hands over sub 705: key,link',
+    'answers copy 700: certs',
+    'answers certs 711: sub',
+  ])
+  t.equal(readlinkSync(join(root, 'copy/certs/sub/link')), 'key')
+  await scope.closeAll()
 })
