@@ -1,7 +1,7 @@
 /** What a publication does beside its target before anything is published: what it records, what it leaves alone, what it removes. */
 import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { clean } from '../../src/durable/clean.js'
@@ -12,7 +12,7 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
-import { failure, intercepted } from './intercepted.js'
+import { failure, intercepted, watchedSyncs } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
 const real = new NodeFileSystem()
@@ -96,6 +96,34 @@ await t.test('a damaged record is reported where no other one tells what was pub
   writeFileSync(damaged, 'damaged', { mode: 0o600 })
   t.equal(await replace('1'), 'replaced')
   t.match(said, [new RegExp(`^${names.record(7)}: the publication record is damaged`)])
+})
+
+await t.test('of the past goes what is beyond its limits, durably, and what no record names', async (t) => {
+  const { root, replace } = scene(t)
+  const history = (keep: number) => ({ history: { keep, maxAge: null } })
+  for (const text of ['1', '2', '3']) await replace(text, history(2))
+  const { fs, synced } = watchedSyncs()
+  t.equal(await replace('3', history(2), fs), 'unchanged')
+  t.notOk(synced.has(root))
+  t.equal(await replace('3', history(1), fs), 'unchanged')
+  t.ok(synced.has(root), 'one is enough')
+  t.strictSame(kept(root), ['generation', 'lock', 'record'])
+
+  const left = names.generation(1, '0123456789abcdef')
+  /** Whether it is still there when new content is made visible. */
+  const staysUntilThen = async (text: string, broken: boolean): Promise<boolean | undefined> => {
+    mkdirSync(join(root, left), { recursive: true })
+    let stays: boolean | undefined
+    const { fs } = intercepted((call) => {
+      if (call === 'rename') stays ??= existsSync(join(root, left))
+      if (call === 'sync' && broken && stays !== undefined) throw failure('EIO', 'sync')
+    })
+    t.equal(await replace(text, history(1), fs), broken ? 'EIO' : 'replaced')
+    return stays
+  }
+  t.equal(await staysUntilThen('4', true), false)
+  t.equal(await staysUntilThen('5', false), true, 'what is there may not be durable')
+  t.notOk(existsSync(join(root, left)), 'now it is')
 })
 
 await t.test('where a newer version has published, nothing is renamed or removed', async (t) => {

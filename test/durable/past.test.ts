@@ -1,6 +1,6 @@
 /** Looking at the earlier contents of a target, and removing those that are to stay no longer; history.test.ts has how they come. */
 import { hash } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { tryLock } from '../../native/index.js'
@@ -9,6 +9,7 @@ import { setHold } from '../../src/durable/hold.js'
 import { namesFor } from '../../src/durable/names.js'
 import { pruneHistory, readHistory } from '../../src/durable/past.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { messageOf } from '../../src/errors.js'
 import { forever, objectOf, scene } from './history-scene.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { kept } from './scratch.js'
@@ -29,7 +30,7 @@ await t.test('where nothing was ever published there is no history, and nothing 
 })
 
 await t.test('each content says what it is, whence it came, and when', async (t) => {
-  const { target, fs, replace, replaceBy } = scene(t)
+  const { target, fs, replace, replaceBy, generations } = scene(t)
   const at = fs.clock
   const first = await replace('1', { objects: [objectOf('a')] })
   fs.clock += 60_000
@@ -44,17 +45,23 @@ await t.test('each content says what it is, whence it came, and when', async (t)
   t.strictSame(await readHistory(fs, target), [present, earlier])
   let dead = false
   const calls: string[] = []
-  const { fs: watched } = intercepted((call) => calls.push(call), fs)
+  const { fs: watched } = intercepted((call, [, name]) => calls.push(`${call} ${String(name)}`), fs)
   await readHistory(watched, target)
   t.strictSame(
-    calls.filter((call) => call === 'label'),
+    calls.filter((call) => call.startsWith('label')),
     [],
   )
-  const looks = calls.length
+  const looks = () => calls.splice(0).filter((call) => call === `openFile ${names.record(2)}`).length
+  t.equal(looks(), 1)
   writeFileSync(join(target, 'sub/more'), 'drift')
-  await readHistory(watched, target)
-  t.ok(calls.length > 2 * looks, 'drift is looked at once more: a publication may be under way')
+  t.match(await codeOr(readHistory(watched, target)), [{ state: 'damaged', problem: /changed it since/ }, earlier])
+  t.equal(looks(), 2, 'drift is looked at once more: a publication may be under way')
   rmSync(join(target, 'sub/more'))
+  let misses = 1
+  const { fs: replaced } = intercepted((call, [, name]) => {
+    if (call === 'openFile' && name === names.record(2) && misses-- > 0) throw failure('ENOENT', 'open')
+  }, fs)
+  t.strictSame(await codeOr(readHistory(replaced, target)), [present, earlier], 'a record that goes while it is read')
   const { fs: killed } = intercepted((call) => {
     dead ||= call === 'rename'
     if (dead) throw new Killed()
@@ -68,6 +75,9 @@ await t.test('each content says what it is, whence it came, and when', async (t)
   const problem = /^it cannot be read: .*EIO/
   t.match((await readHistory(unreadable(failure('EIO', 'open')), target))?.[1], { state: 'damaged', problem })
   t.equal(await codeOr(readHistory(unreadable(new Error('a defect')), target)), 'fails', 'a defect is no damage')
+  const [copy = ''] = generations()
+  renameSync(copy, `${copy}.away`)
+  t.strictSame(await codeOr(readHistory(fs, target)), [present], 'what has gone as a whole')
   rmSync(target, { recursive: true })
   const gone = { sequence: 3, replacedAt: null, state: 'damaged', problem: 'it is not there any more' }
   t.match(await codeOr(readHistory(fs, target).then((past) => past?.[0])), gone, 'of what the newest record tells')
@@ -112,6 +122,27 @@ await t.test('whoever removes earlier contents is told what went, and what keeps
   const message = new RegExp(`^could not remove earlier contents of ${target}: sync .*EIO`)
   t.match(failed, { name: 'DurableWriteError', code: 'EIO', published: false, message })
   t.equal(await pruneHistory(fs, target, forever(0), {}), 0, 'what is gone is not counted')
+})
+
+await t.test('whoever waits for a removal in this process has the lock once nothing of it is open', async (t) => {
+  const { target, fs, replace } = scene(t)
+  for (const text of ['1', '2']) await replace(text)
+  const meanwhile = new Set<unknown>()
+  let isLocked = false
+  class Watched extends NodeFileSystem {
+    override tryLock(...args: Parameters<NodeFileSystem['tryLock']>): ReturnType<NodeFileSystem['tryLock']> {
+      isLocked = true
+      return super.tryLock(...args)
+    }
+    override async close(descriptor: number): Promise<void> {
+      if (isLocked) meanwhile.add(await setHold(fs, target, undefined, {}).catch(messageOf))
+      return super.close(descriptor)
+    }
+  }
+  t.equal(await pruneHistory(new Watched(), target, forever(0), {}), 1)
+  const [said, ...others] = meanwhile
+  t.match(said, /^another call of this process is publishing/)
+  t.strictSame(others, [])
 })
 
 await t.test('nothing is removed beside the record of a newer version, nor under a hold in force', async (t) => {
