@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { tryLock } from '../../native/index.js'
 import { examineAdoption } from '../../src/durable/adoption.js'
-import type { DurableWriteError } from '../../src/durable/errors.js'
+import { DurableWriteError } from '../../src/durable/errors.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { setHold } from '../../src/durable/hold.js'
 import { namesFor } from '../../src/durable/names.js'
@@ -41,6 +41,11 @@ await t.test('a look where nothing is says so, and makes nothing; one that fails
   t.match(await look(failing('openFile', failure('EIO', 'open'), 'tls.key')), { ...unread, message })
   t.match(await look(failing('openFile', new Error('a defect'), 'tls.key')), { message: 'a defect' })
 
+  const unsaid = new DurableWriteError('no pair', { code: 'EINVAL', syscall: 'read', path: target, state: 'as it was' })
+  const keyPairs = () => Promise.reject(unsaid)
+  const { checks } = await examineAdoption(fs, requestFor({}), { replace: false, keyPairs })
+  const refusal = { verdict: 'refused', message: 'no pair', advice: 'choose another path' }
+  t.match(checks.at(-1), refusal, 'what is refused without advice')
   rmSync(target, { recursive: true })
   symlinkSync('elsewhere', target)
   t.match((await look()).says?.[2], /^refused: .*symbolic link/)
