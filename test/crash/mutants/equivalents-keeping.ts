@@ -11,6 +11,15 @@ export const ofKeeping = [
       `${durable}/adoption-rules.ts: checkWriters swapped if (record !== undefined) { return refused( \`holdfast itself publishes something in it ($…`,
       `${durable}/clean.ts: clean swapped left.push(entry)`,
       `${durable}/clean.ts: clean swapped log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; t…`,
+      `${durable}/adoption.ts: examineAdoption swapped await planned.close()`,
+      `${durable}/adoption.ts: examineAdoption swapped await parents.close()`,
+      `${durable}/clean.ts: recover swapped await recordDropRule(area, found)`,
+      `${durable}/history.ts: copyTree swapped await inParallel(files, writers, async (entry) => { const { path } = entry const source =…`,
+      `${durable}/history.ts: copyTree swapped await from.closeAll()`,
+      `${durable}/old-content.ts: byDirectory swapped if (entry.type === 'directory') found.set(entry.path, [])`,
+      `${durable}/old-content.ts: isPartOf swapped if ((await fs.mountsBelow(opened)).length > 0) return true`,
+      `${durable}/old-content.ts: removeEntries.removeFiles swapped await makeWritable(fs, directory)`,
+      `${durable}/past.ts: pruneHistory swapped await parents.close()`,
       `${durable}/history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
       `${durable}/kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
       `${durable}/past.ts: pruneHistory swapped if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) …`,
@@ -20,6 +29,7 @@ export const ofKeeping = [
     reason:
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
+      `${durable}/adoption.ts: adoptionError shortened advice ?? undefined`,
       `${durable}/clean.ts: reportAttributes shortened current?.attributes === undefined || tree === undefined`,
       `${durable}/kept-beside.ts: idOf shortened ownPattern.exec(entry)?.[1] ?? ''`,
     ],
@@ -30,6 +40,10 @@ export const ofKeeping = [
   },
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
-    mutants: [`${durable}/past.ts: pruneHistory counted lockTimeout = 0`],
+    mutants: [
+      `${durable}/past.ts: pruneHistory counted lockTimeout = 0`,
+      `${durable}/adoption.ts: lookUnderLock counted timeout: 0`,
+      `${durable}/swap-places.ts: inParent counted timeout: 0`,
+    ],
   },
 ]

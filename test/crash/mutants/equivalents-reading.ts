@@ -25,11 +25,44 @@ export const ofReading = [
     mutants: [
       `${durable}/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `${stream}.constructor swapped super(target, reading)`,
+      `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
+      `${durable}/posix/show-in-place.ts: showNewName swapped for (const name of names) showAgain(\`\${uncovered}/\${name}\`, \`\${parent}/\${name}\`)`,
     ],
   },
   {
     reason: 'two conditions, of which one value can meet one only',
     mutants: [`${stream}.size swapped if (this.#spool === undefined && this.#size > most) throw this.#tooLarge()`],
+  },
+  {
+    reason: 'two questions, each of which refuses with the same error',
+    mutants: [`${file}.read swapped if (size !== this.#found?.size) throw this.changed()`],
+  },
+  {
+    reason: 'a piece gets to where the pieces before it are kept with them, or right behind them',
+    mutants: [
+      `${stream}.size swapped if (this.#spool === undefined && this.#size > most) { this.#spool = await this.#atTarget(…`,
+    ],
+  },
+  {
+    reason: 'every mount point has a character, and `/` is a directory however it is opened',
+    mutants: [`${durable}/posix/stream-source.ts: openUnnamed shortened code === 'ENOENT' && directory !== '/'`],
+  },
+  {
+    reason: 'what was listed just before is a directory however it is opened',
+    mutants: [
+      `${durable}/posix/show-in-place.ts: showNewName unflagged constants.O_DIRECTORY of constants.O_DIRECTORY | constants.O_RDONLY`,
+    ],
+  },
+  {
+    reason: 'a name that is there already is not made again (EEXIST), and what was mounted until then goes',
+    mutants: [`${durable}/posix/show-in-place.ts: showInPlace swallowed throw error`],
+  },
+  {
+    reason:
+      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
+    mutants: [
+      `${durable}/content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
+    ],
   },
   {
     reason: 'a buffer that is not used again: a matter of speed and memory',
