@@ -177,7 +177,12 @@ function drawPublication(
   const content = isRemoval ? 'none' : isRollback ? 'earlier' : published
   const meanwhile = random.below(5) === 0 ? drawMeanwhile(random, world, first) : undefined
   const asked = isBatch && content !== 'earlier' ? [first, other] : [first]
-  return { do: 'publish', targets: asked, content, careful: random.below(3) === 0, ...(meanwhile && { meanwhile }) }
+  const careful = random.below(3) === 0
+  // In the form of links nothing is taken over.
+  const adopting =
+    random.below(4) === 0 && typeof content === 'number' && asked.every((one) => kindOf(one) === 'directory')
+  const rest = { ...(adopting && { adopting }), ...(meanwhile && { meanwhile }) }
+  return { do: 'publish', targets: asked, content, careful, ...rest }
 }
 
 /** Another path of the same form, mostly a free one. */

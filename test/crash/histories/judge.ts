@@ -14,6 +14,7 @@ import {
 import type { Content, Publication } from './operations.js'
 import { ownPrefix } from './places.js'
 import {
+  below,
   isAtOrAbove,
   nameOf,
   parentOf,
@@ -41,7 +42,7 @@ export interface Answer {
 }
 
 /** Reasons for which a target may be left alone. */
-const refusals = new Set(['TargetForeign', 'TargetUnfit'])
+const refusals = new Set(['TargetForeign', 'TargetUnfit', 'AdoptionPending', 'AdoptionRefused'])
 
 /** What could be seen before a call, once another program had come between, and after it. */
 export interface Views {
@@ -72,6 +73,8 @@ export function faultsOfCall(publication: Publication, views: Views, answer: Ans
       found.push('says unchanged, and was not the same')
     }
     if (!publication.meanwhile) found.push(listFault(before, after, target))
+    if (publication.adopting && outcome.outcome === 'replaced')
+      found.push(adoptedFault(after, target, adopted(before, target)))
     found.push(linkFault(after, target, content), leftoverFault(target, after, answer.told, content === 'none' ? 0 : 1))
     return found.flatMap((fault) => (fault === undefined ? [] : [`${target}: ${fault}`]))
   })
@@ -100,6 +103,24 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
   if (!['', oldBefore, newText].includes(oldText)) faults.push(`moves, and holds:\n${oldText}`)
   if (oldText === '' && oldBefore !== '' && newText === '') faults.push(`moves, and ${to} holds nothing`)
   return faults.flatMap((fault) => (fault === undefined ? [] : [`${from}: ${fault}`]))
+}
+
+/** What a publication that takes over has to keep, as one text: a directory of somebody else. undefined: nothing. */
+export function adopted(before: Snapshot, target: string): string | undefined {
+  const at = resolved(before, target)
+  if (at === undefined || before.get(at)?.type !== 'directory') return undefined
+  const isPublished = [...before.keys()].some((path) => recordName.test(path) && path.startsWith(ownPrefix(at)))
+  const isEmpty = ![...before.keys()].some((path) => parentOf(path) === at)
+  return isPublished || isEmpty ? undefined : visibleText(before, target)
+}
+
+/** It is the content 0 of the target's history. */
+function adoptedFault(after: Snapshot, target: string, kept: string | undefined): string | undefined {
+  const prefix = `${ownPrefix(resolved(after, target) ?? target)}.0-`
+  const isKept = [...after.keys()].some(
+    (path) => path.startsWith(prefix) && nameOf(path) === nameOf(target) && textOf(below(after, path)) === kept,
+  )
+  return kept === undefined || isKept ? undefined : `has taken over what was there, and does not keep it:\n${kept}`
 }
 
 /** An access list stays with its path, and nothing gets one that was there without. */
@@ -166,7 +187,7 @@ function leftoverFault(target: string, after: Snapshot, told: string, most: numb
   const records = endings.filter((ending) => /^\.[1-9][0-9]*$/.test(ending))
   // A rollback that may have to be repeated keeps one more than was asked for.
   const generations = endings.filter((ending) => /^\.[0-9]+-/.test(ending))
-  const spare = most === 0 || !keepsHistory(target) ? 0 : generationsKept + 1
+  const spare = most === 0 ? 0 : (keepsHistory(target) ? generationsKept + 1 : 0) + 1
   const kept = generations.length <= spare ? generations : []
   const rest = endings.filter((ending) => ![...records, ...kept, '.lock'].includes(ending))
   const untold = rest.filter((ending) => !ending.endsWith('.foreign') && !told.includes(nameOf(prefix + ending)))

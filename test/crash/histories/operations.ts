@@ -277,7 +277,8 @@ export function described(operation: Operation): string {
     if (content === 'moved') return `move ${paths.toReversed().join(' to ')}${during}`
     if (content === 'earlier') return `roll back ${paths.join(' and ')}${during}`
     if (content === 'none') return `take away what was published at ${paths.join(' and ')}${during}`
-    return `publish ${content} to ${paths.join(' and ')}${careful ? ', carefully' : ''}${during}`
+    const how = `${careful ? ', carefully' : ''}${operation.adopting ? ', taking over what is there' : ''}`
+    return `publish ${content} to ${paths.join(' and ')}${how}${during}`
   }
   if (operation.do === 'killed') return `${described(operation.publication)}, killed before call ${operation.before}`
   const mode = operation.do === 'chmod' ? ` ${operation.mode.toString(8)}` : ''

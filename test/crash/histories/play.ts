@@ -138,8 +138,9 @@ export async function call(fs: FileSystem, base: string, publication: Publicatio
     told.push(`${JSON.stringify(fields)} ${message}`)
   }
   const log: Log = { debug() {}, info() {}, warn: hear, error: hear }
-  const { targets, content, careful } = publication
-  const options = { log, foreign: careful ? 'same-names' : 'always' } as const
+  const { targets, content, careful, adopting } = publication
+  const adopt = adopting && { replace: true }
+  const options = { log, foreign: careful ? 'same-names' : 'always', ...(adopt && { adopt }) } as const
   try {
     if (content === 'moved') {
       const outcome = await move(

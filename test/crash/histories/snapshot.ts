@@ -94,9 +94,17 @@ export function resolved(snapshot: Snapshot, path: string): string | undefined {
 
 /** The same, with what is not there yet as a call would make it. */
 export function resolvedOrMade(snapshot: Snapshot, path: string): string {
+  return path === '' ? '' : under(directoryMade(snapshot, parentOf(path)), nameOf(path))
+}
+
+/** A link may lead to what is not there yet. */
+function directoryMade(snapshot: Snapshot, path: string, depth = 0): string {
   if (path === '') return ''
-  const parent = directoryAt(snapshot, parentOf(path)) ?? resolvedOrMade(snapshot, parentOf(path))
-  return under(parent, nameOf(path))
+  const parent = directoryMade(snapshot, parentOf(path), depth)
+  const at = under(parent, nameOf(path))
+  const found = snapshot.get(at)
+  if (found?.type !== 'symlink' || depth > 10) return at
+  return directoryMade(snapshot, linkTarget(parent, found.data), depth + 1)
 }
 
 /** The directory that a path leads to, all links followed. */

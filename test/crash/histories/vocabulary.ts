@@ -13,6 +13,8 @@ export interface Publication {
   readonly content: Content
   /** As an agent does: what is foreign is left alone. */
   readonly careful: boolean
+  /** What somebody else has there is taken over, and kept beside it. */
+  readonly adopting?: true
   /** What another program does between the reading and the first rename of the program's own. */
   readonly meanwhile?: Meanwhile
 }
