@@ -198,13 +198,16 @@ export class StatusWriter {
     this.#changed = false
     this.#beat.refresh()
     clearTimeout(this.#again)
-    this.#writing = this.#options.write().then(
-      () => void (this.#failures = 0),
-      (error: unknown) => {
-        this.#failures += 1
-        this.#options.failed(error)
-      },
-    )
+    // Begun only once it is known that somebody writes: what it looks at may tell of a change.
+    this.#writing = Promise.resolve()
+      .then(() => this.#options.write())
+      .then(
+        () => void (this.#failures = 0),
+        (error: unknown) => {
+          this.#failures += 1
+          this.#options.failed(error)
+        },
+      )
     await this.#writing
     this.#writing = undefined
     if (this.#failures > 0 && !this.#closed) {
