@@ -70,7 +70,10 @@ export class Knowledge {
     for (const path of rowOf(operation).touches(operation)) {
       this.#changed.push(path)
       for (const [target, known] of this.#known) {
-        if (this.#hasLinks || isAtOrAbove(path, target) || isAtOrAbove(target, path)) known.changed.push(path)
+        // What is copied over a directory replaces what is in it.
+        const isInPlace = operation.do === 'copy' && isAtOrAbove(path, target)
+        if (this.#hasLinks || isAtOrAbove(path, target) || isAtOrAbove(target, path))
+          known.changed.push(isInPlace ? target : path)
       }
     }
   }
@@ -105,8 +108,12 @@ export class Knowledge {
 
   /** What is allowed of each target when the power is cut now, or while `publication` is under way. */
   allowed(now: Snapshot, publication: Publication | undefined, visible: ReadonlySet<string>): Allowed[] {
+    // Nor what something is mounted in, which was seen as its content.
     const asked = targets.filter(
-      (target) => ![target, resolvedOrMade(now, target)].some((path) => this.#isMountedOver(path)),
+      (target) =>
+        ![target, resolvedOrMade(now, target)].some(
+          (path) => this.#isMountedOver(path) || this.#mountedOver.some((mounted) => isAtOrAbove(path, mounted)),
+        ),
     )
     const seen = seenPlaces.map((place) => visibleText(now, place))
     return asked.map((target) => {
