@@ -246,11 +246,9 @@ await t.test('what is below a directory is synced to the last entry, and what is
   mkdirSync(join(root, 'sub'))
   for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
   const synced: string[][] = []
-  let fails = false
   class Bounded extends NodeFileSystem {
     override readonly stagedFiles = 3
     override async sync(descriptors: readonly number[]) {
-      if (fails) return [failure('EIO', 'fsync')]
       if (synced.length > 4) throw new Error('it does not end')
       synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
       return super.sync(descriptors)
@@ -267,8 +265,13 @@ await t.test('what is below a directory is synced to the last entry, and what is
     [3, 2],
   )
   t.ok(synced[1]?.includes(''), 'the directory itself is the last')
-  fails = true
-  await t.rejects(syncBelow(fs, opened, [opened]), { code: 'EIO' })
+  class Failing extends NodeFileSystem {
+    override readonly stagedFiles = 1
+    override sync(): Promise<(Error | undefined)[]> {
+      return Promise.resolve([failure('EIO', 'fsync')])
+    }
+  }
+  await t.rejects(syncBelow(new Failing(), opened, [opened]), { code: 'EIO' })
   t.equal(readdirSync('/proc/self/fd').length, before, 'nor does it where one cannot be synced')
   await fs.close(opened)
 })
