@@ -61,6 +61,7 @@ export const ofReading = [
     reason:
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
+      `${file}.#readable shortened error instanceof DurableWriteError || !isSystemError(error)`,
       `${durable}/content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
     ],
   },
