@@ -137,12 +137,15 @@ await t.test('what is handed over to be synced is complete', async (t) => {
   symlinkSync('key', join(root, 'old/sub/link'))
   for (const [path, mode] of Object.entries({ '': 0o711, sub: 0o705, 'sub/key': 0o604 }))
     chmodSync(join(root, 'old', path), mode)
+  const { uid } = statSync(root)
+  const owner = isRoot ? 1234 : uid
+  for (const path of ['sub', 'sub/key']) if (isRoot) chownSync(join(root, 'old', path), owner, owner)
   const seen: string[] = []
   const see = (call: string, descriptor: number): void => {
     const path = `/proc/self/fd/${descriptor}`
-    const { size } = statSync(path)
-    const holds = statSync(path).isFile() ? `${size} bytes` : readdirSync(path).sort().join()
-    seen.push(`${call} ${basename(readlinkSync(path))} ${modeOf(path)}: ${holds}`)
+    const status = statSync(path)
+    const holds = status.isFile() ? `${status.size} bytes` : readdirSync(path).sort().join()
+    seen.push(`${call} ${basename(readlinkSync(path))} ${modeOf(path)} of ${status.uid}: ${holds}`)
   }
   class Handed extends StagedEntries<string> {
     override add(...args: Parameters<StagedEntries<string>['add']>): void {
@@ -164,11 +167,11 @@ await t.test('what is handed over to be synced is complete', async (t) => {
   const rest = await stageGeneration(scope, parent, 'copy', old, new Handed(fs), 'owner')
   for (const one of rest) see('answers', one)
   t.strictSame(seen, [
-    'writes key 600: 0 bytes',
-    'hands over key 604: 3 bytes',
-    'hands over sub 705: key,link',
-    'answers copy 700: certs',
-    'answers certs 711: sub',
+    `writes key 600 of ${uid}: 0 bytes`,
+    `hands over key 604 of ${owner}: 3 bytes`,
+    `hands over sub 705 of ${owner}: key,link`,
+    `answers copy 700 of ${uid}: certs`,
+    `answers certs 711 of ${uid}: sub`,
   ])
   t.equal(readlinkSync(join(root, 'copy/certs/sub/link')), 'key')
   await scope.closeAll()

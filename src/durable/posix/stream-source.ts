@@ -71,7 +71,8 @@ export class StreamSource extends ContentSource {
   }
 
   #keep(spool: FileHandle, bytes: Uint8Array): Promise<void> {
-    return this.#atTarget(writeAll(spool, bytes))
+    // From where it is, to the last byte.
+    return this.#atTarget(spool.writeFile(bytes))
   }
 
   /** The unnamed file has no path of its own: a full disk or a quota is that of the target's directory. */
@@ -139,9 +140,4 @@ async function openUnnamed(directory: string): Promise<FileHandle | undefined> {
     if (code === 'ENOTSUP' || code === 'EISDIR' || code === 'EINVAL') return undefined
     throw error
   }
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let written = 0; written < bytes.length;)
-    written += (await file.write(bytes, written, bytes.length - written, null)).bytesWritten
 }
