@@ -1,5 +1,6 @@
 /** Of an old content only what was read of it may go. */
-import { chmodSync, chownSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { EventEmitter, once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isAsRead, isPartOf, removeEntries } from '../../src/durable/old-content.js'
@@ -78,6 +79,29 @@ await t.test('what was read goes, also what has gone already; any other failure 
   writeFileSync(join(path, 'more'), '')
   await removeEntries(fs, opened, tree.entries)
   t.same(contents(path), { more: '' })
+})
+
+await t.test('a removal is over when what it removes is gone', async (t) => {
+  const { path, opened, tree } = await old(t)
+  const disk = new EventEmitter()
+  class Slow extends NodeFileSystem {
+    override async removeFile(parent: number, name: string): Promise<void> {
+      const answer = once(disk, 'answers')
+      disk.emit('asked')
+      await answer
+      return super.removeFile(parent, name)
+    }
+  }
+  let isOver = false
+  const asked = once(disk, 'asked')
+  const entries = tree.entries.filter((entry) => entry.path === '' || entry.path === 'a')
+  const removing = removeEntries(new Slow(), opened, entries).then(() => (isOver = true))
+  await asked
+  await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(isOver)
+  disk.emit('answers')
+  await removing
+  t.notOk(existsSync(join(path, 'a')))
 })
 
 await t.test('an owner who is not root opens up what he may not write to, and empties it', async (t) => {

@@ -160,6 +160,7 @@ await t.test('what is known goes with its records; what is not known stays under
   const names = namesFor('certs')
   // As a kill leaves it.
   mkdirSync(join(parent, names.staging('0123456789abcdef')))
+  mkdirSync(join(parent, names.generation(1, '0123456789abcdef')))
   const calls: string[] = []
   t.equal(await removeTarget(watched(calls), target, entries), undefined)
   t.same(readdirSync(parent).sort(), [...others, names.lock].sort(), 'only its own went, and its lock stays')

@@ -20,6 +20,7 @@ export const ofKeeping = [
       `${durable}/old-content.ts: isPartOf swapped if ((await fs.mountsBelow(opened)).length > 0) return true`,
       `${durable}/old-content.ts: removeEntries.removeFiles swapped await makeWritable(fs, directory)`,
       `${durable}/past.ts: pruneHistory swapped await parents.close()`,
+      `${durable}/swap-places.ts: removeKnown swapped if (found.type === 'directory') { const opened = await scope.keep(fs.openDirectory(parent…`,
       `${durable}/history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
       `${durable}/kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
       `${durable}/past.ts: pruneHistory swapped if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) …`,
