@@ -134,6 +134,6 @@ function keptFrom(target: string, entry: TreeEntry): EntryAttributes {
     code: 'EPERM',
     syscall: 'fstat',
     path,
-    advice: `take the other bits away (chmod ${((entry.mode & most) | 0).toString(8).padStart(4, '0')}), or publish with a mode of its own`,
+    advice: `take the other bits away (chmod ${(entry.mode & most).toString(8).padStart(4, '0')}), or publish with a mode of its own`,
   })
 }
