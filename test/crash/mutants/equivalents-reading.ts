@@ -25,6 +25,8 @@ export const ofReading = [
     mutants: [
       `${durable}/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `${stream}.constructor swapped super(target, reading)`,
+      `${durable}/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
+      `${durable}/tree.ts: readTree swapped await files.closeAll()`,
       `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
       `${durable}/posix/show-in-place.ts: showNewName swapped for (const name of names) showAgain(\`\${uncovered}/\${name}\`, \`\${parent}/\${name}\`)`,
     ],
@@ -32,6 +34,22 @@ export const ofReading = [
   {
     reason: 'two conditions, of which one value can meet one only',
     mutants: [`${stream}.size swapped if (this.#spool === undefined && this.#size > most) throw this.#tooLarge()`],
+  },
+  {
+    reason: 'what has no content has no size either: the digest asks for none',
+    mutants: [
+      `${durable}/tree.ts: beginDirectory counted digest.entry(head, 0)`,
+      `${durable}/tree.ts: beginOther shortened text?.length ?? 0`,
+      `${durable}/planned-tree.ts: PlannedTree.#addTo counted content?.length ?? 0`,
+    ],
+  },
+  {
+    reason: 'what no record tells of is looked at once: nobody compares its number',
+    mutants: [`${durable}/target-content.ts: presentOnce counted record?.sequence ?? 0`],
+  },
+  {
+    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
+    mutants: [`${durable}/tree.ts: beginFile compared attributes.size < readAhead`],
   },
   {
     reason: 'two questions, each of which refuses with the same error',
