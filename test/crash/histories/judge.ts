@@ -97,7 +97,7 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
     if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
     if (outcome.outcome === 'unchanged' && newText !== newBefore) faults.push('says unchanged, and was not the same')
     // At the new path, older records that may tell what is staged stay until the next publication.
-    faults.push(leftoverFault(from, after, answer.told, 0))
+    if (oldBefore !== '') faults.push(leftoverFault(from, after, answer.told, 0))
   }
   if (![newBefore, oldBefore].includes(newText)) faults.push(`moves, and ${to} holds:\n${newText}`)
   if (!['', oldBefore, newText].includes(oldText)) faults.push(`moves, and holds:\n${oldText}`)

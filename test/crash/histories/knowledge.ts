@@ -115,7 +115,10 @@ export class Knowledge {
           (path) => this.#isMountedOver(path) || this.#mountedOver.some((mounted) => isAtOrAbove(path, mounted)),
         ),
     )
-    const seen = seenPlaces.map((place) => visibleText(now, place))
+    const seen = [
+      ...seenPlaces.map((place) => visibleText(now, place)),
+      ...[...this.#known.values()].flatMap(({ texts }) => [...texts]),
+    ]
     return asked.map((target) => {
       const { texts, changed } = this.#known.get(target) ?? { texts: new Set<string>(), changed: [''] }
       const content = publication?.targets.includes(target) === true ? contentFor(publication, target) : undefined
