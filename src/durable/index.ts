@@ -57,7 +57,7 @@ export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from 
 export { unprovenRefused } from './proof.js'
 export { remove } from './remove.js'
 export { checkTarget } from './request.js'
-export { resolve, type Place } from './resolve.js'
+export { resolve, resolveLinks, type Place } from './resolve.js'
 export { Scope } from './scope.js'
 export { quarantineForeign } from './quarantine.js'
 export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'

@@ -11,7 +11,7 @@ import { publish, resultsOf } from './publish.js'
 import { remove } from './remove.js'
 import { type DirectoryChange, directoryPublication, filePublication } from './replace.js'
 import { checkTarget } from './request.js'
-import { openAncestors, openParent, resolve } from './resolve.js'
+import { openAncestors, openParent, resolve, resolveLinks } from './resolve.js'
 import { Scope } from './scope.js'
 import { syncBelow } from './sync-below.js'
 import type {
@@ -204,8 +204,8 @@ export class Disk {
   }
 
   /**
-   * Makes durable these files of a directory, as far as they are there, its names, and those of its ancestors: another program may have
-   * written or renamed them. Nothing where there is no such directory.
+   * Makes durable these files of a directory, as far as they are there, its names, and those of its ancestors, and what links among them
+   * lead to: another program may have written or renamed them. Nothing where there is no such directory.
    */
   async syncNames(path: string, files: readonly string[] = []): Promise<void> {
     const scope = new Scope(this.fs)
@@ -214,8 +214,13 @@ export class Disk {
       if (place.missing.length > 0) return
       const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]
       for (const name of files) {
-        const found = await this.fs.look(place.anchor, name)
-        if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(place.anchor, name)))
+        const { places, found } = await resolveLinks(scope, join(path, name))
+        for (const on of places.slice(1)) {
+          open.push(on.anchor)
+          if (on.missing.length === 0) open.push(...(await openAncestors(scope, on, on.anchor)))
+        }
+        const { anchor, name: last } = places.at(-1) ?? place
+        if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(anchor, last)))
       }
       await fsyncAll(this.fs, open)
     } catch (error) {

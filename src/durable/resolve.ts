@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve as resolvePath } from 'node:path'
 import { codeOf } from '../errors.js'
 import { leftAsItWas, unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
@@ -139,6 +139,26 @@ function isTrusted(fs: FileSystem, link: Attributes, holder: Attributes): boolea
 export interface Parent {
   readonly directory: Descriptor
   readonly attributes: Attributes
+}
+
+/**
+ * A path through symbolic links in its last part: the place of each of them and, last, of what they lead to. `found`: what is there; a link
+ * where there are too many, or where `follow` is false.
+ */
+export async function resolveLinks(
+  scope: Scope,
+  path: string,
+  follow = true,
+): Promise<{ places: readonly Place[]; found: Attributes | undefined }> {
+  const places: Place[] = []
+  for (let at = path; ;) {
+    const place = await resolve(scope, at)
+    places.push(place)
+    const { anchor, name, missing, realParent } = place
+    const found = missing.length === 0 ? await scope.fs.look(anchor, name) : undefined
+    if (found?.type !== 'symlink' || !follow || places.length > maximumLinks) return { places, found }
+    at = resolvePath(realParent, await scope.fs.readLink(anchor, name))
+  }
 }
 
 /** Makes the missing ancestors, 0755, and opens the parent. */

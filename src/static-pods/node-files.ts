@@ -1,19 +1,17 @@
 /* What is on the node's disk, read through the FileSystem interface: a test's disk shows these commands what it holds. */
-import { join, resolve as resolvePath } from 'node:path'
+import { join } from 'node:path'
 import { codeOf } from '../errors.js'
 import {
   checkTarget,
   DurableWriteError,
   readWhole,
   resolve,
+  resolveLinks,
   Scope,
   type Entry,
   type FileSystem,
 } from '../durable/index.js'
 import { largestFile } from './read-file.js'
-
-/** As many as the kernel follows (path_resolution(7)). */
-const maximumLinks = 40
 
 /**
  * A small regular file; undefined where there is none. `follow`: through symbolic links in its last part.
@@ -25,21 +23,16 @@ export async function readNodeFile(
   { follow = false } = {},
 ): Promise<Uint8Array | undefined> {
   return reading(fs, path, async (scope) => {
-    let file = path
-    for (let links = 0; ; links++) {
-      const place = await resolve(scope, checkTarget(file))
-      const found = place.missing.length === 0 ? await fs.look(place.anchor, place.name) : undefined
-      if (found === undefined) return undefined
-      if (found.type === 'symlink') {
-        if (!follow) throw new Error(`${path} is a symbolic link: name the file itself`)
-        if (links === maximumLinks) throw new Error(`${path} cannot be read: ELOOP`)
-        file = resolvePath(place.realParent, await fs.readLink(place.anchor, place.name))
-        continue
-      }
-      if (found.type !== 'file') throw new Error(`${path} is not a regular file`)
-      if (found.size > largestFile) throw new Error(`${path} is larger than ${largestFile} bytes`)
-      return await readWhole(fs, await scope.keep(fs.openFile(place.anchor, place.name)))
+    const { places, found } = await resolveLinks(scope, checkTarget(path), follow)
+    const place = places.at(-1)
+    if (place === undefined || found === undefined) return undefined
+    if (found.type === 'symlink') {
+      if (!follow) throw new Error(`${path} is a symbolic link: name the file itself`)
+      throw new Error(`${path} cannot be read: ELOOP`)
     }
+    if (found.type !== 'file') throw new Error(`${path} is not a regular file`)
+    if (found.size > largestFile) throw new Error(`${path} is larger than ${largestFile} bytes`)
+    return await readWhole(fs, await scope.keep(fs.openFile(place.anchor, place.name)))
   })
 }
 

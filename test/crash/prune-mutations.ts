@@ -62,9 +62,16 @@ export const prunes: readonly Mutation[] = [
   mutation(
     'the names of a directory: no fsync of its files',
     'operations.ts',
-    "if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(place.anchor, name)))",
+    "if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(anchor, last)))",
     '',
     story('prune, after another program has written the live manifest'),
+  ),
+  mutation(
+    'the names of a directory: no fsync of what its links lead to',
+    'operations.ts',
+    'for (const on of places.slice(1)) {',
+    'for (const on of places.slice(2)) {',
+    story('prune, after another program has replaced what the live manifest leads to'),
   ),
   mutation(
     'a link: no fsync of what is above it',

@@ -150,7 +150,8 @@ export async function look(disk: ModelDisk): Promise<Found> {
   const key = find(disk, `${certificates}/tls.key`)?.now.data
   const serving = key === undefined ? undefined : Number(/^serving key (\d+)$/.exec(key)?.[1] ?? NaN)
   if (Number.isNaN(serving)) faults.push(`the certificates are torn: ${key}`)
-  const manifest = find(disk, liveManifest)
+  const named = find(disk, liveManifest)
+  const manifest = named?.type === 'symlink' ? find(disk, named.now.data) : named
   const text = find(disk, lastKnownGoodLink)?.now.data
   const linked = text === undefined ? undefined : Number(new RegExp(`/${pod}-(\\d+)/${pod}.yaml$`).exec(text)?.[1])
   if (Number.isNaN(linked)) faults.push(`the link leads to ${text}`)

@@ -3,7 +3,7 @@ import type { Disk } from '../../../../src/durable/index.js'
 import { recordLastKnownGood } from '../../../../src/static-pods/last-known-good.js'
 import { elsewhere, moveAway, putBack } from '../foreigners.js'
 import type { ModelDisk } from '../model-disk.js'
-import { makeDirectory } from '../scenario.js'
+import { makeDirectory, makeEntry } from '../scenario.js'
 import { installs, monitors, nodeWith, prunes, type Start, type Story } from './commands.js'
 import {
   directories,
@@ -142,6 +142,21 @@ export const stories: readonly Story[] = [
     command: prunes,
     after: { live: 6, link: undefined, own: false, revisions: [6] },
     isForeign: true,
+  },
+  {
+    name: 'static pod: prune, after another program has replaced what the live manifest leads to',
+    prepare: async (disk) => {
+      makeDirectory(disk, '/etc', 0o755)
+      await nodeWith({ revisions: [4, 5, 6] })(disk)
+      await writeLive(disk, 5, '/etc/web.yaml')
+      makeEntry(disk, liveManifest, 'symlink', 0o777, '/etc/web.yaml')
+      await writeLive(disk, 6, elsewhere)
+      disk.syncAll()
+      putBack(disk, '/etc/web.yaml')
+    },
+    command: prunes,
+    after: { live: 6, link: undefined, own: false, revisions: [6] },
+    undone: { live: 5, link: undefined, own: false, revisions: [5] },
   },
   {
     name: 'static pod: prune, after another program has replaced the link',
