@@ -6,6 +6,7 @@ import t from 'tap'
 import { readHistory, rollBack, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
 import { PlannedTree } from '../../src/durable/planned-tree.js'
 import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
+import { planFor } from '../../src/durable/request.js'
 import { contents, scratch } from './scratch.js'
 
 const asRoot = process.geteuid?.() === 0
@@ -23,6 +24,20 @@ function give(path: string, mode: number, [uid, gid]: readonly [number, number])
   chmodSync(path, mode)
   return attributesOf(path)
 }
+
+await t.test('what a plan has of streams is closed, and nothing else is asked to close', async (t) => {
+  const stream = Readable.from(['x'])
+  const planned = PlannedTree.ofDirectory(planFor('/target', { files: { a: 'in memory', b: stream, 'sub/c': '' } }), {
+    uid: 0,
+    gid: 0,
+  })
+  const closing = planned.close().then(
+    () => 'closed',
+    () => 'fails',
+  )
+  t.equal(await closing, 'closed')
+  t.ok(stream.destroyed)
+})
 
 await t.test('each entry keeps its own; what is new gets those of the target', async (t) => {
   const target = join(scratch(t), 'target')
@@ -46,6 +61,7 @@ await t.test('each entry keeps its own; what is new gets those of the target', a
   await t.rejects(replace({ a: '3' }), {
     reason: 'TargetUnfit',
     published: false,
+    path: join(target, 'a'),
     message: /a has mode 4755, .* at most 0777; .*\(chmod 0755\)/,
   })
   t.equal(contents(target).a, '2')

@@ -6,7 +6,7 @@ import { setHold } from '../../src/durable/hold.js'
 import { namesFor } from '../../src/durable/names.js'
 import { readContent } from '../../src/durable/target-content.js'
 import { codeOf } from '../../src/errors.js'
-import { objectOf, scene } from './history-scene.js'
+import { forever, objectOf, scene } from './history-scene.js'
 import { failure, intercepted } from './intercepted.js'
 
 const names = namesFor('certs')
@@ -20,11 +20,11 @@ await t.test('what holdfast has not published is shown as it is', async (t) => {
   t.match(await codeOr(readContent(fs, target, 1)), { code: 'ENOENT', message: /has published nothing at/ })
   mkdirSync(target)
   writeFileSync(join(target, 'a'), 'one')
-  const [top, a, ...more] = (await readContent(fs, target)).entries
-  t.match(top, { path: '', type: 'directory', asRecorded: false })
-  t.match(a, { path: 'a', type: 'file', size: 3, asRecorded: false })
-  t.equal(Buffer.from(a?.content ?? []).toString(), 'one')
-  t.strictSame(more, [])
+  const there = [
+    { path: '', type: 'directory', asRecorded: false },
+    { path: 'a', type: 'file', size: 3, asRecorded: false, content: Buffer.from('one') },
+  ]
+  t.match(await codeOr(readContent(fs, target)), { entries: there })
   rmSync(target, { recursive: true })
   writeFileSync(target, 'one')
   chmodSync(target, 0o640)
@@ -76,9 +76,17 @@ await t.test('what is published comes with its record, and with what is in force
     if (call === 'openFile' && name === names.record(3) && misses-- > 0) throw failure('ENOENT', 'open')
   }, fs)
   t.match(await readContent(replaced, target), { sequence: 3 }, 'a record that goes while it is read')
+  const calls: string[] = []
+  const { fs: watched } = intercepted((call, [, name]) => calls.push(`${call} ${String(name)}`), fs)
+  const looks = async (): Promise<number> => {
+    await readContent(watched, target)
+    return calls.splice(0).filter((call) => call === 'look certs').length
+  }
+  const once = await looks()
   rmSync(join(target, 'sub/tls.key'))
   mkdirSync(join(target, 'sub/tls.key'))
   writeFileSync(join(target, 'tls.crt'), 'other')
+  t.equal(await looks(), 2 * once, 'drift is looked at once more: a publication may be under way')
   const drift = (await readContent(fs, target)).entries.map(({ path, asRecorded }) => [path, asRecorded])
   t.strictSame(drift, [
     ['', true],
@@ -90,7 +98,8 @@ await t.test('what is published comes with its record, and with what is in force
 
 await t.test('of the form symlink it says what its readers no longer get at', async (t) => {
   const { target, fs, replace } = scene(t, 'symlink')
-  await replace('1')
+  await replace('1', { history: forever(0) })
+  t.match(await codeOr(readContent(fs, target, 7)), { code: 'ENOENT', message: /there are 1;/ }, 'nor has it a past')
   t.notOk('brokenForm' in (await readContent(fs, target)))
   rmSync(join(target, 'tls.crt'))
   const { brokenForm, sequence } = await readContent(fs, target)

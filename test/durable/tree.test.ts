@@ -8,7 +8,8 @@ import t from 'tap'
 import { Digest, type EntryHead } from '../../src/durable/digest.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { readFileTree, readTree, type Tree } from '../../src/durable/tree.js'
-import { intercepted } from './intercepted.js'
+import { codeOf } from '../../src/errors.js'
+import { failure, intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
 
 /** Below and above what is read of a file before its turn. */
@@ -71,6 +72,26 @@ await t.test('files, directories and links by their content; what else there is 
   t.equal(open.size, 0, 'nothing stays open')
   await fs.close(opened)
   server.close()
+})
+
+await t.test('few files are open at a time, and none once a reading has ended or failed', async (t) => {
+  const root = scratch(t)
+  for (let index = 0; index < 12; index++) writeFileSync(join(root, `${index}`), index < 11 ? small : large)
+  const fs = Object.assign(new NodeFileSystem(), { callsAtATime: 1 })
+  const opened = await fs.openPath(root)
+  let most = 0
+  let fails = false
+  const { fs: watched, open } = intercepted((call) => {
+    most = Math.max(most, open.size)
+    if (call === 'read' && fails) throw failure('EIO', 'read')
+  }, fs)
+  await readTree(watched, opened, false)
+  t.ok(most < 6, `${most} descriptors`)
+  t.equal(open.size, 0)
+  fails = true
+  t.equal(await readTree(watched, opened, false).catch(codeOf), 'EIO')
+  t.equal(open.size, 0)
+  await fs.close(opened)
 })
 
 await t.test('a file alone is a tree of one entry', async (t) => {

@@ -27,6 +27,10 @@ export const ofReading = [
       `${stream}.constructor swapped super(target, reading)`,
       `${durable}/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
       `${durable}/tree.ts: readTree swapped await files.closeAll()`,
+      `${durable}/tree.ts: beginFile swapped digest.entry(head, attributes.size)`,
+      `${durable}/tree.ts: beginFile swapped digest.content(piece.value)`,
+      `${durable}/planned-tree.ts: PlannedTree.keep swapped this.#byPath = byPath(items)`,
+      `${durable}/planned-tree.ts: PlannedTree.#addTo swapped this.#sizes.set(content, size)`,
       `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
       `${durable}/posix/show-in-place.ts: showNewName swapped for (const name of names) showAgain(\`\${uncovered}/\${name}\`, \`\${parent}/\${name}\`)`,
     ],
@@ -40,16 +44,30 @@ export const ofReading = [
     mutants: [
       `${durable}/tree.ts: beginDirectory counted digest.entry(head, 0)`,
       `${durable}/tree.ts: beginOther shortened text?.length ?? 0`,
+      `${durable}/tree.ts: beginOther counted text?.length ?? 0`,
+      `${durable}/planned-tree.ts: PlannedTree.#addTo shortened content?.length ?? 0`,
       `${durable}/planned-tree.ts: PlannedTree.#addTo counted content?.length ?? 0`,
     ],
   },
   {
     reason: 'what no record tells of is looked at once: nobody compares its number',
-    mutants: [`${durable}/target-content.ts: presentOnce counted record?.sequence ?? 0`],
+    mutants: [
+      `${durable}/target-content.ts: presentOnce counted record?.sequence ?? 0`,
+      `${durable}/target-content.ts: presentOnce shortened record?.sequence ?? 0`,
+    ],
   },
   {
-    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
-    mutants: [`${durable}/tree.ts: beginFile compared attributes.size < readAhead`],
+    reason: 'what is read before its turn, and how much: a matter of speed and memory',
+    mutants: [
+      `${durable}/tree.ts: beginFile compared attributes.size < readAhead`,
+      `${durable}/tree.ts: beginFile negated attributes.size < readAhead`,
+      `${durable}/tree.ts: readAhead counted 16 * 1024`,
+      `${durable}/tree.ts: readAhead counted 16 * 1024 (2)`,
+    ],
+  },
+  {
+    reason: 'a target that is a file itself has nothing that is read below it',
+    mutants: [`${durable}/target-content.ts: entriesOf shortened type === 'file' && path !== ''`],
   },
   {
     reason: 'two questions, each of which refuses with the same error',
@@ -79,6 +97,8 @@ export const ofReading = [
     reason:
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
+      `${durable}/target-content.ts: entriesOf counted size = 0`,
+      `${durable}/planned-tree.ts: PlannedTree.keep shortened root === undefined || target === undefined`,
       `${file}.#readable shortened error instanceof DurableWriteError || !isSystemError(error)`,
       `${durable}/content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
     ],
