@@ -222,6 +222,20 @@ await t.test('each ancestor is opened once; what this user may not read was not 
   t.equal(await codeFrom(resolve(scope, `${root}/x`)), 'EIO')
 })
 
+await t.test('a link that nobody trusts is not even read', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'open'))
+  symlinkSync('/', join(root, 'open/link'))
+  chmodSync(join(root, 'open'), 0o777)
+  const read: string[] = []
+  const { fs: watching } = intercepted((call, args) => {
+    if (call === 'readLinkPath') read.push(String(args[0]))
+  })
+  const ended = resolve(scopeOn(t, watching), join(root, 'open/link/x'))
+  t.equal(await ended.then(() => 'followed', codeOf), 'ELOOP')
+  t.notOk(read.includes(join(root, 'open/link')))
+})
+
 function scopeOn(t: Test, by: FileSystem): Scope {
   const scope = new Scope(by)
   t.teardown(() => scope.closeAll())

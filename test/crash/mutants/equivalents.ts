@@ -1,5 +1,6 @@
 import { ofKeeping } from './equivalents-keeping.js'
 import { ofReading } from './equivalents-reading.js'
+import { ofPublishing } from './equivalents-publishing.js'
 
 /** Mutants that no test can tell from the program, each with its reason. */
 export interface Equivalent {
@@ -294,4 +295,5 @@ export const equivalents: readonly Equivalent[] = [
   },
   ...ofReading,
   ...ofKeeping,
+  ...ofPublishing,
 ]

@@ -1,7 +1,8 @@
 /** Where durability counts as proven: by the file system's type, its options, and ext4's journal. */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs'
 import t from 'tap'
-import { idFromProcess, isProven, mountOf } from '../../../src/durable/posix/mount.js'
+import * as native from '../../../native/index.js'
+import { idFromProcess, isProven, mountOf, tellsBirth } from '../../../src/durable/posix/mount.js'
 import { mountDetails } from '../../../src/durable/posix/mountinfo.js'
 
 await t.test('what makes a mount a proven one', (t) => {
@@ -37,6 +38,34 @@ await t.test('a mount is told by its ID, each time as it is', (t) => {
   t.equal(mountDetails(idFromProcess(openProc(t)))?.type, 'proc')
   t.end()
 })
+
+await t.test('what is on a mount that no table holds, as the event loop is, has no proof', (t) => {
+  const fd = Number(readdirSync('/proc/self/fd').find(isOfKernel))
+  t.match(
+    outcomeOf(() => mountOf(fd)),
+    { type: 'unknown', proven: false },
+  )
+  t.end()
+})
+
+await t.test('a kernel with statx tells the time of birth', (t) => {
+  const fd = openProc(t)
+  t.equal(tellsBirth(fd), native.mountId(fd) !== undefined)
+  t.equal(tellsBirth(fd), native.mountId(fd) !== undefined, 'each time')
+  t.end()
+})
+
+function isOfKernel(descriptor: string): boolean {
+  return String(outcomeOf(() => readlinkSync(`/proc/self/fd/${descriptor}`))).startsWith('anon_inode:')
+}
+
+function outcomeOf(call: () => unknown): unknown {
+  try {
+    return call()
+  } catch (error) {
+    return error
+  }
+}
 
 function openProc(t: { teardown(run: () => void): void }): number {
   const fd = openSync('/proc', 'r')
