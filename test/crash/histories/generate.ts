@@ -170,8 +170,9 @@ function drawPublication(
   const before = publications.map(({ content }) => content).filter((content) => typeof content === 'number')
   const isThere = there.includes(first) && before.length > 0
   const isRemoval = isThere && random.below(5) === 0
-  const isRollback = isThere && keepsHistory(first) && random.below(2) === 0
-  const published = before.length > 0 && random.below(5) < 3 ? random.pick(before) : random.below(contentCount)
+  const isRollback = isThere && keepsHistory(first) && random.below(3) > 0 && before.length > 1
+  const isSame = before.length > 0 && first !== favourite && random.below(5) < 3
+  const published = isSame ? random.pick(before) : random.below(contentCount)
   const goal = random.below(5) === 0 ? moveFrom(random, world, first) : undefined
   if (isThere && goal !== undefined) return { do: 'publish', targets: [goal, first], content: 'moved', careful: false }
   const content = isRemoval ? 'none' : isRollback ? 'earlier' : published
