@@ -90,8 +90,11 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
   const [newText, oldText] = [visibleText(after, to), visibleText(after, from)]
   const faults: (string | undefined)[] = []
   if ('error' in outcome) {
-    const { reason, code, message } = outcome.error
-    if (!refusals.has(reason)) faults.push(`fails with ${code}, ${reason}: ${message}`)
+    const { reason, code, message, published } = outcome.error
+    // In a directory that was removed under a mount of it, nothing can be made.
+    const isGone = code === 'ENOENT' && !published
+    if (!refusals.has(reason) && reason !== 'RolledBack' && !isGone)
+      faults.push(`fails with ${code}, ${reason}: ${message}`)
   } else if (outcome.outcome !== 'waits') {
     if (oldText !== '') faults.push(`says ${outcome.outcome}, and holds:\n${oldText}`)
     if (newText === '') faults.push(`says ${outcome.outcome}, and ${to} holds nothing`)
