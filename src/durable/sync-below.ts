@@ -21,8 +21,10 @@ export async function syncBelow(fs: FileSystem, root: Descriptor, open: readonly
     }
     // The deepest first, since they are reached through the others.
     all.reverse()
-    do await syncEach(directories, all.splice(0, fs.stagedFiles), all.length === 0 ? open : [])
-    while (all.length > 0)
+    for (let from = 0; from === 0 || from < all.length; from += fs.stagedFiles) {
+      const until = from + fs.stagedFiles
+      await syncEach(directories, all.slice(from, until), until < all.length ? [] : open)
+    }
   } finally {
     await directories.closeAll()
   }

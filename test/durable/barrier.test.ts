@@ -1,4 +1,4 @@
-import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { barrier, merged, type Pending, shared, sharedDirectory, StagedEntries } from '../../src/durable/barrier.js'
@@ -246,8 +246,13 @@ await t.test('what is below a directory is synced to the last entry, and what is
   mkdirSync(join(root, 'sub'))
   for (const name of ['a', 'sub/b', 'sub/c']) writeFileSync(join(root, name), '')
   const synced: string[][] = []
+  const opens: string[] = []
   class Bounded extends NodeFileSystem {
     override readonly stagedFiles = 3
+    override openDirectory(parent: number, name: string): Promise<number> {
+      opens.push(name)
+      return super.openDirectory(parent, name)
+    }
     override async sync(descriptors: readonly number[]) {
       if (synced.length > 4) throw new Error('it does not end')
       synced.push(descriptors.map((fd) => readlinkSync(`/proc/self/fd/${fd}`).slice(root.length)).sort())
@@ -259,12 +264,20 @@ await t.test('what is below a directory is synced to the last entry, and what is
   const before = readdirSync('/proc/self/fd').length
   await syncBelow(fs, opened, [opened])
   t.equal(readdirSync('/proc/self/fd').length, before, 'nothing else stays open')
+  t.strictSame(opens, ['sub'], 'a directory comes behind what is in it, and is opened once')
   t.strictSame(synced.flat().sort(), ['', '/a', '/sub', '/sub/b', '/sub/c'])
   t.strictSame(
     synced.map((paths) => paths.length),
     [3, 2],
   )
   t.ok(synced[1]?.includes(''), 'the directory itself is the last')
+  rmSync(join(root, 'sub'), { recursive: true })
+  rmSync(join(root, 'a'))
+  synced.splice(0)
+  await syncBelow(fs, opened, [opened])
+  t.strictSame(synced, [['']], 'one with nothing in it, too')
+  mkdirSync(join(root, 'sub'))
+  writeFileSync(join(root, 'sub/b'), '')
   class Failing extends NodeFileSystem {
     override readonly stagedFiles = 1
     override sync(): Promise<(Error | undefined)[]> {
