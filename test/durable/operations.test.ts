@@ -141,7 +141,9 @@ await t.test('what cannot be looked at was not changed, and the error says so; n
     await t.rejects(ask(disk), { name: 'DurableWriteError', code: 'EIO', published: false, message })
     t.equal(open.size, 0)
   }
-  leave(path)
+  const left = leave(path)
+  t.match(await disk.previewFile(request), { outcome: 'created' })
+  t.ok(existsSync(left), 'whoever only looks removes nothing')
   await t.rejects(watched('openLock').disk.tidy(path), { code: 'EIO', message: /could not lock/ })
 })
 

@@ -53,4 +53,8 @@ export const ofPublishing = [
     reason: 'a bit more of a flag which is never passed without the one that has this bit',
     mutants: ['native/sync-file-range.ts: waitAfter counted waitAfter = 4'],
   },
+  {
+    reason: 'what is asked only where content was found that is as desired, and so a target',
+    mutants: [`${durable}/symlink-publication.ts: SymlinkPublication.isComplete inverted return false`],
+  },
 ]
