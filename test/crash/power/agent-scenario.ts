@@ -70,19 +70,23 @@ export const agentScenario: Scenario = {
     writeFileSync(configuration, JSON.stringify(configurationFor(disk.mountPoint, objects)))
     let agent: Agent | undefined
     const paths = [target.path]
-    for (let generation = 1; generation <= generations; generation++) {
-      disk.mark({ event: 'begun', paths, generation })
-      writeSecret(objects, disk.directory, generation)
-      agent ??= new Agent(configuration)
-      if (generation === killedAt) {
-        await delay(random.below(400))
-        await agent.end('SIGKILL')
-        agent = new Agent(configuration)
+    try {
+      for (let generation = 1; generation <= generations; generation++) {
+        disk.mark({ event: 'begun', paths, generation })
+        writeSecret(objects, disk.directory, generation)
+        agent ??= new Agent(configuration)
+        if (generation === killedAt) {
+          await delay(random.below(400))
+          await agent.end('SIGKILL')
+          agent = new Agent(configuration)
+        }
+        await agent.published()
+        disk.mark({ event: 'acknowledged', paths, generation })
       }
-      await agent.published()
-      disk.mark({ event: 'acknowledged', paths, generation })
+    } finally {
+      // Whatever has failed: it must not stay on a disk that goes.
+      await agent?.end('SIGTERM')
     }
-    await agent?.end('SIGTERM')
   },
 }
 
