@@ -109,7 +109,7 @@ function faultsOfMove({ targets }: Publication, { before, after }: Views, answer
 }
 
 /** What a publication that takes over has to keep, as one text: a directory of somebody else. undefined: nothing. */
-export function adopted(before: Snapshot, target: string): string | undefined {
+function adopted(before: Snapshot, target: string): string | undefined {
   const at = resolved(before, target)
   if (at === undefined || before.get(at)?.type !== 'directory') return undefined
   const isPublished = [...before.keys()].some((path) => recordName.test(path) && path.startsWith(ownPrefix(at)))
