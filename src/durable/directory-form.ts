@@ -28,7 +28,7 @@ export abstract class DirectoryFormPublication extends TargetPublication {
     const { fs, directory, name, path, names, random } = this
     this.keep = true
     const found = await giveBackForeign({ fs, directory, name, path, names, random, staged, links }, old)
-    this.keep = found?.keep ?? false
+    this.keep = found?.keep === true
     if (found === undefined) return
     this.published = found.published
     throw found.error

@@ -7,8 +7,8 @@ import { DurableWriteError, unfit } from './errors.js'
 import type { StagedDirectory } from './examine.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { dataLink } from './generation.js'
-import { generationFor, stageGeneration } from './history.js'
-import { isRepeated, type Judgement } from './judge.js'
+import { generationFor, type OldContent, stageGeneration } from './history.js'
+import type { Judgement } from './judge.js'
 import { disinherit } from './kept-attributes.js'
 import { type Identity, identityOf } from './place.js'
 import type { TargetPublication } from './publication.js'
@@ -34,8 +34,8 @@ export class DirectoryPublication extends DirectoryFormPublication {
   readonly planned: PlannedTree
   /** The target as it was when it was read. */
   #old: Attributes | undefined
-  /** The same, open: it stays the same directory under whatever name. undefined, too, where it is a link that was left here. */
-  #oldDirectory: Descriptor | undefined
+  /** What it holds, open: it stays the same directory under whatever name. undefined, too, where it is a link that was left here. */
+  #oldContent: Pick<OldContent, 'root' | 'tree'> | undefined
   #staged: Attributes | undefined
   #stagedDirectory: Descriptor | undefined
   #made = false
@@ -63,15 +63,14 @@ export class DirectoryPublication extends DirectoryFormPublication {
   }
 
   protected async readCurrent(): Promise<Current | undefined> {
-    if (this.#oldDirectory !== undefined) await this.scope.close(this.#oldDirectory)
     try {
       const opened = await this.#open()
-      this.#oldDirectory = opened
       if (opened === undefined) return this.#old && { attributes: this.#old, tree: undefined }
       const attributes = await this.fs.attributes(opened)
       this.#old = attributes
       const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
       this.#refuseOtherForm(tree)
+      this.#oldContent = { root: opened, tree }
       return { attributes, tree }
     } catch (error) {
       const scene = error instanceof DurableWriteError ? this.#adoption : undefined
@@ -84,8 +83,10 @@ export class DirectoryPublication extends DirectoryFormPublication {
   protected override async refuseForeign(found: Judgement): Promise<void> {
     const scene = this.#adoption
     if (scene === undefined) return super.refuseForeign(found)
-    this.#adopts = !found.recorded && found.tree !== undefined && found.tree.entries.length > 1
-    if (this.#adopts && found.tree) await approve(scene, found.tree)
+    const { recorded, tree } = found
+    if (recorded || tree === undefined || tree.entries.length === 1) return
+    this.#adopts = true
+    await approve(scene, tree)
   }
 
   /** undefined where nothing is to be taken over. */
@@ -98,7 +99,6 @@ export class DirectoryPublication extends DirectoryFormPublication {
 
   /** The target, open; undefined where there is none. */
   async #open(): Promise<Descriptor | undefined> {
-    this.#old = undefined
     try {
       const { device } = this.site.parent.attributes
       return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
@@ -141,19 +141,18 @@ export class DirectoryPublication extends DirectoryFormPublication {
     return [root, ...(await this.#stageGeneration(staged))]
   }
 
-  /** Copies what is there, where it is to stay. Content that is only published again is no past. */
+  /** Copies what is there, where it is to stay. */
   async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
-    const root = this.#oldDirectory
-    const tree = found?.tree
-    if (!tree || root === undefined || isRepeated(found, this.desired)) return []
+    const old = this.#oldContent
+    if (old === undefined) return []
     const nameOf = (sequence: number): string => names.generation(sequence, this.random)
     const generation = this.#adopts
-      ? takenOverAs(nameOf, tree, fs.now())
+      ? takenOverAs(nameOf, old.tree, fs.now())
       : generationFor(found, this.desired, limits, nameOf, fs.now())
     if (generation === undefined) return []
     this.#generation = generation
-    return stageGeneration(scope, this.directory, generation.name, { root, tree, name: this.name }, staged, this)
+    return stageGeneration(scope, this.directory, generation.name, { ...old, name: this.name }, staged, this)
   }
 
   protected override exchanged(): Exchanged {
@@ -164,15 +163,13 @@ export class DirectoryPublication extends DirectoryFormPublication {
   #takenOut(): Exchanged {
     if (!this.#staged || !this.#old) return {}
     const name = this.names.staging(this.random)
-    const { current, tree } = this.found ?? {}
-    const retires = this.#retires && tree !== undefined
-    const known = tree?.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 })) ?? []
+    const entries = this.#oldContent?.tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
     // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
-    const entries = tree && (current === undefined || retires) ? { entries: known } : {}
-    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...entries }
-    if (!retires) return { staging }
+    const isNamed = entries !== undefined && (this.found?.current === undefined || this.#retires)
+    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(isNamed && { entries }) }
+    if (!this.#retires || entries === undefined) return { staging }
     const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
-    return { staging, retiring: { name, inode: staging.old, until, entries: known } }
+    return { staging, retiring: { name, inode: staging.old, until, entries } }
   }
 
   get #retires(): boolean {
@@ -202,22 +199,25 @@ export class DirectoryPublication extends DirectoryFormPublication {
 
   /** The first removal of the old content, where it says something: a foreign owner or an immutable flag does not. */
   override async mutate(): Promise<void> {
-    const tree = this.found?.tree
-    const old = this.#oldDirectory
-    this.#isForeign = old !== undefined && tree !== undefined && !(await isAsRead(this.fs, old, tree))
-    const first = this.#isForeign || this.#retires ? undefined : tree?.entries.find(({ type }) => type !== 'directory')
-    if (first && old !== undefined && (await removeInside(this.fs, old, first.path))) {
-      this.#removed = first.path
-      return
-    }
-    await super.mutate()
+    if (!(await this.#removeFirst())) await super.mutate()
+  }
+
+  async #removeFirst(): Promise<boolean> {
+    if (this.#oldContent === undefined) return false
+    const { root, tree } = this.#oldContent
+    this.#isForeign = !(await isAsRead(this.fs, root, tree))
+    if (this.#isForeign || this.#retires) return false
+    const first = tree.entries.find(({ type }) => type !== 'directory')
+    if (first === undefined || !(await removeInside(this.fs, root, first.path))) return false
+    this.#removed = first.path
+    return true
   }
 
   protected async removeOldContent(): Promise<void> {
-    const old = this.#oldDirectory
+    const old = this.#oldContent
     if (this.#old?.type === 'symlink') await remove(this.fs, this.directory, this.names.staging(this.random))
     if (old === undefined) return
-    await refuseMounted(this.fs, old)
+    await refuseMounted(this.fs, old.root)
     if (this.#adopts)
       this.log.info(
         { path: this.path },
@@ -227,7 +227,7 @@ export class DirectoryPublication extends DirectoryFormPublication {
     const { retiring } = this.exchanged()
     if (retiring && !(await isOver(this.area, retiring))) return
     try {
-      await removeEntries(this.fs, old, this.found?.tree?.entries ?? [], this.#removed)
+      await removeEntries(this.fs, old.root, old.tree.entries, this.#removed)
       await this.fs.removeDirectory(this.directory, this.names.staging(this.random))
     } catch (error) {
       // Somebody has put more there since it was looked at.

@@ -17,7 +17,7 @@ export interface FilePlan {
   readonly target: string
   readonly content: PlannedContent
   readonly mode: number
-  readonly owner: Owner | undefined
+  readonly owner: Owner
 }
 
 /**
@@ -37,7 +37,7 @@ export class FilePublication extends TargetPublication {
     options: PublicationOptions,
   ) {
     super(fs, plan.target, options)
-    this.planned = PlannedTree.ofFile(plan.content, plan.mode, plan.owner ?? fs.user)
+    this.planned = PlannedTree.ofFile(plan.content, plan.mode, plan.owner)
   }
 
   protected refuseKind({ type }: Attributes): void {

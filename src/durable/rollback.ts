@@ -75,8 +75,8 @@ async function earlier(
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())
       const content = await readEarlier(fs, parent, name, generation)
-      if (content !== undefined && !(content instanceof Error)) refuseLinks(target, generation, content.entries)
       if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
+      refuseLinks(target, generation, content.entries)
       options.confirmFiles?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
         refuseMovedOn(target, newest, generation, now.newest, generations)
@@ -172,7 +172,7 @@ function requestFor(
   { kind, publisher, history, keepsAttributes, onDrop }: StoredRecord,
   { objects }: Generation,
   { entries, files }: EarlierContent,
-  { pin, release = false, lockTimeout = 0, requireProven = false, check, signal, log }: RollbackOptions,
+  { pin, release = false, lockTimeout = 0, requireProven = false, check, log }: RollbackOptions,
 ): Request {
   const [root] = entries
   const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
@@ -183,14 +183,14 @@ function requestFor(
     ...(kind === 'symlink' && { publish: kind }),
     contentStays: true,
     mode: root?.mode,
-    owner: root && { uid: root.uid, gid: root.gid },
+    owner: root,
     ...(publisher && { publisher }),
     ...(keepsAttributes === true && { attributes: 'keep' as const }),
-    hooks: [...(history?.hooks ?? [])],
+    ...(history?.hooks && { hooks: history.hooks }),
     objects: [...objects],
-    ...{ pin, release, lockTimeout, requireProven, onDrop: onDrop ?? 'keep' },
+    ...{ pin, release, lockTimeout, requireProven },
+    ...(onDrop && { onDrop }),
     ...(check && { check }),
-    ...(signal && { signal }),
     ...(log && { log }),
   }
 }
@@ -202,17 +202,11 @@ async function isWhole(
   { entries }: EarlierContent,
   { digest }: Generation,
 ): Promise<boolean> {
-  try {
-    const planned = PlannedTree.ofDirectory(planFor(request.target, request), fs.user)
-    await planned.read()
-    // An administrator may have given its entries an owner each.
-    if (request.attributes === 'keep') await planned.keep(request.target, { entries, digest })
-    return planned.tree.digest === digest
-  } catch (error) {
-    // Somebody has put there what nobody can publish.
-    if (error instanceof TypeError || error instanceof RangeError) return false
-    throw error
-  }
+  const planned = PlannedTree.ofDirectory(planFor(request.target, request), fs.user)
+  await planned.read()
+  // An administrator may have given its entries an owner each.
+  if (request.attributes === 'keep') await planned.keep(request.target, { entries, digest })
+  return planned.tree.digest === digest
 }
 
 /** What was taken over may hold links, which no publication makes. */

@@ -54,7 +54,6 @@ export const equivalents: readonly Equivalent[] = [
     reason:
       'what stands for a judgement that is missing: `prepare()` makes one before anything is staged, recorded or removed',
     mutants: [
-      `${durable}/directory-publication.ts: DirectoryPublication.#takenOut shortened this.found ?? {}`,
       `${durable}/publication.ts: TargetPublication.#recordPlace counted this.found?.current?.sequence ?? 0`,
       `${durable}/publication.ts: TargetPublication.#recordPlace shortened this.found?.current?.sequence ?? 0`,
       `${durable}/publication.ts: TargetPublication.#stageRecord counted this.found?.nextSequence ?? 1`,
