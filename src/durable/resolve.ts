@@ -93,9 +93,8 @@ async function followTrusted(fs: FileSystem, path: string, target: string, links
   const todo = path.split('/').filter((part) => part !== '')
   let real = ''
   let links = 0
-  while (todo.length > 0) {
-    const part = todo.shift() ?? ''
-    if (part === '.' || part === '') continue
+  for (let part = todo.shift(); part !== undefined; part = todo.shift()) {
+    if (part === '.') continue
     if (part === '..') {
       real = real === '' ? '' : dirname(real).replace(/^\/$/, '')
       continue

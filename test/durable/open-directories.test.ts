@@ -6,11 +6,23 @@ import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { entriesBelow, OpenDirectories } from '../../src/durable/open-directories.js'
+import { entriesBelow, inside, nameOf, OpenDirectories, parentOf } from '../../src/durable/open-directories.js'
 import { compareBytes } from '../../src/durable/request.js'
 import { syncBelow } from '../../src/durable/sync-below.js'
 import { failure, intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
+
+await t.test('a path, the directory that holds it, and its name there', (t) => {
+  for (const [path, parent, name] of [
+    ['a', '', 'a'],
+    ['a/b', 'a', 'b'],
+    ['a/bc/d', 'a/bc', 'd'],
+  ] as const) {
+    t.strictSame([parentOf(path), nameOf(path), inside(parent, name)], [parent, name, path])
+  }
+  t.equal(parentOf(''), '', 'the one that all others are in')
+  t.end()
+})
 
 await t.test('what is below comes in the order of the paths, and nothing stays open', async (t) => {
   const root = scratch(t)
@@ -128,5 +140,28 @@ await t.test('as many stay open as may, and what is asked for while it is to be 
   t.equal(await Promise.resolve(other).then(pathOf).catch(String), '/a', 'a number that another file has by now')
   await fs.close(other)
   t.strictSame([...open], [top])
+  await fs.close(top)
+})
+
+await t.test('room is made where there is too little, and no more is asked for than that takes', async (t) => {
+  const root = scratch(t)
+  for (const path of ['a', 'b/c', 'd']) mkdirSync(join(root, path), { recursive: true })
+  let asked = 0
+  const narrow = Object.defineProperty(new NodeFileSystem(), 'openDirectories', {
+    get: () => {
+      if (++asked > 100) throw failure('ETIMEDOUT', 'room')
+      return 1
+    },
+  })
+  const { fs, open } = intercepted(() => undefined, narrow)
+  const top = await fs.openPath(root)
+  const directories = new OpenDirectories(fs, top)
+  const pathOf = (path: string): Promise<string> =>
+    directories.use(path, (one) => Promise.resolve(readlinkSync(`/proc/self/fd/${one}`).slice(root.length)))
+  for (const path of ['a', 'b/c', 'd', 'b', 'a', 'a']) {
+    t.equal(await pathOf(path).catch(String), `/${path}`)
+    t.equal(open.size, 2, 'one, and the one that all are in')
+  }
+  await directories.closeAll()
   await fs.close(top)
 })

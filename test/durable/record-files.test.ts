@@ -8,10 +8,11 @@ import { replaceDirectory } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
-import { readAllRecords, readRecords } from '../../src/durable/record-files.js'
+import { nextSequence, readAllRecords, readRecords } from '../../src/durable/record-files.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { silent } from '../../src/log.js'
 import { failure, intercepted } from './intercepted.js'
+import { record } from './judge-rows.js'
 import { scratch } from './scratch.js'
 
 const names = namesFor('certs')
@@ -30,6 +31,37 @@ async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Prom
     await fs.close(directory)
   }
 }
+
+await t.test(
+  'the next record is above every record, whole or torn, under the first number that nobody has taken',
+  (t) => {
+    /** It fails where it does not end. */
+    class Taken extends Set<number> {
+      asked = 0
+      override has(sequence: number): boolean {
+        if (++this.asked > 100) throw failure('ETIMEDOUT', 'has')
+        return super.has(sequence)
+      }
+    }
+    const next = (valid: number[], torn: number[], taken: number[]): number | string => {
+      try {
+        return nextSequence({
+          valid: valid.map((sequence) => record(sequence, null, 'a')),
+          torn,
+          taken: new Taken(taken),
+        })
+      } catch (error) {
+        return String(error)
+      }
+    }
+    t.equal(next([], [], []), 1)
+    t.equal(next([3, 2], [], []), 4)
+    t.equal(next([3], [7], []), 8)
+    t.equal(next([], [], [1, 2, 4]), 3)
+    t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
+    t.end()
+  },
+)
 
 const believed = '1 valid, 0 taken, 0 torn, none missed'
 const another = '0 valid, 1 taken, 0 torn, none missed'

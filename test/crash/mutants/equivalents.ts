@@ -71,7 +71,6 @@ export const equivalents: readonly Equivalent[] = [
       `native/aio.ts: AioContext.#submit counted -1`,
       `${durable}/generation.ts: topNames shortened path.split('/', 1)[0] ?? path`,
       `${durable}/request.ts: checkTarget shortened target.replace(/\\/+$/, '').split('/').pop() ?? ''`,
-      `${durable}/resolve.ts: followTrusted shortened todo.shift() ?? ''`,
       `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach counted -1`,
       `${durable}/posix/file-system.ts: NodeFileSystem.#namedEach shortened descriptors[index] ?? -1`,
       `${durable}/posix/sync.ts: retryInvalid counted -1`,

@@ -1,0 +1,175 @@
+/** What follows from a record: what lines that were appended change, what it asks of who reads it, and how long an operator's word holds. */
+import { hash } from 'node:crypto'
+import { inspect } from 'node:util'
+import t from 'tap'
+import {
+  demanding,
+  describes,
+  digestBy,
+  encodeAppendix,
+  encodeRecord,
+  isBody,
+  isInForce,
+  isOfNewerVersion,
+  isPinned,
+  isRecorded,
+  parseRecord,
+  type RecordBody,
+  recordBody,
+  type StoredRecord,
+} from '../../src/durable/record.js'
+import { knownFields } from '../../src/durable/record-fields.js'
+import type { Generation, Hold, Pin } from '../../src/durable/types.js'
+import { record } from './judge-rows.js'
+import { treeOf, valueOf } from './judgements.js'
+
+/** Any line under a right checksum. */
+const line = (value: unknown): string => {
+  const json = JSON.stringify(value)
+  return `${hash('sha256', json)} ${json}\n`
+}
+const bodyOf = (stored: StoredRecord): RecordBody =>
+  Object.fromEntries(Object.entries(stored).filter(([field]) => field in knownFields)) as unknown as RecordBody
+
+/** The record with these fields, and these lines behind it, as it is read. */
+function read(fields: Partial<StoredRecord>, ...lines: string[]): Partial<StoredRecord> {
+  const body = Buffer.from(encodeRecord({ ...bodyOf(record(1, null, 'a')), ...fields })).toString()
+  return parseRecord(body + lines.join(''), 'certs', 1, 'b') ?? {}
+}
+const appended = (...args: Parameters<typeof encodeAppendix>): string => Buffer.from(encodeAppendix(...args)).toString()
+
+await t.test('the last line that says something counts, and lines about something else change nothing', (t) => {
+  const before = { attributes: 'x', keepsAttributes: false, onDrop: 'keep', hooks: ['one', 'two'] } as const
+  const lines = [
+    ...[appended({ attributes: 'y' }), appended({ keepsAttributes: true }), appended({ onDrop: 'remove' })],
+    ...[appended({ hook: 'one' }), appended({ within: '/moved' }), appended({ settled: true })],
+  ]
+  const after = { attributes: 'y', keepsAttributes: true, onDrop: 'remove', pendingHooks: ['two'], committed: true }
+  const place = { ...record(1, null, 'a').place, within: '/moved' }
+  for (const order of [lines, lines.toReversed()]) t.match(read(before, ...order), { ...after, place })
+  t.match(read(before), { ...before, pendingHooks: ['one', 'two'], committed: false, place: { within: '/etc/certs' } })
+  t.equal(read(before, appended({ attributes: null })).attributes, null)
+  t.equal(read({ attributes: null }, appended({ attributes: 'y' })).attributes, 'y')
+  const none = read({}, appended({ settled: true }))
+  for (const field of ['attributes', 'keepsAttributes', 'onDrop']) t.notOk(field in none, `${field} was never said`)
+  t.match(read({}, appended({ onDrop: 'keep' }), appended({ attributes: null })), { onDrop: 'keep', attributes: null })
+  t.equal(read({}, appended({ keepsAttributes: false })).keepsAttributes, false)
+  t.end()
+})
+
+await t.test('a line that holds something else than it may is passed over', (t) => {
+  const before = { attributes: 'x', keepsAttributes: true, onDrop: 'keep', hooks: ['one'] } as const
+  for (const wrong of [{ settled: 1 }, { settled: false }, { hook: 7 }, { attributes: 7 }, { keepsAttributes: 'no' }]) {
+    t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
+  }
+  for (const wrong of [{ onDrop: 'other' }, { onDrop: null }, { within: 7 }, { objects: {} }, { objects: [7] }]) {
+    t.strictSame(read(before, line(wrong)), read(before), JSON.stringify(wrong))
+  }
+  t.end()
+})
+
+await t.test('what is no record is neither one of this version nor of a newer one', (t) => {
+  for (const value of [undefined, null, 7, 'x', {}, []]) {
+    const answer = valueOf(() => isBody(value))
+    t.equal(answer, false, inspect(value))
+  }
+  t.ok(isBody(bodyOf(record(1, null, 'a'))))
+  for (const [text, expected] of [
+    [line({}), false],
+    [line({ requires: ['time-travel'] }), false],
+    [line({ version: 1 }), false],
+    [line({ version: 1, requires: ['hold'] }), false],
+    [line({ version: 1, requires: ['time-travel'] }), true],
+    [line({ version: 2 }), true],
+    [line({ version: 0 }), true],
+    ['', false],
+  ] as const) {
+    t.equal(isOfNewerVersion(text), expected, text)
+  }
+  t.end()
+})
+
+await t.test('the disk’s content is named by the record that is of it, else by itself', (t) => {
+  const kept = record(1, null, 'a', { keepsAttributes: true })
+  t.equal(digestBy(kept, treeOf('a')), 'a')
+  t.equal(digestBy(kept, treeOf('b')), 'a', 'the same but for what is the administrator’s')
+  t.equal(digestBy(record(1, null, 'a'), treeOf('b')), 'b')
+  t.equal(digestBy(kept, undefined), undefined)
+  const entry = { path: 'a', type: 'file', sha256: 'x', mode: 0, uid: 0, gid: 0 } as const
+  t.notOk(describes(kept, { digest: 'b', entries: [entry] }), 'one more entry')
+  t.notOk(describes({ ...kept, entries: [entry] }, treeOf('b')), 'one less')
+  t.end()
+})
+
+await t.test('what is there is ours by a record of it, or by one of what was published, or of what was ours', (t) => {
+  const recorded = (digest: string, ...records: StoredRecord[]) => isRecorded(records, treeOf(digest))
+  t.equal(recorded('a'), false)
+  t.equal(recorded('a', record(1, null, 'a')), true)
+  t.equal(recorded('b', record(1, null, 'a')), false, 'it was aborted')
+  t.equal(recorded('b', record(1, null, 'a', { owned: true })), true)
+  t.equal(recorded('b', record(1, null, 'a', { committed: true })), true)
+  t.equal(recorded('a', record(2, null, 'b'), record(1, null, 'a')), true, 'any of them')
+  t.equal(isRecorded([record(1, null, 'a')], undefined), false)
+  t.end()
+})
+
+await t.test('a hold and a pin are in force until their end, or until somebody ends them', (t) => {
+  const hold = (until: Hold['until']) => isInForce({ reason: '', since: 5, until }, 10)
+  t.strictSame([hold(null), hold(11), hold(10), hold(9)], [true, true, false, false])
+  t.equal(isInForce(undefined, 10), false)
+  const pin = (until: Pin['until']) => isPinned({ reason: '', since: 5, until, from: [], digest: 'a' }, 10)
+  t.strictSame([pin('newer'), pin('released'), pin(11), pin(10), pin(9)], [true, true, true, false, false])
+  t.equal(isPinned(undefined, 10), false)
+  t.equal(isInForce({ reason: '', since: 20, until: null }, 10), true, 'a clock that stands before its beginning')
+  t.end()
+})
+
+const generation: Generation = {
+  ...{ name: '.holdfast-0123456789abcdef.1-0123456789abcdef', sequence: 1, digest: 'a', why: 'published' },
+  ...{ publishedAt: 0, replacedAt: 1, objects: [] },
+}
+const hold: Hold = { reason: '', since: 0, until: null }
+const pin: Pin = { reason: '', since: 0, until: 'newer', from: [], digest: 'a' }
+
+await t.test('an older version refuses a record whose words it would ignore to somebody’s harm, and no other', (t) => {
+  const nothing = { hold: undefined, retired: undefined, history: undefined, pin: undefined, removing: undefined }
+  const asked = (said: object) => valueOf(() => demanding({ ...nothing, ...said }))
+  t.strictSame(asked({}), {})
+  const history = { keep: 2, maxAge: null, generations: [] }
+  const retired = [{ name: generation.name, inode: '1', until: 7, entries: [] }]
+  const rows: [object, string[] | undefined][] = [
+    [{ hold }, ['hold']],
+    [{ pin }, ['pin']],
+    [{ removing: { since: 1 } }, ['removing']],
+    [{ retired }, ['retired']],
+    [{ history }, undefined],
+    [{ history: { ...history, generations: [generation] } }, ['history']],
+    [{ history: { ...history, generations: [generation, { ...generation, sequence: 0 }] } }, ['history', 'adopted']],
+    [{ hold, history }, ['hold']],
+    [{ hold, retired, pin }, ['hold', 'retired', 'pin']],
+  ]
+  for (const [said, requires] of rows) {
+    t.strictSame(asked(said), { ...said, ...(requires && { requires }) }, JSON.stringify(said))
+  }
+  t.strictSame(asked({ retired: [] }), {}, 'an empty list says nothing')
+  t.end()
+})
+
+await t.test(
+  'a record that says the same again keeps all but an operator’s word, and asks for what it then says',
+  (t) => {
+    const said = {
+      hooks: ['one', 'two'],
+      pendingHooks: ['two'],
+      unknown: { later: 'x' },
+      requires: ['hold', 'pin'],
+      hold,
+      pin,
+    }
+    const none = { hold: undefined, pin: undefined, removing: undefined }
+    const expected = { ...bodyOf(record(1, null, 'a')), later: 'x', hooks: ['two'] }
+    t.strictSame(recordBody(record(1, null, 'a', said), none), expected)
+    t.strictSame(recordBody(record(1, null, 'a', said), { ...none, pin }), { ...expected, pin, requires: ['pin'] })
+    t.end()
+  },
+)
