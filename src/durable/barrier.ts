@@ -99,10 +99,11 @@ export class StagedEntries<Owner> {
 
   async #room(open: () => number): Promise<void> {
     // Those that are being synced are still open.
-    while (this.#syncing !== undefined || open() >= this.fs.stagedFiles) {
-      this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
-      await this.#syncing
-    }
+    if (this.#syncing === undefined && open() < this.fs.stagedFiles) return
+    this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
+    await this.#syncing
+    // Those that were let in before may have taken the room meanwhile.
+    await this.#room(open)
   }
 
   async #sync(): Promise<void> {

@@ -24,6 +24,12 @@ interface OldEntry {
   readonly extended?: ExtendedAttributes
 }
 
+/** A path and the directories above it, the nearest first; '', in which all are, is the last. */
+export function upwards(path: string): string[] {
+  const parts = path.split('/')
+  return [...parts.map((_, index) => parts.slice(0, parts.length - index).join('/')), '']
+}
+
 /** The attributes that staged entries get. */
 export class KeptAttributes {
   readonly #old: ReadonlyMap<string, OldEntry>
@@ -51,11 +57,10 @@ export class KeptAttributes {
 
   /** The default ACL that a directory of the new content has. */
   #defaultOf(path: string): Uint8Array | undefined {
-    for (let at = path; ; at = parentOf(at)) {
-      const old = this.#old.get(at)
-      if (old?.type === 'directory') return old.extended?.get(defaultAttribute)
-      if (at === '') return this.inherited
-    }
+    const nearest = upwards(path)
+      .map((at) => this.#old.get(at))
+      .find((old) => old?.type === 'directory')
+    return nearest ? nearest.extended?.get(defaultAttribute) : this.inherited
   }
 }
 

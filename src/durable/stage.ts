@@ -1,7 +1,7 @@
 import type { StagedEntries } from './barrier.js'
 import type { PlannedContent } from './content.js'
 import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from './file-system.js'
-import { attributesDigest, KeptAttributes, setExtended } from './kept-attributes.js'
+import { attributesDigest, KeptAttributes, setExtended, upwards } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { inParallel } from './parallel.js'
 import type { PlannedTree } from './planned-tree.js'
@@ -20,10 +20,9 @@ class Labels {
 
   /** undefined: what the file system lets it inherit. */
   of(path: string): Uint8Array | undefined {
-    for (let at = path; ; at = at.slice(0, Math.max(at.lastIndexOf('/'), 0))) {
-      const label = this.#byPath.get(at)
-      if (label !== undefined || at === '') return label
-    }
+    return upwards(path)
+      .map((at) => this.#byPath.get(at))
+      .find((label) => label !== undefined)
   }
 }
 

@@ -68,7 +68,6 @@ export class SymlinkPublication extends DirectoryFormPublication {
   protected async readCurrent(): Promise<Current | undefined> {
     const { directory } = this
     const found = await this.fs.look(directory, this.name)
-    this.#leftLink = undefined
     if (found === undefined) return undefined
     await this.refuseKind(found)
     if (found.type === 'symlink') {

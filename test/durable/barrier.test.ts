@@ -1,9 +1,8 @@
 import { closeSync, constants, mkdirSync, openSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { barrier, merged, type Pending, shared, sharedDirectory, StagedEntries } from '../../src/durable/barrier.js'
+import { barrier, merged, type Pending, shared, sharedDirectory } from '../../src/durable/barrier.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { Scope } from '../../src/durable/scope.js'
 import { behindLeadingCommit } from '../../src/durable/posix/lead-commit.js'
 import { startWriteOutAll, syncAll, syncOnThreads } from '../../src/durable/posix/sync.js'
 import { syncBelow } from '../../src/durable/sync-below.js'
@@ -170,75 +169,6 @@ await t.test('a directory that several need is synced once; the same inode on an
       { descriptor: 92, type: 'directory', owners: ['b'] },
     ],
   )
-})
-
-await t.test('staged files stay open up to their bound, and are then synced before more are made', async (t) => {
-  const root = scratch(t)
-  const parent = openSync(root, constants.O_RDONLY)
-  t.teardown(() => closeSync(parent))
-  class Bounded extends Watched {
-    override readonly stagedFiles = 2
-  }
-  const fs = new Bounded()
-  const staged = new StagedEntries<string>(fs)
-  const scope = new Scope(fs)
-  let last = -1
-  for (const [index, owner] of ['a', 'b', 'c', 'd', 'e'].entries()) {
-    const file = await staged.create(scope, parent, `file-${index}`)
-    last = file
-    // Numbers are given out again: a failure of the second file alone.
-    if (index === 1) fs.failures.set(`fsync ${file}`, new Error('the disk'))
-    if (index === 2) fs.failures.clear()
-    staged.add(scope, file, owner, index === 4)
-  }
-  t.same(
-    fs.calls.filter((call) => call.startsWith('fsync')).map((call) => call.split(',').length),
-    [2, 2],
-    'two barriers of two',
-  )
-  t.same([...staged.failures.keys()], ['b'])
-  const left = staged.take()
-  t.same(
-    left.map(({ descriptor, owners, later }) => [descriptor, owners, later]),
-    [[last, ['e'], true]],
-  )
-  t.same(staged.take(), [], 'handed over once')
-  t.ok(scope.holds(last))
-  const open = readdirSync('/proc/self/fd').flatMap((fd) => {
-    try {
-      return [readlinkSync(`/proc/self/fd/${fd}`)]
-    } catch {
-      return []
-    }
-  })
-  t.same(
-    open.filter((path) => path.startsWith(`${root}/`)),
-    [join(root, 'file-4')],
-    'what is synced is closed',
-  )
-  await scope.closeAll()
-})
-
-await t.test('staged directories, too: no more are open than the bound says', async (t) => {
-  const root = scratch(t)
-  class Bounded extends Watched {
-    override readonly stagedFiles = 2
-  }
-  const fs = new Bounded()
-  const staged = new StagedEntries<string>(fs)
-  const scope = new Scope(fs)
-  const open = []
-  for (const owner of ['a', 'b', 'c', 'd', 'e']) {
-    const directory = await scope.keep(fs.openPath(root))
-    await staged.addDirectory(scope, directory, owner)
-    open.push(readdirSync('/proc/self/fd').filter((fd) => scope.holds(Number(fd))).length)
-  }
-  t.same(open, [1, 2, 1, 2, 1])
-  t.same(
-    staged.take().map(({ owners }) => owners),
-    [['e']],
-  )
-  await scope.closeAll()
 })
 
 await t.test('what is below a directory is synced to the last entry, and what is open already behind it', async (t) => {

@@ -1,0 +1,109 @@
+/** The directory that holds a target: when it is refused, how often it is looked at, and that it is still there at the end. */
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Mount } from '../../src/durable/file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication, planDirectory } from '../../src/durable/replace.js'
+import type { PublicationOptions } from '../../src/durable/types.js'
+import { failure, intercepted } from './intercepted.js'
+import { contents, scratch } from './scratch.js'
+
+async function failed(
+  fs: NodeFileSystem | ReturnType<typeof intercepted>['fs'],
+  target: string,
+  options: PublicationOptions,
+): Promise<unknown> {
+  const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...options })])
+  return outcome && 'error' in outcome ? outcome.error : outcome
+}
+
+/** A file system on which nobody has proven anything. */
+class Unproven extends NodeFileSystem {
+  override async mount(directory: number): Promise<Mount> {
+    return { ...(await super.mount(directory)), type: 'odd', proven: false }
+  }
+}
+
+await t.test('a file system that is to be proven, and is not, is refused before anything is made on it', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'missing/certs')
+  t.match(await failed(new Unproven(), target, { requireProven: true }), {
+    reason: 'TargetUnfit',
+    code: 'ENOTSUP',
+    message: /certs is on odd, where durability is not proven .*or remove requireProven$/,
+  })
+  t.strictSame(readdirSync(root), [])
+  t.match(await failed(new Unproven(), target, {}), { outcome: 'created', unproven: true })
+})
+
+await t.test(
+  'a missing parent that is not to be made is told before anything else, by the first that is missing',
+  async (t) => {
+    const root = scratch(t)
+    const calls: string[] = []
+    const { fs } = intercepted((call) => {
+      calls.push(call)
+      if (call === 'mount') throw failure('EIO', 'fstatfs')
+    })
+    for (const [below, missing] of [
+      ['a', 'a'],
+      ['a/b', 'a'],
+      ['a/b/c', 'a'],
+    ] as const) {
+      const path = join(root, missing)
+      const target = join(root, below, 'certs')
+      const error = {
+        code: 'ENOENT',
+        path,
+        message: new RegExp(`^${path} does not exist, and ${target} would be in it`),
+      }
+      t.match(await failed(fs, target, { parents: false }), error, below)
+    }
+    mkdirSync(join(root, 'a'))
+    t.match(await failed(fs, join(root, 'a/b/c/certs'), { parents: false }), { path: join(root, 'a/b') })
+    t.notOk(calls.includes('mount'))
+    t.match(await failed(fs, join(root, 'a/certs'), { parents: false }), { code: 'EIO' }, 'this one is there')
+  },
+)
+
+await t.test('a directory is listed once, however many targets of a batch it holds', async (t) => {
+  const root = scratch(t)
+  let listed = 0
+  const { fs } = intercepted((call) => {
+    if (call === 'list') listed += 1
+  })
+  const batch = ['a', 'b', 'c'].map((name) => directoryPublication(fs, { target: join(root, name), files: { a: '1' } }))
+  t.match(await publish(batch), [{ outcome: 'created' }, { outcome: 'created' }, { outcome: 'created' }])
+  t.equal(listed, 1)
+})
+
+await t.test('a preview of a target whose parent is missing makes none', async (t) => {
+  const root = scratch(t)
+  for (const below of ['one/certs', 'one/two/certs']) {
+    const request = { target: join(root, below), files: { a: '1' } }
+    t.match(await planDirectory(request), { outcome: 'created', changes: [{ path: 'a', change: 'add' }] })
+    t.strictSame(readdirSync(root), [])
+    await t.rejects(planDirectory({ ...request, parents: false }), { code: 'ENOENT', path: join(root, 'one') })
+  }
+})
+
+await t.test(
+  'a directory that is renamed while one publishes in it: the content is there, and nobody finds it',
+  async (t) => {
+    const root = scratch(t)
+    const [before, after] = [join(root, 'before'), join(root, 'after')]
+    mkdirSync(before)
+    const { fs, open } = intercepted((call) => {
+      if (call === 'rename') renameSync(before, after)
+    })
+    t.match(await failed(fs, join(before, 'certs'), {}), {
+      ...{ code: 'ESTALE', syscall: 'openat2', path: join(before, 'certs'), published: true },
+      message:
+        /a directory above .*before\/certs was renamed or removed while it was published; the new content is in that/,
+    })
+    t.strictSame(contents(join(after, 'certs')), { a: '1' })
+    t.equal(open.size, 0)
+  },
+)
