@@ -3,10 +3,18 @@
  * one leaves by a rename to a name that nobody reads, made durable before the first of its files goes: a crash leaves it
  * whole or not at all, and the next run of prune or install removes what is left.
  */
-import { messageOf } from '../errors.js'
+import { isSystemError, messageOf } from '../errors.js'
 import { basename, join } from 'node:path'
 import type { Log } from '../log.js'
-import { wrapError, type Descriptor, type FileSystem, namesFor, remove, type Disk } from '../durable/index.js'
+import {
+  DurableWriteError,
+  wrapError,
+  type Descriptor,
+  type FileSystem,
+  namesFor,
+  remove,
+  type Disk,
+} from '../durable/index.js'
 import { InvalidInput, StaticPodError, withState } from './failure.js'
 import { entriesOf, listManifests } from './node-files.js'
 import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
@@ -53,13 +61,8 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
   // In plain words where it is no directory, or cannot be read.
   await entriesOf(disk.fs, resourceDirectory)
   const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
-  if (present === undefined) {
-    // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
-    throw new StaticPodError(
-      `the resource directory ${resourceDirectory} does not exist; nothing was removed; check --resource-dir, and whether ` +
-        `it is mounted here`,
-    )
-  }
+  // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
+  if (present === undefined) throw absent(resourceDirectory)
   if (dryRun) return verdicts(request, disk.fs, log)
   // Before anything goes: what fails here has changed nothing.
   const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
@@ -71,12 +74,21 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
     const removed = await disk.inDirectory(resourceDirectory, (directory) =>
       removeAll(disk, directory, request, lines, log),
     )
-    if (removed?.some(({ outcome }) => outcome === 'removed') !== true) return removed ?? lines
+    // Somebody has moved it away meanwhile.
+    if (removed === undefined) throw absent(resourceDirectory)
+    if (!removed.some(({ outcome }) => outcome === 'removed')) return removed
     const proof = warnOfUnproven(unproven, log)
     return removed.map((line) => (line.outcome === 'removed' ? { ...line, ...proof } : line))
   } finally {
     await held.release()
   }
+}
+
+function absent(resourceDirectory: string): StaticPodError {
+  return new StaticPodError(
+    `the resource directory ${resourceDirectory} does not exist; nothing was removed; check --resource-dir, and whether ` +
+      `it is mounted here`,
+  )
 }
 
 async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promise<PruneLine[]> {
@@ -150,7 +162,7 @@ async function removeAll(
   const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)
   // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
   // that was killed may have removed all, and not made it durable.
-  await disk.syncDirectory(directory)
+  await syncRemovals(disk, directory, resourceDirectory)
   if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
   for (const name of leftovers) {
     try {
@@ -163,8 +175,23 @@ async function removeAll(
     }
   }
   // So that old private keys do not come back.
-  await disk.syncDirectory(directory)
+  await syncRemovals(disk, directory, resourceDirectory)
   return lines.map((line) => lineOf(line, failures.get(line)))
+}
+
+/** Names have changed by then, or a predecessor has changed them: the directory is not as it was, whatever a power cut makes of it. */
+async function syncRemovals(disk: Disk, directory: Descriptor, path: string): Promise<void> {
+  try {
+    await disk.syncDirectory(directory)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    const { code, syscall } = error
+    throw new DurableWriteError(`could not sync ${path}: ${syscall}: ${code}`, {
+      ...{ code, syscall, path, published: true, cause: error },
+      state: 'revisions that are gone from there may come back with a power cut',
+      advice: 'repeat the command: it completes the removal',
+    })
+  }
 }
 
 function lineOf(line: PruneLine, failure: unknown): PruneLine {
