@@ -77,9 +77,8 @@ export async function uptime(): Promise<number> {
 
 async function readMark(path: string): Promise<Mark | undefined> {
   try {
-    const value: unknown = JSON.parse(await readFile(path, 'utf8'))
-    if (typeof value !== 'object' || value === null) return undefined
-    const { revision, boot, since } = value as Partial<Mark>
+    // What is no object has none of these, and `null` throws.
+    const { revision, boot, since } = JSON.parse(await readFile(path, 'utf8')) as Partial<Mark>
     if (typeof revision !== 'number' || typeof boot !== 'string' || typeof since !== 'number') return undefined
     return { revision, boot, since }
   } catch {

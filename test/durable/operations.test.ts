@@ -187,6 +187,10 @@ await t.test('isCommitted and isDrifted say what the record proves', async (t) =
   await disk.publishDirectories([{ target, files: { a: '1' }, objects: [object] }], never)
   t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [true, false])
   t.same(await disk.recordedObjects(target), [object])
+  // It becomes visible, and nobody knows whether it is durable.
+  await rejected(t, watched('sync', 2).disk.publishDirectories([{ target, files: { a: '2' } }], never), true, target)
+  t.same(contents(target), { a: '2' })
+  t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [false, false])
   writeFileSync(join(target, 'a'), 'edited')
   t.same([await disk.isCommitted(target), await disk.isDrifted(target)], [false, true])
 })

@@ -74,9 +74,12 @@ await t.test(
     t.ok(kept(parent).length > 0)
     const left = join(parent, names.staging('0123456789abcdef'))
     const other = join(parent, namesFor('other').staging('0123456789abcdef'))
-    for (const one of [left, other]) writeFileSync(one, '')
-    await watched(path).file.replace('one')
-    t.notOk(existsSync(left))
+    writeFileSync(other, '')
+    for (const turn of ['the first of this process', 'and the next']) {
+      writeFileSync(left, '')
+      await watched(path).file.replace('one')
+      t.notOk(existsSync(left), turn)
+    }
     t.ok(existsSync(other), 'of another name')
     t.notOk(
       readdirSync(parent).some((name) => names.sequenceOf(name) !== undefined),

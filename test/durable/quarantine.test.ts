@@ -225,13 +225,14 @@ await t.test(
     const { fs } = intercepted((call) => void calls.push(call))
     const directory = await fs.openPath(parent)
     const lines: unknown[] = []
-    const log = { warn: (fields: unknown) => void lines.push(fields) } as unknown as Log
+    const warn = (fields: unknown): void => void (calls.push('told'), lines.push(fields))
+    const log = { warn } as unknown as Log
     const path = join(parent, 'certs')
     calls.length = 0
     await quarantineOld({ fs, parent: directory, path, names, log }, random)
     t.same(
-      calls.filter((call) => call === 'rename' || call === 'sync'),
-      ['rename', 'sync'],
+      calls.filter((call) => ['rename', 'sync', 'told'].includes(call)),
+      ['rename', 'sync', 'told'],
     )
     t.same(readdirSync(parent), [names.quarantine(random)])
     t.same(lines, [{ path, quarantined: names.quarantine(random) }])

@@ -179,3 +179,60 @@ await t.test('a deadline that has passed: nothing is written; behind the directo
   t.same(readdirSync(node.manifests), [])
   t.notOk(existsSync(node.lock), 'the lock of the manifests is not taken')
 })
+
+await t.test('a deadline that passes under the lock: nothing is staged', async (t) => {
+  const { plan, settings, own } = await scene(t)
+  const controller = new AbortController()
+  // Asked for when a lock is to be had: the pod's own first, and under that those of the directories.
+  const timeLeft = (): number => {
+    if (own().length > 0) controller.abort()
+    return 0
+  }
+  const calls: string[] = []
+  const { fs } = intercepted((call) => {
+    if (controller.signal.aborted) calls.push(call)
+  })
+  const late = install(plan, { ...settings, timeLeft, disk: new Disk(fs), signal: controller.signal })
+  await t.rejects(late, { name: 'AbortError' })
+  t.same(calls, [])
+  t.equal(own().length, 1, 'the lock')
+})
+
+await t.test('what a killed prune renamed is durable under that name before its files go', async (t) => {
+  const { node, plan, settings } = await scene(t)
+  await install(plan, settings)
+  leaveBehind(node)
+  const did: string[] = []
+  const { fs } = intercepted((call) => {
+    const step = /^(sync|remove)/.exec(call)?.[0] ?? ''
+    if (step !== '' && did.at(-1) !== step) did.push(step)
+  })
+  await install(plan, { ...settings, disk: new Disk(fs) })
+  t.same(did, ['sync', 'remove'])
+})
+
+await t.test('what was staged goes with what is published in its place, and costs no sync of its own', async (t) => {
+  const syncs: number[] = []
+  for (const isLeft of [false, true]) {
+    const { node, plan, settings, own } = await scene(t)
+    const staged = namesFor('', revisionFamily(pod)).staging('0123456789abcdef')
+    if (isLeft) mkdirSync(join(node.resources, staged))
+    let count = 0
+    const { fs } = intercepted((call) => {
+      if (call === 'sync') count += 1
+    })
+    await install(plan, { ...settings, disk: new Disk(fs) })
+    t.notOk(own().includes(staged))
+    syncs.push(count)
+  }
+  t.equal(syncs[1], syncs[0])
+})
+
+await t.test('a revision that is whole is kept without a look at what uses it', async (t) => {
+  const { node, plan, settings, warnings } = await scene(t)
+  await install(plan, settings)
+  node.makeManifest('{', 'other.yaml')
+  const { directories } = await install(plan, settings)
+  t.same(directories, [{ path: node.revision(7), outcome: 'unchanged' }])
+  t.same(warnings, [])
+})

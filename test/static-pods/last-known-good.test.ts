@@ -1,11 +1,11 @@
 /** The link to the last known good revision, and the fallback to what it leads to. */
-import { mkdirSync, readlinkSync, symlinkSync } from 'node:fs'
+import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { silent } from '../../src/log.js'
+import { silent, type Log } from '../../src/log.js'
 import { Disk } from '../../src/durable/index.js'
 import { fallBack } from '../../src/static-pods/fall-back.js'
-import { recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
+import { intactRevision, recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
 import { revisionFamily } from '../../src/static-pods/names.js'
 import { watchedSyncs } from '../durable/intercepted.js'
 import { installed, link, live } from './monitored-node.js'
@@ -74,4 +74,48 @@ await t.test('without a revision that is whole nothing is changed', async (t) =>
   t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), undefined)
   t.throws(() => readlinkSync(link(node)), { code: 'ENOENT' })
   t.equal(live(node).metadata.labels.revision, '7')
+})
+
+await t.test('why a revision is not intact: the first reason is told, and the others are not looked for', async (t) => {
+  const node = new NodeDisk(t)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const disk = new Disk()
+  const publish = (revision: number, label: string) =>
+    disk.publishDirectories(
+      [
+        {
+          target: node.revision(revision),
+          files: { 'web-pod.yaml': podText({ labels: { revision: label } }), key: '1' },
+        },
+      ],
+      undefined,
+    )
+  node.makeRevision(1)
+  for (const [revision, label] of [
+    [2, '2'],
+    [3, '3'],
+    [4, '9'],
+    [5, '9'],
+  ] as const)
+    await publish(revision, label)
+  for (const revision of [3, 5]) writeFileSync(join(node.revision(revision), 'key'), 'changed')
+  mkdirSync(node.revision(6))
+  mkdirSync(node.revision(7))
+  writeFileSync(join(node.revision(7), 'web-pod.yaml'), podText({ labels: {} }))
+  for (const [revision, expected] of [
+    [1, undefined],
+    [2, undefined],
+    [3, 'its files differ from what was published'],
+    [4, 'its manifest is labelled as revision 9'],
+    [5, 'its manifest is labelled as revision 9'],
+    [6, 'its copy of the manifest is missing'],
+    [7, undefined],
+  ] as const) {
+    const told: unknown[][] = []
+    const log: Log = { ...silent, warn: (...said) => void told.push(said) }
+    const path = join(node.revision(revision), 'web-pod.yaml')
+    const manifest = await intactRevision(places, revision, disk, log)
+    t.equal(manifest !== undefined, expected === undefined, `${revision}`)
+    t.same(told, expected === undefined ? [] : [[{ revision, path, why: expected }, 'this revision is not intact']])
+  }
 })

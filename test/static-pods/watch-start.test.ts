@@ -51,6 +51,18 @@ await t.test('a mark counts for its revision in its boot, and for nothing else',
   t.same(warnings, [])
 })
 
+await t.test('the time is that since the mark, in milliseconds', async (t) => {
+  const { start, file } = watched(t)
+  await start().elapsed()
+  // So long ago that a thousandth of it is longer than any test.
+  const since = -1_000_000
+  writeFileSync(file(), JSON.stringify({ revision: 7, boot, since }))
+  const earliest = (await uptime()) - since
+  const elapsed = await start().elapsed()
+  const latest = (await uptime()) - since
+  t.ok(elapsed >= earliest * 1000 && elapsed <= latest * 1000, `${earliest} s, ${elapsed} ms, ${latest} s`)
+})
+
 await t.test('a watch that is over leaves nothing, and the next one begins anew', async (t) => {
   const { node, start, file } = watched(t)
   const one = start()

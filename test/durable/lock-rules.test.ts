@@ -1,0 +1,135 @@
+/** How a lock is had, call by call: when it is asked for again, whose file counts, and what is closed in which order. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Attributes, Descriptor } from '../../src/durable/file-system.js'
+import { Disk } from '../../src/durable/index.js'
+import { lock } from '../../src/durable/lock.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { Scope } from '../../src/durable/scope.js'
+import { codeOf } from '../../src/errors.js'
+import { scratch } from './scratch.js'
+
+/** What the kernel answers about locks: each list is used up in order, and then the truth is told. */
+interface Answers {
+  readonly had?: boolean[]
+  /** Of the first file that is opened, of the second, … */
+  readonly links?: readonly number[]
+  readonly owner?: number
+  readonly beforeTry?: () => void
+}
+
+class Locks extends NodeFileSystem {
+  readonly did: string[] = []
+  readonly held = new Set<Descriptor>()
+  #opened = 0
+
+  constructor(readonly answers: Answers = {}) {
+    super()
+  }
+
+  override async openLock(parent: Descriptor, name: string): Promise<Descriptor> {
+    this.did.push('open')
+    this.#opened += 1
+    const file = await super.openLock(parent, name)
+    this.held.add(file)
+    return file
+  }
+
+  override tryLock(file: Descriptor): boolean {
+    this.did.push('try')
+    this.answers.beforeTry?.()
+    return this.answers.had?.shift() ?? super.tryLock(file)
+  }
+
+  override async attributes(descriptor: Descriptor): Promise<Attributes> {
+    const found = await super.attributes(descriptor)
+    if (!this.held.has(descriptor)) return found
+    return { ...found, links: this.answers.links?.[this.#opened - 1] ?? found.links, uid: this.answers.owner ?? 0 }
+  }
+
+  override async close(descriptor: Descriptor): Promise<void> {
+    // As late as a disk may be with it: whoever does not wait for it goes on first.
+    await new Promise(setImmediate)
+    if (this.held.delete(descriptor)) this.did.push('close')
+    return super.close(descriptor)
+  }
+}
+
+/** Asks for a lock of a target's own. */
+async function locked(t: Test, fs: Locks, timeout: number | undefined, signal?: AbortSignal): Promise<unknown> {
+  const scope = new Scope(fs)
+  const path = scratch(t)
+  try {
+    const parent = await scope.keep(fs.openPath(path))
+    const release = await lock(scope, {
+      parent,
+      name: '.lock',
+      identity: path,
+      target: join(path, 'x'),
+      timeout,
+      signal,
+    })
+    release()
+    return 'had'
+  } catch (error) {
+    return codeOf(error) ?? error
+  } finally {
+    fs.did.push('end')
+    await scope.closeAll()
+  }
+}
+
+await t.test('a lock that somebody holds is asked for once, where there is no time to wait', async (t) => {
+  for (const timeout of [undefined, 0]) {
+    const fs = new Locks({ had: [false, true] })
+    t.equal(await locked(t, fs, timeout), 'EAGAIN', `${timeout}`)
+    t.same(fs.did, ['open', 'try', 'end', 'close'])
+  }
+})
+
+await t.test('it is asked for again until the time is over, or the caller aborts', async (t) => {
+  const patient = new Locks({ had: [false, false, true] })
+  t.equal(await locked(t, patient, 60_000), 'had')
+  t.same(patient.did, ['open', 'try', 'try', 'try', 'end', 'close'])
+  const controller = new AbortController()
+  const aborted = new Locks({ had: [false, true], beforeTry: () => controller.abort() })
+  t.equal(await locked(t, aborted, 60_000, controller.signal), 'EAGAIN')
+  t.same(aborted.did, ['open', 'try', 'end', 'close'])
+})
+
+await t.test('a file that has lost its name is closed, and the one that has it now is locked', async (t) => {
+  const fs = new Locks({ links: [0, 1, 2] })
+  t.equal(await locked(t, fs, 0), 'had')
+  t.same(fs.did, ['open', 'try', 'close', 'open', 'try', 'end', 'close'])
+})
+
+await t.test('a lock counts that belongs to root or to this user, and no other', async (t) => {
+  for (const [owner, user, answer] of [
+    [0, 1000, 'had'],
+    [0, 0, 'had'],
+    [1000, 1000, 'had'],
+    [1, 1000, 'EPERM'],
+    [1001, 1000, 'EPERM'],
+    [1000, 0, 'EPERM'],
+  ] as const) {
+    const fs = Object.assign(new Locks({ owner }), { user: { uid: user, gid: user } })
+    t.equal(await locked(t, fs, 0), answer, `of user ${owner}, for user ${user}`)
+  }
+})
+
+await t.test('its file is closed before the next call of this process has its turn', async (t) => {
+  const fs = new Locks()
+  const disk = new Disk(fs)
+  const path = join(scratch(t), 'lock')
+  const first = await disk.lock(path, 0, undefined)
+  const second = disk.lock(path, 60_000, undefined)
+  await first.release()
+  await (await second).release()
+  t.same(fs.did, ['open', 'try', 'close', 'open', 'try', 'close'])
+})
+
+await t.test('a lock that is not had stays open nowhere', async (t) => {
+  const fs = new Locks({ had: [false] })
+  t.equal(await new Disk(fs).lock(join(scratch(t), 'lock'), 0, undefined).catch(codeOf), 'EAGAIN')
+  t.same(fs.did, ['open', 'try', 'close'])
+})
