@@ -14,20 +14,20 @@ export const prunes: readonly Mutation[] = [
   ),
   compound(
     'prune: files go before the renames are durable',
-    [[prune, '  await disk.syncDirectory(directory)\n  if (leftovers', '  if (leftovers']],
+    [[prune, '  await syncRemovals(disk, directory, resourceDirectory)\n  if (leftovers', '  if (leftovers']],
     story('prune'),
   ),
   mutation(
     'prune: no fsync where a predecessor has removed all',
     prune,
-    '  await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
+    '  await syncRemovals(disk, directory, resourceDirectory)\n  if (leftovers.length === 0) return',
     '  if (leftovers.length > 0) await disk.syncDirectory(directory)\n  if (leftovers.length === 0) return',
     story('prune'),
   ),
   mutation(
     'prune: no fsync after the removal',
     prune,
-    '  // So that old private keys do not come back.\n  await disk.syncDirectory(directory)\n',
+    '  // So that old private keys do not come back.\n  await syncRemovals(disk, directory, resourceDirectory)\n',
     '',
     story('prune'),
   ),
