@@ -1,0 +1,46 @@
+import type { Descriptor, Mount } from '../../src/durable/file-system.js'
+import { readPublication } from '../../src/durable/inspect.js'
+import { namesFor } from '../../src/durable/names.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import type { PublicationOptions } from '../../src/durable/types.js'
+import { find } from '../crash/model/content.js'
+import { ModelDisk } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { makeDirectory } from '../crash/model/scenario.js'
+
+/* A target that is published on the model disk, for tests of what is done to it afterwards. */
+
+export const target = '/etc/certs'
+export const names = namesFor('certs')
+
+/** On a disk on which no durability is proven. */
+export class Unproven extends ModelProcess {
+  override async mount(descriptor: Descriptor): Promise<Mount> {
+    return { ...(await super.mount(descriptor)), proven: false }
+  }
+}
+
+/** The calls are those that come after it. */
+export async function published<Process extends ModelProcess = ModelProcess>(
+  Process: new (disk: ModelDisk) => Process = ModelProcess as new (disk: ModelDisk) => Process,
+  options: PublicationOptions = {},
+) {
+  const disk = new ModelDisk()
+  makeDirectory(disk, '/etc', 0o755)
+  const fs = new Process(disk)
+  await publish([directoryPublication(fs, { target, files: { a: '1' }, ...options })])
+  const calls: string[] = []
+  fs.before = (call, name) => void calls.push(`${call} ${name}`.trim())
+  const parent = find(disk, '/etc')?.number ?? 0
+  const beside = () => [...disk.inode(parent).now.entries.keys()].sort()
+  const isHeld = async () => (await readPublication(fs, target))?.hold !== undefined
+  return { disk, fs, parent, calls, beside, isHeld }
+}
+
+/** What a call fails with; undefined where it does not. */
+export const refusal = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )

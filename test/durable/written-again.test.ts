@@ -1,0 +1,173 @@
+/** A new record of what is published already: what it says, and what becomes of it where something fails or comes between. */
+import { hash } from 'node:crypto'
+import t from 'tap'
+import type { Descriptor } from '../../src/durable/file-system.js'
+import { setHold } from '../../src/durable/hold.js'
+import { bodyWithMoves } from '../../src/durable/rewrite-record.js'
+import type { Relocation } from '../../src/durable/types.js'
+import { messageOf } from '../../src/errors.js'
+import { find } from '../crash/model/content.js'
+import { ModelError } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { makeEntry } from '../crash/model/scenario.js'
+import { committed, record } from './judge-rows.js'
+import { names, published, refusal, target, Unproven } from './model-target.js'
+
+const hold = { reason: 'INC-7', since: 1, until: null }
+
+await t.test('what a record says of moves is what is given, and nothing of what it said before', (t) => {
+  const relocation: Relocation = { from: '/was/certs', as: 'link', state: 'both', since: 1 }
+  const before = record(3, null, 'a', { ...committed, relocation, movedTo: '/is/certs', publisher: 'agent' })
+  const saidBy = (...given: Parameters<typeof bodyWithMoves>) => {
+    const { relocation: from, movedTo, publisher, after } = bodyWithMoves(...given)
+    return { from, movedTo, publisher, after }
+  }
+  const same = { publisher: 'agent', after: 'a' }
+  t.strictSame(saidBy(before, {}), { ...same, from: undefined, movedTo: undefined })
+  t.strictSame(saidBy(before, { relocation }), { ...same, from: relocation, movedTo: undefined })
+  t.strictSame(saidBy(before, { movedTo: '/there' }), { ...same, from: undefined, movedTo: '/there' })
+  t.end()
+})
+
+await t.test('a file system on which durability is not proven is refused only where that is asked for', async (t) => {
+  const { fs, calls, isHeld } = await published(Unproven)
+  const refused = await refusal(setHold(fs, target, hold, { requireProven: true }))
+  t.match(refused, { code: 'ENOTSUP', published: false })
+  t.notOk(
+    calls.some((call) => /^(openLock|create|rename|remove)/.test(call)),
+    'nothing is made for it',
+  )
+  t.equal(await refusal(setHold(fs, target, hold, {})), undefined)
+  t.ok(await isHeld())
+})
+
+await t.test('a lock alone, or a torn record, says of no publication; a record without a lock does', async (t) => {
+  const { disk, fs, parent, beside, isHeld } = await published()
+  disk.link(parent, [[names.lock, undefined]], 'by hand')
+  t.equal(await refusal(setHold(fs, target, hold, {})), undefined)
+  t.ok(await isHeld())
+  for (const name of beside()) if (name !== names.lock) disk.link(parent, [[name, undefined]], 'by hand')
+  const nothing = {
+    code: 'ENOENT',
+    reason: 'TargetUnfit',
+    message: /^holdfast has published nothing at \/etc\/certs: /,
+  }
+  t.match(await refusal(setHold(fs, target, hold, {})), nothing)
+  makeEntry(disk, `/etc/${names.record(4)}`, 'file', 0o600, 'torn')
+  t.match(await refusal(setHold(fs, target, hold, {})), nothing)
+  t.strictSame(beside(), [names.record(4), names.lock], 'and the torn one is left to a publication')
+})
+
+await t.test('the record of a newer version of this program is no older for being written again', async (t) => {
+  const { disk, fs, beside } = await published()
+  const line = JSON.stringify({ version: 1000, name: 'certs' })
+  makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
+  const before = beside()
+  t.match(await refusal(setHold(fs, target, hold, {})), { code: 'ENOTSUP', message: /^a newer version of holdfast/ })
+  t.strictSame(beside(), before)
+})
+
+await t.test(
+  'it is readable by its owner alone, durable before the older one goes, and on a file system that is up',
+  async (t) => {
+    const { disk, fs, calls } = await published()
+    t.equal(await refusal(setHold(fs, target, hold, {})), undefined)
+    t.equal(find(disk, `/etc/${names.record(2)}`)?.now.attributes.mode, 0o600)
+    const probe = calls.findLast((call) => call.startsWith('createFile'))?.slice('createFile '.length) ?? ''
+    t.ok(names.stagingOf(probe))
+    t.strictSame(
+      calls.filter((call) => /^(create|write|sync|remove)/.test(call)),
+      [
+        `createFile ${names.record(2)}`,
+        `write /etc/${names.record(2)}`,
+        `sync /etc/${names.record(2)} /etc /`,
+        `createFile ${probe}`,
+        `removeFile ${probe}`,
+        `removeFile ${names.record(1)}`,
+      ],
+    )
+  },
+)
+
+await t.test('an older record that does not go is no failure: the newer one stands, and the log says so', async (t) => {
+  const { fs, beside, isHeld } = await published()
+  fs.before = (call, name) => {
+    if (call === 'removeFile' && name === names.record(1)) throw new ModelError('EIO', 'unlinkat', name)
+  }
+  const lines: string[] = []
+  const hear = (_: object, message: string): void => void lines.push(message)
+  const log = { debug: hear, info: hear, warn: hear, error: hear }
+  t.equal(await refusal(setHold(fs, target, hold, { log })), undefined)
+  t.strictSame(lines, ['could not remove the older record; the next run retries'])
+  t.ok(beside().includes(names.record(1)))
+  t.ok(await isHeld())
+})
+
+await t.test('a name that somebody takes in the last instant is his: what was not made is not removed', async (t) => {
+  const { disk, fs, isHeld } = await published()
+  const theirs = `/etc/${names.record(2)}`
+  fs.before = (call, name) => {
+    if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
+  }
+  const problem = `could not hold ${target}`
+  t.match(await refusal(setHold(fs, target, hold, {})), {
+    code: 'EEXIST',
+    published: false,
+    problem: new RegExp(problem),
+  })
+  t.equal(find(disk, theirs)?.now.data, 'precious')
+  t.notOk(await isHeld())
+})
+
+await t.test('what was durable already is taken back durably; what was not, is only removed', async (t) => {
+  for (const isLate of [false, true]) {
+    const { disk, fs, calls, isHeld } = await published()
+    const move = (from: string, to: string): void =>
+      disk.link(
+        find(disk, '/')?.number ?? 0,
+        [
+          [from, undefined],
+          [to, find(disk, `/${from}`)?.number],
+        ],
+        'rename',
+      )
+    fs.before = (call, name) => {
+      calls.push(call)
+      const isProbed = call === 'removeFile' && names.stagingOf(name) !== undefined
+      if (isLate && isProbed) move('etc', 'moved')
+      if (!isLate && call === 'sync') throw new ModelError('EIO', 'fsync', name)
+    }
+    const refused = await refusal(setHold(fs, target, hold, {}))
+    t.match(refused, { code: isLate ? 'ESTALE' : 'EIO', published: false })
+    const changes = calls.filter((call) => /^(create|sync|remove)/.test(call))
+    const behind = changes.slice(changes.indexOf('sync') + 1)
+    t.strictSame(behind, isLate ? ['createFile', 'removeFile', 'removeFile', 'sync'] : ['removeFile'])
+    if (isLate) move('moved', 'etc')
+    fs.before = undefined
+    t.notOk(await isHeld())
+  }
+})
+
+await t.test('whoever waits for it in this process has the lock once nothing of it is open', async (t) => {
+  const meanwhile: unknown[] = []
+  class Watched extends ModelProcess {
+    isLocked = false
+    override tryLock(descriptor: Descriptor): boolean {
+      this.isLocked = true
+      return super.tryLock(descriptor)
+    }
+    override async close(descriptor: Descriptor): Promise<void> {
+      const { isLocked } = this
+      this.isLocked = false
+      if (isLocked) meanwhile.push(await setHold(this, target, undefined, {}).catch(messageOf))
+      await super.close(descriptor)
+      this.isLocked = isLocked && this.descriptors > 0
+    }
+  }
+  const { fs } = await published(Watched)
+  t.strictSame([await refusal(setHold(fs, target, hold, {})), fs.descriptors], [undefined, 0])
+  const said = new Set(meanwhile.map((message) => String(message).split(';')[0]))
+  t.strictSame([...said], [`another call of this process is publishing ${target} and holds its lock`])
+  t.ok(meanwhile.length > 3)
+  t.same(await setHold(fs, target, undefined, {}), hold)
+})
