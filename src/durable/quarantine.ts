@@ -55,7 +55,7 @@ export async function quarantineForeign(
     const name = names.staging(random)
     const inodes = claims.get(name)
     const found = inodes && (await fs.look(parent, name))
-    const isOld = found !== undefined && (await isOldContent(area, name, found, inodes, links))
+    const isOld = found !== undefined && isOldContent(found, inodes, links)
     const isOwn = found === undefined || isOld || isStaged(found, inodes) || (await isLeftLink(fs, parent, name, links))
     if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
@@ -94,20 +94,13 @@ interface Claim extends StagedInodes {
 }
 
 /**
- * Nobody keeps the number of a link from being given to what replaces it: its text tells it, for as long as a record says that. Beside a
- * link that was staged the old content is a directory; that may be removed by then, and a file have its number.
+ * Nobody keeps the number of a link from being given to what replaces it: where a record says its text, that tells it, and not the
+ * number. Beside a link that was staged the old content is a directory; that may be removed by then, and a file have its number.
  */
-async function isOldContent(
-  { fs, parent }: StagingArea,
-  name: string,
-  { inode, type }: Attributes,
-  claim: Claim | undefined,
-  links: readonly string[],
-): Promise<boolean> {
+function isOldContent({ inode, type }: Attributes, claim: Claim | undefined, links: readonly string[]): boolean {
   if (claim === undefined || inode.toString() !== claim.old) return false
   if (claim.isLink) return type === 'directory'
-  if (!claim.wasLink) return true
-  return type === 'symlink' && (links.length === 0 || isLeftLink(fs, parent, name, links))
+  return !claim.wasLink || (type === 'symlink' && links.length === 0)
 }
 
 function isStaged({ inode }: Attributes, claim: Claim | undefined): boolean {

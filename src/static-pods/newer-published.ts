@@ -35,8 +35,8 @@ function isOlder({ objects = [] }: DirectoryPublicationRequest, published: reado
   return objects.some((object) => published.some((other) => isNewer(other, object)))
 }
 
-/** Of one object (the same uid), versions compare as numbers, for one resource type (Kubernetes 1.35, KEP-5504). */
+/** Of one object (the same uid, which no other has), versions compare as numbers (Kubernetes 1.35, KEP-5504). */
 function isNewer(published: RecordedObject, read: RecordedObject): boolean {
-  const same = published.kind === read.kind && published.name === read.name && published.uid === read.uid
-  return same && (compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0) > 0
+  if (published.uid !== read.uid) return false
+  return (compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0) > 0
 }

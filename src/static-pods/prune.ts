@@ -60,7 +60,7 @@ export async function prune(request: PruneRequest, disk: Disk, log: Log, signal:
     throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
   // In plain words where it is no directory, or cannot be read.
   await entriesOf(disk.fs, resourceDirectory)
-  const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve(true))
+  const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve('there'))
   // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
   if (present === undefined) throw absent(resourceDirectory)
   if (dryRun) return verdicts(request, disk.fs, log)

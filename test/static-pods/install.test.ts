@@ -8,7 +8,7 @@ import { dryRun, install } from '../../src/static-pods/install.js'
 import type { InstallPlan, InstallSettings } from '../../src/static-pods/install-plan.js'
 import { parseManifest } from '../../src/static-pods/manifest.js'
 import { revisionFamily, revisionName } from '../../src/static-pods/names.js'
-import { failure, intercepted } from '../durable/intercepted.js'
+import { failure, intercepted, watchedSyncs } from '../durable/intercepted.js'
 import { NodeDisk, podText } from './pods.js'
 
 const pod = 'web-pod'
@@ -75,8 +75,9 @@ await t.test('a dry run tells what would become of each directory, and syncs not
     ],
   )
   t.same(syncs, [])
-  await install({ ...plan, lasting: changed }, { ...settings, disk: new Disk(fs) })
-  t.not(syncs.length, 0, 'an installation syncs what it keeps')
+  const watched = watchedSyncs()
+  await install({ ...plan, lasting: changed }, { ...settings, disk: new Disk(watched.fs) })
+  t.ok(watched.synced.has(join(node.revision(7), 'a')), 'an installation syncs what it keeps')
 })
 
 await t.test('a revision that differs, and may be in use, is refused: three differences are named', async (t) => {
@@ -113,6 +114,9 @@ await t.test('manifests that cannot be published: what was written is named, thr
     t.match(message, named)
     const again = (await install(alone, settings).catch((error: unknown) => error)) as Error
     t.notMatch(again.message, /already written/, 'the second time nothing is')
+    const other = { ...alone, lasting: [...several.slice(1), lasting(node, 'c0', '2')] }
+    const { message: replaced } = (await install(other, settings).catch((error: unknown) => error)) as Error
+    t.match(replaced, /; already written: \S+\/c0; the same command goes on from there/, 'nor what is as it was')
     await held.release()
   }
 })
