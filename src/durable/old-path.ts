@@ -77,7 +77,7 @@ export function requestFor(
   old: StoredRecord,
   { record, files }: PublishedContent,
   to: string,
-  { from, publication, lockTimeout = 0, signal, log }: RelocationOptions,
+  { from, publication, lockTimeout = 0, log }: RelocationOptions,
 ): DirectoryRequest & PublicationOptions {
   const [root] = old.entries
   const ofFiles = [...record.entries, ...old.entries].filter(({ type }) => type === 'file')
@@ -89,7 +89,7 @@ export function requestFor(
     files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
     contentStays: true,
     mode: root?.mode,
-    owner: root && { uid: root.uid, gid: root.gid },
+    owner: root,
     ...(old.keepsAttributes === true && { attributes: 'keep' }),
     objects: [...record.objects],
     // Its own keys are the new path's now, and so are their copies.
@@ -104,7 +104,6 @@ export function requestFor(
     // An operator's rollback of the old path stays until he releases it.
     supersedes: () => false,
     lockTimeout,
-    ...(signal && { signal }),
     ...(log && { log }),
   }
 }
@@ -182,9 +181,7 @@ export function notOurs(from: string, to: string): DurableWriteError {
 
 export function notDirectory(from: string): DurableWriteError {
   return unfit(`${from} is a file, and only directories can move`, {
-    code: 'ENOTDIR',
-    syscall: 'lstat',
-    path: from,
+    ...{ code: 'ENOTDIR', syscall: 'lstat', path: from },
     advice: 'leave out movedFrom',
   })
 }
@@ -223,8 +220,10 @@ export async function refuseSame(fs: FileSystem, to: string, options: Relocation
   })
 }
 
+type Paths = Pick<RelocationOptions, 'from' | 'atNew'>
+
 /** Whether they are one directory, or one lies in the other. */
-export async function areOverlapping(fs: FileSystem, to: string, options: RelocationOptions): Promise<boolean> {
+export async function areOverlapping(fs: FileSystem, to: string, options: Paths): Promise<boolean> {
   const [old, now] = await placesOf(fs, to, options)
   if (old.identity !== undefined && old.identity === now.identity) return true
   const isNested = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)
@@ -232,12 +231,12 @@ export async function areOverlapping(fs: FileSystem, to: string, options: Reloca
 }
 
 /** The text of a link at the old path that leads to the new one. */
-export async function linkTextFor(fs: FileSystem, to: string, options: RelocationOptions): Promise<string> {
+export async function linkTextFor(fs: FileSystem, to: string, options: Paths): Promise<string> {
   const [old, now] = await placesOf(fs, to, options)
   return linkText(dirname(old.path), now.path)
 }
 
-async function placesOf(fs: FileSystem, to: string, { from, atNew }: RelocationOptions) {
+async function placesOf(fs: FileSystem, to: string, { from, atNew }: Paths) {
   return [await placeOf(fs, from), await (atNew ? atNew(() => placeOf(fs, to)) : placeOf(fs, to))] as const
 }
 

@@ -47,7 +47,7 @@ export async function relocateByHand(
 ): Promise<RelocationProgress> {
   const [from, to] = [checkTarget(oldPath), checkTarget(newPath)]
   try {
-    await refuseOverlap(fs, from, to, options)
+    await refuseOverlap(fs, from, to)
     const old = await recordOf(fs, from)
     const now = await recordOf(fs, to)
     refuseOthers(from, to, old, now)
@@ -95,8 +95,8 @@ async function examine(publication: ReturnType<typeof directoryPublication>): Pr
   }
 }
 
-async function refuseOverlap(fs: FileSystem, from: string, to: string, options: HandRelocationOptions): Promise<void> {
-  if (!(await areOverlapping(fs, to, { ...options, from, keep: 0 }))) return
+async function refuseOverlap(fs: FileSystem, from: string, to: string): Promise<void> {
+  if (!(await areOverlapping(fs, to, { from }))) return
   throw unfit(`${from} and ${to} are the same directory, or one lies in the other`, {
     ...{ code: 'EEXIST', syscall: 'openat2', path: from },
     advice: 'choose a new path beside it; to move it there, move it elsewhere first',
@@ -215,7 +215,7 @@ async function requestForNew(
   from: string,
   to: string,
   now: StoredRecord | undefined,
-  { as, force, lockTimeout = 0, signal, log }: HandRelocationOptions,
+  { as, force, lockTimeout = 0, log }: HandRelocationOptions,
 ): Promise<{ request: DirectoryRequest & PublicationOptions; digest: string }> {
   const old = await contentOfOld(fs, from, force === true)
   const confirm = refuseOtherContent(from, to, old, now)
@@ -241,7 +241,7 @@ async function requestForNew(
     files,
     contentStays: true,
     mode: root?.mode,
-    owner: root && { uid: root.uid, gid: root.gid },
+    owner: root,
     objects: [...record.objects],
     ...(record.history && { history: { keep: record.history.keep, maxAge: record.history.maxAge } }),
     ...(record.keepsAttributes === true && { attributes: 'keep' }),
@@ -251,7 +251,6 @@ async function requestForNew(
     movedTo: null,
     confirm,
     lockTimeout,
-    ...(signal && { signal }),
     ...(log && { log }),
   }
   return { request, digest: tree.digest }

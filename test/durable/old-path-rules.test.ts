@@ -1,0 +1,195 @@
+/** What keeps a path from moving to another, and what it is given meanwhile: rules that ask no disk. */
+import t from 'tap'
+import { DurableWriteError, foreign, unfit } from '../../src/durable/errors.js'
+import {
+  comesFrom,
+  isInPlace,
+  nextTime,
+  NotNow,
+  refuseClaim,
+  type RelocationOptions,
+  requestFor,
+  wordOn,
+} from '../../src/durable/old-path.js'
+import type { StoredRecord } from '../../src/durable/record.js'
+import type { Pin, PublicationOptions, Relocation } from '../../src/durable/types.js'
+import { silent } from '../../src/log.js'
+import { failure } from './intercepted.js'
+import { committed, record } from './judge-rows.js'
+import { treeOf, valueOf } from './judgements.js'
+
+const [from, to] = ['/srv/was/certs', '/srv/is/tls']
+const asked: RelocationOptions = { from, as: 'removed', keep: 0 }
+const held = { reason: 'INC-1', since: 1, until: null }
+const pinned: Pin = { reason: 'INC-2', since: 1, until: 'released', from: [], digest: 'a' }
+const old = (marks: Partial<StoredRecord> = {}) => record(1, null, 'a', { ...committed, ...marks })
+const coming = (state: Relocation['state'], path = to): Relocation => ({ from: path, as: 'removed', state, since: 1 })
+
+/** What it refuses, or for what it waits. */
+function answer(refuse: () => void): unknown {
+  try {
+    refuse()
+    return 'goes on'
+  } catch (error) {
+    if (error instanceof NotNow) return error.next
+    return error instanceof DurableWriteError ? error.reason : 'fails'
+  }
+}
+
+await t.test('what another program publishes, or an operator holds, says nowhere that it moves', (t) => {
+  const claim = (marks: Partial<StoredRecord>, publisher?: PublicationOptions['publisher']) =>
+    answer(() =>
+      refuseClaim(old(marks), treeOf('a'), to, { ...asked, ...(publisher && { publication: { publisher } }) }, 5),
+    )
+  t.equal(claim({}), 'goes on')
+  t.equal(claim({ publisher: 'install' }, 'agent'), 'TargetForeign')
+  t.equal(claim({ publisher: 'agent' }, 'agent'), 'goes on')
+  t.equal(claim({ hold: held }), 'Held')
+  t.equal(claim({ hold: { ...held, until: 5 } }), 'goes on', 'its time is over')
+  t.equal(claim({ hold: held, publisher: 'install' }, 'agent'), 'TargetForeign', 'whose it is comes first')
+  t.equal(claim({ movedTo: '/elsewhere', relocation: coming('both') }), 'goes on', 'a configuration decides')
+  t.end()
+})
+
+await t.test('by hand, it goes on from what was read, as long as nobody else has begun there', (t) => {
+  const claim = (marks: Partial<StoredRecord>, digest: string | undefined) =>
+    answer(() => refuseClaim(old(marks), treeOf('a'), to, { ...asked, byHand: { digest } }, 5))
+  const changed = { waits: `${from} was published or changed since its content was read` }
+  t.equal(claim({}, 'a'), 'goes on')
+  t.equal(claim({ movedTo: to }, 'a'), 'goes on')
+  t.strictSame(claim({}, 'b'), changed)
+  t.strictSame(claim({}, undefined), changed, 'nobody has read it')
+  t.equal(claim({ movedTo: to }, undefined), 'goes on', 'the new path leads')
+  t.strictSame(claim({ movedTo: '/elsewhere' }, 'a'), { waits: `${from} moves to /elsewhere now` })
+  t.strictSame(claim({ publisher: 'agent' }, 'a'), { waits: `holdfast agent publishes ${from} now` })
+  t.strictSame(
+    claim({ publisher: 'agent', movedTo: '/elsewhere' }, 'a'),
+    { waits: `holdfast agent publishes ${from} now` },
+    'of the two, this one stays',
+  )
+  t.equal(claim({ relocation: coming('both') }, 'a'), 'TargetUnfit', 'of two that move to each other, both would go')
+  t.end()
+})
+
+await t.test('a path comes from another until that move is done', (t) => {
+  t.equal(comesFrom({ ...old(), relocation: coming('draining') }, to), true)
+  t.equal(comesFrom({ ...old(), relocation: coming('done') }, to), false)
+  t.equal(comesFrom({ ...old(), relocation: coming('both', '/elsewhere') }, to), false)
+  t.equal(comesFrom(old(), to), false)
+  t.end()
+})
+
+await t.test('a hold keeps it as it is before a rollback does, each as long as it is in force', (t) => {
+  t.match(wordOn(from, { hold: held, pin: pinned }, 5), /is held since .*INC-1/)
+  t.match(wordOn(from, { hold: { ...held, until: 5 }, pin: pinned }, 5), /is rolled back since .*INC-2/)
+  t.equal(wordOn(from, { pin: { ...pinned, until: 5 } }, 5), undefined)
+  t.equal(wordOn(from, {}, 5), undefined)
+  t.end()
+})
+
+const entry = { path: '', type: 'directory', mode: 0o750, uid: 7, gid: 8, sha256: '' } as const
+const file = (path: string, mode: number) => ({ ...entry, path, type: 'file' as const, mode })
+const objects = [{ kind: 'Secret', namespace: 'ns', name: 'tls', uid: 'u', resourceVersion: '1', paths: [] }]
+
+await t.test('the old path gets the new content with its own modes, owner and form', (t) => {
+  const entries = [{ ...entry, mode: 0o700 }, file('a', 0o444), file('b', 0o400), { ...entry, path: 'empty', mode: 0 }]
+  const content = {
+    record: old({ entries, objects }),
+    files: new Map([
+      ['a', Buffer.from('1')],
+      ['b', Buffer.from('2')],
+    ]),
+  }
+  const was = { entries: [entry, file('a', 0o640), { ...entry, path: 'b', mode: 0o711 }] }
+  const give = (marks: Partial<StoredRecord>, options: Partial<RelocationOptions> = {}) => {
+    const { confirm, supersedes, ...request } = requestFor(old({ ...was, ...marks }), content, to, {
+      ...asked,
+      ...options,
+    })
+    return { confirm, supersedes, request }
+  }
+  const common = {
+    target: from,
+    files: { a: { content: Buffer.from('1'), mode: 0o640 }, b: { content: Buffer.from('2'), mode: 0o400 } },
+    contentStays: true,
+    mode: 0o750,
+    owner: { uid: 7, gid: 8 },
+    objects,
+    history: { keep: 0, maxAge: null },
+    lockTimeout: 0,
+  }
+  const { request, supersedes } = give({})
+  t.match(request, common)
+  t.strictSame(request.emptyDirectories, ['empty'])
+  t.strictSame([request.publish, request.attributes, request.log], [undefined, undefined, undefined])
+  t.equal(supersedes?.(pinned), false, 'an operator’s rollback stays')
+  const linked = give({ kind: 'symlink', keepsAttributes: true }, { log: silent, lockTimeout: 9 })
+  t.match(linked.request, { ...common, publish: 'symlink', retire: 'immediately', attributes: 'keep', lockTimeout: 9 })
+  t.equal(linked.request.log, silent)
+  t.equal(linked.request.emptyDirectories, undefined)
+  t.equal(give({ keepsAttributes: false }).request.attributes, undefined)
+  t.end()
+})
+
+await t.test('the old path is given only what still says where it moves to', (t) => {
+  const { confirm } = requestFor(old(), { record: old(), files: new Map() }, to, asked)
+  const asks = (found: object) => answer(() => confirm?.(found, []))
+  t.equal(asks({ current: { movedTo: to }, newest: {} }), 'goes on')
+  t.equal(asks({ newest: { movedTo: to } }), 'goes on', 'it has drifted')
+  t.strictSame(asks({ current: {}, newest: { movedTo: to } }), {}, 'taken back')
+  t.strictSame(asks({}), {}, 'removed')
+  t.match(new NotNow(from, {}), {
+    ...{ code: 'EAGAIN', reason: 'Busy', published: false, problem: `${from} was published or removed meanwhile` },
+    message: `${from} was published or removed meanwhile; holdfast left ${from} as it was; try again`,
+  })
+  t.equal(new NotNow(from, { waits: 'it waits' }).problem, 'it waits')
+  t.end()
+})
+
+await t.test('what somebody uses, has changed or wants kept stays in its place, and that is no failure', (t) => {
+  const refusal = (reason: DurableWriteError['reason'], published = false) =>
+    new DurableWriteError('it stays', { code: 'EBUSY', syscall: 'none', path: from, reason, published })
+  for (const reason of ['InUse', 'TargetForeign', 'Held', 'RolledBack'] as const) {
+    t.equal(isInPlace(refusal(reason)), 'it stays', reason)
+    t.equal(isInPlace(refusal(reason, true)), undefined, `${reason}, and it has left its place`)
+  }
+  t.equal(isInPlace(refusal('Busy')), undefined)
+  t.equal(isInPlace(failure('EIO', 'openat2')), undefined)
+  t.end()
+})
+
+await t.test('once the old path has followed, what fails is waited for: it is not as it was', (t) => {
+  const replaced = { outcome: 'replaced', path: from, digest: 'b' } as const
+  const io = failure('EIO', 'openat2')
+  const waits = (
+    error: unknown,
+    options: Partial<RelocationOptions> = {},
+    result: typeof replaced | undefined = replaced,
+  ) => valueOf(() => nextTime(error, result, { ...asked, ...options }))
+  t.match(waits(io), /^could not go on: openat2 .*certs: EIO; \w/)
+  t.equal(waits(foreign('it is theirs', from)), 'it is theirs', 'without advice')
+  t.equal(
+    waits(unfit('it is a file', { code: 'ENOTDIR', syscall: 'lstat', path: from, advice: 'move it' })),
+    'it is a file; move it',
+  )
+  const gone = new DurableWriteError('gone', { code: 'EIO', syscall: 'none', path: from, published: true })
+  t.equal(waits(gone), undefined, 'what has left its place is an error')
+  t.equal(waits(io, { byHand: { digest: 'a' } }), undefined)
+  t.equal(waits(io, { signal: AbortSignal.abort() }), undefined)
+  t.equal(waits(io, { signal: new AbortController().signal }), waits(io))
+  t.equal(
+    valueOf(() => nextTime(io, undefined, asked)),
+    undefined,
+  )
+  t.equal(
+    valueOf(() => nextTime(io, { ...replaced, outcome: 'unchanged' }, asked)),
+    undefined,
+  )
+  t.equal(
+    valueOf(() => nextTime(new TypeError('a defect'), undefined, asked)),
+    undefined,
+    'whoever asks throws it',
+  )
+  t.equal(waits(new TypeError('a defect')), 'fails')
+  t.end()
+})
