@@ -44,7 +44,7 @@ export class DirectoryPublication extends DirectoryFormPublication {
   /** The old content is somebody else's, and has passed all checks. */
   #adopts = false
   /** Another program has changed the old content since it was read. */
-  #isForeign = false
+  #isForeign: boolean | undefined
   /** What went already, as the mutation after barrier 2. */
   #removed: string | undefined
 
@@ -104,7 +104,6 @@ export class DirectoryPublication extends DirectoryFormPublication {
       return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
-      if (error instanceof DurableWriteError) throw error
       const found = await this.fs.look(this.directory, this.name)
       if (found) await super.refuseKind(found)
       if (found?.type !== 'symlink') throw error

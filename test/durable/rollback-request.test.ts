@@ -1,0 +1,150 @@
+/** An earlier content is published again just as it was, by the rules of whoever published the present one; or it is refused. */
+import { chmodSync, chownSync, existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DurableWriteError } from '../../src/durable/errors.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { withRecord } from '../../src/durable/record-files.js'
+import { rollBack } from '../../src/durable/rollback.js'
+import type { PublicationOptions } from '../../src/durable/types.js'
+import { silent } from '../../src/log.js'
+import { scene as adoption } from './adoption-scene.js'
+import { failure, intercepted } from './intercepted.js'
+import { answer, pin, scene } from './rollback-scene.js'
+import { contents, modeOf } from './scratch.js'
+
+const isRoot = process.getuid?.() === 0
+
+for (const form of ['exchange', 'symlink'] as const) {
+  await t.test(`whoever published the present content publishes this one, too (publish: ${form})`, async (t) => {
+    const { target, fs, replace, back } = scene(t, form)
+    const recorded = () => withRecord(fs, target, (_, __, [newest]) => Promise.resolve(newest))
+    const more: PublicationOptions = {
+      ...{ publisher: 'agent', onDrop: 'remove', hooks: ['reload'] },
+      ...(form === 'exchange' && { attributes: 'keep', emptyDirectories: ['none/yet'] }),
+    }
+    await replace('1', more)
+    if (form === 'exchange') chmodSync(join(target, 'sub'), 0o711)
+    await replace('2', more)
+    t.equal(await back(), 1)
+    t.match(await recorded(), {
+      ...{ kind: form, why: 'rolledBack', publisher: 'agent', onDrop: 'remove', pendingHooks: ['reload'] },
+      ...{ history: { hooks: ['reload'] }, keepsAttributes: form === 'exchange' ? true : undefined },
+    })
+    if (form === 'exchange') {
+      t.strictSame(contents(target), { 'tls.crt': '1', 'sub/tls.key': '1' })
+      t.ok(existsSync(join(target, 'none/yet')))
+      t.equal(modeOf(join(target, 'sub')), '711', 'with the modes that an administrator gave it')
+    }
+
+    const plain = scene(t, form)
+    await plain.replace('1')
+    await plain.replace('2')
+    t.equal(await plain.back(), 1)
+    const { publisher, onDrop, keepsAttributes, pendingHooks, history } =
+      (await withRecord(plain.fs, plain.target, (_, __, [newest]) => Promise.resolve(newest))) ?? {}
+    t.strictSame(
+      [publisher, onDrop, keepsAttributes, pendingHooks, history?.hooks],
+      [undefined, undefined, undefined, [], undefined],
+    )
+  })
+}
+
+await t.test('its check is asked, its log is told, and its signal ends it', async (t) => {
+  const { root, fs, replace, back } = scene(t)
+  const { digest } = await replace('1')
+  await replace('2')
+  const asked: string[] = []
+  const accepts = (one: string) => {
+    asked.push(`accepts ${one}`)
+  }
+  const check = {
+    accepts,
+    examine: (content: { digest: string }) => {
+      asked.push(`examine ${content.digest}`)
+      throw new DurableWriteError('not this one', { code: 'EPERM', syscall: 'none', path: root })
+    },
+  }
+  t.equal(await back({ check }), 'EPERM: not this one')
+  t.strictSame(asked, [`accepts ${digest}`, `examine ${digest}`])
+  t.match(await back({ signal: AbortSignal.abort() }), /^ECANCELED: the caller aborted the publication of /)
+  const told: string[] = []
+  const { fs: busy } = intercepted((call, [, name]) => {
+    if (call === 'removeFile' && /^\.holdfast-[0-9a-f]{16}\.2$/.test(String(name))) throw failure('EIO', 'unlinkat')
+  }, fs)
+  const log = { ...silent, warn: (_: object, message: string) => void told.push(message) }
+  t.equal(await back({ log }, busy), 1)
+  t.strictSame(told, ['could not remove a leftover; the next run retries'])
+})
+
+await t.test('where durability is not proven, it is refused only if that is asked for', async (t) => {
+  const { target, replace } = scene(t)
+  await replace('1')
+  await replace('2')
+  class Unproven extends NodeFileSystem {
+    override async mount(...args: Parameters<NodeFileSystem['mount']>) {
+      return { ...(await super.mount(...args)), proven: false }
+    }
+  }
+  const back = (requireProven?: true) =>
+    rollBack(new Unproven(), target, { pin, ...(requireProven && { requireProven }) })
+  t.match(await answer(back(true)), /not proven/)
+  t.match(await back(), { sequence: 1, unproven: true })
+})
+
+await t.test('what cannot be read says what it was for, and that nothing was changed', async (t) => {
+  const { root, target, fs, replace, back } = scene(t)
+  await replace('1')
+  await replace('2')
+  const { fs: failing } = intercepted((call) => {
+    if (call === 'read') throw failure('EIO', 'read')
+  }, fs)
+  await t.rejects(rollBack(failing, target, { pin }), {
+    ...{
+      code: 'EIO',
+      published: false,
+      problem: `could not read the earlier contents of ${target}: read ${target}: EIO`,
+    },
+    state: `holdfast left ${target} as it was`,
+  })
+  const [copy = ''] = readdirSync(root).filter((name) => name.includes('.1-'))
+  rmSync(join(root, copy, 'certs'), { recursive: true })
+  t.match(await back(), /^EBADMSG: the content 1 of .* is damaged: it cannot be read: openat2 .*ENOENT$/)
+})
+
+const changes: Record<string, [(target: string) => void, string | undefined]> = {
+  'a file of another mode': [(target) => chmodSync(join(target, 'tls.crt'), 0o400), undefined],
+  'a directory of another mode': [(target) => chmodSync(join(target, 'sub'), 0o700), 'sub'],
+  ...(isRoot && {
+    'a file of another user': [(target) => chownSync(join(target, 'tls.crt'), 1234, 0), 'tls.crt'],
+    'a file of another group': [(target) => chownSync(join(target, 'tls.crt'), 0, 1234), 'tls.crt'],
+  }),
+}
+
+for (const [what, [change, refused]] of Object.entries(changes)) {
+  await t.test(`${what}, which an administrator made`, async (t) => {
+    const { root, target, fs, replace, back } = scene(t)
+    await replace('1', { attributes: 'keep' })
+    change(target)
+    await replace('2', { attributes: 'keep' })
+    await replace('3')
+    if (refused === undefined) {
+      t.equal(await back({ to: 2 }), 2)
+      return
+    }
+    const path = join(root, readdirSync(root).find((name) => name.includes('.2-')) ?? '')
+    const why = `cannot be published as it was: its entries have different owners or modes (${refused})`
+    await t.rejects(rollBack(fs, target, { to: 2, pin }), {
+      ...{ code: 'ENOTSUP', problem: `the content 2 of ${target} ${why}`, path },
+      ...{ state: 'nothing was changed', advice: `copy what you need from ${path}` },
+    })
+  })
+}
+
+await t.test('a link in what was taken over', async (t) => {
+  const { target, fs, take } = adoption(t)
+  symlinkSync('tls.crt', join(target, 'current'))
+  await take({ adopt: { replace: true } })
+  const problem = `the content 0 of ${target} holds a symbolic link (current), which holdfast does not publish`
+  await t.rejects(rollBack(fs, target, { to: 0, pin }), { code: 'ELOOP', problem })
+})
