@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { absolutePath } from '../absolute-path.js'
 import { probeJournal, fsyncAll } from './barrier.js'
 import { DurableWriteError, wrapError } from './errors.js'
@@ -97,17 +97,16 @@ export async function exchange(a: string, b: string, { requireProven }: SyncOpti
 export async function syncParents(targets: readonly string[]): Promise<void> {
   const scope = new Scope(system)
   try {
-    const parents: Descriptor[] = []
-    for (const parent of new Set(targets.map((target) => dirname(checkTarget(target))))) {
-      const found = await resolve(scope, `${parent}/${basename(targets[0] ?? 'x')}`)
-      if (found.missing.length === 0) parents.push(found.anchor)
-    }
+    const synced = new Map<string, Descriptor>()
     for (const target of targets) {
       const { anchor, name, realParent, missing } = await resolve(scope, checkTarget(target))
-      const entry = missing.length === 0 ? await system.look(anchor, name) : undefined
-      if (entry?.type === 'directory') parents.push(await scope.keep(system.openPath(join(realParent, name))))
+      if (missing.length > 0) continue
+      synced.set(realParent, anchor)
+      if ((await system.look(anchor, name))?.type !== 'directory') continue
+      const path = join(realParent, name)
+      synced.set(path, await scope.keep(system.openPath(path)))
     }
-    await fsyncAll(system, parents)
+    await fsyncAll(system, [...synced.values()])
   } catch (error) {
     throw wrapError(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
   } finally {

@@ -6,7 +6,7 @@ import { clean } from '../../src/durable/clean.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { readPublication } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/names.js'
-import { isStanding, pathWithin } from '../../src/durable/place.js'
+import { isOfThis, isSame, isStanding, pathWithin } from '../../src/durable/place.js'
 import { resultsOf, type PublishOutcome } from '../../src/durable/publish.js'
 import { filePublication, planDirectory } from '../../src/durable/replace.js'
 import { silent } from '../../src/log.js'
@@ -34,6 +34,44 @@ await t.test('a place in a record: absent, or all of it', (t) => {
     }
   }
   for (const [place, expected] of rows) t.equal(answer(place), expected, JSON.stringify(place))
+  t.end()
+})
+
+await t.test('an inode is the same by its number, and by when it was made, where both times are known', (t) => {
+  const rows: [recorded: string, found: string | undefined, expected: boolean][] = [
+    ['1 5', '1 5', true],
+    ['1 5', '2 5', false],
+    ['1 5', '1 6', false],
+    ['1 0', '1 6', true],
+    ['1 5', '1 0', true],
+    ['1 0', '2 0', false],
+    ['1 5', undefined, false],
+  ]
+  const identity = (text: string) => {
+    const [inode = '', birth = ''] = text.split(' ')
+    return { inode, birth }
+  }
+  for (const [recorded, found, expected] of rows) {
+    t.equal(
+      isSame(identity(recorded), found === undefined ? undefined : identity(found)),
+      expected,
+      `${recorded}, ${found}`,
+    )
+  }
+  const place = { within: '/a', parent: identity('1 5'), target: identity('2 5') }
+  const isOf = (parent: string, target: string, otherBoot: boolean, lasting: boolean): boolean =>
+    isOfThis({ place, otherBoot }, { parent: identity(parent), target: identity(target), lasting })
+  for (const [otherBoot, lasting] of [
+    [false, false],
+    [false, true],
+    [true, true],
+  ] as const) {
+    t.equal(isOf('1 5', '2 5', otherBoot, lasting), true)
+    t.equal(isOf('3 5', '2 5', otherBoot, lasting), false, 'another parent')
+    t.equal(isOf('1 5', '3 5', otherBoot, lasting), false, 'another target')
+  }
+  t.equal(isOf('3 5', '4 5', true, false), true, 'numbers that another boot may deal out again')
+  t.equal(isOfThis({ otherBoot: true }, { ...place, lasting: false }), false, 'a record without a place, of 0.1.0')
   t.end()
 })
 

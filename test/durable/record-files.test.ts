@@ -1,5 +1,5 @@
 /** The files that hold publication records: which of them are believed, and what is made of one that cannot be read or was closed. */
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codeOf } from '../../src/errors.js'
@@ -8,7 +8,7 @@ import { replaceDirectory } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
-import { nextSequence, readAllRecords, readRecords } from '../../src/durable/record-files.js'
+import { completeHook, nextSequence, readAllRecords, readRecords } from '../../src/durable/record-files.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { silent } from '../../src/log.js'
 import { failure, intercepted } from './intercepted.js'
@@ -97,6 +97,48 @@ await t.test('one that cannot be opened: gone, somebody else’s, or a failure',
     t.ok((await said(parent, fs)) === expected, code)
     t.equal(open.size, 0)
   }
+})
+
+await t.test('a record is believed of root and of this user', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  for (const [owner, user, expected] of [
+    [0, 0, believed],
+    [0, 7, believed],
+    [7, 7, believed],
+    [7, 0, another],
+    [8, 7, another],
+  ] as const) {
+    const real = new NodeFileSystem()
+    const attributes = async (one: number) => ({
+      ...(await NodeFileSystem.prototype.attributes.call(real, one)),
+      uid: owner,
+    })
+    t.equal(await said(parent, Object.assign(real, { attributes, user: { uid: user, gid: user } })), expected)
+  }
+})
+
+await t.test('a line is added to the record of its content, and to no other', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const { digest } = await replaceDirectory(target, { files: { a: '1' }, hooks: ['one', 'two'] })
+  const add = async (by: FileSystem, path = target, of = digest): Promise<unknown> =>
+    completeHook(by, path, of, 'one').catch(codeOf)
+  const failing = (code: string): FileSystem =>
+    intercepted((call) => {
+      if (call === 'openAppend') throw failure(code, 'openat2')
+    }).fs
+  const fs = new NodeFileSystem()
+  const text = (): string => readFileSync(join(parent, recordIn(parent)), 'utf8')
+  const before = text()
+  t.equal(await add(fs, join(parent, 'none/certs')), false, 'no parent')
+  t.equal(await add(fs, join(parent, 'other')), false, 'no record')
+  t.equal(await add(fs, target, 'sha256:0'), false, 'of another content')
+  t.equal(await add(failing('ENOENT')), false, 'a newer publication has just removed it')
+  t.equal(await add(failing('EIO')), 'EIO')
+  t.equal(text(), before)
+  t.equal(await add(fs), true)
+  t.match(text().slice(before.length), /^[0-9a-f]{64} \{"hook":"one"\}\n$/)
 })
 
 await t.test('of a directory, nothing is opened that has no name of a record', async (t) => {

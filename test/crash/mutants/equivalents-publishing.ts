@@ -3,6 +3,17 @@ const durable = 'src/durable'
 
 export const ofPublishing = [
   {
+    reason: 'the value of an entry of a table whose keys alone are read',
+    mutants: [
+      ...['published', 'driftRepaired', 'rolledBack', 'adopted'].map(
+        (cause) => `${durable}/record-fields.ts: causes inverted ${cause}: true`,
+      ),
+      ...['hold', 'retired', 'history', 'pin', 'removing'].map(
+        (field) => `${durable}/record.ts: demanded inverted ${field}: true`,
+      ),
+    ],
+  },
+  {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
       `${durable}/publish.ts: firstBarrier swapped await closeSynced(all)`,

@@ -116,12 +116,16 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/mount.ts: kindOf swapped kinds.set(id, kind)`,
       `${durable}/record-files.ts: readRecords swapped if (random !== undefined) staging.push(random)`,
       `${durable}/record-files.ts: readRecords swapped if (strange !== undefined) quarantined.push(strange)`,
+      `${durable}/record-files.ts: readRecords swapped if (names.isGeneration(entry)) generations.push(entry)`,
       `${durable}/remove.ts: empty swapped found.push(at)`,
       `${durable}/record.ts: parseRecord swapped if (isText(line.hook)) done.add(line.hook)`,
       `${durable}/record.ts: parseRecord swapped if (knownFields.objects(line.objects)) objects = newer(objects, line.objects as RecordedO…`,
+      `${durable}/record.ts: parseRecord swapped if (isText(line.within) && place) place = { ...place, within: line.within }`,
       `${durable}/request.ts: checkRelativePath swapped const shown = JSON.stringify(path)`,
       `${durable}/posix/lead-commit.ts: behindLeadingCommit swapped await delay(headStart)`,
       `${durable}/request.ts: planFor swapped checkRelativePath(path)`,
+      `${durable}/inspect.ts: formDifferences swapped if (kept) { // They are the administrator's. } else if (root && root.mode !== mode) diffe…`,
+      `${durable}/parallel.ts: inOrder swapped starting.catch(() => undefined)`,
       `${durable}/resolve.ts: followTrusted swapped const text = await fs.readLinkPath(next)`,
       `${durable}/resolve.ts: followTrusted swapped linksIn.push(real === '' ? '/' : real)`,
       `${durable}/resolve.ts: followTrusted swapped todo.unshift(...text.split('/').filter((piece) => piece !== ''))`,
@@ -139,6 +143,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/request.ts: checkRelativePath swapped if (path === '') throw new TypeError('files: a path is empty')`,
       `${durable}/request.ts: checkTarget swapped if (absolute === '/') throw new TypeError('the root directory cannot be replaced')`,
       `${durable}/lock.ts: open swapped if (codeOf(error) === 'ELOOP') { throw unfit(\`the lock \${pathOf(request)} is a symbolic l…`,
+      `${durable}/record-files.ts: readRecordFile swapped if (codeOf(error) === 'ENOENT') return undefined`,
     ],
   },
   {
@@ -215,12 +220,6 @@ export const equivalents: readonly Equivalent[] = [
     ],
   },
   {
-    reason: 'the value of an entry of a table whose keys alone are read',
-    mutants: ['published', 'driftRepaired', 'rolledBack', 'adopted'].map(
-      (cause) => `${durable}/record-fields.ts: causes inverted ${cause}: true`,
-    ),
-  },
-  {
     reason: 'flags that mount(2) says it ignores at a bind mount',
     mutants: ['native/mount-namespace.ts: bind counted bind = 0x1000'],
   },
@@ -236,12 +235,8 @@ export const equivalents: readonly Equivalent[] = [
     ],
   },
   {
-    reason: 'any name will do where a parent is looked for, and without targets nothing is done that could fail',
-    mutants: [
-      `${durable}/sync-path.ts: syncParents counted targets[0]`,
-      `${durable}/sync-path.ts: syncParents shortened targets[0] ?? 'x'`,
-      `${durable}/sync-path.ts: syncParents shortened targets[0] ?? ''`,
-    ],
+    reason: 'without targets nothing is done that could fail',
+    mutants: [`${durable}/sync-path.ts: syncParents shortened targets[0] ?? ''`],
   },
   {
     reason: 'what is given a value before anybody reads it: whatever comes between throws',
@@ -266,6 +261,7 @@ export const equivalents: readonly Equivalent[] = [
     reason:
       'the order of two steps of which one says nothing to the other: a table that is filled later, a promise that ends later',
     mutants: [
+      `${durable}/inspect.ts: readPublishedFiles swapped await scope.closeAll()`,
       `${durable}/open-directories.ts: OpenDirectories.closeAll swapped this.#held.clear()`,
       `${durable}/posix/holdings.ts: Scan.mountsOf swapped this.#tables.set(namespace, table)`,
       `${durable}/posix/holdings.ts: Scan.#mappings swapped silentPids.add(pid)`,
