@@ -1,0 +1,157 @@
+/** Every change that a removal makes, in its order: what may go only once something else is durable, and what goes on after a kill. */
+import t from 'tap'
+import { removePublished } from '../../src/durable/removal.js'
+import type { RemovalOptions } from '../../src/durable/removal-options.js'
+import { publish } from '../../src/durable/publish.js'
+import { filePublication } from '../../src/durable/replace.js'
+import { namesFor } from '../../src/durable/names.js'
+import { find } from '../crash/model/content.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { Killed } from './intercepted.js'
+import { numberOf } from './calls/scene.js'
+import { names, published, refusal, target } from './model-target.js'
+
+/** The changes of this call: STAGED is the name under which it goes, PROBE what asks whether the file system is up. */
+async function changesOf(fs: ModelProcess, options: RemovalOptions = {}, path = target, until = Infinity) {
+  const made: string[] = []
+  fs.before = (call, name) => {
+    if (!/^(create|write|sync|rename|remove)/.test(call)) return
+    if (made.length >= until) throw new Killed()
+    made.push(`${call} ${name}`)
+  }
+  const error = await refusal(removePublished(fs, path, options))
+  fs.before = undefined
+  const known = namesFor(path.slice(path.lastIndexOf('/') + 1))
+  const probes = made.filter((line) => line.startsWith('createFile')).map((line) => line.slice('createFile '.length))
+  const randoms = probes.filter((name) => known.stagingOf(name) !== undefined)
+  const shown = made.map((line) => {
+    const probed = randoms.reduce((text, name) => text.replace(name, 'PROBE'), line)
+    return probed
+      .replace(/\.holdfast-[0-9a-f]{16}-[0-9a-f]{16}/g, 'STAGED')
+      .replace(/\.holdfast-[0-9a-f]{16}\./g, 'RECORD.')
+  })
+  return { error, made: shown }
+}
+
+/** Killed when it had made so many changes. */
+async function interrupted(until: number, options: RemovalOptions = {}) {
+  const scene = await published()
+  const { error } = await changesOf(scene.fs, options, target, until)
+  if (error === undefined) throw new Error('it came to its end')
+  return { ...scene, fs: new ModelProcess(scene.disk) }
+}
+
+const probed = ['createFile PROBE', 'removeFile PROBE']
+const recorded = ['createFile RECORD.2', 'write /etc/RECORD.2', 'sync /etc/RECORD.2 /etc /etc/certs /', ...probed]
+const emptied = ['removeFile STAGED', 'removeFile a', 'removeDirectory STAGED', 'removeFile RECORD.1']
+const aManifest = () => Promise.resolve('a manifest')
+
+await t.test('a directory goes once its absence is durable, and its record once that is all of it', async (t) => {
+  const { fs, beside } = await published()
+  const { error, made } = await changesOf(fs)
+  t.equal(error, undefined)
+  const ended = ['sync /etc', 'removeFile RECORD.2', 'sync /etc']
+  t.strictSame(made, [...recorded, 'rename STAGED', 'sync /etc', ...probed, ...emptied, ...ended])
+  t.strictSame(beside(), [names.lock])
+})
+
+await t.test('a file goes in the same order', async (t) => {
+  const { fs } = await published()
+  const path = '/etc/pod.yaml'
+  await publish([filePublication(fs, path, 'kind: Pod', {})])
+  const { error, made } = await changesOf(fs, {}, path)
+  t.equal(error, undefined)
+  t.strictSame(made, [
+    ...['createFile RECORD.2', 'write /etc/RECORD.2', 'sync /etc/RECORD.2 /etc /', ...probed],
+    ...['rename STAGED', 'sync /etc', ...probed, 'removeFile STAGED', 'removeFile RECORD.1', 'sync /etc'],
+    ...['removeFile RECORD.2', 'sync /etc'],
+  ])
+})
+
+await t.test('a link is staged before the record that tells of it, which stays as long as the link', async (t) => {
+  const { fs, beside } = await published()
+  const { error, made } = await changesOf(fs, { link: '../elsewhere' })
+  t.equal(error, undefined)
+  const before = ['createLink STAGED', ...recorded]
+  t.strictSame(made, [...before, 'rename STAGED', 'sync /etc', ...probed, ...emptied, 'sync /etc'])
+  t.strictSame(beside(), [names.record(2), names.lock, 'certs'])
+
+  const cleared = ['sync /etc /', ...probed, 'sync /etc /']
+  const again = await changesOf(fs, { link: '../elsewhere', usedBy: aManifest })
+  t.strictSame(again, { error: undefined, made: cleared }, 'whoever asks for it again takes nothing from its users')
+  const used = await changesOf(fs, { usedBy: aManifest })
+  t.match(used.error, { reason: 'InUse', published: false })
+  t.equal(used.made.length, 0)
+  const gone = await changesOf(fs)
+  const unlinked = ['rename STAGED', 'removeFile STAGED', ...cleared]
+  t.strictSame(gone, { error: undefined, made: [...cleared, ...unlinked, 'removeFile RECORD.2', 'sync /etc /'] })
+  t.strictSame(beside(), [names.lock])
+})
+
+await t.test('killed behind the rename: whoever removes it again goes on, and syncs what is above, too', async (t) => {
+  const { fs, beside } = await interrupted(6)
+  const { error, made } = await changesOf(fs)
+  t.equal(error, undefined)
+  const ended = ['sync /etc /', 'removeFile RECORD.2', 'sync /etc /']
+  t.strictSame(made, ['sync /etc /', ...probed, ...emptied, ...ended])
+  t.strictSame(beside(), [names.lock])
+})
+
+await t.test('killed behind the rename, and in use: what is whole goes back to its place, durably', async (t) => {
+  const { fs, beside } = await interrupted(6)
+  const { error, made } = await changesOf(fs, { usedBy: aManifest })
+  t.match(error, {
+    reason: 'InUse',
+    published: false,
+    message: /^\/etc\/certs is in use: a manifest; nothing was changed/,
+  })
+  t.strictSame(made, ['rename certs', 'sync /etc /'])
+  t.strictSame(beside(), [names.record(1), names.record(2), names.lock, 'certs'])
+})
+
+await t.test('killed behind the first file, and in use: it has left its place, and nothing more goes', async (t) => {
+  const { fs, beside } = await interrupted(11)
+  const before = beside()
+  const { error, made } = await changesOf(fs, { usedBy: aManifest })
+  t.match(error, {
+    reason: 'InUse',
+    published: true,
+    message: /^\/etc\/certs is in use: a manifest; .* left its place/,
+  })
+  t.strictSame([made, beside()], [['sync /etc /'], before])
+})
+
+await t.test('killed when the link was in its place, and in use: the two change places again', async (t) => {
+  const { disk, fs, beside } = await interrupted(7, { link: '../elsewhere' })
+  t.equal(find(disk, target)?.type, 'symlink')
+  const before = beside()
+  const { error, made } = await changesOf(fs, { link: '../elsewhere', usedBy: aManifest })
+  t.match(error, { reason: 'InUse', published: false })
+  t.strictSame([made, beside()], [['rename certs', 'sync /etc /'], before])
+  t.equal(find(disk, target)?.type, 'directory')
+  const { error: none } = await changesOf(fs, { link: '../elsewhere' })
+  t.strictSame([none, find(disk, target)?.type], [undefined, 'symlink'], 'and the next takes it away after all')
+  t.strictSame(beside(), [names.record(3), names.lock, 'certs'])
+})
+
+await t.test(
+  'what is left without a record goes; that nothing is there any more is durable before it is said',
+  async (t) => {
+    const { disk, parent, fs, beside } = await published()
+    const left = names.staging('0123456789abcdef')
+    const moved = [
+      ['certs', undefined],
+      [names.record(1), undefined],
+      [left, numberOf(disk, target)],
+    ] as const
+    disk.link(parent, moved, 'by hand')
+    const { error, made } = await changesOf(fs)
+    t.equal(error, undefined)
+    const [sync, ...removed] = ['sync /etc /', ...emptied.slice(0, -1)]
+    t.strictSame(made, [sync, sync, ...probed, ...removed, sync, sync])
+    t.strictSame(beside(), [names.lock])
+    const { error: nothing, made: synced } = await changesOf(fs)
+    t.match(nothing, { code: 'ENOENT', published: false, message: /has published nothing/ })
+    t.strictSame(synced, [sync])
+  },
+)

@@ -1,0 +1,125 @@
+/** What is asked before a target is taken away, in which order, and what becomes of it where something fails or comes between. */
+import { hash } from 'node:crypto'
+import t from 'tap'
+import type { Descriptor } from '../../src/durable/file-system.js'
+import { setHold } from '../../src/durable/hold.js'
+import { readPublication } from '../../src/durable/inspect.js'
+import { removePublished } from '../../src/durable/removal.js'
+import { messageOf } from '../../src/errors.js'
+import { find } from '../crash/model/content.js'
+import { ModelError } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { makeEntry } from '../crash/model/scenario.js'
+import { names, published, refusal, target, Unproven } from './model-target.js'
+
+const hold = { reason: 'INC-7', since: 1, until: null }
+
+const changes = /^(create|write|sync|rename|remove)/
+
+await t.test('a file system on which durability is not proven is refused only where that is asked for', async (t) => {
+  const { fs, calls, beside } = await published(Unproven)
+  const before = beside()
+  t.match(await refusal(removePublished(fs, target, { requireProven: true })), { code: 'ENOTSUP', published: false })
+  t.strictSame(beside(), before)
+  t.notOk(calls.some((call) => changes.test(call)))
+  t.equal(await refusal(removePublished(fs, target, {})), undefined)
+  t.strictSame(beside(), [names.lock])
+})
+
+await t.test('the record of a newer version refuses it before anything of the target is read', async (t) => {
+  const { disk, fs, calls } = await published()
+  const line = JSON.stringify({ version: 1000, name: 'certs' })
+  makeEntry(disk, `/etc/${names.record(9)}`, 'file', 0o600, `${hash('sha256', line)} ${line}\n`)
+  t.match(await refusal(removePublished(fs, target, {})), { code: 'ENOTSUP' })
+  t.notOk(calls.includes('openDirectory certs'))
+})
+
+await t.test('a hold refuses it first, then its publisher, then who is asked for it', async (t) => {
+  const { fs } = await published(ModelProcess, { publisher: 'install' })
+  await setHold(fs, target, hold, {})
+  let asked = 0
+  const confirm = (): void => {
+    asked += 1
+  }
+  t.match(await refusal(removePublished(fs, target, { confirm })), { reason: 'Held', published: false })
+  const refused = await refusal(removePublished(fs, target, { confirm, release: true }))
+  t.match(refused, { code: 'EPERM', message: /^holdfast install published \/etc\/certs; / })
+  t.equal(asked, 0)
+})
+
+await t.test(
+  'a name that somebody takes in the last instant is his: the target stays, and so does the file',
+  async (t) => {
+    const { disk, fs, calls } = await published()
+    const theirs = `/etc/${names.record(2)}`
+    fs.before = (call, name) => {
+      calls.push(call)
+      if (call === 'createFile' && name === names.record(2)) makeEntry(disk, theirs, 'file', 0o666, 'precious')
+    }
+    const problem = /^could not remove \/etc\/certs: /
+    t.match(await refusal(removePublished(fs, target, {})), { code: 'EEXIST', published: false, problem })
+    t.equal(find(disk, theirs)?.now.data, 'precious')
+    t.strictSame(
+      calls.filter((call) => changes.test(call)),
+      ['createFile'],
+      'nothing is to be taken back',
+    )
+    const { differences, removing } = (await readPublication(fs, target)) ?? {}
+    t.same([differences, removing], [[], undefined])
+  },
+)
+
+await t.test('what goes back to its place is durable there before the record that let it go is removed', async (t) => {
+  for (const link of [undefined, '../elsewhere']) {
+    const { fs, calls, beside } = await published()
+    const before = beside()
+    let looks = 0
+    const usedBy = (): Promise<string | undefined> => Promise.resolve(++looks === 2 ? 'a manifest' : undefined)
+    t.match(await refusal(removePublished(fs, target, { usedBy, ...(link !== undefined && { link }) })), {
+      reason: 'InUse',
+    })
+    const made = calls.filter((call) => changes.test(call))
+    const staging = made.find((call) => call.startsWith('rename .'))?.slice('rename '.length) ?? ''
+    const behind = ['sync /etc', `removeFile ${staging}`, `removeFile ${names.record(2)}`, 'sync /etc']
+    t.strictSame(
+      made.slice(made.indexOf('rename certs') + 1),
+      behind.filter((line) => link !== undefined || line !== `removeFile ${staging}`),
+    )
+    t.strictSame(beside(), before)
+  }
+})
+
+await t.test('whoever waits for it in this process has the lock once nothing of it is open', async (t) => {
+  const meanwhile: unknown[] = []
+  class Watched extends ModelProcess {
+    isLocked = false
+    override tryLock(descriptor: Descriptor): boolean {
+      this.isLocked = true
+      return super.tryLock(descriptor)
+    }
+    override async close(descriptor: Descriptor): Promise<void> {
+      const { isLocked } = this
+      this.isLocked = false
+      if (isLocked) meanwhile.push(await setHold(this, target, undefined, {}).catch(messageOf))
+      await super.close(descriptor)
+      this.isLocked = isLocked && this.descriptors > 0
+    }
+  }
+  const { fs } = await published(Watched)
+  fs.isLocked = false
+  t.strictSame([await refusal(removePublished(fs, target, {})), fs.descriptors], [undefined, 0])
+  const said = new Set(meanwhile.map((message) => String(message).split(';')[0]))
+  t.strictSame([...said], [`another call of this process is publishing ${target} and holds its lock`])
+  t.ok(meanwhile.length > 3)
+  t.match(await refusal(setHold(fs, target, undefined, {})), { code: 'ENOENT' }, 'afterwards it is free')
+})
+
+await t.test('a removal that fails says that nothing was changed, and leaves nothing', async (t) => {
+  const { fs, beside } = await published()
+  const before = beside()
+  fs.before = (call, name) => {
+    if (call === 'rename') throw new ModelError('EIO', 'renameat2', name)
+  }
+  t.match(await refusal(removePublished(fs, target, {})), { code: 'EIO', published: false })
+  t.strictSame(beside(), before)
+})
