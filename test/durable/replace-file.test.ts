@@ -1,0 +1,110 @@
+/** A file and a directory as they are asked for: what is refused before anything is made, and what stands for what nobody has asked. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { checkFile, desiredEntries, filePublication } from '../../src/durable/replace.js'
+import { publish } from '../../src/durable/publish.js'
+import type { PublicationOptions, ReplaceFileOptions } from '../../src/durable/types.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { failure, intercepted } from './intercepted.js'
+import { kept, modeOf, scratch } from './scratch.js'
+
+const real = new NodeFileSystem()
+
+/** The outcome, or the refusal. A defect says no more than that it is one. */
+async function write(
+  path: string,
+  content: string,
+  options: ReplaceFileOptions & PublicationOptions = {},
+  fs: FileSystem = real,
+) {
+  const [outcome] = await publish([filePublication(fs, path, content, options)])
+  if (outcome === undefined || !('error' in outcome)) return outcome?.outcome
+  const { code, problem } = outcome.error
+  return code === 'ENOTRECOVERABLE' ? 'a defect' : `${code}: ${problem}`
+}
+
+await t.test('a file is for its owner alone, who is whoever writes it', async (t) => {
+  const path = join(scratch(t), 'pod.yaml')
+  t.equal(await write(path, '1'), 'created')
+  t.equal(modeOf(path), '600')
+  t.equal(statSync(path).uid, process.geteuid?.())
+  t.equal(await write(path, '1'), 'unchanged')
+  t.equal(await write(path, '2', { mode: 0o644 }), 'replaced')
+  t.strictSame([readFileSync(path, 'utf8'), modeOf(path)], ['2', '644'])
+})
+
+await t.test('only a regular file is replaced, also by whoever looks alone', async (t) => {
+  const root = scratch(t)
+  const at = (name: string) => join(root, name)
+  mkdirSync(at('directory'))
+  symlinkSync('nowhere', at('link'))
+  spawnSync('mkfifo', [at('pipe')])
+  const refused = {
+    directory: `EISDIR: ${at('directory')} is a directory`,
+    link: `ELOOP: ${at('link')} is a symbolic link`,
+    pipe: `EINVAL: ${at('pipe')} is not a regular file`,
+  }
+  for (const [name, said] of Object.entries(refused)) {
+    t.equal(await write(at(name), ''), said)
+    const [code = '', problem] = said.split(': ')
+    await t.rejects(checkFile(at(name), {}), { code, problem, published: false })
+  }
+  await t.resolves(checkFile(at('new'), {}))
+  t.strictSame(kept(root), [], 'and no lock is made')
+})
+
+await t.test('what takes the place of the file once it is locked is refused in the same words', async (t) => {
+  const root = scratch(t)
+  const path = join(root, 'pod.yaml')
+  writeFileSync(path, 'old')
+  let looks = 0
+  const { fs } = intercepted((call, [, name]) => {
+    if (call !== 'look' || name !== 'pod.yaml' || ++looks !== 2) return
+    rmSync(path)
+    mkdirSync(path)
+  })
+  t.equal(await write(path, 'new', {}, fs), `EISDIR: ${path} is a directory`)
+  t.strictSame(kept(root), ['lock'])
+})
+
+await t.test('a file that something is mounted on, and one that cannot be read', async (t) => {
+  const path = join(scratch(t), 'pod.yaml')
+  writeFileSync(path, 'old')
+  const failing = (code: string) =>
+    intercepted((call, [, name]) => {
+      if (call === 'openFile' && name === 'pod.yaml') throw failure(code, 'openat2')
+    }).fs
+  t.equal(await write(path, 'new', {}, failing('EXDEV')), `EBUSY: ${path} is a mount point`)
+  t.match(await write(path, 'new', {}, failing('EACCES')), /^EACCES: .*openat2/)
+})
+
+await t.test('a path that names no file is refused, by its first fault', (t) => {
+  const refusal = (path: string, options: ReplaceFileOptions = {}): unknown => {
+    try {
+      return filePublication(real, path, '', options)
+    } catch (error) {
+      return error instanceof TypeError || error instanceof RangeError ? error.message : error
+    }
+  }
+  t.equal(refusal('/'), 'the root directory cannot be replaced')
+  t.equal(refusal('/srv/pod/', { mode: -1 }), '"/srv/pod/" ends with a slash: name a file')
+  t.equal(refusal('/srv/pod', { mode: -1 }), 'mode must be an integer from 0 to 0o7777, not -1')
+  t.end()
+})
+
+await t.test('what a directory would hold: as asked for, or with the modes that are there', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const request = { target, files: { a: '1', 'sub/b': '2' }, mode: 0o750 }
+  const { uid, gid } = real.user
+  const there = [
+    { type: 'directory', path: '', mode: 0o711, uid, gid, sha256: '' },
+    { type: 'file', path: 'a', mode: 0o444, uid, gid, sha256: 'of other bytes' },
+  ] as const
+  const modes = async (attributes: 'set' | 'keep') =>
+    Object.fromEntries((await desiredEntries({ ...request, attributes }, there)).map(({ path, mode }) => [path, mode]))
+  t.strictSame(await modes('set'), { '': 0o750, a: 0o600, sub: 0o750, 'sub/b': 0o600 })
+  t.strictSame(await modes('keep'), { '': 0o711, a: 0o444, sub: 0o711, 'sub/b': 0o600 })
+})
