@@ -20,7 +20,7 @@ import { Scope } from './scope.js'
 import { removeUnused } from './retired.js'
 import { Parents, Site } from './site.js'
 import type { Current, Tree } from './tree.js'
-import type { HistoryLimits, Outcome, PublicationOptions, ReplaceResult } from './types.js'
+import type { History, HistoryLimits, Outcome, PublicationOptions, ReplaceResult } from './types.js'
 import { makeVisible } from './visible-rename.js'
 
 /**
@@ -39,8 +39,8 @@ export abstract class TargetPublication {
   protected found: Judgement | undefined
   /** Names beside the target that go once this publication is committed; and old content that somebody still uses. */
   #beside: Omit<Recovered, 'found'> = { leftovers: [], retired: [], generations: [] }
-  /** Earlier contents that the new record names no more. */
-  #dropped: readonly string[] = []
+  /** What the new record says of the past. */
+  #history: History | undefined
   protected random: string
   /** Somebody else's entry may be under the staging name: nothing may be deleted. */
   protected keep = false
@@ -228,12 +228,11 @@ export abstract class TargetPublication {
     this.#record = new RecordFile(this.scope, this.directory, this.names.record(sequence))
     const { fs, name, kind, found, options, limits, site } = this
     const [{ staging, retiring, generation }, { retired, generations }] = [this.exchanged(), this.#beside]
-    const history = historyAfter(limits, generations, generation, fs.now(), options, found, this.desired)
-    this.#dropped = generations.filter((one) => history?.generations.includes(one) !== true).map((one) => one.name)
+    this.#history = historyAfter(limits, generations, generation, fs.now(), options, found, this.desired)
     const place = { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity }
     const body = newBody({
       ...{ name, kind, boot: await fs.bootId(), now: fs.now(), found, desired: this.desired, options, place, staging },
-      ...{ history, attributes: this.stagedAttributes },
+      ...{ history: this.#history, attributes: this.stagedAttributes },
       retired: [...retired, ...(retiring ? [retiring] : [])],
     })
     await this.#record.stage(body, staged, this)
@@ -247,11 +246,13 @@ export abstract class TargetPublication {
   /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
   async removeOld(): Promise<void> {
     await this.#attempt('could not remove the old content', () => this.removeOldContent())
-    const [{ leftovers, retired }, { current, known }] = [this.#beside, this.found ?? {}]
-    const record = current ? [this.names.record(current.sequence)] : []
+    const [{ leftovers, retired, generations }, { current, known }] = [this.#beside, this.found ?? {}]
     // Those of a known target were looked at before it was published.
     if (known === false) await removeUnused(this.area, retired)
-    await clean(this.area, [...leftovers, ...this.#dropped, ...record])
+    const stay = this.#history?.generations
+    const dropped = generations.filter((one) => stay?.includes(one) !== true).map(({ name }) => name)
+    const record = current ? [this.names.record(current.sequence)] : []
+    await clean(this.area, [...leftovers, ...dropped, ...record])
   }
 
   /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */

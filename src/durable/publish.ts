@@ -94,9 +94,7 @@ export async function publish(
 
     // 8. Commit, and remove what is old.
     await each(going(), 'could not remove the old content of', async (publication) => {
-      await publication.commit()
-      outcomes.set(publication, publication.result(publication.outcome))
-      await publication.removeOld()
+      outcomes.set(publication, await finished(publication))
     })
     return publications.map((publication) => outcomes.get(publication) ?? unreachable())
   } finally {
@@ -180,6 +178,13 @@ function errorOf(publication: TargetPublication, error: unknown, doing: string):
   } catch (defect) {
     return internalError(publication.path, defect, publication.published, doing)
   }
+}
+
+/** Step 8 of a publication that is durable. */
+async function finished(publication: TargetPublication): Promise<ReplaceResult> {
+  await publication.commit()
+  await publication.removeOld()
+  return publication.result(publication.outcome)
 }
 
 function unreachable(): never {

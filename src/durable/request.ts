@@ -33,7 +33,6 @@ export function planFor(
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)
   if (typeof options.files !== 'object') throw new TypeError('files must be an object: relative path to content')
   const files: PlannedFile[] = []
-  const directories = new Set<string>()
   for (const [path, value] of Object.entries(options.files)) {
     checkRelativePath(path)
     const isEntry = typeof value === 'object' && !(value instanceof Uint8Array) && !isReadLater(value)
@@ -44,12 +43,12 @@ export function planFor(
       content: plannedContent(target, path, content, options),
       mode: own === undefined ? fileMode : checkMode(`files[${JSON.stringify(path)}].mode`, own),
     })
-    addAncestors(directories, path)
   }
-  for (const path of options.emptyDirectories ?? []) {
+  const empty = (options.emptyDirectories ?? []).map((path) => {
     checkRelativePath(path)
-    addAncestors(directories, `${path}/`)
-  }
+    return `${path}/`
+  })
+  const directories = new Set([...files.map(({ path }) => path), ...empty].flatMap(directoriesAbove))
   const clash = files.find((file) => directories.has(file.path))
   if (clash) throw new TypeError(`files: ${JSON.stringify(clash.path)} is both a file and a directory`)
   return {
@@ -61,10 +60,10 @@ export function planFor(
   }
 }
 
-function addAncestors(directories: Set<string>, path: string): void {
-  for (let cut = path.indexOf('/'); cut >= 0; cut = path.indexOf('/', cut + 1)) {
-    directories.add(path.slice(0, cut))
-  }
+/** The directories in which a path lies, the outermost first. */
+function directoriesAbove(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 /** A path as system calls take it: a string, without NUL. */

@@ -42,8 +42,8 @@ export class SymlinkPublication extends DirectoryFormPublication {
   #staged: Attributes | undefined
   #generationIdentity: Identity | undefined
   #generation: string | undefined
-  /** The staged generation, open. */
-  #stagedDirectory: Descriptor | undefined
+  /** The staged generation. */
+  protected stagedDirectory: StagedDirectory | undefined
   /** The copy of the old content that is staged for the history. */
   #past: Generation | undefined
   /** Where the link is renamed: the target, unless it is new as a whole. */
@@ -97,13 +97,6 @@ export class SymlinkPublication extends DirectoryFormPublication {
     return valid[0]?.kind === this.kind
   }
 
-  protected get stagedDirectory(): StagedDirectory | undefined {
-    const descriptor = this.#stagedDirectory
-    if (descriptor === undefined || this.#generation === undefined) return undefined
-    const holder = this.#target === undefined ? this.names.staging(this.random) : this.name
-    return { path: `${holder}/${this.#generation}`, descriptor }
-  }
-
   protected get stagedIdentity(): Identity {
     if (!this.#generationIdentity) throw new Error('stageContent() comes first')
     return this.#generationIdentity
@@ -113,7 +106,8 @@ export class SymlinkPublication extends DirectoryFormPublication {
     if (this.#target === undefined) return false
     if (!this.#isAsAsked(await metadataOf(this.fs, this.#target))) return false
     const links = await keyLinks(this.fs, this.#target)
-    if (links.size !== this.#names.size || [...this.#names].some((name) => !links.has(name))) return false
+    const isLinked = links.size === this.#names.size && [...this.#names].every((name) => links.has(name))
+    if (!isLinked) return false
     const current = await currentGeneration(this.fs, this.#target)
     const strays = (await this.fs.list(this.#target)).filter(
       (name) => name === nextDataLink || (isGeneration(name) && name !== current),
@@ -149,7 +143,8 @@ export class SymlinkPublication extends DirectoryFormPublication {
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
     this.stagedAttributes = metadata.digest(this.desired)
-    this.#stagedDirectory = root
+    const holder = first ? this.names.staging(this.random) : this.name
+    this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)
     if (first) {
@@ -226,7 +221,7 @@ export class SymlinkPublication extends DirectoryFormPublication {
 
   /** New names get their links, links to names that are gone go: durable, too, before the call succeeds. */
   override async mutate(): Promise<void> {
-    if (this.#staged || this.#target === undefined) {
+    if (this.#target === undefined) {
       await super.mutate()
       return
     }
@@ -251,7 +246,7 @@ export class SymlinkPublication extends DirectoryFormPublication {
 
   protected async removeOldContent(): Promise<void> {
     if (this.#leftLink) await remove(this.fs, this.directory, this.names.staging(this.random))
-    if (this.#staged || this.#target === undefined) return
+    if (this.#target === undefined) return
     for (const name of await this.fs.list(this.#target)) {
       if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)
     }

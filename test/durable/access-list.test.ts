@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { inheritedList, listWithMode, modeByList, namedIn } from '../../src/durable/access-list.js'
+import { inheritedList, listWithMode, modeByList, namedIn, writersBy } from '../../src/durable/access-list.js'
 import { holds } from '../property.js'
 
 const tags = { owner: 0x01, user: 0x02, group: 0x04, namedGroup: 0x08, mask: 0x10, other: 0x20 } as const
@@ -92,8 +92,13 @@ await t.test('whom a list lets in, within its mask', (t) => {
     ['other', 4],
   ]
   t.strictSame(namedIn(list(...rows)), ['user:7:rw-', 'group:9:rw-'])
+  t.strictSame(
+    writersBy(list(...rows)).map(({ kind, id }) => `${kind} ${id}`),
+    ['user 7', 'group 9'],
+  )
+  t.strictSame(writersBy(list(['user', 5, 7], ['mask', 7])), [], 'who may read and execute alone')
+  t.strictSame(writersBy(list(['user', 7, 7], ['mask', 5])), [], 'beyond its mask')
   t.strictSame(namedIn(list(['user', 1, 7])), ['user:7:--x'], 'without a mask')
-  t.strictSame(namedIn(Buffer.alloc(3)), [])
   t.end()
 })
 
@@ -116,6 +121,14 @@ await t.test('bytes that are no list say nothing', (t) => {
     t.equal(
       answer(() => inheritedList(none, 0o640)),
       undefined,
+    )
+    t.strictSame(
+      answer(() => namedIn(none)),
+      [],
+    )
+    t.strictSame(
+      answer(() => writersBy(none)),
+      [],
     )
   }
   t.end()

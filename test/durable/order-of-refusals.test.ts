@@ -2,12 +2,13 @@
 import t from 'tap'
 import { setHold } from '../../src/durable/hold.js'
 import { publish } from '../../src/durable/publish.js'
-import { directoryPublication } from '../../src/durable/replace.js'
+import { directoryPublication, filePublication } from '../../src/durable/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { find } from '../crash/model/content.js'
 import { ModelDisk } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
-import { failure } from './intercepted.js'
+import { makeEntry } from '../crash/model/scenario.js'
+import { failure, Killed } from './intercepted.js'
 
 const target = '/t'
 const pin = { reason: 'the new one is bad', until: 'released' } as const
@@ -41,6 +42,65 @@ await t.test('publisher, form, whoever is to confirm, hold, pin: in this order',
   await setHold(new ModelProcess(disk), target, undefined, {})
   t.equal(await attempt({ publisher: 'agent', confirm() {} }), 'replaced')
 })
+
+await t.test(
+  'a pinned target gets nothing else, and its own content once more where that may not be durable',
+  async (t) => {
+    const disk = new ModelDisk()
+    const killed = new ModelProcess(disk)
+    let syncs = 0
+    killed.before = (call) => {
+      if (call === 'sync') syncs += 1
+      if (syncs > 1) throw new Killed()
+    }
+    await run(killed, '1', { pin })
+    const attempt = (a: string) => run(new ModelProcess(disk), a, { supersedes: () => false })
+    t.equal(await attempt('2'), 'RolledBack')
+    t.equal(await attempt('1'), 'replaced')
+    t.equal(await attempt('2'), 'RolledBack')
+    t.equal(await attempt('1'), 'unchanged')
+    t.equal(await run(new ModelProcess(disk), '2', { supersedes: () => false, release: true }), 'replaced')
+  },
+)
+
+await t.test('content that cannot be read is told before a place where nothing can be published', async (t) => {
+  const process = new ModelProcess(new ModelDisk())
+  process.before = (call) => {
+    if (call === 'openPath') throw failure('EIO', 'openat2')
+  }
+  const publication = () => directoryPublication(process, { target, files: { a: { path: '/nothing is here' } } })
+  t.match(await publish([publication()]), [{ error: { code: 'ENOENT' } }])
+  const previewed = publication()
+  await t.rejects(previewed.preview(), { code: 'ENOENT' })
+  await previewed.close()
+})
+
+for (const form of ['exchange', 'symlink', 'file'] as const) {
+  await t.test(
+    `what comes to the path while one waits for the lock is refused as what was there (${form})`,
+    async (t) => {
+      for (const [type, code] of [
+        ['symlink', 'ELOOP'],
+        [form === 'file' ? 'directory' : 'file', form === 'file' ? 'EISDIR' : 'ENOTDIR'],
+      ] as const) {
+        const disk = new ModelDisk()
+        const process = new ModelProcess(disk)
+        const calls: string[] = []
+        process.before = (call) => {
+          calls.push(call)
+          if (call === 'openLock') makeEntry(disk, target, type, 0o755, '/etc')
+        }
+        const publication =
+          form === 'file'
+            ? filePublication(process, target, '1', {})
+            : directoryPublication(process, { target, files: { a: '1' }, publish: form })
+        t.match(await publish([publication]), [{ error: { code, reason: 'TargetUnfit', published: false } }])
+        t.equal(find(disk, target)?.type, type)
+        t.notOk(calls.includes('createFile') || calls.includes('rename'), 'nothing was staged')
+      }
+    },
+  )
+}
 
 await t.test('whoever is to confirm is asked also where nothing is to be done', async (t) => {
   const disk = new ModelDisk()

@@ -7,7 +7,11 @@ import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication, planDirectory } from '../../src/durable/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
+import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
+import { sameTarget } from '../../src/durable/site.js'
+import { ModelDisk } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
 import { contents, scratch } from './scratch.js'
 
 async function failed(
@@ -29,9 +33,10 @@ class Unproven extends NodeFileSystem {
 await t.test('a file system that is to be proven, and is not, is refused before anything is made on it', async (t) => {
   const root = scratch(t)
   const target = join(root, 'missing/certs')
-  t.match(await failed(new Unproven(), target, { requireProven: true }), {
+  const refused = await failed(new Unproven(), target, { requireProven: true })
+  t.equal(codeOf(refused), 'ENOTSUP')
+  t.match(refused, {
     reason: 'TargetUnfit',
-    code: 'ENOTSUP',
     message: /certs is on odd, where durability is not proven .*or remove requireProven$/,
   })
   t.strictSame(readdirSync(root), [])
@@ -107,3 +112,17 @@ await t.test(
     t.equal(open.size, 0)
   },
 )
+
+await t.test('the same inode of another file system is another directory', async (t) => {
+  const disk = new ModelDisk()
+  disk.mountSecond('other', { mode: 0o755, uid: 0, gid: 0, label: '', extended: '' })
+  const process = new ModelProcess(disk)
+  const inodeOf = async (path: string) => {
+    const opened = await process.openPath(path)
+    return process.attributes(opened).finally(() => process.close(opened))
+  }
+  t.equal((await inodeOf('/')).inode, (await inodeOf('/other')).inode)
+  t.equal(await sameTarget(process, '/certs', ['/missing/certs', '/keys', '/other/certs']), undefined)
+  t.equal(await sameTarget(process, '/certs', ['/other/certs', '/certs']), '/certs')
+  t.equal(process.descriptors, 0)
+})

@@ -1,4 +1,5 @@
 /** What a request may hold, which of its mistakes is told first, and what is made of it. */
+import { Readable } from 'node:stream'
 import t from 'tap'
 import { plannedContent } from '../../src/durable/content.js'
 import { checkMode, checkOwner, checkPath, checkTarget, planFor } from '../../src/durable/request.js'
@@ -162,6 +163,18 @@ await t.test('a plan is complete, in byte order, with all directories above a fi
     owner: { uid: 1, gid: 2 },
     files: [{ mode: 0o640 }],
   })
+  t.end()
+})
+
+await t.test('a file is its content, or content with a mode: of bytes, of a path, of a stream', (t) => {
+  const path = { path: '/source' }
+  const stream = Readable.from([])
+  for (const content of ['text', Uint8Array.of(1), path, stream]) {
+    t.match(
+      answer(() => planFor('/t', { files: { a: content, b: { content, mode: 0o640 } } })),
+      { files: [{ mode: 0o600 }, { mode: 0o640 }] },
+    )
+  }
   t.end()
 })
 

@@ -221,6 +221,20 @@ await t.test('the link cannot be renamed, or another program renames another one
   t.equal(readlinkSync(data), theirs)
 })
 
+await t.test('a link that goes while one publishes is made anew, and what it led to is not kept', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const history = { keep: 2, maxAge: null }
+  await replaceDirectory(target, { ...form, history, files: { a: '1' } })
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'createDirectory' && String(name).startsWith('..')) rmSync(join(target, '..data'))
+  })
+  const outcomes = await publish([directoryPublication(fs, { target, ...form, history, files: { a: '2' } })])
+  t.match(outcomes, [{ outcome: 'replaced' }])
+  t.same(contents(join(target, readlinkSync(join(target, '..data')))), { a: '2' })
+  t.same(kept(parent), ['lock', 'record'])
+})
+
 await t.test('what was staged of a first publication goes when it cannot go on', async (t) => {
   const parent = scratch(t)
   const target = join(parent, 'certs')
