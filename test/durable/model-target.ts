@@ -38,9 +38,9 @@ export async function published<Process extends ModelProcess = ModelProcess>(
   return { disk, fs, parent, calls, beside, isHeld }
 }
 
-/** What a call fails with; undefined where it does not. */
+/** What a call fails with; undefined where it does not. A mistake of the language is told from what the program says. */
 export const refusal = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => undefined,
-    (error: unknown) => error,
+    (error: unknown) => (error instanceof TypeError ? 'a mistake' : error),
   )

@@ -6,6 +6,7 @@ import { publish } from '../../src/durable/publish.js'
 import { filePublication } from '../../src/durable/replace.js'
 import { namesFor } from '../../src/durable/names.js'
 import { find } from '../crash/model/content.js'
+import { ModelError } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { Killed } from './intercepted.js'
 import { numberOf } from './calls/scene.js'
@@ -119,6 +120,23 @@ await t.test('killed behind the first file, and in use: it has left its place, a
     message: /^\/etc\/certs is in use: a manifest; .* left its place/,
   })
   t.strictSame([made, beside()], [['sync /etc /'], before])
+})
+
+await t.test('killed behind the rename: whatever fails then, it has left its place', async (t) => {
+  for (const call of ['sync', 'createFile', 'removeFile']) {
+    const { fs } = await interrupted(6)
+    fs.before = (name) => {
+      if (name === call) throw new ModelError('EIO', 'x', '/etc')
+    }
+    const problem = `could not finish the removal of ${target}: x /etc: EIO`
+    t.match(await refusal(removePublished(fs, target, {})), { code: 'EIO', published: true, problem })
+  }
+  const { fs } = await interrupted(6)
+  const defect = new RangeError('a defect')
+  fs.before = (name) => {
+    if (name === 'sync') throw defect
+  }
+  t.equal(await refusal(removePublished(fs, target, {})), defect)
 })
 
 await t.test('killed when the link was in its place, and in use: the two change places again', async (t) => {

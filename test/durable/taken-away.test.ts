@@ -10,6 +10,7 @@ import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { makeEntry } from '../crash/model/scenario.js'
+import { Killed } from './intercepted.js'
 import { names, published, refusal, target, Unproven } from './model-target.js'
 
 const hold = { reason: 'INC-7', since: 1, until: null }
@@ -86,6 +87,46 @@ await t.test('what goes back to its place is durable there before the record tha
       behind.filter((line) => link !== undefined || line !== `removeFile ${staging}`),
     )
     t.strictSame(beside(), before)
+  }
+})
+
+await t.test('what cannot be taken back does not hide why it was to be, with a log or without', async (t) => {
+  for (const isLogged of [true, false]) {
+    const { fs } = await published()
+    fs.before = (call, name) => {
+      if (call === 'removeFile' && name === names.record(2)) throw new ModelError('EIO', 'unlinkat', name)
+    }
+    const lines: string[] = []
+    const hear = (_: object, message: string): void => void lines.push(message)
+    const log = { debug: hear, info: hear, warn: hear, error: hear }
+    let looks = 0
+    const usedBy = (): Promise<string | undefined> => Promise.resolve(++looks === 2 ? 'a manifest' : undefined)
+    const error = await refusal(removePublished(fs, target, { usedBy, ...(isLogged && { log }) }))
+    t.match(error, { reason: 'InUse', published: false, message: /^\/etc\/certs is in use: a manifest; / })
+    t.strictSame(lines.join(), isLogged ? 'could not remove the new record; the next run retries' : '')
+  }
+})
+
+await t.test('a removal that had not come to its rename has taken nothing: what is there can be held', async (t) => {
+  for (const isGone of [false, true]) {
+    const { disk, fs } = await published()
+    let isDead = false
+    fs.before = (call) => {
+      isDead ||= call === 'rename' && !isGone
+      if (isDead) throw new Killed()
+      isDead = call === 'rename'
+    }
+    await refusal(removePublished(fs, target, {}))
+    const next = new ModelProcess(disk)
+    t.match(await readPublication(next, target), { removing: true })
+    const removed = {
+      code: 'ENOENT',
+      message: /^\/etc\/certs was removed, and what is left of it is only to be cleared up; /,
+    }
+    const refused = await refusal(setHold(next, target, hold, {}))
+    if (isGone) t.match(refused, removed)
+    else t.equal(refused, undefined)
+    t.strictSame((await readPublication(next, target))?.hold, isGone ? undefined : hold)
   }
 })
 
