@@ -107,6 +107,7 @@ export function takenOverAs(name: (sequence: number) => string, { digest }: Tree
 
 /** What was taken over stays whatever the limits, until something is published after it: then it is not the newest any more. */
 export function withTakenOver<Kept extends Pick<Generation, 'sequence'>>(kept: Kept[], all: readonly Kept[]): Kept[] {
+  // As the newest it is the only one.
   const [newest] = all
-  return newest && isTakenOver(newest) && kept.length === 0 ? [newest] : kept
+  return newest && isTakenOver(newest) ? [newest] : kept
 }

@@ -97,7 +97,7 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'what was taken over stays for ever',
     'taken-over.ts',
-    'newest && isTakenOver(newest) && kept.length === 0 ? [newest] : kept',
+    'newest && isTakenOver(newest) ? [newest] : kept',
     'all.filter(isTakenOver)',
     ownTest('durable/taken-over'),
   ),

@@ -1,0 +1,258 @@
+/** What each call says of a move, and what each of its steps leaves where it does not go on. */
+import { renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { DurableWriteError } from '../../src/durable/errors.js'
+import { readPublication, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
+import { recordOf, type RelocationOptions } from '../../src/durable/old-path.js'
+import { endRelocation, relocate } from '../../src/durable/relocation.js'
+import { failure, Killed } from './intercepted.js'
+import { keep, Observed, story } from './relocation-story.js'
+import { contents } from './scratch.js'
+
+/** Something happens before some of the looks at the old path; a move that never ends fails. */
+class Watched extends Observed {
+  looks = 0
+  locks = 0
+  /** Another process holds the locks that are asked for in these places. */
+  readonly busy = new Set<number>()
+
+  constructor(
+    readonly parent: string,
+    readonly act: (look: number) => void = () => undefined,
+    time?: number,
+  ) {
+    super()
+    if (time !== undefined) this.time = time
+  }
+
+  override openPath(path: string): Promise<number> {
+    if (path === this.parent) this.act(++this.looks)
+    return this.looks > 100 ? Promise.reject(failure('EMFILE', 'openat2')) : super.openPath(path)
+  }
+
+  override tryLock(lock: number): boolean {
+    return !this.busy.has(++this.locks) && super.tryLock(lock)
+  }
+}
+
+async function scene(...args: Parameters<typeof story>) {
+  const told = await story(...args)
+  const { from, to, fs } = told
+  /** What it says; of an error, what is known of the disk. */
+  const moveBy = async (by: Observed, options: Partial<RelocationOptions> = {}) => {
+    try {
+      return await relocate(by, to, { from, as: 'removed', keep, ...options })
+    } catch (error) {
+      if (!(error instanceof DurableWriteError)) return { fails: error instanceof Killed ? 'killed' : 'by a defect' }
+      const { reason, published, message } = error
+      return { reason, published, message }
+    }
+  }
+  const watched = (act?: (look: number) => void) => new Watched(dirname(from), act, fs.time)
+  const moved = (options?: Partial<RelocationOptions>) => moveBy(watched(), options)
+  return { ...told, moveBy, watched, moved }
+}
+
+await t.test('each call says how far it has come, and for what it waits', async (t) => {
+  const { from, to, fs, publishNew, moved } = await scene(t)
+  t.strictSame(await moved(), { waits: `${to} is not published yet` })
+  await publishNew({ a: '2' })
+  const began = fs.time
+  const told = async () => {
+    const { result, ...rest } = { result: undefined, ...(await moved()) }
+    return [result?.['outcome'], rest]
+  }
+  const waits = `${from} stays until ${new Date(began + keep).toISOString()} at least`
+  t.strictSame(await told(), ['replaced', { state: 'both', as: 'removed', entered: 'both', waits }])
+  fs.time += 1
+  t.strictSame(await told(), ['unchanged', { state: 'both', as: 'removed', waits }])
+  fs.time = began + keep
+  t.strictSame(await told(), ['unchanged', { state: 'done', as: 'removed', entered: 'done' }])
+  t.strictSame(await moved(), { state: 'done', as: 'removed' })
+})
+
+await t.test('it waits for users that are no processes, and asks before the old path goes', async (t) => {
+  const { from, publishNew, moved, state } = await scene(t)
+  await publishNew({ a: '2' })
+  const used = await moved({ keep: 0, usedBy: () => Promise.resolve('kubelet') })
+  t.match(used, { state: 'both', waits: `${from} is in use: kubelet` })
+  t.strictSame(await moved({ keep: 0, confirm: () => Promise.reject(new Killed()) }), { fails: 'killed' })
+  t.equal(await state(), 'draining', 'as after a kill')
+  const refusal = new DurableWriteError('an agent has it', { code: 'EBUSY', syscall: 'none', path: from })
+  const refused = { published: false, message: 'an agent has it' }
+  t.match(await moved({ keep: 0, confirm: () => Promise.reject(refusal) }), refused)
+  t.equal(await state(), 'both', 'it stays, and follows')
+})
+
+await t.test('a failure is said as it is, also where it cannot be recorded that the old path stays', async (t) => {
+  const { from, publishNew, moveBy, watched } = await scene(t)
+  await publishNew({ a: '1' })
+  const failing = watched(() => {
+    throw failure('EIO', 'openat2')
+  })
+  t.match(await moveBy(failing), {
+    published: false,
+    message: new RegExp(`^could not move .*EIO; holdfast left ${from} as it was`),
+  })
+  const refusal = new DurableWriteError('an agent has it', { code: 'EBUSY', syscall: 'none', path: from })
+  const fs = watched()
+  const confirm = () => {
+    fs.busy.add(fs.locks + 1)
+    return Promise.reject(refusal)
+  }
+  t.match(await moveBy(fs, { keep: 0, confirm }), { published: false, message: 'an agent has it' })
+})
+
+await t.test(
+  'after its last publication, a removal that fails is waited for, and the old path follows on',
+  async (t) => {
+    const { publishNew, moved, state } = await scene(t)
+    await publishNew({ a: '2' })
+    const confirm = () => Promise.reject(failure('EIO', 'openat2'))
+    t.match(await moved({ keep: 0, confirm }), {
+      ...{ state: 'both', entered: 'both', result: { outcome: 'replaced' } },
+      waits: /EIO/,
+    })
+    t.equal(await state(), 'both')
+  },
+)
+
+await t.test('what an operator keeps as it is does not go, whoever else would have it stay', async (t) => {
+  const { from, publishNew, moved } = await scene(t)
+  await publishNew({ a: '2' })
+  await moved({ keep: 0, confirm: () => Promise.reject(new Killed()) })
+  await replaceDirectory(from, { files: { a: '2' }, pin: { reason: 'INC-2', until: 'released' } })
+  let asked = 0
+  const confirm = () => void (asked += 1)
+  t.match(await moved({ keep: 0, confirm }), { state: 'both', entered: 'both', waits: /rolled back since .*INC-2/ })
+  t.equal(asked, 0)
+  await publishNew({ a: '3' })
+  t.match(await moved(), { reason: 'RolledBack', published: false }, 'nor does it follow')
+  t.same(contents(from), { a: '2' })
+})
+
+await t.test('it stops between two steps when it is told to', async (t) => {
+  const { from, publishNew, moved, state } = await scene(t)
+  await publishNew({ a: '2' })
+  t.strictSame(await moved({ signal: AbortSignal.abort(new Killed()) }), { fails: 'killed' })
+  t.equal((await readPublication(from))?.movedTo, undefined)
+  t.equal(await state(), 'staged')
+})
+
+await t.test('a path that moves on, or that has come from elsewhere, stays one that does', async (t) => {
+  const { root, from, to, publishNew, moved } = await scene(t, {
+    ...{ files: { a: '1' }, movedFrom: { from: '/before', as: 'link' } },
+  })
+  await publishNew({ a: '2' }, { movedTo: join(root, 'third') })
+  t.match(await moved(), { state: 'both' })
+  t.match(await readPublication(to), { movedTo: join(root, 'third'), relocation: { from, state: 'both' } })
+  t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', as: 'link', state: 'staged' } })
+})
+
+await t.test(
+  'a relocation is ended whichever end of it a path is, and what is at no end is not written again',
+  async (t) => {
+    const { from, to, fs, publishNew, moved } = await scene(t)
+    await publishNew({ a: '2' })
+    await moved()
+    for (const path of [from, to]) {
+      await endRelocation(fs, path, {})
+      const ended = await recordOf(fs, path)
+      t.strictSame([ended?.movedTo, ended?.relocation], [undefined, undefined])
+      await endRelocation(fs, path, {})
+      t.equal((await recordOf(fs, path))?.sequence, ended?.sequence)
+    }
+  },
+)
+
+await t.test(
+  'of two that come from each other, a move ends only where a person has begun it, and by that reason',
+  async (t) => {
+    const { from, to, fs, moveBy, watched, moved, state } = await scene(t)
+    await replaceDirectory(to, { files: { a: '1' }, movedFrom: { from, as: 'removed' } })
+    await replaceDirectory(from, { files: { a: '2' }, movedFrom: { from: to, as: 'removed' } })
+    const byHand = { digest: (await recordOf(fs, from))?.after }
+    const busy = watched()
+    busy.busy.add(1)
+    t.match(await moveBy(busy, { byHand }), { reason: 'Busy' })
+    t.equal(await state(), 'staged', 'nobody knows yet')
+    await setHold(from, { reason: '', since: 1, until: null })
+    t.match(await moved(), { reason: 'Held' })
+    t.equal(await state(), 'staged', 'the configuration says so again')
+    await setHold(from, undefined)
+    const refused = { reason: 'TargetUnfit', message: /itself comes from/ }
+    const second = watched()
+    second.busy.add(2)
+    t.match(await moveBy(second, { byHand }), refused, 'where that cannot be recorded, too')
+    t.match(await moved({ byHand }), refused)
+    t.equal(await state(), undefined, 'else neither could go on')
+  },
+)
+
+await t.test(
+  'done is done, unless the old path is the publisher’s own again, or still says that it moves',
+  async (t) => {
+    const publication = { publisher: 'agent' } as const
+    const again = async (
+      put: (from: string, to: string) => Promise<unknown>,
+      options: Partial<RelocationOptions> = {},
+    ) => {
+      const { from, to, publishNew, moved } = await scene(t)
+      await publishNew({ a: '2' })
+      t.match(await moved({ keep: 0 }), { state: 'done' })
+      await put(from, to)
+      const { state, entered, reason } = {
+        entered: undefined,
+        state: undefined,
+        reason: undefined,
+        ...(await moved(options)),
+      }
+      return [state, entered, reason]
+    }
+    const files = { a: '3' }
+    const done = ['done', undefined, undefined]
+    t.strictSame(await again((from) => replaceFile(from, 'x', { publisher: 'agent' }), { publication }), done)
+    t.strictSame(await again((from) => replaceDirectory(from, { files })), done)
+    t.strictSame(await again((from) => replaceDirectory(from, { files, publisher: 'install' }), { publication }), done)
+    const both = ['both', 'both', undefined]
+    t.strictSame(await again((from) => replaceDirectory(from, { files, publisher: 'agent' }), { publication }), both)
+    t.strictSame(await again((from, to) => replaceDirectory(from, { files, movedTo: to })), both)
+  },
+)
+
+await t.test('by hand, what was published for its own sake is read anew', async (t) => {
+  const { from, publishNew, moved } = await scene(t)
+  const byHand = { digest: (await readPublication(from))?.digest }
+  await publishNew({ a: '1' })
+  t.match(await moved({ byHand }), { state: 'both' })
+  await replaceDirectory(from, { files: { a: '3' }, movedTo: null })
+  t.match(await moved({ byHand: { digest: undefined } }), {
+    ...{ state: 'staged', entered: 'staged' },
+    waits: `${from} was published meanwhile`,
+  })
+})
+
+await t.test('a disk of the old path that is gone between two looks is waited for, and nothing is lost', async (t) => {
+  /** It is gone from one look to another, where two looks find that a directory is missing. */
+  const gone = async (state: 'staged' | 'both', first: number, last: number) => {
+    const { root, from, to, publishNew, moveBy, watched, moved } = await scene(t)
+    await publishNew({ a: '1' })
+    if (state === 'staged') await replaceDirectory(from, { files: { a: '0' }, movedTo: to })
+    const byHand = { digest: (await readPublication(from))?.digest }
+    if (state === 'both') t.match(await moved({ byHand }), { state })
+    await publishNew({ a: '2' })
+    const fs = watched((look) => {
+      if (look === first) renameSync(join(root, 'was'), join(root, 'unmounted'))
+      if (look === last) renameSync(join(root, 'unmounted'), join(root, 'was'))
+    })
+    const told = await moveBy(fs, { byHand })
+    if (fs.looks < last) renameSync(join(root, 'unmounted'), join(root, 'was'))
+    t.match(await moved({ byHand }), { state: 'both' })
+    t.same(contents(from), { a: '2' })
+    return 'waits' in told ? told.waits.replace(from, 'it') : told
+  }
+  t.match(await gone('staged', 2, 6), /^it stays until/, 'back before anybody asks where it went')
+  t.equal(await gone('both', 3, 5), 'it was published or removed meanwhile')
+  t.match(await gone('both', 3, 100), /^the directory of it is not there, or empty: its disk may not be mounted/)
+})
