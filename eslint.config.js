@@ -38,8 +38,8 @@ const lateImport = {
 }
 const early = ['src/durable', 'src/objects', 'src/directories', 'src/agent']
 
-/** The one door to the core. */
-const insideDurable = '/durable/(?!index\\.js$)'
+/** The door to the core, and the smaller one to what only publishes. */
+const insideDurable = '/durable/(?!(?:index|publishing)\\.js$)'
 
 const importRules = Object.entries(rooms).map(([room, below]) => {
   const forbidden = Object.keys(rooms).filter((other) => other !== room && !below.includes(other))
@@ -57,7 +57,13 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
               message: `${room} may call ${below.join(', ') || 'nobody'}; from ${other} it may import types only.`,
             })),
             ...(below.includes('src/durable')
-              ? [{ regex: insideDurable, allowTypeImports: true, message: 'Import it from src/durable/index.ts.' }]
+              ? [
+                  {
+                    regex: insideDurable,
+                    allowTypeImports: true,
+                    message: 'Import it from src/durable/index.ts, or publishing.ts.',
+                  },
+                ]
               : []),
             ...(room === 'native'
               ? []
@@ -80,7 +86,12 @@ const importRules = Object.entries(rooms).map(([room, below]) => {
               },
             ]),
         ...(below.includes('src/durable')
-          ? [{ selector: dynamicImport(insideDurable), message: 'Import it from src/durable/index.ts.' }]
+          ? [
+              {
+                selector: dynamicImport(insideDurable),
+                message: 'Import it from src/durable/index.ts, or publishing.ts.',
+              },
+            ]
           : []),
         ...(early.includes(room) ? [lateImport] : []),
       ],

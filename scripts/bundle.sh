@@ -2,8 +2,8 @@
 # Puts the program into DIRECTORY as an image carries it: `scripts/bundle.sh DIRECTORY [MODULES]`.
 #
 #   bin/, package.json             as in the package
-#   dist/src/cli/                   all of src/, native/ and what they import, one file for what is always loaded and one for
-#                                   each part that a command or a thread loads when it runs
+#   dist/src/cli/                   all of src/, native/ and what they import, one file for what is always loaded and for `replace`
+#                                   and `write`, and one for each other part that a command or a thread loads when it runs
 #   node_modules/koffi, @koromix/*  koffi, whose binary cannot be bundled: those of MODULES (default: this project's
 #                                   node_modules), of the one platform that is installed there, for glibc
 #   licenses/                       of everything that is in it
@@ -30,7 +30,7 @@ cp package.json "$out/"
 node scripts/program.mjs "$out"
 
 mkdir -p "$out/node_modules/koffi/src/koffi"
-for file in package.json index.js src/koffi/index.js src/koffi/src/static.js; do
+for file in package.json index.cjs src/koffi/index.cjs src/koffi/src/static.cjs; do
   mkdir -p "$(dirname "$out/node_modules/koffi/$file")"
   cp "$modules/koffi/$file" "$out/node_modules/koffi/$file"
 done

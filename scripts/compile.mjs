@@ -29,10 +29,10 @@ const given = [
   'bin/prepare.js',
   'bin/package.json',
 ]
-const recipe = JSON.stringify([
-  options,
-  ...[...given, 'scripts/compile.mjs', 'scripts/program.mjs', 'scripts/tap-module.mjs'].map(stamp),
-])
+const recipes = ['compile.mjs', 'program.mjs', 'common-js.mjs', 'program/koffi.cjs', 'tap-module.mjs'].map((name) =>
+  join('scripts', name),
+)
+const recipe = JSON.stringify([options, ...[...given, ...recipes].map(stamp)])
 
 function stamp(path) {
   const { mtimeMs, size } = statSync(join(project, path))

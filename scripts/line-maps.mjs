@@ -9,7 +9,7 @@ import { decode, encode } from '@jridgewell/sourcemap-codec'
 /** All maps below the directory. */
 export function leadToLines(directory) {
   for (const name of readdirSync(directory, { recursive: true })) {
-    if (!name.endsWith('.js.map')) continue
+    if (!/\.c?js\.map$/.test(name)) continue
     const path = join(directory, name)
     const map = JSON.parse(readFileSync(path, 'utf8'))
     const mappings = encode(decode(map.mappings).map(withoutColumns))

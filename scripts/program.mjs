@@ -1,14 +1,20 @@
 /**
- * The program, and where it is asked for the library, as few files: what is always loaded in one, each part that a command loads when it
- * runs in one of its own, and both share them. koffi stays outside, since its binary cannot be bundled.
+ * The program as few files: what each command loads, and what `replace` and `write` load, in one, each other part in one of its own; and where it is asked
+ * for, the library. koffi stays outside, since its binary cannot be bundled.
  *
  * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of what is in it into DIRECTORY/licenses.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
+import { commonJs } from './common-js.mjs'
 
 export const project = join(import.meta.dirname, '..')
+
+const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+
+/** Chunks that stand in the file which is always loaded, by the names of their sources: what scripts and init containers run most. */
+const frequent = /^(?:replace|write|publishing|read-tree|read-file|unproven)-/
 
 export const common = {
   absWorkingDir: project,
@@ -43,60 +49,82 @@ export const withoutPrograms = {
   },
 }
 
-/** CommonJS packages in an ES module find `require` only where somebody makes it: in the file through which all of them ask for it. */
-const maker = `import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);\n`
-
-function giveRequire({ outputFiles }) {
-  for (const { path, text } of outputFiles) {
-    const asks = outputFiles.some((file) => file.text.includes('typeof require') && path.startsWith(file.path))
-    const map = asks && path.endsWith('.map') ? JSON.parse(text) : undefined
-    mkdirSync(dirname(path), { recursive: true })
-    if (map) writeFileSync(path, JSON.stringify({ ...map, mappings: `;${map.mappings}` }))
-    else writeFileSync(path, asks ? maker + text : text)
-  }
-}
-
 /**
  * @param {{ dist: string, licenses: string, library: boolean }} to `library`: with the library, and with source maps.
  */
 export async function bundleProgram({ dist, licenses, library }) {
-  const program = await build({
+  const settings = {
     ...common,
-    // A thread is started by its name, beside whatever starts it.
-    entryPoints: {
-      'cli/main': 'src/cli/main.ts',
-      'cli/content-check-thread': 'src/directories/content-check-thread.ts',
-      ...(library ? { index: 'src/index.ts' } : {}),
-    },
-    outdir: join(dist, 'src'),
-    // Beside the program: what finds a file from its own place is at the same depth wherever it ends up.
-    chunkNames: 'cli/[name]-[hash]',
-    format: 'esm',
-    splitting: true,
     sourcemap: library ? 'linked' : false,
     sourcesContent: false,
-    plugins: [withoutPrograms, ...(library ? [withoutMaps] : [])],
-    // Half the size to load; the maps lead back. Names stay, for stacks.
-    minifyWhitespace: library,
-    minifySyntax: library,
+    // Half the size to load. Names stay, for stacks, where no map leads back to the sources.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    minifyIdentifiers: library,
+    outExtension: { '.js': '.cjs' },
+  }
+  const program = await build({
+    ...settings,
+    // A thread is started by its name, beside whatever starts it.
+    entryPoints: { main: 'src/cli/main.ts', 'content-check-thread': 'src/directories/content-check-thread.ts' },
+    // At the same depth as the sources: what finds a file from its own place finds it wherever it ends up.
+    outdir: join(dist, 'src/cli'),
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
+    splitting: true,
+    plugins: [withoutPrograms, koffiByItsBinary, ...(library ? [withoutMaps] : [])],
     external: ['koffi'],
-    define: { bundledPino: '"./pino.cjs"' },
+    define: {
+      bundledPino: '"./pino.cjs"',
+      bundledVersion: JSON.stringify(manifest.version),
+      koffiVersion: JSON.stringify(manifest.dependencies.koffi),
+      'import.meta.url': '__moduleUrl',
+    },
     // Taken from its ES modules, which its package offers to browsers alone: of a CommonJS package that is loaded by import(),
     // esbuild exports no names.
     alias: { yaml: './node_modules/yaml/browser/index.js' },
     write: false,
   })
-  giveRequire(program)
+  const files = await commonJs(program.outputFiles, { main: 'main.cjs', frequent, settings })
+  mkdirSync(join(dist, 'src/cli'), { recursive: true })
+  for (const [path, text] of files) writeFileSync(path, text)
+  // A thread starts as an ES module wherever it stands.
+  writeFileSync(join(dist, 'src/cli/content-check-thread.js'), "import './content-check-thread.cjs'\n")
   // Loaded by its name, when the first line is logged.
   const pino = await build({
     ...common,
     entryPoints: ['node_modules/pino/pino.js'],
     outfile: join(dist, 'src/cli/pino.cjs'),
     format: 'cjs',
-    minifyWhitespace: library,
-    minifySyntax: library,
+    minifyWhitespace: true,
+    minifySyntax: true,
   })
-  keepLicences([program.metafile, pino.metafile], licenses)
+  const metafiles = [program.metafile, pino.metafile]
+  if (library) {
+    // An ES module, so that a bundler takes no more of it than is used.
+    const { metafile } = await build({
+      ...settings,
+      // What its users see of it.
+      minifyIdentifiers: false,
+      outExtension: {},
+      entryPoints: { index: 'src/index.ts' },
+      outdir: join(dist, 'src'),
+      format: 'esm',
+      external: ['koffi'],
+    })
+    metafiles.push(metafile)
+  }
+  keepLicences(metafiles, licenses)
+}
+
+/** koffi by its binary (program/koffi.cjs). */
+const koffiByItsBinary = {
+  name: 'koffi-by-its-binary',
+  setup(build) {
+    build.onResolve({ filter: /^koffi$/ }, ({ importer }) =>
+      importer.endsWith('.ts') ? { path: join(project, 'scripts/program/koffi.cjs') } : undefined,
+    )
+  },
 }
 
 /** The licence of each package that a file of the bundle came from. */

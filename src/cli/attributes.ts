@@ -21,7 +21,7 @@ async function attributesAt(path: string): Promise<Attributes | undefined> {
   const status: Stats | undefined = await lstat(path).catch(() => undefined)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
   if (status === undefined || kind === undefined) return undefined
-  const { modeAt } = await import('../durable/index.js')
+  const { modeAt } = await import('../durable/publishing.js')
   // What cannot be looked at is for the publication to refuse, here, too.
   const mode = await modeAt(path, status.mode & 0o7777).catch(() => status.mode & 0o7777)
   return { kind, mode, owner: { uid: status.uid, gid: status.gid } }

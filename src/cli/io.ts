@@ -1,7 +1,6 @@
 import type { EventEmitter } from 'node:events'
-import { writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 import type { Readable } from 'node:stream'
-import { isatty } from 'node:tty'
 
 /** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
 export interface Output {
@@ -26,6 +25,16 @@ export interface Io {
   readonly raise: (signal: NodeJS.Signals) => void
   /** Ends the process at once. */
   readonly exit: (code: number) => void
+}
+
+/** Node's streams for a terminal take a millisecond to load: a descriptor that is no character device is none. */
+function isatty(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isCharacterDevice() && process.getBuiltinModule('node:tty').isatty(descriptor)
+  } catch {
+    // It is closed.
+    return false
+  }
 }
 
 /** This process. */

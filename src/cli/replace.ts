@@ -68,7 +68,7 @@ to be durable, 75 another process holds TARGET's lock.`,
         const path = await targetArgument(target)
         const { withTree, refuseInside } = await import('./read-tree.js')
         await refuseInside(from, path)
-        const { disableCoreDumps } = await import('../durable/index.js')
+        const { disableCoreDumps } = await import('../durable/publishing.js')
         disableCoreDumps()
         return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal }))
       })
@@ -88,7 +88,7 @@ async function publishTree(
   tree: FoundTree,
   { io, command, options, signal }: ReplaceContext,
 ): Promise<ReplaceResult> {
-  const { replaceDirectory } = await import('../durable/index.js')
+  const { AtOnceFileSystem, replaceDirectory } = await import('../durable/publishing.js')
   const found = await findAttributes(path, Object.keys(tree.files))
   const fileModeNamed = isNamed(command, 'fileMode')
   const modeOf = ({ mode }: FoundFile): number =>
@@ -102,17 +102,22 @@ async function publishTree(
   const log = createLogger(io, options)
   const reading = new Reading(tree.bytes)
   const result = await new Progress(io.stderr).during(reading.describe, () =>
-    replaceDirectory(path, {
-      files,
-      mode: options.mode,
-      owner: options.owner,
-      ...publicationOptions(options),
-      // Whoever publishes here for its own sake takes a move back.
-      movedTo: null,
-      progress: reading.add,
-      signal,
-      log,
-    }),
+    replaceDirectory(
+      path,
+      {
+        files,
+        mode: options.mode,
+        owner: options.owner,
+        ...publicationOptions(options),
+        // Whoever publishes here for its own sake takes a move back.
+        movedTo: null,
+        progress: reading.add,
+        signal,
+        log,
+      },
+      // This process has nothing else to do.
+      new AtOnceFileSystem(),
+    ),
   )
   if (options.keepAttributes === true) return result
   warnOfChanges(log, result, found, {

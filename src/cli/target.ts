@@ -11,7 +11,7 @@ import { print } from './print.js'
 
 /** A target as the durable core takes it, absolute. Throws UsageError for what can be no target, before anything is read. */
 export async function targetArgument(text: string): Promise<string> {
-  const { checkTarget } = await import('../durable/index.js')
+  const { checkTarget } = await import('../durable/publishing.js')
   try {
     return checkTarget(text)
   } catch (error) {

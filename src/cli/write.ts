@@ -95,7 +95,7 @@ to be durable, 75 another process holds FILE's lock.`,
         throw new UsageError('--from and a command exclude each other: name one of them')
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(file)
-        const { checkFile, disableCoreDumps, replaceFile } = await import('../durable/index.js')
+        const { AtOnceFileSystem, checkFile, disableCoreDumps, replaceFile } = await import('../durable/publishing.js')
         disableCoreDumps()
         const request = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
         // Before a command runs, whose effects nobody could take back.
@@ -106,12 +106,8 @@ to be durable, 75 another process holds FILE's lock.`,
         const reading = new Reading()
         const result = await new Progress(io.stderr)
           .during(reading.describe, () =>
-            replaceFile(path, content, {
-              ...request,
-              progress: reading.add,
-              signal,
-              log,
-            }),
+            // This process has nothing else to do.
+            replaceFile(path, content, { ...request, progress: reading.add, signal, log }, new AtOnceFileSystem()),
           )
           .catch(throwReason)
         if (options.keepAttributes !== true)

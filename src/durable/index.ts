@@ -38,11 +38,9 @@ import type {
  * new content is visible and its durability unknown. Malformed requests throw TypeError or RangeError and touch nothing.
  */
 
-export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
+export * from './publishing.js'
 /* For those who look at a target, or work beside it, as the core does. */
 export type * from './file-system.js'
-export { AtOnceFileSystem } from './posix/at-once.js'
-export { NodeFileSystem } from './posix/file-system.js'
 export { dataLink } from './generation.js'
 export type { Identity } from './place.js'
 export type { KnownEntry } from './record.js'
@@ -56,7 +54,6 @@ export { readAllRecords, readRecords, type Records } from './record-files.js'
 export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './refusals.js'
 export { unprovenRefused } from './proof.js'
 export { remove } from './remove.js'
-export { checkTarget } from './request.js'
 export { resolve, resolveLinks, type Place } from './resolve.js'
 export { Scope } from './scope.js'
 export { quarantineForeign } from './quarantine.js'
@@ -67,23 +64,12 @@ export { usesOf } from './in-use.js'
 export type { HoldingKind, Unseen } from './posix/holdings.js'
 export type { DirectoryChange } from './replace.js'
 export { openedByLists } from './kept-attributes.js'
-export { modeAt } from './posix/attributes.js'
-export {
-  checkFile,
-  desiredEntries,
-  planDirectory,
-  replaceDirectories,
-  replaceDirectory,
-  replaceFile,
-} from './replace.js'
 export { showInPlace } from './posix/show-in-place.js'
 export { usageOf, type Usage } from './space.js'
 export { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from './swap-places.js'
 export { exchange, syncParents, syncPath, type SyncOptions } from './sync-path.js'
 /** Bounds the threads that work on one file system may keep. */
-export { Lane } from '../../native/index.js'
-/** Keeps what this process holds in memory, private keys among it, out of core files. */
-export { disableCoreDumps, returnFreedMemory } from '../../native/index.js'
+export { Lane, returnFreedMemory } from '../../native/index.js'
 export type * from './adoption-types.js'
 export type * from './types.js'
 export type { KeptBeside } from './kept-beside.js'

@@ -1,5 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { scratch } from '../durable/scratch.js'
@@ -69,29 +79,66 @@ await t.test('the bundle is the program', (t) => {
     t.end()
   })
 
-  /** A file of the program, and all that it cannot start without. */
-  function loadedWith(name: string, known = new Set<string>()): ReadonlySet<string> {
-    if (known.has(name)) return known
-    known.add(name)
-    const text = readFileSync(join(bundle, 'dist/src/cli', name), 'utf8')
-    for (const [, other = ''] of text.matchAll(/(?:from|import) ?"\.\/([^"]+)"/g)) loadedWith(other, known)
-    return known
+  const textOf = (name: string): string => readFileSync(join(bundle, 'dist/src/cli', name), 'utf8')
+
+  /** The parts that are in one file, by their names. */
+  function partsOf(text: string): Map<string, string> {
+    const parts = text.split(/^"([\w-]+\.cjs)":function\(exports,module\)\{$/m).slice(1)
+    return new Map(parts.flatMap((name, at) => (at % 2 === 0 ? [[name, parts[at + 1] ?? '']] : [])))
   }
 
-  function sizeOf(names: ReadonlySet<string>): number {
-    return [...names].reduce((sum, name) => sum + statSync(join(bundle, 'dist/src/cli', name)).size, 0)
-  }
-
-  void t.test('a command loads only its own part', (t) => {
-    const parts = readdirSync(join(bundle, 'dist/src/cli'))
-    t.ok(parts.length > 20, `${parts.length} files`)
-    const main = readFileSync(join(bundle, 'dist/src/cli/main.js'), 'utf8')
-    t.notMatch(main, /from "koffi"/, 'what explains a command needs no libc')
+  void t.test('what each command loads, and replace and write, is in one file; what others load is not', (t) => {
+    const files = readdirSync(join(bundle, 'dist/src/cli'))
+    t.ok(files.length > 20, `${files.length} files`)
+    const packed = [...partsOf(textOf('main.cjs')).keys()].map((name) => name.replace(/-\w+\.cjs$/, ''))
+    for (const name of ['replace', 'write', 'publishing', 'read-tree', 'read-file']) t.ok(packed.includes(name), name)
+    for (const name of ['agent', 'sync', 'check', 'durable', 'install']) {
+      t.notOk(packed.includes(name), `${name} is not read by whoever replaces a directory`)
+      t.ok(
+        files.some((file) => file.startsWith(`${name}-`)),
+        name,
+      )
+    }
     // Bytes do not depend on the load of the machine, as the time that Node takes to read them does.
-    const always = loadedWith('main.js')
-    const replace = loadedWith(parts.find((name) => /^replace-\w+\.js$/.test(name)) ?? '', new Set(always))
-    t.ok(sizeOf(always) <= 170_000, `${sizeOf(always)} bytes for every command`)
-    t.ok(sizeOf(replace) <= 205_000, `${sizeOf(replace)} bytes with the flags of replace`)
+    const { size } = statSync(join(bundle, 'dist/src/cli/main.cjs'))
+    t.ok(size <= 375_000, `${size} bytes for every command`)
+    t.end()
+  })
+
+  void t.test('replace starts no loader of ES modules, and reads no file of the program but these', (t) => {
+    mkdirSync(join(directory, 'read'))
+    writeFileSync(join(directory, 'read/file'), 'content')
+    const hook = join(directory, 'loaded.cjs')
+    writeFileSync(
+      hook,
+      `process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache).filter((path) => path.startsWith(${JSON.stringify(bundle)})))))`,
+    )
+    const command = ['--require', hook, program, 'replace', 'of-read', '--from', 'read', '--log-level', 'error']
+    const lines = execFileSync(process.execPath, command, { cwd: directory, encoding: 'utf8' }).trim().split('\n')
+    const loaded = JSON.parse(lines.at(-1) ?? '') as string[]
+    t.same(
+      loaded.map((path) => path.slice(bundle.length + 1)).filter((path) => !path.startsWith('node_modules/')),
+      ['bin/holdfast.js', 'bin/prepare.js', 'dist/src/cli/main.cjs'],
+    )
+    t.match(
+      loaded.filter((path) => path.includes('node_modules')),
+      [/koffi-linux-\w+\/linux_\w+\/koffi\.node$/],
+      'koffi by its binary, not by its loader',
+    )
+    t.end()
+  })
+
+  void t.test('where its binary is not where it should be, koffi finds it itself', (t) => {
+    const moved = join(directory, 'moved')
+    cpSync(bundle, moved, { recursive: true })
+    const [platform = ''] = readdirSync(join(moved, 'node_modules/@koromix'))
+    mkdirSync(join(moved, 'node_modules/koffi/node_modules'))
+    renameSync(join(moved, 'node_modules/@koromix'), join(moved, 'node_modules/koffi/node_modules/@koromix'))
+    t.ok(existsSync(join(moved, 'node_modules/koffi/node_modules/@koromix', platform)))
+    mkdirSync(join(directory, 'other'))
+    writeFileSync(join(directory, 'other/file'), 'content')
+    const command = [join(moved, 'bin/holdfast.js'), 'replace', 'elsewhere', '--from', 'other']
+    t.match(execFileSync(process.execPath, command, { cwd: directory, encoding: 'utf8', stdio: 'pipe' }), /^created /)
     t.end()
   })
 
@@ -126,10 +173,12 @@ await t.test('the bundle is the program', (t) => {
   })
 
   void t.test('where no file can be opened, a line is logged without pino, and the next one with it', (t) => {
-    const [logger = '', ...others] = holding('"./pino.cjs"')
-    t.same(others, [])
+    t.same(holding('"./pino.cjs"'), ['main.cjs'])
+    const [logger = ''] = [...partsOf(textOf('main.cjs'))].find(([, text]) => text.includes('"./pino.cjs"')) ?? []
     const script = `
-      const { createLogger } = await import(${JSON.stringify(join(bundle, 'dist/src/cli', logger))})
+      const { createRequire } = await import('node:module')
+      const { part } = createRequire('/')(${JSON.stringify(join(bundle, 'dist/src/cli/main.cjs'))})
+      const { createLogger } = part(${JSON.stringify(logger)})
       const { closeSync, openSync } = await import('node:fs')
       const log = createLogger({ stderr: process.stderr, env: {} }, { logLevel: 'info', logFormat: 'json' })
       const open = []

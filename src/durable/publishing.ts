@@ -1,0 +1,20 @@
+/*
+ * The part of this room that publishes, and no more: what `holdfast replace` and `holdfast write` load. index.ts is the door to all of it;
+ * whatever a command does not load is neither read nor compiled when it starts, and all of the room is twice as much.
+ */
+
+export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
+export { AtOnceFileSystem } from './posix/at-once.js'
+export { modeAt } from './posix/attributes.js'
+export { NodeFileSystem } from './posix/file-system.js'
+export {
+  checkFile,
+  desiredEntries,
+  planDirectory,
+  replaceDirectories,
+  replaceDirectory,
+  replaceFile,
+} from './replace.js'
+export { checkTarget } from './request.js'
+/** Keeps what this process holds in memory, private keys among it, out of core files. */
+export { disableCoreDumps } from '../../native/index.js'
