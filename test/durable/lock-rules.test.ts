@@ -1,4 +1,5 @@
 /** How a lock is had, call by call: when it is asked for again, whose file counts, and what is closed in which order. */
+import { getEventListeners } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Attributes, Descriptor } from '../../src/durable/file-system.js'
@@ -21,6 +22,8 @@ interface Answers {
 class Locks extends NodeFileSystem {
   readonly did: string[] = []
   readonly held = new Set<Descriptor>()
+  /** Told of each look at what is no lock. */
+  looked = (): void => undefined
   #opened = 0
 
   constructor(readonly answers: Answers = {}) {
@@ -43,7 +46,10 @@ class Locks extends NodeFileSystem {
 
   override async attributes(descriptor: Descriptor): Promise<Attributes> {
     const found = await super.attributes(descriptor)
-    if (!this.held.has(descriptor)) return found
+    if (!this.held.has(descriptor)) {
+      this.looked()
+      return found
+    }
     return { ...found, links: this.answers.links?.[this.#opened - 1] ?? found.links, uid: this.answers.owner ?? 0 }
   }
 
@@ -122,10 +128,33 @@ await t.test('its file is closed before the next call of this process has its tu
   const disk = new Disk(fs)
   const path = join(scratch(t), 'lock')
   const first = await disk.lock(path, 0, undefined)
+  const looked = new Promise<void>((resolve) => (fs.looked = resolve))
   const second = disk.lock(path, 60_000, undefined)
+  await looked
+  // Nothing is left for it to ask of the disk: by the next turn of the event loop it waits.
+  await new Promise(setImmediate)
+  t.same(fs.did, ['open', 'try'])
   await first.release()
   await (await second).release()
   t.same(fs.did, ['open', 'try', 'close', 'open', 'try', 'close'])
+})
+
+await t.test('nothing is left of a wait for another call of this process', async (t) => {
+  const fs = new NodeFileSystem()
+  const scope = new Scope(fs)
+  const path = scratch(t)
+  const parent = await scope.keep(fs.openPath(path))
+  const { signal } = new AbortController()
+  const request = { parent, name: '.lock', identity: path, target: join(path, 'x'), timeout: 1000, signal }
+  const one = new Scope(fs)
+  const release = await lock(one, request)
+  const next = lock(scope, request)
+  t.equal(getEventListeners(signal, 'abort').length, 1, 'it waits')
+  await one.closeAll()
+  release()
+  ;(await next)()
+  t.same(getEventListeners(signal, 'abort'), [])
+  await scope.closeAll()
 })
 
 await t.test('a lock that is not had stays open nowhere', async (t) => {

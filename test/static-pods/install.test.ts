@@ -81,11 +81,13 @@ await t.test('a dry run tells what would become of each directory, and syncs not
 })
 
 await t.test('a revision that differs, and may be in use, is refused: three differences are named', async (t) => {
-  for (const [count, shown] of [
-    [3, 'lacks a0, lacks a1, lacks a2'],
-    [4, 'lacks a0, lacks a1, lacks a2, …'],
+  for (const [names, shown] of [
+    ['a0 a1 a2', 'lacks a0, lacks a1, lacks a2'],
+    ['a0 a1 a2 a3', 'lacks a0, lacks a1, lacks a2, …'],
+    // Only what another installer has left of its own staging is passed over.
+    ['staging/a', 'lacks staging, lacks staging/a'],
   ] as const) {
-    const files = Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, '']))
+    const files = Object.fromEntries(names.split(' ').map((name) => [name, '']))
     const { node, plan, settings } = await scene(t, files)
     mkdirSync(node.revision(7))
     node.makeManifest(podText({ labels: { revision: '7' }, annotations: { dir: node.revision(7) } }))
@@ -94,7 +96,7 @@ await t.test('a revision that differs, and may be in use, is refused: three diff
       if (/^sync/.test(call)) syncs.push(call)
     })
     const looking = { ...settings, disk: new Disk(fs) }
-    await t.rejects(install(plan, looking), { name: 'StaticPodError' }, `${count}`)
+    await t.rejects(install(plan, looking), { name: 'StaticPodError' }, names)
     t.same(syncs, [], 'what is left alone costs no sync')
     const { message } = (await install(plan, settings).catch((error: unknown) => error)) as Error
     t.ok(message.includes(`exists and differs (${shown}), and `), message)

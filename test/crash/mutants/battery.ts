@@ -32,7 +32,7 @@ const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
 
 /** Of static pods, those that come to the disk. */
 const staticPods =
-  /^(install[.]|install-f|last-known|library-go-r|monitor|newer|older|orphaned|prune|rollout|two-owners|watch-start)/
+  /^(held|install[.]|install-f|last-known|library-go-r|monitor|newer|older|orphaned|prune|rollout|two-owners|watch-start)/
 
 /** Rooms that are copied beside the program and the crash suites, for those tests. */
 export const rooms = [
