@@ -4,12 +4,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import { codeOf } from '../../src/errors.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
+import { StagedEntries } from '../../src/durable/barrier.js'
 import { replaceDirectory } from '../../src/durable/index.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
-import { completeHook, nextSequence, readAllRecords, readRecords } from '../../src/durable/record-files.js'
+import { completeHook, nextSequence, readAllRecords, readRecords, RecordFile } from '../../src/durable/record-files.js'
+import { recordBody } from '../../src/durable/record.js'
 import { directoryPublication } from '../../src/durable/replace.js'
+import { Scope } from '../../src/durable/scope.js'
 import { silent } from '../../src/log.js'
 import { failure, intercepted } from './intercepted.js'
 import { record } from './judge-rows.js'
@@ -153,6 +156,27 @@ await t.test('of a directory, nothing is opened that has no name of a record', a
   t.match(await readAllRecords(fs, directory), [{ name: 'certs' }])
   await fs.close(directory)
   t.strictSame(opened, [recordIn(parent)])
+})
+
+await t.test('one that is staged is handed to the barrier once it is written and has its mode', async (t) => {
+  const parent = scratch(t)
+  const calls: string[] = []
+  const { fs } = intercepted((call) => void calls.push(call))
+  const scope = new Scope(fs)
+  class Watched extends StagedEntries<string> {
+    override add(...args: Parameters<StagedEntries<string>['add']>): void {
+      calls.push(`add for ${args[2]}${args[3] ? ', later written to again' : ''}`)
+    }
+  }
+  const file = new RecordFile<string>(scope, await scope.keep(fs.openPath(parent)), names.record(1))
+  const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+  calls.length = 0
+  await file.stage(body, new Watched(fs), 'certs')
+  t.equal(calls.pop(), 'add for certs, later written to again')
+  t.equal(calls[1], 'write')
+  t.ok(calls.slice(2).length > 0, calls.join(' '))
+  await scope.closeAll()
+  t.equal(await said(parent), '1 valid, 0 taken, 0 torn, none missed')
 })
 
 await t.test('one that was closed at the bound of what may be staged is opened again to be marked', async (t) => {

@@ -45,7 +45,7 @@ await t.test('syncPath', async (t) => {
     syscall: 'open',
     message: `${parent}/none does not exist; nothing was changed`,
   })
-  await t.rejects(syncPath('/proc/self/status'), { code: 'EINVAL', syscall: 'fsync' })
+  await t.rejects(syncPath('/proc/self/status'), { code: 'EINVAL', syscall: 'fsync', published: false })
   await syncParents([join(parent, 'file'), join(parent, 'none', 'x')])
 })
 
@@ -116,6 +116,11 @@ await t.test(
       }
     }
     t.same(contents(parent), { a: '2', b: '1' }, 'exchanged three times')
+    NodeFileSystem.prototype.mount = async function (descriptor) {
+      return { ...(await mount.call(this, descriptor)), proven: false }
+    }
+    const none = exchange(a, join(parent, 'none'), { requireProven: true })
+    t.equal(await none.catch(codeOf), 'ENOENT', 'what is missing is said before that')
   },
 )
 

@@ -26,6 +26,7 @@ export const ofReading = [
       `${durable}/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `${stream}.constructor swapped super(target, reading)`,
       `${durable}/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
+      `${durable}/inspect.ts: readOnce swapped refuseMissed(target, records, missed)`,
       `${durable}/tree.ts: readTree swapped await files.closeAll()`,
       `${durable}/tree.ts: beginFile swapped digest.entry(head, attributes.size)`,
       `${durable}/tree.ts: beginFile swapped digest.content(piece.value)`,
