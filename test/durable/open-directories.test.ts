@@ -24,6 +24,29 @@ await t.test('a path, the directory that holds it, and its name there', (t) => {
   t.end()
 })
 
+await t.test('room is made where there is too little, and no more is asked for than that takes', async (t) => {
+  const root = scratch(t)
+  for (const path of ['a', 'b/c', 'd']) mkdirSync(join(root, path), { recursive: true })
+  let asked = 0
+  const narrow = Object.defineProperty(new NodeFileSystem(), 'openDirectories', {
+    get: () => {
+      if (++asked > 100) throw failure('ETIMEDOUT', 'room')
+      return 1
+    },
+  })
+  const { fs, open } = intercepted(() => undefined, narrow)
+  const top = await fs.openPath(root)
+  const directories = new OpenDirectories(fs, top)
+  const pathOf = (path: string): Promise<string> =>
+    directories.use(path, (one) => Promise.resolve(readlinkSync(`/proc/self/fd/${one}`).slice(root.length)))
+  for (const path of ['a', 'b/c', 'd', 'b', 'a', 'a']) {
+    t.equal(await pathOf(path).catch(String), `/${path}`)
+    t.equal(open.size, 2, 'one, and the one that all are in')
+  }
+  await directories.closeAll()
+  await fs.close(top)
+})
+
 await t.test('what is below comes in the order of the paths, and nothing stays open', async (t) => {
   const root = scratch(t)
   for (const path of ['a/z', 'a-b/c/d', 'a.b/e', 'a0/f', 'b/a!/g', 'b/a/h']) {
@@ -143,25 +166,32 @@ await t.test('as many stay open as may, and what is asked for while it is to be 
   await fs.close(top)
 })
 
-await t.test('room is made where there is too little, and no more is asked for than that takes', async (t) => {
+await t.test('what is asked for while it is being closed is opened anew', async (t) => {
   const root = scratch(t)
-  for (const path of ['a', 'b/c', 'd']) mkdirSync(join(root, path), { recursive: true })
-  let asked = 0
-  const narrow = Object.defineProperty(new NodeFileSystem(), 'openDirectories', {
-    get: () => {
-      if (++asked > 100) throw failure('ETIMEDOUT', 'room')
-      return 1
-    },
-  })
-  const { fs, open } = intercepted(() => undefined, narrow)
+  for (const path of ['a', 'b']) mkdirSync(join(root, path))
+  let whenClosed = (): void => undefined
+  class Closing extends NodeFileSystem {
+    override readonly openDirectories = 1
+    override async close(descriptor: number): Promise<void> {
+      await super.close(descriptor)
+      whenClosed()
+    }
+  }
+  const fs = new Closing()
   const top = await fs.openPath(root)
   const directories = new OpenDirectories(fs, top)
-  const pathOf = (path: string): Promise<string> =>
-    directories.use(path, (one) => Promise.resolve(readlinkSync(`/proc/self/fd/${one}`).slice(root.length)))
-  for (const path of ['a', 'b/c', 'd', 'b', 'a', 'a']) {
-    t.equal(await pathOf(path).catch(String), `/${path}`)
-    t.equal(open.size, 2, 'one, and the one that all are in')
+  const read = (path: string): Promise<string> =>
+    directories
+      .use(path, (one) => Promise.resolve(readlinkSync(`/proc/self/fd/${one}`).slice(root.length)))
+      .catch(String)
+  const asked: Promise<string>[] = []
+  t.equal(await read('a'), '/a')
+  whenClosed = () => {
+    whenClosed = () => undefined
+    asked.push(read('a'))
   }
+  t.equal(await read('b'), '/b')
+  t.strictSame(await Promise.all(asked), ['/a'])
   await directories.closeAll()
   await fs.close(top)
 })

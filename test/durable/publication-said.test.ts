@@ -94,7 +94,7 @@ await t.test(
     const digest = (await said(root, [record(1, null, 'a')]))?.actual ?? ''
     const records = [record(3, null, 'c'), record(2, null, digest), record(1, null, 'a')]
     t.match(await said(root, records), { digest, actual: digest })
-    t.match(await said(root, records.slice(0, 1)), { digest: 'c', actual: digest })
+    t.match(await said(root, records.slice(0, 1)).catch(() => 'fails'), { digest: 'c', actual: digest })
     const durable = async (otherBoot: boolean, proven: boolean) => {
       const fs = new Here()
       const mount = fs.mount.bind(fs)
@@ -211,7 +211,7 @@ await t.test('the hold or the pin that is in force, whatever the target holds', 
       ...fields,
     }
     if (body) writeFileSync(file, encodeRecord(body), { mode: 0o600 })
-    return readHold(fs, join(root, 'certs')).catch(String)
+    return readHold(fs, join(root, 'certs')).catch(() => 'fails')
   }
   t.equal(await word(undefined), undefined)
   t.equal(await word({}), undefined)

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import t from 'tap'
 import { isText, knownFields } from '../../src/durable/record-fields.js'
+import { valueOf } from './judgements.js'
 
 type Field = keyof typeof knownFields
 
@@ -128,7 +129,7 @@ const rules = {
 await t.test('each field holds what it may, and nothing else', (t) => {
   for (const [field, { right, wrong }] of Object.entries(rules) as [Field, Rule][]) {
     const answers = (values: readonly unknown[]): string[] =>
-      values.map((value) => `${inspect(value)}: ${knownFields[field](value)}`)
+      values.map((value) => `${inspect(value)}: ${inspect(valueOf(() => knownFields[field](value)))}`)
     const expected = (values: readonly unknown[], answer: boolean): string[] =>
       values.map((value) => `${inspect(value)}: ${answer}`)
     t.strictSame(answers(right), expected(right, true), `${field}: right`)

@@ -15,6 +15,36 @@ function scopeOn(t: Test, by: FileSystem = intercepted(() => undefined).fs): Sco
   return scope
 }
 
+await t.test(
+  'the search for a parent ends, whatever its links say: no call is made more often than there are parts',
+  async (t) => {
+    const root = realpathSync(scratch(t))
+    mkdirSync(join(root, 'real/deep'), { recursive: true })
+    symlinkSync('loop', join(root, 'loop'))
+    symlinkSync('real', join(root, 'link'))
+    symlinkSync('../link/./deep/../deep', join(root, 'real/up'))
+    const parentOf = async (path: string): Promise<string | undefined> => {
+      const calls = new Map<string, number>()
+      const { fs } = intercepted((call) => {
+        calls.set(call, (calls.get(call) ?? 0) + 1)
+        if ((calls.get(call) ?? 0) > 500) throw failure('ETIMEDOUT', call)
+      })
+      try {
+        const { anchor, missing } = await resolve(scopeOn(t, fs), join(root, path))
+        return [readlinkSync(`/proc/self/fd/${anchor}`).slice(root.length), ...missing].join('/')
+      } catch (error) {
+        return codeOf(error)
+      }
+    }
+    t.equal(await parentOf('loop/x'), 'ELOOP')
+    t.equal(await parentOf('loop/none/x'), 'ELOOP', 'above a part that is missing')
+    t.equal(await parentOf('real/none/x'), '/real/none')
+    t.equal(await parentOf('link/x'), '/real')
+    t.equal(await parentOf('link/none/x'), '/real/none')
+    t.equal(await parentOf('link/up/x'), '/real/deep')
+  },
+)
+
 await t.test('a path through links in its last part: the place of each, and what the last one leads to', async (t) => {
   const root = realpathSync(scratch(t))
   for (const path of ['a', 'b']) mkdirSync(join(root, path))
@@ -58,33 +88,3 @@ await t.test('of more links than the kernel follows, the link itself is what is 
   t.strictSame(await led('41'), [41, 'symlink'])
   t.strictSame(await led('loop'), [41, 'symlink'])
 })
-
-await t.test(
-  'the search for a parent ends, whatever its links say: no call is made more often than there are parts',
-  async (t) => {
-    const root = realpathSync(scratch(t))
-    mkdirSync(join(root, 'real/deep'), { recursive: true })
-    symlinkSync('loop', join(root, 'loop'))
-    symlinkSync('real', join(root, 'link'))
-    symlinkSync('../link/./deep/../deep', join(root, 'real/up'))
-    const parentOf = async (path: string): Promise<string | undefined> => {
-      const calls = new Map<string, number>()
-      const { fs } = intercepted((call) => {
-        calls.set(call, (calls.get(call) ?? 0) + 1)
-        if ((calls.get(call) ?? 0) > 500) throw failure('ETIMEDOUT', call)
-      })
-      try {
-        const { anchor, missing } = await resolve(scopeOn(t, fs), join(root, path))
-        return [readlinkSync(`/proc/self/fd/${anchor}`).slice(root.length), ...missing].join('/')
-      } catch (error) {
-        return codeOf(error)
-      }
-    }
-    t.equal(await parentOf('loop/x'), 'ELOOP')
-    t.equal(await parentOf('loop/none/x'), 'ELOOP', 'above a part that is missing')
-    t.equal(await parentOf('real/none/x'), '/real/none')
-    t.equal(await parentOf('link/x'), '/real')
-    t.equal(await parentOf('link/none/x'), '/real/none')
-    t.equal(await parentOf('link/up/x'), '/real/deep')
-  },
-)

@@ -278,6 +278,7 @@ export const equivalents: readonly Equivalent[] = [
       `native/malloc.ts: find swallowed { return null }`,
       `src/static-pods/newer-published.ts: isNewer shortened compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0`,
       `src/static-pods/watch-start.ts: readMark swallowed { return undefined }`,
+      `${durable}/record-lines.ts: parseLine swallowed { return undefined }`,
     ],
   },
   {
