@@ -19,6 +19,7 @@ export const ofPublishing = [
       `${durable}/publish.ts: firstBarrier swapped await closeSynced(all)`,
       `${durable}/posix/sync.ts: syncAll swapped if (context?.broken === false) contexts.push(context)`,
       `${durable}/inspect.ts: readPublishedFiles swapped await directories?.closeAll()`,
+      `${durable}/inspect.ts: formDifferences swapped if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })`,
       `src/static-pods/newer-published.ts: currentLasting swapped if (isOlder(fresh, published)) log.warn(details, 'the API server now has an older version…`,
     ],
   },
@@ -26,6 +27,7 @@ export const ofPublishing = [
     reason: 'two conditions, of which one value can meet one only',
     mutants: [
       `${durable}/refusals.ts: renameError swapped if (code === 'EEXIST' && mode === 'noreplace') { return foreign(\`another program created …`,
+      `${durable}/refusals.ts: renameError swapped if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') { return unfit(\`\${path…`,
     ],
   },
   {
