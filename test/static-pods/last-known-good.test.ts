@@ -7,7 +7,7 @@ import { Disk } from '../../src/durable/index.js'
 import { fallBack } from '../../src/static-pods/fall-back.js'
 import { intactRevision, recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
 import { revisionFamily } from '../../src/static-pods/names.js'
-import { watchedSyncs } from '../durable/intercepted.js'
+import { intercepted, watchedSyncs } from '../durable/intercepted.js'
 import { installed, link, live } from './monitored-node.js'
 import { NodeDisk, podText } from './pods.js'
 
@@ -37,6 +37,18 @@ await t.test('what the link is to lead to is durable before: synced, unless it i
     foreign.filter((path) => !published.includes(path)),
     ['', 'secrets', 'secrets/tls', 'secrets/tls/tls.key', 'web-pod.yaml'].map((path) => join(node.revision(6), path)),
   )
+})
+
+await t.test('the link does not lead to a revision that another program wrote before that is durable', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(6)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const did: string[] = []
+  const { fs } = intercepted((call) => {
+    if ((call === 'sync' || call === 'createLink') && did.at(-1) !== call) did.push(call)
+  })
+  await recordLastKnownGood(places, 6, new Disk(fs))
+  t.same(did, ['sync', 'createLink', 'sync'])
 })
 
 await t.test(

@@ -57,10 +57,13 @@ await t.test('the time is that since the mark, in milliseconds', async (t) => {
   // So long ago that a thousandth of it is longer than any test.
   const since = -1_000_000
   writeFileSync(file(), JSON.stringify({ revision: 7, boot, since }))
+  const watch = start()
   const earliest = (await uptime()) - since
-  const elapsed = await start().elapsed()
+  const elapsed = await watch.elapsed()
   const latest = (await uptime()) - since
   t.ok(elapsed >= earliest * 1000 && elapsed <= latest * 1000, `${earliest} s, ${elapsed} ms, ${latest} s`)
+  await watch.end()
+  t.ok((await watch.elapsed()) < elapsed, 'one that is over begins anew')
 })
 
 await t.test('a watch that is over leaves nothing, and the next one begins anew', async (t) => {

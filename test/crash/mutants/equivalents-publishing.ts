@@ -21,6 +21,13 @@ export const ofPublishing = [
       `${durable}/inspect.ts: readPublishedFiles swapped await directories?.closeAll()`,
       `${durable}/inspect.ts: formDifferences swapped if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })`,
       `src/static-pods/newer-published.ts: currentLasting swapped if (isOlder(fresh, published)) log.warn(details, 'the API server now has an older version…`,
+      `${durable}/operations.ts: Disk.syncNames swapped for (const on of places.slice(1)) { open.push(on.anchor) if (on.missing.length === 0) ope…`,
+      `${durable}/operations.ts: Disk.syncNames swapped open.push(on.anchor)`,
+      `${durable}/operations.ts: Disk.replaceLink swapped const staging = namesFor(name).staging(this.fs.random())`,
+      `${durable}/own-file.ts: OwnFile.replace swapped if (!this.#tidied) await this.#tidy(scope, directory, names)`,
+      `src/static-pods/prune.ts: syncVerdicts swapped await disk.syncNames( manifestDirectory, manifests.map((path) => basename(path)), )`,
+      `src/static-pods/prune.ts: removeAll swapped const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)`,
+      `src/static-pods/prune.ts: removeAll swapped await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'norepla…`,
     ],
   },
   {
@@ -71,5 +78,42 @@ export const ofPublishing = [
   {
     reason: 'what is asked only where content was found that is as desired, and so a target',
     mutants: [`${durable}/symlink-publication.ts: SymlinkPublication.isComplete inverted return false`],
+  },
+  {
+    reason: 'one millisecond more of a wait, or of the age at which something is read again',
+    mutants: [
+      `${durable}/own-file.ts: OwnFile.#tidy counted timeout: 0`,
+      `src/static-pods/fall-back.ts: fallBack counted disk.lock(join(places.resourceDirectory, operationLockName(pod)), 0, undefined)`,
+    ],
+  },
+  {
+    reason:
+      'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
+    mutants: [
+      `${durable}/operations.ts: Disk.syncNames shortened places.at(-1) ?? place`,
+      `src/static-pods/install.ts: removeLeftovers shortened directory === undefined || revision === undefined`,
+    ],
+  },
+  {
+    reason: 'no answer counts as no, as `false` does',
+    mutants: [`src/static-pods/install.ts: holdsPod swallowed { return false }`],
+  },
+  {
+    reason: 'a file whose content is in memory keeps nothing open for a look: it is closed as every publication is',
+    mutants: [`${durable}/operations.ts: Disk.previewFile dropped await publication.close()`],
+  },
+  {
+    reason: 'a mark of this very instant says what a new one would say',
+    mutants: [`src/static-pods/watch-start.ts: WatchStart.#begin compared known.since <= now`],
+  },
+  {
+    reason: 'what stands for an errno that every failed call of the file system has',
+    mutants: [`src/static-pods/watch-start.ts: WatchStart.#warn shortened code ?? messageOf(error)`],
+  },
+  {
+    reason: 'only the first of the parts is looked at, and no part is empty',
+    mutants: [
+      `src/static-pods/watch-start.ts: uptime counted (await readFile('/proc/uptime', 'latin1')).split(' ', 1)`,
+    ],
   },
 ]
