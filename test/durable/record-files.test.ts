@@ -1,5 +1,5 @@
 /** The files that hold publication records: which of them are believed, and what is made of one that cannot be read or was closed. */
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codeOf } from '../../src/errors.js'
@@ -177,6 +177,25 @@ await t.test('one that is staged is handed to the barrier once it is written and
   t.ok(calls.slice(2).length > 0, calls.join(' '))
   await scope.closeAll()
   t.equal(await said(parent), '1 valid, 0 taken, 0 torn, none missed')
+})
+
+await t.test('one that was not made is not removed: its name may be somebody else’s', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, names.record(1))
+  const scope = new Scope(new NodeFileSystem())
+  const open = async () => new RecordFile<string>(scope, await scope.keep(scope.fs.openPath(parent)), names.record(1))
+  const staged = new StagedEntries<string>(scope.fs)
+  const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+  const own = await open()
+  await own.stage(body, staged, 'certs')
+  await own.discard()
+  t.notOk(existsSync(path))
+  writeFileSync(path, 'theirs')
+  const refused = await open()
+  t.equal(await refused.stage(body, staged, 'certs').catch(codeOf), 'EEXIST')
+  await refused.discard()
+  await scope.closeAll()
+  t.equal(readFileSync(path, 'utf8'), 'theirs')
 })
 
 await t.test('one that was closed at the bound of what may be staged is opened again to be marked', async (t) => {

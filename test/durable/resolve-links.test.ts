@@ -2,7 +2,8 @@
 import { mkdirSync, readFileSync, readlinkSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { FileSystem } from '../../src/durable/file-system.js'
+import type { Attributes, FileSystem } from '../../src/durable/file-system.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { resolve, resolveLinks } from '../../src/durable/resolve.js'
 import { Scope } from '../../src/durable/scope.js'
 import { codeOf } from '../../src/errors.js'
@@ -87,4 +88,20 @@ await t.test('of more links than the kernel follows, the link itself is what is 
   t.strictSame(await led('40'), [41, 'file'])
   t.strictSame(await led('41'), [41, 'symlink'])
   t.strictSame(await led('loop'), [41, 'symlink'])
+})
+
+await t.test('a link whose directory went while it was looked at is not followed', async (t) => {
+  const root = realpathSync(scratch(t))
+  mkdirSync(join(root, 'real'))
+  symlinkSync('real', join(root, 'link'))
+  class Going extends NodeFileSystem {
+    #isGone = false
+    override async lookPath(path: string): Promise<Attributes | undefined> {
+      if (this.#isGone && path === root) return undefined
+      this.#isGone = path === join(root, 'link')
+      return super.lookPath(path)
+    }
+  }
+  const led = resolve(scopeOn(t, new Going()), join(root, 'link/x'))
+  t.equal(await led.then(() => 'followed', codeOf), 'ELOOP')
 })

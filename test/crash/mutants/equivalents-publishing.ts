@@ -41,6 +41,7 @@ export const ofPublishing = [
     reason: 'what is computed before a refusal, or an answer, is dropped with it',
     mutants: [
       `${durable}/resolve.ts: resolve swapped if (opened.code !== 'ENOENT') { throw unfit(\`\${path} is not a directory\`, { code: opened.…`,
+      `${durable}/record-lines.ts: wholeLines swapped if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break`,
       `${durable}/names.ts: namesOf.stagingOf swapped if (!name.startsWith(\`\${prefix}-\`)) return undefined`,
       `${durable}/names.ts: namesOf.sequenceOf swapped if (!name.startsWith(\`\${prefix}.\`)) return undefined`,
       `${durable}/in-use.ts: relationOf swapped if (location.device !== device || !within.startsWith(prefix)) return undefined`,
