@@ -143,12 +143,13 @@ function refuseOtherContent(
   now: StoredRecord | undefined,
 ): NonNullable<PublicationOptions['confirm']> {
   const same = [record.after, tree.digest]
-  const { relocation, publishedAt = 0 } = now ?? {}
   // Older than what the old path holds, or the first copy of it, which was never followed.
-  const isCopy = relocation?.state === 'staged' && publishedAt === relocation.since
-  const came = relocation?.from === from && (isCopy || publishedAt <= record.publishedAt)
+  const came = ({ relocation, publishedAt }: StoredRecord): boolean => {
+    const isCopy = relocation?.state === 'staged' && publishedAt === relocation.since
+    return relocation?.from === from && (isCopy || publishedAt <= record.publishedAt)
+  }
   const details = { code: 'EBUSY', syscall: 'none', path: to }
-  if (now !== undefined && !now.removing && !came && !same.includes(now.after))
+  if (now !== undefined && !now.removing && !came(now) && !same.includes(now.after))
     throw unfit(`${to} holds other content, which holdfast has published there`, {
       ...details,
       advice: `see which of the two is wanted, and run "holdfast remove ${to}" before this, or "holdfast remove ${from}" instead`,
