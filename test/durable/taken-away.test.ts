@@ -35,6 +35,18 @@ await t.test('the record of a newer version refuses it before anything of the ta
   t.notOk(calls.includes('openDirectory certs'))
 })
 
+await t.test('no directory is made for what was never published', async (t) => {
+  const { fs, beside } = await published()
+  const before = beside()
+  for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
+    t.match(await refusal(removePublished(fs, path, {})), {
+      code: 'ENOENT',
+      message: /^holdfast has published nothing at /,
+    })
+    t.strictSame(beside(), before)
+  }
+})
+
 await t.test('a hold refuses it first, then its publisher, then who is asked for it', async (t) => {
   const { fs } = await published(ModelProcess, { publisher: 'install' })
   await setHold(fs, target, hold, {})

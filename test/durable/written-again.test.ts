@@ -58,6 +58,18 @@ await t.test('a lock alone, or a torn record, says of no publication; a record w
   t.strictSame(beside(), [names.record(4), names.lock], 'and the torn one is left to a publication')
 })
 
+await t.test('no directory is made for what was never published', async (t) => {
+  const { fs, beside } = await published()
+  const before = beside()
+  for (const path of ['/etc/none/certs', '/etc/none/there/certs']) {
+    t.match(await refusal(setHold(fs, path, hold, {})), {
+      code: 'ENOENT',
+      message: /^holdfast has published nothing at /,
+    })
+    t.strictSame(beside(), before)
+  }
+})
+
 await t.test('the record of a newer version of this program is no older for being written again', async (t) => {
   const { disk, fs, beside } = await published()
   const line = JSON.stringify({ version: 1000, name: 'certs' })

@@ -1,0 +1,47 @@
+/** Old content that may go: what becomes of it where somebody has put more there, and whose name that is. */
+import t from 'tap'
+import { removeUnused } from '../../src/durable/retired.js'
+import { find } from '../crash/model/content.js'
+import { makeDirectory, makeEntry } from '../crash/model/scenario.js'
+import { names, published, target } from './model-target.js'
+
+const random = '0123456789abcdef'
+
+/** The old content of this name, which holds more than is known of it; what stays of it, what is said, and what is there then. */
+async function removed(name: string) {
+  const { disk, fs, beside } = await published()
+  makeDirectory(disk, `/etc/${name}`, 0o755)
+  makeEntry(disk, `/etc/${name}/added`, 'file', 0o644, 'precious')
+  const lines: string[] = []
+  const hear = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`)
+  const log = { debug: hear, info: hear, warn: hear, error: hear }
+  const parent = await fs.openPath('/etc')
+  const inode = (await fs.look(parent, name))?.inode.toString() ?? ''
+  const tree = { name, inode, until: 0, entries: [] }
+  const staying = await removeUnused({ fs, parent, path: target, names, log }, [tree])
+  await fs.close(parent)
+  return { staying: staying.map((one) => one.name), lines, names: beside(), disk, open: fs.descriptors }
+}
+
+await t.test(
+  'what somebody has put into old content is kept beside the target as a whole, and is done with',
+  async (t) => {
+    const { staying, lines, disk, open } = await removed(names.staging(random))
+    t.equal(staying.length + open, 0)
+    t.equal(find(disk, `/etc/${names.quarantine(random)}/added`)?.now.data, 'precious')
+    t.match(lines.join('\n'), /^another program changed \/etc\/certs while holdfast replaced it; [^\n]*$/)
+  },
+)
+
+await t.test(
+  'under a name that is none of this target’s it stays where it is, and the log says what kept it',
+  async (t) => {
+    const { staying, lines, disk, open } = await removed('other')
+    t.strictSame([staying, open], [['other'], 0])
+    t.equal(find(disk, '/etc/other/added')?.now.data, 'precious')
+    t.match(
+      lines.join('\n'),
+      /^could not remove old content; the next run retries [^\n]*"leftover":"other"[^\n]*ENOTEMPTY[^\n]*$/,
+    )
+  },
+)
