@@ -26,10 +26,9 @@ export abstract class DirectoryFormPublication extends TargetPublication {
     // Nobody keeps a link's inode from being given to what replaces it.
     if ((await this.renameOver(staged, 'exchange', old)) && old.type !== 'symlink') return
     const { fs, directory, name, path, names, random } = this
-    this.keep = true
     const found = await giveBackForeign({ fs, directory, name, path, names, random, staged, links }, old)
-    this.keep = found?.keep === true
     if (found === undefined) return
+    this.keep = found.keep
     this.published = found.published
     throw found.error
   }

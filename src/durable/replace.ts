@@ -112,7 +112,8 @@ export function filePublication(
   return new FilePublication(fs, plan, options)
 }
 
-function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult {
+/** The result of one publication. @throws DurableWriteError where it failed */
+export function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult {
   const [outcome] = outcomes
   if (outcome === undefined) throw new Error('publish() returned nothing')
   if ('error' in outcome) throw outcome.error

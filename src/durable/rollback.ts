@@ -5,10 +5,10 @@ import type { HoldOptions } from './rewrite-record.js'
 import { readTarget } from './inspect.js'
 import { goneFrom } from './new-record.js'
 import { PlannedTree } from './planned-tree.js'
-import { publish, resultsOf } from './publish.js'
+import { publish } from './publish.js'
 import { withRecord } from './record-files.js'
 import { describes, digestBy, type StoredRecord } from './record.js'
-import { directoryPublication } from './replace.js'
+import { directoryPublication, only } from './replace.js'
 import { checkTarget, planFor } from './request.js'
 import type {
   Confirmed,
@@ -55,8 +55,7 @@ export async function rollBack(
 ): Promise<ReplaceResult & { sequence: number }> {
   const target = checkTarget(path)
   const { generation, request } = await earlier(fs, target, options)
-  const [result] = resultsOf(await publish([directoryPublication(fs, request)], options.signal))
-  if (result === undefined) throw new Error('publish() returned nothing')
+  const result = only(await publish([directoryPublication(fs, request)], options.signal))
   return { ...result, sequence: generation.sequence }
 }
 

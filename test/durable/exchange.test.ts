@@ -1,5 +1,5 @@
 /** A directory in the form `exchange`: whose content is taken over, what stays of it and for how long, and what is never deleted. */
-import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
@@ -15,17 +15,18 @@ import { failure, intercepted } from './intercepted.js'
 import { moved, Observed, stagingIn } from './relocation-story.js'
 import { contents, kept, scratch } from './scratch.js'
 
+const isRoot = process.getuid?.() === 0
+
 function scene(t: Test) {
   const root = scratch(t)
   const target = join(root, 'certs')
   const lines: string[] = []
   const add = (_: object, message: string): void => void lines.push(message)
   const log = { ...silent, info: add, warn: add }
-  /** The outcome, or the refusal. A defect says no more than that it is one. */
-  const replace = async (
+  const publishOne = async (
     files: Record<string, string>,
-    options: PublicationOptions = {},
-    fs: FileSystem = new NodeFileSystem(),
+    options: PublicationOptions,
+    fs: FileSystem,
   ): Promise<string | undefined> => {
     lines.length = 0
     const [outcome] = await publish([directoryPublication(fs, { target, files, log, ...options })])
@@ -33,6 +34,12 @@ function scene(t: Test) {
     const { code, problem } = outcome.error
     return code === 'ENOTRECOVERABLE' ? 'a defect' : `${code}: ${problem}`
   }
+  /** The outcome, or the refusal. A defect says no more than that it is one. */
+  const replace = (
+    files: Record<string, string>,
+    options: PublicationOptions = {},
+    fs: FileSystem = new NodeFileSystem(),
+  ) => publishOne(files, options, fs).catch(() => 'a defect')
   const recorded = () => withRecord(new NodeFileSystem(), target, (_, __, [newest]) => Promise.resolve(newest))
   return { root, target, lines, replace, recorded }
 }
@@ -60,6 +67,7 @@ await t.test('one entry of somebody else is taken over and kept, and an empty di
     t.equal(await replace({ a: 'newer' }, adopt, new Alone()), 'replaced')
     return [outcome, past, told.map((line) => line.replace(target, 'TARGET')), [...lines]]
   }
+  t.equal(await scene(t).replace({ a: 'new' }, adopt, new Alone()), 'created')
   const told = 'holdfast has taken over TARGET, and keeps what it held as the content 0'
   t.strictSame(await kind({}), ['replaced', ['published'], [], []])
   t.strictSame(await kind({ a: 'old' }), ['replaced', ['published', 'adopted'], [told], []])
@@ -128,7 +136,8 @@ await t.test('a link that takes no content out retires none', async (t) => {
   const { root, from, fs } = await moved(t)
   const request = { target: from, files: { a: '4' }, retire: 'whenUnused' as const }
   t.match(await publish([directoryPublication(fs, request)]), [{ outcome: 'replaced' }])
-  t.equal((await withRecord(fs, from, (_, __, [newest]) => Promise.resolve(newest)))?.retired, undefined)
+  const newest = await withRecord(fs, from, (_, __, [newest]) => Promise.resolve(newest))
+  t.match(newest, { before: null, committed: true, retired: undefined })
   t.strictSame(kept(join(root, 'was')), ['lock', 'record'])
 })
 
@@ -206,4 +215,27 @@ await t.test('what comes into the place of the target once it is locked is refus
     t.equal((await replace({ a: '2' }, {}, fs))?.replace(target, 'TARGET'), said, what)
     t.strictSame(kept(root), ['lock', 'record'])
   }
+})
+
+await t.test('a target that cannot be opened is left alone', async (t) => {
+  const { root, target, replace } = scene(t)
+  t.equal(await replace({ a: '1' }), 'created')
+  const opening = (code: string) =>
+    intercepted((call, [, name]) => {
+      if (call === 'openDirectory' && name === 'certs') throw failure(code, 'openat2')
+    }).fs
+  t.equal(await replace({ a: '2' }, {}, opening('EXDEV')), `EBUSY: ${target} is a mount point`)
+  t.match(await replace({ a: '2' }, {}, opening('EACCES')), /^EACCES: could not prepare the publication of /)
+  t.strictSame([contents(target), kept(root)], [{ a: '1' }, ['lock', 'record']])
+})
+
+await t.test('whose mode and owner stay may own what is taken over', { skip: !isRoot && 'needs root' }, async (t) => {
+  const { target, replace } = scene(t)
+  mkdirSync(target)
+  writeFileSync(join(target, 'a'), 'old')
+  for (const path of [target, join(target, 'a')]) chownSync(path, 1234, 0)
+  const adopt = { adopt: { replace: true } }
+  t.match(await replace({ a: 'new' }, adopt, new Alone()), /^EEXIST: .* safeOwner: user 1234 owns /)
+  t.equal(await replace({ a: 'new' }, { ...adopt, attributes: 'keep' }, new Alone()), 'replaced')
+  t.equal(statSync(join(target, 'a')).uid, 1234)
 })

@@ -4,7 +4,7 @@ import { recordObjects } from '../../src/durable/record-files.js'
 import { rollBack } from '../../src/durable/rollback.js'
 import type { HistoryLimits, RecordedObject } from '../../src/durable/types.js'
 import { forever, objectOf, scene as history, secret } from './history-scene.js'
-import { intercepted } from './intercepted.js'
+import { beside, intercepted } from './intercepted.js'
 import { answer, pin, scene } from './rollback-scene.js'
 import { contents } from './scratch.js'
 
@@ -53,6 +53,7 @@ await t.test('after a rollback that is not known to be durable', async (t) => {
   const edited = await begun()
   edited.edit()
   t.equal(await edited.back(), 2, 'and edited since: the newest')
+  t.equal(await (await begun()).back({ to: 2 }), 2, 'or by its number')
   const gone = await begun()
   const again = (history: HistoryLimits) => t.rejects(gone.replace('1', { history }, gone.unproven()))
   await again(forever(1))
@@ -76,15 +77,29 @@ await t.test('another object is one of the same kind, namespace and name with an
     return wouldBack({ to: 1 })
   }
   const uid = 'of the one that came later'
+  // What is recorded is added to what was.
   t.equal(await may(), 'may come back')
-  t.equal(await may(web), 'may come back')
   t.equal(await may({ ...web, kind: 'ConfigMap', uid }), 'may come back')
   t.equal(await may({ ...web, namespace: 'production', uid }), 'may come back')
   t.equal(await may(objectOf('another'), { ...web, name: 'web2', uid }), 'may come back')
+  t.equal(await may(web), 'may come back')
   const refused = `ESTALE: the content 1 of ${target} was made from another Secret demo/web, which was deleted since`
   t.equal(await may({ ...web, uid }), refused)
-  t.equal(await may(objectOf('another'), { ...web, uid }), refused)
   t.equal(await wouldBack({ to: 1, force: true }), 'may come back')
+})
+
+await t.test('what was published meanwhile is told first, whatever it was made from', async (t) => {
+  const { target, fs, replace, back } = scene(t)
+  const web = objectOf('web')
+  await replace('1', { objects: [web] })
+  await replace('2', { objects: [] })
+  let begun = 0
+  const isNow = (call: string) => (call === 'random' || begun > 0) && ++begun === 2
+  const another = beside(fs, isNow, () => replace('3', { objects: [{ ...web, uid: 'of the one that came later' }] }))
+  t.equal(
+    await back({}, another),
+    `ESTALE: another process has published ${target} meanwhile, or removed the earlier content`,
+  )
 })
 
 await t.test('a pin that would be void at once is refused before anything is read', async (t) => {

@@ -146,5 +146,6 @@ await t.test('a link in what was taken over', async (t) => {
   symlinkSync('tls.crt', join(target, 'current'))
   await take({ adopt: { replace: true } })
   const problem = `the content 0 of ${target} holds a symbolic link (current), which holdfast does not publish`
-  await t.rejects(rollBack(fs, target, { to: 0, pin }), { code: 'ELOOP', problem })
+  const confirmFiles = () => t.fail('nobody is asked about what is not published')
+  await t.rejects(rollBack(fs, target, { to: 0, pin, confirmFiles }), { code: 'ELOOP', problem })
 })

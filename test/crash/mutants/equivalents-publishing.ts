@@ -16,6 +16,10 @@ export const ofPublishing = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
+      `${durable}/directory-publication.ts: DirectoryPublication.stageContent swapped this.stagedAttributes = metadata.digest(this.desired)`,
+      `${durable}/directory-publication.ts: DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
+      `${durable}/file-publication.ts: FilePublication.stageContent swapped this.#staged = await this.fs.attributes(file)`,
+      `${durable}/rollback.ts: chosen swapped if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === p…`,
       `${durable}/publish.ts: firstBarrier swapped await closeSynced(all)`,
       `${durable}/posix/sync.ts: syncAll swapped if (context?.broken === false) contexts.push(context)`,
       `${durable}/inspect.ts: readPublishedFiles swapped await directories?.closeAll()`,
@@ -33,6 +37,7 @@ export const ofPublishing = [
   {
     reason: 'two conditions, of which one value can meet one only',
     mutants: [
+      `${durable}/rollback.ts: earlier swapped if (options.force !== true) refuseOtherObjects(target, generation, record)`,
       `${durable}/refusals.ts: renameError swapped if (code === 'EEXIST' && mode === 'noreplace') { return foreign(\`another program created …`,
       `${durable}/refusals.ts: renameError swapped if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') { return unfit(\`\${path…`,
     ],
@@ -40,6 +45,7 @@ export const ofPublishing = [
   {
     reason: 'what is computed before a refusal, or an answer, is dropped with it',
     mutants: [
+      `${durable}/published-content.ts: readPublishedContent swapped if (content === undefined || hash('sha256', content) !== sha256) return undefined`,
       `${durable}/resolve.ts: resolve swapped if (opened.code !== 'ENOENT') { throw unfit(\`\${path} is not a directory\`, { code: opened.…`,
       `${durable}/record-lines.ts: wholeLines swapped if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break`,
       `${durable}/names.ts: namesOf.stagingOf swapped if (!name.startsWith(\`\${prefix}-\`)) return undefined`,
@@ -75,6 +81,17 @@ export const ofPublishing = [
   {
     reason: 'a bit more of a flag which is never passed without the one that has this bit',
     mutants: ['native/sync-file-range.ts: waitAfter counted waitAfter = 4'],
+  },
+  {
+    reason: '`keep()` reads again where it changes what was read, and needs no reading before it',
+    mutants: [
+      `${durable}/rollback.ts: isWhole swapped await planned.read()`,
+      `${durable}/replace.ts: desiredEntries swapped await planned.read()`,
+    ],
+  },
+  {
+    reason: 'one millisecond more of a wait, or of the age at which something is read again',
+    mutants: [`${durable}/rollback.ts: requestFor counted lockTimeout = 0`],
   },
   {
     reason: 'what is asked only where content was found that is as desired, and so a target',
