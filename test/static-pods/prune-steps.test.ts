@@ -54,10 +54,10 @@ await t.test(
 )
 
 /** A disk whose sync fails at this turn. */
-function failingSync(turn: number): Disk {
+function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): Disk {
   let syncs = 0
   return on((call) => {
-    if (call === 'sync' && ++syncs === turn) throw failure('EIO', 'fsync')
+    if (call === 'sync' && ++syncs === turn) throw error
   })
 }
 
@@ -86,6 +86,9 @@ await t.test(
     await t.rejects(pruned(2), unknown, 'they have gone')
     t.same(kept(node.resources), ['lock'])
     await t.rejects(pruned(1), unknown, 'a predecessor may not have come to that')
+    const defect = new TypeError('a defect')
+    const failed = prune(requestOf(node), failingSync(1, defect), silent, signal)
+    t.equal(await failed.catch((error: unknown) => error), defect, 'what is no failure of the disk stays what it is')
   },
 )
 
