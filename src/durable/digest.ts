@@ -17,6 +17,12 @@ export interface EntryHead {
 
 const typeBytes = { file: 'f', directory: 'd', symlink: 'l', other: 'o' } as const
 
+/** 64 bits, in two halves: a BigInt is an object of its own, and this runs twice for each file. */
+function writeLength(bytes: Buffer, length: number, at: number): number {
+  const low = length % 2 ** 32
+  return bytes.writeUInt32LE((length - low) / 2 ** 32, bytes.writeUInt32LE(low, at))
+}
+
 export class Digest {
   readonly #hash: Hash = createHash('sha256')
 
@@ -27,10 +33,10 @@ export class Digest {
     // In one piece: each update of a hash is a call out of JavaScript.
     const bytes = Buffer.allocUnsafe(1 + 8 + path.length + 12 + (hasContent ? 8 : 0))
     let at = bytes.write(typeBytes[head.type], 'latin1')
-    at = bytes.writeBigUInt64LE(BigInt(path.length), at)
+    at = writeLength(bytes, path.length, at)
     at += path.copy(bytes, at)
     for (const number of [head.mode, head.uid, head.gid]) at = bytes.writeUInt32LE(number, at)
-    if (hasContent) bytes.writeBigUInt64LE(BigInt(size), at)
+    if (hasContent) writeLength(bytes, size, at)
     this.#hash.update(bytes)
   }
 

@@ -27,6 +27,11 @@ const entries: Record<string, readonly [EntryHead, readonly string[], string]> =
     [],
     `66 0100000000000000 61 a0010000 ${ids} 0000000000000000`,
   ],
+  'file of 12 GiB and 5 bytes': [
+    { type: 'file', path: 'a', mode: 0o640, ...id },
+    [],
+    `66 0100000000000000 61 a0010000 ${ids} 0500000003000000`,
+  ],
   symlink: [
     { type: 'symlink', path: 'l', mode: 0o777, ...id },
     ['t'],
@@ -35,10 +40,13 @@ const entries: Record<string, readonly [EntryHead, readonly string[], string]> =
   other: [{ type: 'other', path: 'o', mode: 0o600, ...id }, [], `6f 0100000000000000 6f 80010000 ${ids}`],
 }
 
+/** Of content that is not made here. */
+const sizes: Record<string, number> = { 'file of 12 GiB and 5 bytes': 3 * 2 ** 32 + 5 }
+
 for (const [what, [head, content, bytes]] of Object.entries(entries)) {
   await t.test(`an entry is hashed as the format says, byte for byte: ${what}`, (t) => {
     const digest = new Digest()
-    digest.entry(head, content.join('').length)
+    digest.entry(head, sizes[what] ?? content.join('').length)
     for (const part of content) digest.content(Buffer.from(part))
     t.equal(digest.text(), sha256(bytes))
     t.end()

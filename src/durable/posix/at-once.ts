@@ -1,6 +1,8 @@
 import * as native from '../../../native/index.js'
-import type { Attributes, Descriptor, Entry, ExtendedAttributes, FileSystem } from '../file-system.js'
+import type { Attributes, Descriptor, Entry, ExtendedAttributes, FileSystem, Outcomes } from '../file-system.js'
 import { NodeFileSystem } from './file-system.js'
+import { namedEach } from './open-path.js'
+import { startWriteOutAll } from './sync.js'
 
 /** Milliseconds for which calls are made at once before the event loop gets its turn. */
 const turnLength = 1
@@ -28,7 +30,7 @@ function nextTurn(): Promise<void> | undefined {
 
 /**
  * The real file system, for a process whose event loop may wait for its disk: short calls are made at once, which takes half the processor
- * time. The barriers, the write-outs and what is long are on threads, here too.
+ * time. The barriers, the wait for a write-out and what is long are on threads, here too.
  */
 export class AtOnceFileSystem extends NodeFileSystem {
   /** Its disk has made a call wait. */
@@ -107,6 +109,12 @@ export class AtOnceFileSystem extends NodeFileSystem {
 
   override extendedAttributes(descriptor: Descriptor): Promise<ExtendedAttributes | undefined> {
     return this.#atOnce(() => super.extendedAttributes(descriptor))
+  }
+
+  /** Each but the wait for the last: it puts pages into the disk's queue. */
+  override async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
+    const start = (file: Descriptor): Promise<void> => this.#atOnce(() => native.startWriteOut(file, false))
+    return namedEach(files, await startWriteOutAll(files, start))
   }
 
   override rename(...args: Parameters<FileSystem['rename']>): Promise<void> {

@@ -33,7 +33,7 @@ import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
 import { mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
-import { openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
+import { namedEach, openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { bound, mostCallsAtATime, mostOpenDirectories, mostStagedFiles } from './limits.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
@@ -193,12 +193,12 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
-    return this.#namedEach(files, await startWriteOutAll(files))
+    return namedEach(files, await startWriteOutAll(files))
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
     const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
-    return this.#namedEach(descriptors, outcomes)
+    return namedEach(descriptors, outcomes)
   }
 
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
@@ -290,11 +290,5 @@ export class NodeFileSystem implements FileSystem {
   /** A call on something open. */
   #held<T = void>(descriptor: Descriptor, start: (done: Done<T>) => void): Promise<T> {
     return call<T>(() => pathOf(descriptor), start)
-  }
-
-  #namedEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
-    return outcomes.map((outcome, index) =>
-      outcome === undefined ? undefined : errorAt(pathOf(descriptors[index] ?? -1), outcome),
-    )
   }
 }

@@ -2,7 +2,8 @@ import * as fs from 'node:fs'
 import { constants } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import * as native from '../../../native/index.js'
-import { atPath, call, isText, lookAt } from './calls.js'
+import type { Descriptor, Outcomes } from '../file-system.js'
+import { atPath, call, errorAt, isText, lookAt } from './calls.js'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -80,5 +81,12 @@ function closeDescriptor(descriptor: number): Promise<void> {
   return call(
     () => `descriptor ${descriptor}`,
     (done) => fs.close(descriptor, done),
+  )
+}
+
+/** The failures of a barrier, with the paths that a person knows. */
+export function namedEach(descriptors: readonly Descriptor[], outcomes: Outcomes): Outcomes {
+  return outcomes.map((outcome, index) =>
+    outcome === undefined ? undefined : errorAt(pathOf(descriptors[index] ?? -1), outcome),
   )
 }

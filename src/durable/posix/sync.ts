@@ -73,8 +73,11 @@ export async function syncOnThreads(descriptors: readonly Descriptor[]): Promise
  * The write-out hint for every file, then a wait for the last: later fsyncs then share one commit of the journal. Most disks have written
  * the others before it; of one that has not, the fsync waits for the rest, and reports its error.
  */
-export async function startWriteOutAll(files: readonly Descriptor[]): Promise<Outcomes> {
-  const outcomes = await outcomesOf(files.map((file) => native.startWriteOut(file, false)))
+export async function startWriteOutAll(
+  files: readonly Descriptor[],
+  start: (file: Descriptor) => Promise<void> = (file) => native.startWriteOut(file, false),
+): Promise<Outcomes> {
+  const outcomes = await outcomesOf(files.map(start))
   const last = outcomes.findLastIndex((failure) => failure === undefined)
   const file = files[last]
   if (file === undefined) return outcomes
