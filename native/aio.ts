@@ -83,7 +83,7 @@ export class AioContext {
     let next = 0
     let inFlight = 0
     try {
-      while (next < descriptors.length || inFlight > 0) {
+      for (;;) {
         while (next < descriptors.length && inFlight < maximumInFlight) {
           const batch = Math.min(maximumInFlight - inFlight, descriptors.length - next)
           const submitted = await this.#submit(descriptors, next, batch, barrier)
@@ -99,16 +99,15 @@ export class AioContext {
           outcomes[next] = submitted
           next += 1
         }
-        if (inFlight > 0) {
-          const all = next === descriptors.length
-          inFlight -= await this.#collect(all ? inFlight : 1, inFlight, barrier, outcomes)
-        }
+        // Then nothing is left to submit, either: whoever stops at a full ring has some in flight.
+        if (inFlight === 0) return outcomes
+        const all = next === descriptors.length
+        inFlight -= await this.#collect(all ? inFlight : 1, inFlight, barrier, outcomes)
       }
     } catch (error) {
       if (inFlight > 0) this.#broken = true
       throw error
     }
-    return outcomes
   }
 
   /** Submits up to `count` requests; how many were taken (at least one), or why the first was not. */

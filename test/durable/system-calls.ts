@@ -16,3 +16,14 @@ export function replaceCall(t: Test, name: string, replacement: (real: Call) => 
     syncBuiltinESMExports()
   })
 }
+
+/** These files hold these texts meanwhile. */
+export function texts(t: Test, files: Record<string, string>): void {
+  replaceCall(
+    t,
+    'readFileSync',
+    (real) =>
+      (path, ...rest) =>
+        files[String(path)] ?? real(path, ...rest),
+  )
+}

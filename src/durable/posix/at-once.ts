@@ -86,13 +86,11 @@ export class AtOnceFileSystem extends NodeFileSystem {
     return bytes.length > mostBytes ? super.write(file, bytes) : this.#atOnce(() => super.write(file, bytes))
   }
 
-  override read(file: Descriptor, size?: number): AsyncIterable<Uint8Array> {
-    const pieces = super.read(file, size)[Symbol.asyncIterator]()
-    if (size === undefined || size > mostBytes) return { [Symbol.asyncIterator]: () => pieces }
-    const next = (): Promise<IteratorResult<Uint8Array>> => this.#atOnce(() => pieces.next())
-    const end = async (): Promise<IteratorResult<Uint8Array>> =>
-      (await pieces.return?.()) ?? { done: true, value: undefined }
-    return { [Symbol.asyncIterator]: () => ({ next, return: end }) }
+  override read(file: Descriptor, size?: number): AsyncGenerator<Uint8Array, void, void> {
+    const pieces = super.read(file, size)
+    if (size === undefined || size > mostBytes) return pieces
+    const next = pieces.next.bind(pieces)
+    return Object.assign(pieces, { next: () => this.#atOnce(next) })
   }
 
   override setMode(descriptor: Descriptor, mode: number): Promise<void> {

@@ -145,7 +145,7 @@ export class NodeFileSystem implements FileSystem {
     return this.#held(to, (done) => fs.copyFile(source, target, fs.constants.COPYFILE_FICLONE, done))
   }
 
-  async *read(file: Descriptor, known?: number): AsyncIterable<Uint8Array> {
+  async *read(file: Descriptor, known?: number): AsyncGenerator<Uint8Array, void, void> {
     const size = known ?? (await this.attributes(file)).size
     const buffer = this.#buffers.take(size)
     try {

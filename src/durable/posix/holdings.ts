@@ -206,7 +206,7 @@ class Scan {
         if (mount !== undefined && !this.devices.has(mount.device)) continue
         const locations = mount ? locationsIn([mount], path) : locationsIn(mounts, path)
         // O_WRONLY is 1, O_RDWR is 2; the number is octal.
-        const writes = ['1', '2'].includes(/^flags:\s*\d*(\d)$/m.exec(information)?.[1] ?? '')
+        const writes = /^flags:\s*\d*[12]$/m.test(information)
         this.#add({ pid, what: 'fd', path, locations, inode, device: mount?.device, writes })
       } catch (error) {
         if (!gone.has(codeOf(error) ?? '')) throw error
@@ -215,7 +215,10 @@ class Scan {
   }
 
   async #mappings(pid: number, mounts: readonly MountDetails[]): Promise<void> {
-    if (this.silent !== undefined || !hasMemory(pid)) return
+    if (this.silent !== undefined) return
+    // Kernel threads, most processes of a machine, have no memory and no executable: ENOENT, as of who has gone. A look at each one's
+    // mappings would take some trips to a thread.
+    readlinkSync(`/proc/${pid}/exe`)
     const reading = silentPids.has(pid) ? undefined : fsp.readFile(`/proc/${pid}/maps`, 'utf8')
     if (reading === undefined || !(await endsWithin(reading, patience))) {
       this.silent = pid
@@ -249,17 +252,6 @@ class Scan {
   }: Omit<Holding, 'inode' | 'device'> & { inode?: string | undefined; device?: string | undefined }): void {
     if (holding.locations.length === 0 && inode === undefined) return
     this.holdings.push({ ...holding, ...(inode !== undefined && { inode }), ...(device !== undefined && { device }) })
-  }
-}
-
-/** Kernel threads have none, and no executable: most processes of a machine, each of whose mappings would take some trips to a thread. */
-function hasMemory(pid: number): boolean {
-  try {
-    readlinkSync(`/proc/${pid}/exe`)
-    return true
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
-    throw error
   }
 }
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Outcomes } from '../../../src/durable/file-system.js'
 import { behindLeadingCommit } from '../../../src/durable/posix/lead-commit.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { scratch } from '../../durable/scratch.js'
 import { replaceCall } from '../../durable/system-calls.js'
 
@@ -20,6 +21,8 @@ function onExt4(): string {
   if (found === undefined) Object.assign(promises, { statfs: () => Promise.resolve({ type: 0xef53 }) })
   return found ?? '/'
 }
+
+type Done = (error: Error | null, value?: unknown) => void
 
 const place = onExt4()
 const succeeded = undefined
@@ -103,3 +106,26 @@ await t.test(
     t.strictSame(began.slice(0, 2), ['fsync', 'fchmod later'])
   },
 )
+
+await t.test('what is touched is what was made here and is open still, whoever has its number then', async (t) => {
+  process.env['HOLDFAST_AIO'] = 'off'
+  t.teardown(() => delete process.env['HOLDFAST_AIO'])
+  const touched: unknown[] = []
+  replaceCall(t, 'statfs', () => (_path, done) => (done as Done)(null, { type: 0xef53 }))
+  replaceCall(t, 'fsync', () => (_file, done) => (done as Done)(null))
+  replaceCall(t, 'fchmod', () => (file, _mode, done) => {
+    touched.push(file)
+    ;(done as Done)(null)
+  })
+  const fs = new NodeFileSystem()
+  const parent = opened(t, scratch(t), constants.O_RDONLY)
+  const made = await Promise.all(Array.from({ length: 130 }, (_, index) => fs.createFile(parent, `file-${index}`)))
+  t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
+  t.strictSame(touched.splice(0).sort(), [...made].sort())
+  const [first = -1, ...others] = made
+  await fs.close(first)
+  t.equal(await fs.openFile(parent, 'file-1'), first, 'the lowest number that is free (open(2))')
+  t.strictSame(await fs.sync([parent, ...made]), Array(131).fill(undefined))
+  t.strictSame(touched.sort(), others.sort())
+  for (const file of made) await fs.close(file)
+})

@@ -66,19 +66,6 @@ export const ofPublishing = [
     ],
   },
   {
-    reason: 'what stands for a method that a generator always has, for the compiler',
-    mutants: [
-      `${durable}/posix/at-once.ts: AtOnceFileSystem.read.end shortened (await pieces.return?.()) ?? { done: true, value: undefined }`,
-    ],
-  },
-  {
-    reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
-    mutants: [
-      'native/libc.ts: mostCalls counted mostCalls = 32',
-      'native/libc.ts: defaultPools counted defaultPools = 8',
-    ],
-  },
-  {
     reason: 'a bit more of a flag which is never passed without the one that has this bit',
     mutants: ['native/sync-file-range.ts: waitAfter counted waitAfter = 4'],
   },

@@ -91,10 +91,6 @@ export const ofReading = [
     ],
   },
   {
-    reason: 'a name that is there already is not made again (EEXIST), and what was mounted until then goes',
-    mutants: [`${durable}/posix/show-in-place.ts: showInPlace swallowed throw error`],
-  },
-  {
     reason:
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
@@ -111,10 +107,6 @@ export const ofReading = [
   {
     reason: 'a list of a header alone has no entries, and is treated as none',
     mutants: [`${durable}/access-list.ts: entriesOf compared list.length < headerSize`],
-  },
-  {
-    reason: 'one more millisecond for mappings that do not come',
-    mutants: [`${durable}/posix/holdings.ts: patience counted patience = 2_000`],
   },
   {
     reason: 'what could not be opened fails with the same error where its descriptor is waited for',

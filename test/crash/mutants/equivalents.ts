@@ -198,7 +198,6 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
     mutants: [
-      `${durable}/posix/limits.ts: mostStagedFiles counted mostStagedFiles = 256`,
       `native/aio.ts: maximumInFlight counted maximumInFlight = 256`,
 
       `native/xattr.ts: usualValue counted usualValue = 256`,

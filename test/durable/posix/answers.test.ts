@@ -4,8 +4,9 @@ import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, wr
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
+import { modeAt } from '../../../src/durable/posix/attributes.js'
 import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable/posix/calls.js'
-import { bound } from '../../../src/durable/posix/limits.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
 import {
   openDirectoryOnMount,
@@ -14,18 +15,7 @@ import {
   walkNoSymlinks,
 } from '../../../src/durable/posix/open-path.js'
 import { scratch } from '../scratch.js'
-import { replaceCall } from '../system-calls.js'
-
-/** These files hold these texts meanwhile. */
-function texts(t: Test, files: Record<string, string>): void {
-  replaceCall(
-    t,
-    'readFileSync',
-    (real) =>
-      (path, ...rest) =>
-        files[String(path)] ?? real(path, ...rest),
-  )
-}
+import { texts } from '../system-calls.js'
 
 function opened(t: Test, path: string): number {
   const descriptor = openSync(path, 'r')
@@ -47,6 +37,27 @@ await t.test('a kernel or a seccomp profile without openat2: another way; any ot
     t.equal(await failureOf(openPathNoSymlinks(join(root, 'a'))), `openat2 ${code}`)
     await t.rejects(openDirectoryOnMount(parent, 'a'), { code, path: join(root, 'a') })
   }
+})
+
+await t.test('without openat2 a directory is opened by its name, and nothing else that has it', async (t) => {
+  const root = scratch(t)
+  mkdirSync(join(root, 'directory'))
+  writeFileSync(join(root, 'file'), '')
+  symlinkSync('directory', join(root, 'link'))
+  const parent = opened(t, root)
+  const fs = new NodeFileSystem()
+  answer(t, { openat2: () => 'ENOSYS' })
+  const opening = (name: string): Promise<unknown> =>
+    failureOf(fs.openDirectory(parent, name).then((directory) => fs.close(directory)))
+  t.equal(await opening('directory'), undefined)
+  t.equal(await opening('file'), 'open ENOTDIR')
+  t.equal(await opening('none'), 'open ENOENT')
+  t.match(await opening('link'), /^open (ENOTDIR|ELOOP)$/)
+  const before = readdirSync('/proc/self/fd').length
+  const top = opened(t, '/')
+  for (const open of [() => fs.openDirectory(top, 'proc'), () => fs.openFile(top, 'proc')])
+    t.equal(await failureOf(open()), 'openat2 EXDEV', 'what is on another mount')
+  t.equal(readdirSync('/proc/self/fd').length, before + 1, 'and is not left open')
 })
 
 await t.test('a walk leaves nothing open but what it was for', async (t) => {
@@ -105,21 +116,17 @@ await t.test('what is there: nothing, or what it is, and its birth only where th
   for (const { name, type } of entries) t.equal(type, name)
 })
 
-await t.test('a share of the open files that this process may have, the soft limit, and one at least', (t) => {
-  const limits = (soft: string): Record<string, string> => ({
-    '/proc/self/limits': `Limit                     Soft Limit           Hard Limit           Units\nMax open files            ${soft}                 4096                 files\n`,
+await t.test('the mode of a path: its own, or where an ACL has the group bits, what that says', async (t) => {
+  // Of the owner rw, of the group r, the mask rw, of others nothing (include/uapi/linux/posix_acl_xattr.h).
+  const list = Buffer.from('0200000001000600ffffffff04000400ffffffff10000600ffffffff20000000ffffffff', 'hex')
+  answer(t, {
+    lgetxattr(path, name, value) {
+      if (path !== '/listed' || name !== 'system.posix_acl_access') return 'ENODATA'
+      ;(value as Uint8Array).set(list)
+      return list.length
+    },
   })
-  for (const [soft, share] of [
-    ['64', 16],
-    ['1024', 256],
-    ['1028', 256],
-    ['2', 1],
-    ['unlimited', 256],
-  ] as const) {
-    texts(t, limits(soft))
-    t.equal(bound(256, 1 / 4), share, soft)
-  }
-  t.end()
+  t.strictSame(await Promise.all(['/listed', '/plain'].map((path) => modeAt(path, 0o660))), [0o640, 0o660])
 })
 
 await t.test('a mount: its ID where statx is not to be had, and what it is for a second', (t) => {
@@ -147,6 +154,7 @@ await t.test('a mount: its ID where statx is not to be had, and what it is for a
     later += 900
     texts(t, { '/proc/self/mountinfo': '' })
     t.strictSame(mountOf(descriptor), fresh, 'not read again at once: a node can have thousands')
+    t.equal(fresh.proven, type === 'xfs' || type === 'btrfs', `${type}`)
     later += 200
     return fresh
   })

@@ -106,7 +106,7 @@ await t.test('a barrier, and what is long, are on threads', async (t) => {
     t.notOk(await endsSoon(later.at(-1) ?? Promise.resolve()))
   })
   await Promise.all(later)
-  await reading.return?.()
+  await reading.return()
   await fs.close(file)
 })
 
