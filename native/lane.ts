@@ -52,7 +52,7 @@ export class Lane {
    * its work.
    */
   static get current(): Lane | undefined {
-    return (made.length > 1 ? lanes.getStore() : undefined) ?? (untracked > 0 ? made[0] : undefined)
+    return lanes.getStore() ?? (untracked > 0 ? made[0] : undefined)
   }
 
   /** Starts a call, now or once another has left. Each that starts must leave. */

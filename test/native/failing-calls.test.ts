@@ -95,6 +95,15 @@ await t.test('attributes longer than the kernel allows, and names that are no te
   t.equal(await failureOf(native.listAttributes(7)), 'flistxattr EILSEQ')
 })
 
+await t.test('where a file system has no attributes, or a file not this one, there is none', async (t) => {
+  for (const code of ['ENOTSUP', 'ENODATA'] as const) {
+    answer(t, { fgetxattr: () => code, lgetxattr: () => code, flistxattr: () => 'ENOTSUP' })
+    t.equal(await failureOf(native.getAttribute(7, 'user.a')), undefined, code)
+    t.equal(await failureOf(native.getAttributeAt('/a', 'user.a')), undefined, code)
+    t.strictSame(await failureOf(native.listAttributes(7)), [])
+  }
+})
+
 await t.test('freed memory goes back to the system, where libc can do that', (t) => {
   const pads: unknown[] = []
   answer(t, { malloc_trim: (pad) => pads.push(pad) })

@@ -109,6 +109,12 @@ export const ofReading = [
     mutants: [`${durable}/access-list.ts: entriesOf compared list.length < headerSize`],
   },
   {
+    reason: 'all that is looked at is on the one file system that is asked about',
+    mutants: [
+      `${durable}/posix/tree-users.ts: isOf shortened inode !== undefined && (holding.device ?? device) === device`,
+    ],
+  },
+  {
     reason: 'what could not be opened fails with the same error where its descriptor is waited for',
     mutants: [`${durable}/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
   },

@@ -199,7 +199,8 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'one more of a bound that is a matter of speed and memory: no answer depends on its number',
     mutants: [
       `native/aio.ts: maximumInFlight counted maximumInFlight = 256`,
-
+      `native/lane.ts: Lane.constructor compared made.length < 2`,
+      `native/lane.ts: Lane.constructor counted made.length < 2`,
       `native/xattr.ts: usualValue counted usualValue = 256`,
     ],
   },
@@ -274,6 +275,7 @@ export const equivalents: readonly Equivalent[] = [
       `native/aio.ts: AioContext.#submit inverted view.setBigUint64(at + byte, 0n, true)`,
       `native/aio.ts: AioContext.create inverted context.view.setBigUint64(0, 0n, true)`,
       `${durable}/posix/holdings.ts: Scan.#descriptors shortened /^mnt_id:\\s*(\\d+)/m.exec(information)?.[1] ?? NaN`,
+      `native/libc.ts: keepStacks swallowed { return false }`,
       `native/malloc.ts: find swallowed { return null }`,
       `src/static-pods/newer-published.ts: isNewer shortened compareResourceVersions(published.resourceVersion, read.resourceVersion) ?? 0`,
       `src/static-pods/watch-start.ts: readMark swallowed { return undefined }`,

@@ -115,27 +115,6 @@ await t.test('a call of node:fs tells what it answers, or why it failed, on a th
   t.end()
 })
 
-await t.test('up to 64 KiB are read and written at once, and more on a thread', async (t) => {
-  const fs = new AtOnceFileSystem()
-  const most = 64 * 1024
-  for (const [size, how] of [
-    [1, 'at once'],
-    [most, 'at once'],
-    [most + 1, 'on a thread'],
-  ] as const) {
-    const written = answered(t, 'write', (_file, _bytes, _offset, length) => length)
-    t.equal(await endOf(() => fs.write(own, Buffer.alloc(size))), undefined)
-    t.strictSame(written, [how], `${size} bytes are written`)
-    const read = answered(t, 'read', (_file, _buffer, _offset, _length, position) => size - Number(position))
-    const lengths: number[] = []
-    const reading = async (): Promise<void> => {
-      for await (const piece of fs.read(own, size)) lengths.push(piece.length)
-    }
-    t.equal(await endOf(reading), undefined)
-    t.strictSame([lengths, read], [[size], [how]], `${size} bytes are read`)
-  }
-})
-
 await t.test(
   'calls are made at once for a millisecond, and the next once the event loop has had its turn',
   async (t) => {
@@ -158,6 +137,27 @@ await t.test(
     t.equal(made.at(-1), 'on a thread', 'a call of somebody else')
   },
 )
+
+await t.test('up to 64 KiB are read and written at once, and more on a thread', async (t) => {
+  const fs = new AtOnceFileSystem()
+  const most = 64 * 1024
+  for (const [size, how] of [
+    [1, 'at once'],
+    [most, 'at once'],
+    [most + 1, 'on a thread'],
+  ] as const) {
+    const written = answered(t, 'write', (_file, _bytes, _offset, length) => length)
+    t.equal(await endOf(() => fs.write(own, Buffer.alloc(size))), undefined)
+    t.strictSame(written, [how], `${size} bytes are written`)
+    const read = answered(t, 'read', (_file, _buffer, _offset, _length, position) => size - Number(position))
+    const lengths: number[] = []
+    const reading = async (): Promise<void> => {
+      for await (const piece of fs.read(own, size)) lengths.push(piece.length)
+    }
+    t.equal(await endOf(reading), undefined)
+    t.strictSame([lengths, read], [[size], [how]], `${size} bytes are read`)
+  }
+})
 
 await t.test('after a call that took more than a tenth of a second, all are made on threads', async (t) => {
   const clock = ownClock(t)
