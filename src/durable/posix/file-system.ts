@@ -23,7 +23,6 @@ import {
   callNow,
   isNameless,
   type Done,
-  errorAt,
   atPath,
   listEntries,
   listNames,
