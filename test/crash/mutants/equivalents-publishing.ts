@@ -48,6 +48,7 @@ export const ofPublishing = [
       `${durable}/published-content.ts: readPublishedContent swapped if (content === undefined || hash('sha256', content) !== sha256) return undefined`,
       `${durable}/resolve.ts: resolve swapped if (opened.code !== 'ENOENT') { throw unfit(\`\${path} is not a directory\`, { code: opened.…`,
       `${durable}/record-lines.ts: wholeLines swapped if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break`,
+      `${durable}/sync-path.ts: syncParents swapped if ((await system.look(anchor, name))?.type !== 'directory') continue`,
       `${durable}/names.ts: namesOf.stagingOf swapped if (!name.startsWith(\`\${prefix}-\`)) return undefined`,
       `${durable}/names.ts: namesOf.sequenceOf swapped if (!name.startsWith(\`\${prefix}.\`)) return undefined`,
       `${durable}/in-use.ts: relationOf swapped if (location.device !== device || !within.startsWith(prefix)) return undefined`,
