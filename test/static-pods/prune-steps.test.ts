@@ -110,10 +110,8 @@ await t.test('a resource directory that is moved away meanwhile: nothing was rem
   const disk = on((call) => {
     if (call === 'sync' && existsSync(node.resources)) renameSync(node.resources, away)
   })
-  await t.rejects(prune(requestOf(node), disk, silent, signal), {
-    name: 'StaticPodError',
-    message: /static-pod-resources does not exist; nothing was removed; check --resource-dir/,
-  })
+  const said = await prune(requestOf(node), disk, silent, signal).then(String, String)
+  t.match(said, /^StaticPodError: .*static-pod-resources does not exist; nothing was removed; check --resource-dir/)
   t.same(visible(away), ['web-pod-1'])
 })
 
