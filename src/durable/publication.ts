@@ -145,10 +145,10 @@ export abstract class TargetPublication {
   /** The content is durable, but a rename of a directory above it may not be: that is, from here on. */
   async #recordPlace(): Promise<void> {
     const { fs, scope, directory } = this
-    const ancestors = [directory, ...(await this.site.ancestors())]
-    await fsyncAll(fs, ancestors)
-    const name = this.names.record(this.found?.current?.sequence ?? 0)
-    await this.#attempt('could not record its place', () => recordPlace(scope, directory, name, this.site.within))
+    await fsyncAll(fs, [directory, ...(await this.site.ancestors())])
+    await this.#attempt('could not record its place', () =>
+      recordPlace(scope, directory, this.names.record(this.found?.current?.sequence ?? 0), this.site.within),
+    )
   }
 
   /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
@@ -229,9 +229,9 @@ export abstract class TargetPublication {
     const { fs, name, kind, found, options, limits, site } = this
     const [{ staging, retiring, generation }, { retired, generations }] = [this.exchanged(), this.#beside]
     this.#history = historyAfter(limits, generations, generation, fs.now(), options, found, this.desired)
-    const place = { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity }
     const body = newBody({
-      ...{ name, kind, boot: await fs.bootId(), now: fs.now(), found, desired: this.desired, options, place, staging },
+      ...{ name, kind, boot: await fs.bootId(), now: fs.now(), found, desired: this.desired, options, staging },
+      place: { within: site.within, parent: identityOf(site.parent.attributes), target: this.stagedIdentity },
       ...{ history: this.#history, attributes: this.stagedAttributes },
       retired: [...retired, ...(retiring ? [retiring] : [])],
     })
@@ -268,8 +268,7 @@ export abstract class TargetPublication {
 
   async close(): Promise<void> {
     await this.scope.closeAll()
-    await this.planned.close()
-    this.#releaseLock?.()
+    await this.planned.close().finally(() => this.#releaseLock?.())
   }
 
   result(outcome: Outcome): ReplaceResult {

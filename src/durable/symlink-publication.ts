@@ -126,12 +126,13 @@ export class SymlinkPublication extends DirectoryFormPublication {
     const generation = generationName(this.found?.nextSequence ?? 1, this.random)
     const first = this.#target === undefined
     let target = this.#target
+    let holder = this.name
     let inherited: Uint8Array | undefined
     if (target === undefined) {
-      const name = this.names.staging(this.random)
-      await this.fs.createDirectory(directory, name, stagingMode(this.planned.attributesOf('').mode))
+      holder = this.names.staging(this.random)
+      await this.fs.createDirectory(directory, holder, stagingMode(this.planned.attributesOf('').mode))
       this.#generation = generation
-      target = await this.scope.keep(this.fs.openDirectory(directory, name))
+      target = await this.scope.keep(this.fs.openDirectory(directory, holder))
       inherited = await disinherit(this.fs, target)
     } else {
       await this.#refuseTakenNames(target)
@@ -143,7 +144,6 @@ export class SymlinkPublication extends DirectoryFormPublication {
     const root = await this.scope.keep(this.fs.openDirectory(target, generation))
     const metadata = new OldMetadata(this.found?.tree, (await disinherit(this.fs, root)) ?? inherited)
     this.stagedAttributes = metadata.digest(this.desired)
-    const holder = first ? this.names.staging(this.random) : this.name
     this.stagedDirectory = { path: `${holder}/${generation}`, descriptor: root }
     this.#generationIdentity = identityOf(await stageTree(this.scope, root, metadata, staged, this))
     await this.#link(target, first ? dataLink : nextDataLink, generation)

@@ -24,6 +24,11 @@ await t.test('a mode is what the list says of owner, owning group and others, an
   const opened = list(['owner', 6], ['user', 4, 1000], ['group', 0], ['mask', 4], ['other', 0])
   t.equal(modeByList(opened, 0o4640), 0o4600)
   t.equal(modeByList(undefined, 0o640), 0o640)
+  t.equal(
+    modeByList(list(['owner', 0o16], ['group', 0o14], ['other', 0o10]), 0),
+    0o640,
+    'of each no more than three bits',
+  )
   const another = Buffer.concat([Buffer.from([9]), opened.subarray(1)])
   for (const bytes of [Buffer.alloc(0), Buffer.from([9, 0, 0, 0]), another, opened.subarray(0, 11)]) {
     t.equal(modeByList(bytes, 0o640), 0o640, 'no list of this version')

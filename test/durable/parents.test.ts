@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Mount } from '../../src/durable/file-system.js'
+import type { FileSystem, Mount } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication, planDirectory } from '../../src/durable/replace.js'
@@ -14,11 +14,7 @@ import { ModelDisk } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { contents, scratch } from './scratch.js'
 
-async function failed(
-  fs: NodeFileSystem | ReturnType<typeof intercepted>['fs'],
-  target: string,
-  options: PublicationOptions,
-): Promise<unknown> {
+async function failed(fs: FileSystem, target: string, options: PublicationOptions): Promise<unknown> {
   const [outcome] = await publish([directoryPublication(fs, { target, files: { a: '1' }, ...options })])
   return outcome && 'error' in outcome ? outcome.error : outcome
 }
@@ -41,6 +37,8 @@ await t.test('a file system that is to be proven, and is not, is refused before 
   })
   t.strictSame(readdirSync(root), [])
   t.match(await failed(new Unproven(), target, {}), { outcome: 'created', unproven: true })
+  const proven = new ModelProcess(new ModelDisk())
+  t.match(await failed(proven, '/certs', { requireProven: true }), { outcome: 'created', unproven: undefined })
 })
 
 await t.test(
@@ -125,4 +123,19 @@ await t.test('the same inode of another file system is another directory', async
   t.equal(await sameTarget(process, '/certs', ['/missing/certs', '/keys', '/other/certs']), undefined)
   t.equal(await sameTarget(process, '/certs', ['/other/certs', '/certs']), '/certs')
   t.equal(process.descriptors, 0)
+})
+
+await t.test('a parent of the same number on another device is another one', async (t) => {
+  let isRenamed = false
+  class Remounted extends ModelProcess {
+    override async attributes(descriptor: number) {
+      const found = await super.attributes(descriptor)
+      return isRenamed ? { ...found, device: found.device + 1 } : found
+    }
+  }
+  const process = new Remounted(new ModelDisk())
+  process.before = (call) => {
+    isRenamed ||= call === 'rename'
+  }
+  t.match(await failed(process, '/certs', {}), { code: 'ESTALE', published: true })
 })

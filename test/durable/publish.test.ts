@@ -2,13 +2,16 @@ import { readdirSync, readFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { DurableWriteError } from '../../src/durable/errors.js'
+import { DurableWriteError, OverlappingTargets } from '../../src/durable/errors.js'
 import type { Descriptor } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish, resultsOf } from '../../src/durable/publish.js'
-import { directoryPublication } from '../../src/durable/replace.js'
-import type { ReplaceResult } from '../../src/durable/types.js'
-import { intercepted } from './intercepted.js'
+import type { TargetPublication } from '../../src/durable/publication.js'
+import { directoryPublication, filePublication } from '../../src/durable/replace.js'
+import type { ContentCheck, ReplaceResult } from '../../src/durable/types.js'
+import { ModelDisk } from '../crash/model/model-disk.js'
+import { ModelProcess } from '../crash/model/model-process.js'
+import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
 await t.test(
@@ -77,6 +80,78 @@ await t.test('a record says whether what was there before was this program’s',
   writeFileSync(join(target, 'more'), '')
   await put('3')
   t.equal(owned(), true, 'drifted')
+})
+
+await t.test(
+  'of several targets that lie in one another, the first by its path is told, in whatever order',
+  async (t) => {
+    const process = new ModelProcess(new ModelDisk())
+    const batch = ['/z/below', '/z', '/a/below', '/a'].map((target) =>
+      directoryPublication(process, { target, files: { a: '1' } }),
+    )
+    const told = await publish(batch).catch((error: unknown) =>
+      error instanceof OverlappingTargets ? error.paths : error,
+    )
+    t.strictSame(told, ['/a/below', '/a'])
+  },
+)
+
+await t.test(
+  'where nobody can look whether the new content is visible, it counts as visible, and this is said',
+  async (t) => {
+    const disk = new ModelDisk()
+    const process = new ModelProcess(disk)
+    let renamed = false
+    process.before = (call, name) => {
+      if (renamed && call === 'look' && name === 't') throw failure('EIO', 'lstat')
+      renamed ||= call === 'rename'
+    }
+    const said: string[] = []
+    const hear = (_: object, message: string): void => void said.push(message)
+    const log = { debug() {}, info: hear, warn: hear, error: hear }
+    const [outcome] = await publish([filePublication(process, '/t', '1', { log })])
+    t.equal(outcome && 'error' in outcome ? 'failed' : outcome?.outcome, 'created')
+    t.strictSame(said, ['could not tell whether the new content is visible'])
+  },
+)
+
+await t.test('content is examined where it is a directory’s, and refused before anything of it is made', async (t) => {
+  const calls: string[] = []
+  const process = new ModelProcess(new ModelDisk())
+  process.before = (call) => void calls.push(call)
+  let isRefused = false
+  const check: ContentCheck = {
+    accepts: () => {
+      calls.push('accepts')
+      if (isRefused) throw failure('EPERM', 'of the check')
+    },
+    examine: ({ directory }) => {
+      calls.push(directory.replaceAll(/-[0-9a-f]{16}/g, ''))
+      return Promise.resolve()
+    },
+  }
+  const run = async (publication: TargetPublication): Promise<unknown> => {
+    calls.splice(0)
+    const [outcome] = await publish([publication])
+    return outcome && 'error' in outcome ? outcome.error.code : outcome?.outcome
+  }
+  const examined = (): string[] => calls.filter((call) => call.startsWith('/'))
+  t.equal(await run(filePublication(process, '/f', '1', { check })), 'created')
+  t.strictSame(examined(), [])
+  t.equal(await run(directoryPublication(process, { target: '/t', files: { a: '1' }, check })), 'created')
+  t.strictSame(examined(), ['/.holdfast'])
+  const form = { target: '/s', publish: 'symlink', check } as const
+  t.equal(await run(directoryPublication(process, { ...form, files: { a: '1' } })), 'created')
+  t.strictSame(examined(), ['/.holdfast/..1'], 'where it is staged')
+  t.equal(await run(directoryPublication(process, { ...form, files: { a: '2' } })), 'replaced')
+  t.strictSame(examined(), ['/s/..2'])
+  isRefused = true
+  t.equal(await run(directoryPublication(process, { ...form, files: { a: '3' } })), 'EPERM')
+  const since = calls.slice(calls.indexOf('accepts') + 1)
+  t.notOk(
+    since.some((call) => /^(open|create|write)/.test(call)),
+    since.join(),
+  )
 })
 
 await t.test('of a batch the gravest failure is thrown, and says what became of the rest', (t) => {

@@ -21,6 +21,8 @@ export const ofPublishing = [
       `${durable}/file-publication.ts: FilePublication.stageContent swapped this.#staged = await this.fs.attributes(file)`,
       `${durable}/rollback.ts: chosen swapped if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === p…`,
       `${durable}/publish.ts: firstBarrier swapped await closeSynced(all)`,
+      `${durable}/publish.ts: publish.end swapped outcomes.set(publication, { error: errorOf(publication, error, doing) })`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.constructor swapped this.planned = PlannedTree.ofDirectory(plan, fs.user)`,
       `${durable}/posix/sync.ts: syncAll swapped if (context?.broken === false) contexts.push(context)`,
       `${durable}/inspect.ts: readPublishedFiles swapped await directories?.closeAll()`,
       `${durable}/inspect.ts: formDifferences swapped if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })`,
@@ -38,6 +40,7 @@ export const ofPublishing = [
     reason: 'two conditions, of which one value can meet one only',
     mutants: [
       `${durable}/rollback.ts: earlier swapped if (options.force !== true) refuseOtherObjects(target, generation, record)`,
+      `${durable}/request.ts: checkPath swapped if (path === '') throw new TypeError('the path is empty')`,
       `${durable}/refusals.ts: renameError swapped if (code === 'EEXIST' && mode === 'noreplace') { return foreign(\`another program created …`,
       `${durable}/refusals.ts: renameError swapped if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') { return unfit(\`\${path…`,
     ],
@@ -120,6 +123,21 @@ export const ofPublishing = [
     reason: 'only the first of the parts is looked at, and no part is empty',
     mutants: [
       `src/static-pods/watch-start.ts: uptime counted (await readFile('/proc/uptime', 'latin1')).split(' ', 1)`,
+    ],
+  },
+  {
+    reason: 'states for the compiler what the steps before have made sure of',
+    mutants: [
+      `${durable}/site.ts: Site.identity swallowed throw new Error('open() comes first')`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.#stagePast shortened past === undefined || current === undefined || !found?.tree`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.exchanged shortened link && staged`,
+      `${durable}/symlink-publication.ts: SymlinkPublication.swap swapped if (target === undefined || this.#generation === undefined) throw new Error('stage() come…`,
+    ],
+  },
+  {
+    reason: 'of what is staged only the inode is asked for, which does not change with its metadata',
+    mutants: [
+      `${durable}/symlink-publication.ts: SymlinkPublication.stageContent swapped await setMetadata(this.fs, target, { ...this.plan, ...metadata })`,
     ],
   },
 ]

@@ -40,7 +40,6 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/symlink-publication.ts: SymlinkPublication.stagedIdentity swallowed throw new Error('stageContent() comes first')`,
       `${durable}/symlink-publication.ts: SymlinkPublication.swap swallowed throw new Error('stage() comes first')`,
       `${durable}/symlink-publication.ts: SymlinkPublication.swap shortened target === undefined || this.#generation === undefined`,
-      `${durable}/symlink-publication.ts: SymlinkPublication.removeOldContent shortened this.#staged || this.#target === undefined`,
       `${durable}/site.ts: Site.mount swallowed throw new Error('open() comes first')`,
       `${durable}/site.ts: Site.parent swallowed throw new Error('open() comes first')`,
       `${durable}/site.ts: Site.place swallowed throw new Error('resolve() comes first')`,
@@ -102,7 +101,6 @@ export const equivalents: readonly Equivalent[] = [
     mutants: [
       `${durable}/generation.ts: topNames counted path.split('/', 1)`,
       `${durable}/in-use.ts: relationOf counted within.slice(prefix.length).split('/', 1)`,
-      `${durable}/request.ts: addAncestors counted cut + 1`,
       `src/static-pods/orphaned-records.ts: nameIn counted (await readWhole(fs, file)).toString('utf8').split('\\n', 1)`,
     ],
   },
@@ -222,10 +220,6 @@ export const equivalents: readonly Equivalent[] = [
   {
     reason: 'flags that mount(2) says it ignores at a bind mount',
     mutants: ['native/mount-namespace.ts: bind counted bind = 0x1000'],
-  },
-  {
-    reason: 'a path that is refused before where it begins with a slash: none is found at its very beginning',
-    mutants: [`${durable}/request.ts: addAncestors counted cut >= 0`],
   },
   {
     reason: 'the latest of some times, each of which is long after 1970: of two that are equal either will do',
