@@ -1,9 +1,11 @@
 import type { Descriptor, Mount } from '../../src/durable/file-system.js'
+import { setHold } from '../../src/durable/hold.js'
 import { readPublication } from '../../src/durable/inspect.js'
 import { namesFor } from '../../src/durable/names.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
+import { messageOf } from '../../src/errors.js'
 import { find } from '../crash/model/content.js'
 import { ModelDisk } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
@@ -18,6 +20,37 @@ export const names = namesFor('certs')
 export class Unproven extends ModelProcess {
   override async mount(descriptor: Descriptor): Promise<Mount> {
     return { ...(await super.mount(descriptor)), proven: false }
+  }
+}
+
+/** Where somebody asks for the target's lock, in this process, before each descriptor that is closed while it is locked. */
+export class Asked extends ModelProcess {
+  /** What he was told, to the first semicolon; 'nothing' where he had it. */
+  readonly told: string[] = []
+  #watches = false
+  #isLocked = false
+
+  async during(work: () => Promise<unknown>): Promise<unknown> {
+    this.#isLocked = false
+    this.#watches = true
+    const refused = await refusal(work())
+    this.#watches = false
+    return refused
+  }
+
+  override tryLock(descriptor: Descriptor): boolean {
+    this.#isLocked = true
+    return super.tryLock(descriptor)
+  }
+
+  override async close(descriptor: Descriptor): Promise<void> {
+    if (this.#watches && this.#isLocked) {
+      this.#watches = false
+      const refused = await refusal(setHold(this, target, undefined, {}))
+      this.told.push(refused === undefined ? 'nothing' : (messageOf(refused).split(';')[0] ?? ''))
+      this.#watches = true
+    }
+    await super.close(descriptor)
   }
 }
 

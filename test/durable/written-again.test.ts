@@ -1,17 +1,14 @@
 /** A new record of what is published already: what it says, and what becomes of it where something fails or comes between. */
 import { hash } from 'node:crypto'
 import t from 'tap'
-import type { Descriptor } from '../../src/durable/file-system.js'
 import { setHold } from '../../src/durable/hold.js'
 import { bodyWithMoves } from '../../src/durable/rewrite-record.js'
 import type { Relocation } from '../../src/durable/types.js'
-import { messageOf } from '../../src/errors.js'
 import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
-import { ModelProcess } from '../crash/model/model-process.js'
 import { makeEntry } from '../crash/model/scenario.js'
 import { committed, record } from './judge-rows.js'
-import { names, published, refusal, target, Unproven } from './model-target.js'
+import { Asked, names, published, refusal, target, Unproven } from './model-target.js'
 
 const hold = { reason: 'INC-7', since: 1, until: null }
 
@@ -161,25 +158,9 @@ await t.test('what was durable already is taken back durably; what was not, is o
 })
 
 await t.test('whoever waits for it in this process has the lock once nothing of it is open', async (t) => {
-  const meanwhile: unknown[] = []
-  class Watched extends ModelProcess {
-    isLocked = false
-    override tryLock(descriptor: Descriptor): boolean {
-      this.isLocked = true
-      return super.tryLock(descriptor)
-    }
-    override async close(descriptor: Descriptor): Promise<void> {
-      const { isLocked } = this
-      this.isLocked = false
-      if (isLocked) meanwhile.push(await setHold(this, target, undefined, {}).catch(messageOf))
-      await super.close(descriptor)
-      this.isLocked = isLocked && this.descriptors > 0
-    }
-  }
-  const { fs } = await published(Watched)
-  t.strictSame([await refusal(setHold(fs, target, hold, {})), fs.descriptors], [undefined, 0])
-  const said = new Set(meanwhile.map((message) => String(message).split(';')[0]))
-  t.strictSame([...said], [`another call of this process is publishing ${target} and holds its lock`])
-  t.ok(meanwhile.length > 3)
+  const { fs } = await published(Asked)
+  t.strictSame([await fs.during(() => setHold(fs, target, hold, {})), fs.descriptors], [undefined, 0])
+  t.strictSame([...new Set(fs.told)], [`another call of this process is publishing ${target} and holds its lock`])
+  t.ok(fs.told.length > 3)
   t.same(await setHold(fs, target, undefined, {}), hold)
 })

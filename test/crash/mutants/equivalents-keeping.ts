@@ -20,6 +20,9 @@ export const ofKeeping = [
       `${durable}/old-content.ts: isPartOf swapped if ((await fs.mountsBelow(opened)).length > 0) return true`,
       `${durable}/old-content.ts: removeEntries.removeFiles swapped await makeWritable(fs, directory)`,
       `${durable}/past.ts: pruneHistory swapped await parents.close()`,
+      `${durable}/removal.ts: Removal.close swapped await this.#parents.close()`,
+      `${durable}/removal.ts: Removal.#goOn swapped this.#above = await this.#site.ancestors()`,
+      `${durable}/rewrite-record.ts: rewriteRecord swapped await parents.close()`,
       `${durable}/swap-places.ts: removeKnown swapped if (found.type === 'directory') { const opened = await scope.keep(fs.openDirectory(parent…`,
       `${durable}/history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
       `${durable}/kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
@@ -43,8 +46,22 @@ export const ofKeeping = [
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
     mutants: [
       `${durable}/past.ts: pruneHistory counted lockTimeout = 0`,
+      `${durable}/removal.ts: Removal.#lock counted lockTimeout: timeout = 0`,
+      `${durable}/rewrite-record.ts: rewriteRecord counted lockTimeout = 0`,
       `${durable}/adoption.ts: lookUnderLock counted timeout: 0`,
       `${durable}/swap-places.ts: inParent counted timeout: 0`,
     ],
+  },
+  {
+    reason: 'what is computed, or looked at, before a refusal or an answer is dropped with it',
+    mutants: [
+      `${durable}/removal.ts: Removal.#goOn swapped if (link && !leaves) await this.#refuseUsed(this.#site.name)`,
+      `${durable}/removal.ts: Removal.#takeAway swapped await this.#refuseUsed(name)`,
+      `${durable}/rewrite-record.ts: rewriteRecord swapped if (body === undefined) { await syncRecord(site, found, names.record(record.sequence), re…`,
+    ],
+  },
+  {
+    reason: 'nothing is held on a file system that has no number: it is that of a path without a mount',
+    mutants: [`${durable}/in-use.ts: usesOf shortened device ?? []`],
   },
 ]
