@@ -8,6 +8,7 @@ import { setHold } from '../../src/durable/index.js'
 import { notWhole } from '../../src/durable/old-path.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import type { RelocationProgress } from '../../src/durable/relocation.js'
+import { failure, intercepted } from './intercepted.js'
 import { story } from './relocation-story.js'
 import { scratch } from './scratch.js'
 
@@ -27,6 +28,11 @@ await t.test('what to do about that for which a move waits', async (t) => {
   t.equal(await adviceOn({ state: 'both', waits }), `have its users open ${to}`)
   await setHold(from, { reason: '', since: 1, until: null })
   t.equal(await adviceOn({ state: 'both', waits }), `run "holdfast release ${from}"`)
+  const { fs: failing } = intercepted(() => {
+    throw failure('EIO', 'openat2')
+  })
+  const alone = await withAdvice(failing, from, to, { waits }).catch((error: unknown) => error)
+  t.strictSame(alone, { waits, advice: 'publish it again' }, 'which no disk of the old path need be asked for')
   rmSync(join(from, '..'), { recursive: true })
   t.equal(await adviceOn({ state: 'both', waits }), 'mount its disk')
 })

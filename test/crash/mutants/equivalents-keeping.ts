@@ -5,6 +5,10 @@ export const ofKeeping = [
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
     mutants: [
+      `${durable}/relocate-by-hand.ts: refuseOthers swapped for (const [path, record] of [ [from, old], [to, now], ] as const) { const { publisher } …`,
+      `${durable}/relocate-by-hand.ts: refuseOthers swapped if (elsewhere !== undefined && elsewhere !== to) throw refuse( \`\${from} moves to \${elsewh…`,
+      `${durable}/relocate-by-hand.ts: contentOfOld swapped if (tree === undefined) throw unfit(\`\${from} is not there any more\`, { ...{ code: 'ENOENT…`,
+      `${durable}/relocation.ts: Move.drain.confirm swapped if (movedTo !== to) throw new NotNow(from, this.#takenBack)`,
       `${durable}/adoption-rules.ts: checkFileSystem swapped if (cannotExchange.has(type)) return refused(\`\${type} cannot exchange two names in one st…`,
       `${durable}/adoption-rules.ts: checkOwners swapped for (const entry of [parent, ...tree.entries]) { if (entry.type === 'symlink') continue c…`,
       `${durable}/adoption-rules.ts: checkOwners swapped if (!users.has(entry.uid)) return refused( \`user \${entry.uid} owns \${shown}, and may writ…`,
@@ -63,5 +67,9 @@ export const ofKeeping = [
   {
     reason: 'nothing is held on a file system that has no number: it is that of a path without a mount',
     mutants: [`${durable}/in-use.ts: usesOf shortened device ?? []`],
+  },
+  {
+    reason: 'what stands for the size of a file that was read from the disk, which always has one',
+    mutants: [`${durable}/taken-over.ts: contentsOf counted size = 0`],
   },
 ]
