@@ -7,7 +7,8 @@ import type { Disk } from '../test/disk/disk.js'
 import { replaceInLibraryGoOrder } from './library-go-order.js'
 import { costOf, type Cost } from './measure.js'
 
-const fileBytes = 4096
+/** Of each file. */
+export const fileBytes = 4096
 const batchTargets = 30
 const batchFiles = 2
 const keptContents = 5

@@ -4,6 +4,7 @@
  */
 import type { FileSystem } from '../test/disk/disk.js'
 import type { Contest } from './contest.js'
+import type { Goal } from './goals.js'
 import { typical, type Cost } from './measure.js'
 
 export interface Limits {
@@ -29,6 +30,8 @@ export interface Result {
   /** What breaks no limit, and is to be known: times above a limit that is not judged. */
   remarks: string[]
   rounds: Contest
+  /** What it is to cost one day. */
+  goals: Goal[]
 }
 
 const flushesUpTo50: Record<FileSystem, number> = { ext4: 6, xfs: 8, btrfs: 8 }
@@ -94,5 +97,5 @@ export function judge(
     limits.timeRatio,
     4,
   )
-  return { fileSystem, what, comparedWith, ours, compared, limits, failures, remarks, rounds }
+  return { fileSystem, what, comparedWith, ours, compared, limits, failures, remarks, rounds, goals: [] }
 }

@@ -6,6 +6,8 @@ export interface Cost {
   /** Flushes that the disk was asked for. */
   flushes: number
   milliseconds: number
+  /** Bytes that reached the disk, with all that was still to be written when the call returned. */
+  written: number
 }
 
 /**
@@ -20,7 +22,8 @@ export async function costOf(
 ): Promise<Cost> {
   execFileSync('sync', ['--file-system', disk.mountPoint])
   disturb()
-  const before = { disk: (await disk.counts()).flushes, kernel: disk.kernelFlushes() }
+  const counted = await disk.counts()
+  const before = { disk: counted.flushes, kernel: disk.kernelFlushes() }
   const start = performance.now()
   await task()
   const milliseconds = performance.now() - start
@@ -29,7 +32,8 @@ export async function costOf(
   if (flushes !== kernelFlushes) {
     throw new Error(`the disk counted ${flushes} flushes, the kernel ${kernelFlushes}: something else uses the disk`)
   }
-  return { flushes, milliseconds }
+  execFileSync('sync', ['--file-system', disk.mountPoint])
+  return { flushes, milliseconds, written: (await disk.counts()).writtenBytes - counted.writtenBytes }
 }
 
 /** The median of each figure by itself. */
@@ -37,6 +41,7 @@ export function typical(costs: readonly Cost[]): Cost {
   return {
     flushes: median(costs.map(({ flushes }) => flushes)),
     milliseconds: median(costs.map(({ milliseconds }) => milliseconds)),
+    written: median(costs.map(({ written }) => written)),
   }
 }
 

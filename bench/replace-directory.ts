@@ -7,11 +7,12 @@ import { availableParallelism, constants, loadavg, release } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Disk, missingForDisk, type FileSystem } from '../test/disk/disk.js'
 import { enterPrivateMounts } from '../test/disk/private-mounts.js'
-import { contestBatch, contestHistory, contestOneDirectory, type Contest } from './contest.js'
+import { contestBatch, contestHistory, contestOneDirectory, fileBytes, type Contest } from './contest.js'
+import { describeGoal, goalsOfBatch, goalsOfOneDirectory, isMet } from './goals.js'
 import { counts, judge, limitsOfBatch, limitsOfHistory, limitsOfOneDirectory, type Result } from './limits.js'
 import { table } from './report.js'
 
-const usage = `usage: npm run bench -- [--rounds N] [--flush-time MS] [--file-systems ext4,xfs,btrfs] [--brief] [--json FILE] [--check]`
+const usage = `usage: npm run bench -- [--rounds N] [--flush-time MS] [--file-systems ext4,xfs,btrfs] [--brief] [--json FILE] [--check] [--goals]`
 
 /** So often is measured, at most, what breaks a limit. */
 const takes = 3
@@ -24,7 +25,7 @@ const histories: readonly { count: number; comparedCount: number; only?: FileSys
   { count: 50, comparedCount: 100, only: 'xfs' },
 ]
 
-const { rounds, flushTime, fileSystems, brief, json, check } = options()
+const { rounds, flushTime, fileSystems, brief, json, check, goals } = options()
 const missing = await missingForDisk(fileSystems)
 if (missing.length > 0) {
   console.error(`bench: this needs ${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`)
@@ -55,11 +56,19 @@ for (const { fileSystem, what, failures, remarks } of results) {
   for (const failure of failures) console.log(`FAIL ${fileSystem}, ${what}: ${failure}`)
   for (const remark of remarks) console.log(`note ${fileSystem}, ${what}: ${remark}`)
 }
+const aims = results.flatMap((result) => result.goals.map((goal) => ({ result, goal })))
+console.log(
+  `\ngoals: ${aims.filter(({ goal }) => isMet(goal)).length} of ${aims.length} met${goals ? '' : ' (--goals fails on the others)'}`,
+)
+for (const { result, goal } of aims) {
+  console.log(`${isMet(goal) ? 'met    ' : 'not met'}  ${result.fileSystem}, ${result.what}, ${describeGoal(goal)}`)
+}
 if (json !== undefined) {
   const run = { kernel: release(), node: process.version, flushMilliseconds: flushTime, rounds, results }
   writeFileSync(json, `${JSON.stringify(run, undefined, 2)}\n`)
 }
-process.exit(check && results.some(({ failures }) => failures.length > 0) ? 1 : 0)
+const broken = check && results.some(({ failures }) => failures.length > 0)
+process.exit(broken || (goals && aims.some(({ goal }) => !isMet(goal))) ? 1 : 0)
 
 async function measure(fileSystem: FileSystem): Promise<void> {
   disk = await Disk.create()
@@ -74,7 +83,10 @@ async function measure(fileSystem: FileSystem): Promise<void> {
       const limits = limitsOfOneDirectory(fileSystem, count, rounds)
       await judged(
         async (on) => contestOneDirectory(on, count, rounds, comparedRounds),
-        (contest) => judge(fileSystem, what, 'library-go', limits, contest),
+        (contest) => {
+          const result = judge(fileSystem, what, 'library-go', limits, contest)
+          return { ...result, goals: goalsOfOneDirectory(result, count, fileBytes, flushTime) }
+        },
       )
     }
     for (const parents of ['one', 'own'] as const) {
@@ -82,7 +94,10 @@ async function measure(fileSystem: FileSystem): Promise<void> {
       progress(fileSystem, what)
       await judged(
         async (on) => contestBatch(on, parents, rounds),
-        (contest) => judge(fileSystem, what, 'one directory', limitsOfBatch, contest),
+        (contest) => {
+          const result = judge(fileSystem, what, 'one directory', limitsOfBatch, contest)
+          return parents === 'one' ? { ...result, goals: goalsOfBatch(result, flushTime) } : result
+        },
       )
     }
     for (const { count, comparedCount, only } of histories) {
@@ -122,6 +137,7 @@ function options(): {
   brief: boolean
   json: string | undefined
   check: boolean
+  goals: boolean
 } {
   try {
     const { values } = parseArgs({
@@ -132,6 +148,7 @@ function options(): {
         brief: { type: 'boolean', default: false },
         json: { type: 'string' },
         check: { type: 'boolean', default: false },
+        goals: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     })
@@ -146,6 +163,7 @@ function options(): {
       brief: values.brief,
       json: values.json,
       check: values.check,
+      goals: values.goals,
     }
   } catch (error) {
     console.error(`bench: ${(error as Error).message}\n${usage}`)

@@ -1,0 +1,71 @@
+/**
+ * What holdfast is to cost one day, beside what limits.ts promises of it today: how long a publication takes beyond its flushes, and how
+ * much it writes. Milliseconds are of one machine, so that `--check` fails on no goal; `--goals` does.
+ */
+import type { Result } from './limits.js'
+import { median, type Cost } from './measure.js'
+
+/** Milliseconds that a run may take beyond its flushes, by the number of files. */
+const beyondGoals = new Map([
+  [2, 6],
+  [50, 15],
+  [200, 45],
+])
+const batchBeyondGoal = 35
+/** Time of the batch, as a multiple of one directory. */
+const batchGoal = 1.8
+/** Bytes written, as a multiple of the content. */
+const writtenGoals = new Map([[200, 1.3]])
+
+export interface Goal {
+  readonly what: string
+  readonly figure: number
+  readonly goal: number
+  readonly unit: string
+}
+
+/** What runs take beyond the time that the disk's flushes take one after the other. */
+export function beyondFlushes(costs: readonly Cost[], flushTime: number): number {
+  return median(costs.map(({ milliseconds, flushes }) => milliseconds - flushes * flushTime))
+}
+
+/** Of one directory of so many files of this size. */
+export function goalsOfOneDirectory({ rounds }: Result, count: number, bytes: number, flushTime: number): Goal[] {
+  const [beyond, written] = [beyondGoals.get(count), writtenGoals.get(count)]
+  return [
+    ...(beyond === undefined
+      ? []
+      : [{ what: 'beyond its flushes', figure: beyondFlushes(rounds.ours, flushTime), goal: beyond, unit: ' ms' }]),
+    ...(written === undefined
+      ? []
+      : [
+          {
+            what: 'written, as a multiple of the content',
+            figure: median(rounds.ours.map((cost) => cost.written)) / (count * bytes),
+            goal: written,
+            unit: '×',
+          },
+        ]),
+  ]
+}
+
+/** Of a batch in one parent, beside one directory of it. */
+export function goalsOfBatch({ rounds, ours, compared }: Result, flushTime: number): Goal[] {
+  return [
+    { what: 'beyond its flushes', figure: beyondFlushes(rounds.ours, flushTime), goal: batchBeyondGoal, unit: ' ms' },
+    {
+      what: 'its time, as a multiple of one directory’s',
+      figure: ours.milliseconds / compared.milliseconds,
+      goal: batchGoal,
+      unit: '×',
+    },
+  ]
+}
+
+/** Written so that a figure that is not a number is not met. */
+export const isMet = ({ figure, goal }: Goal): boolean => figure <= goal
+
+export function describeGoal({ what, figure, goal, unit }: Goal): string {
+  const digits = unit === '×' ? 2 : 0
+  return `${what}: ${figure.toFixed(digits)}${unit}, goal ${goal.toFixed(digits)}${unit}`
+}
