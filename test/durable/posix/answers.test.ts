@@ -7,6 +7,7 @@ import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
 import { modeAt } from '../../../src/durable/posix/attributes.js'
 import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable/posix/calls.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import type * as mount from '../../../src/durable/posix/mount.js'
 import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
 import {
   openDirectoryOnMount,
@@ -165,6 +166,22 @@ await t.test('a mount: its ID where statx is not to be had, and what it is for a
     { id, type: 'unknown', device: 'unknown', root: '/', mountPoint: '/', proven: false },
   ])
   t.end()
+})
+
+await t.test('a kernel tells births from when it has answered statx, and not before', async (t) => {
+  // As it is before anything has been asked.
+  const fresh = '../../../src/durable/posix/mount.js?fresh'
+  const { tellsBirth } = (await import(fresh)) as typeof mount
+  const descriptor = opened(t, '/')
+  answer(t, { statx: () => 'ENOSYS' })
+  t.equal(tellsBirth(descriptor), false)
+  answer(t, {
+    statx(...args) {
+      memoryAt(args[4]).setUint32(0, 0x1000, true)
+      return 0
+    },
+  })
+  t.equal(tellsBirth(descriptor), true)
 })
 
 await t.test('ext4 is proven where its device has a journal', (t) => {

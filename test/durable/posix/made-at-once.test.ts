@@ -159,6 +159,17 @@ await t.test('up to 64 KiB are read and written at once, and more on a thread', 
   }
 })
 
+await t.test('a write-out starts at once, and the wait for the last is another call', async (t) => {
+  const handed: unknown[] = []
+  answer(t, { sync_file_range: (file, _offset, _length, flags) => handed.push([file, flags]) && 0 })
+  t.strictSame(await endOf(() => new AtOnceFileSystem().startWriteOut([7, 8])), [undefined, undefined])
+  t.strictSame(handed, [
+    [7, 2],
+    [8, 2],
+    [8, 7],
+  ])
+})
+
 await t.test('after a call that took more than a tenth of a second, all are made on threads', async (t) => {
   const clock = ownClock(t)
   let takes = 0
