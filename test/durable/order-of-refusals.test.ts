@@ -65,11 +65,15 @@ await t.test(
 
 await t.test('content that cannot be read is told before a place where nothing can be published', async (t) => {
   const process = new ModelProcess(new ModelDisk())
+  let looks = 0
   process.before = (call) => {
-    if (call === 'openPath') throw failure('EIO', 'openat2')
+    if (call !== 'openPath') return
+    looks += 1
+    throw failure('EIO', 'openat2')
   }
   const publication = () => directoryPublication(process, { target, files: { a: { path: '/nothing is here' } } })
   t.match(await publish([publication()]), [{ error: { code: 'ENOENT' } }])
+  t.equal(looks, 0, 'and that place is not looked at')
   const previewed = publication()
   await t.rejects(previewed.preview(), { code: 'ENOENT' })
   await previewed.close()
