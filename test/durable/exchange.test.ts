@@ -167,6 +167,17 @@ await t.test('old content in which another program has mounted something stays w
   t.strictSame(lines, ['could not remove the old content; the next run retries'])
 })
 
+await t.test('what fails before the exchange leaves neither what was staged nor a copy of what is there', async (t) => {
+  const { root, target, lines, replace } = scene(t)
+  const history = { keep: 1, maxAge: null }
+  t.equal(await replace({ a: '1' }, { history }), 'created')
+  const { fs } = intercepted((call) => {
+    if (call === 'rename') throw failure('EIO', 'renameat2')
+  })
+  t.match(await replace({ a: '2' }, { history }, fs), /^EIO: /)
+  t.strictSame([contents(target), kept(root), lines], [{ a: '1' }, ['lock', 'record'], []])
+})
+
 await t.test('a name that another program has taken for staging stays his', async (t) => {
   const { root, target, replace } = scene(t)
   t.equal(await replace({ a: '1' }), 'created')

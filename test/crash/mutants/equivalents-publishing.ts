@@ -18,7 +18,9 @@ export const ofPublishing = [
     mutants: [
       `${durable}/directory-publication.ts: DirectoryPublication.stageContent swapped this.stagedAttributes = metadata.digest(this.desired)`,
       `${durable}/directory-publication.ts: DirectoryPublication.discardContent swapped if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))`,
+      `${durable}/file-publication.ts: FilePublication.stageContent swapped this.stagedAttributes = metadata.digest(this.desired)`,
       `${durable}/file-publication.ts: FilePublication.stageContent swapped this.#staged = await this.fs.attributes(file)`,
+      `${durable}/rollback.ts: chosen swapped const shown = generations.map(({ sequence }) => sequence).join(', ')`,
       `${durable}/rollback.ts: chosen swapped if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === p…`,
       `${durable}/publish.ts: firstBarrier swapped await closeSynced(all)`,
       `${durable}/publish.ts: publish.end swapped outcomes.set(publication, { error: errorOf(publication, error, doing) })`,
@@ -72,6 +74,14 @@ export const ofPublishing = [
   {
     reason: 'a bit more of a flag which is never passed without the one that has this bit',
     mutants: ['native/sync-file-range.ts: waitAfter counted waitAfter = 4'],
+  },
+  {
+    reason: 'a copy of bytes that nobody else has: a matter of memory',
+    mutants: [`${durable}/rollback.ts: requestFor inverted contentStays: true`],
+  },
+  {
+    reason: 'what stands for an outcome that `publish()` always has, for the compiler',
+    mutants: [`${durable}/replace.ts: only swallowed throw new Error('publish() returned nothing')`],
   },
   {
     reason: '`keep()` reads again where it changes what was read, and needs no reading before it',
