@@ -55,11 +55,10 @@ export function namesFor(basename: string, family?: string): TargetNames {
 function namesOf(basename: string): TargetNames {
   const id = createHash('sha256').update(basename).digest('hex').slice(0, 16)
   const prefix = `.holdfast-${id}`
-  const stagingOf = (name: string): string | undefined => {
-    if (!name.startsWith(`${prefix}-`)) return undefined
-    const random = name.slice(prefix.length + 1)
-    return randomPattern.test(random) ? random : undefined
-  }
+  /** What stands behind the target's own digits and this mark; empty where the name begins otherwise. */
+  const behind = (mark: string, name: string): string =>
+    name.startsWith(prefix + mark) ? name.slice(prefix.length + 1) : ''
+  const stagingOf = (name: string): string | undefined => randomPattern.exec(behind('-', name))?.[0]
   return {
     lock: `${prefix}.lock`,
     staging: (random) => `${prefix}-${random}`,
@@ -69,8 +68,7 @@ function namesOf(basename: string): TargetNames {
       name.endsWith(quarantineSuffix) ? stagingOf(name.slice(0, -quarantineSuffix.length)) : undefined,
     record: (sequence) => `${prefix}.${sequence}`,
     sequenceOf(name) {
-      if (!name.startsWith(`${prefix}.`)) return undefined
-      const text = name.slice(prefix.length + 1)
+      const text = behind('.', name)
       return /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : undefined
     },
     generation: (sequence, random) => `${prefix}.${sequence}-${random}`,

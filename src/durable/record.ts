@@ -235,7 +235,8 @@ export function recordBody(
 ): RecordBody {
   const { pendingHooks, unknown, retired, history } = record
   const { hold, ...more } = word
-  const isKept = (field: string): boolean => field in knownFields && field !== 'requires' && !(field in demanded)
+  const isDemanded = (field: string): boolean => demanded.some((one) => one === field)
+  const isKept = (field: string): boolean => field in knownFields && field !== 'requires' && !isDemanded(field)
   const said = Object.fromEntries(Object.entries(record).filter(([field]) => isKept(field))) as unknown as RecordBody
   return { ...unknown, ...said, hooks: pendingHooks, ...demanding({ hold, retired, history, ...more }) }
 }
@@ -249,10 +250,10 @@ export function removalBody(record: StoredRecord, removing: Removing, staging: S
   return { ...recordBody(record, { hold, pin, removing }), before: after, staging }
 }
 
-type Demanding = Partial<Pick<RecordBody, keyof typeof demanded>>
+type Demanding = Partial<Pick<RecordBody, (typeof demanded)[number]>>
 
 /** Fields that an older version would ignore to somebody's harm. */
-const demanded = { hold: true, retired: true, history: true, pin: true, removing: true } as const
+const demanded = ['hold', 'retired', 'history', 'pin', 'removing'] as const
 
 /** Such fields, and the word that makes an older version refuse the record instead. */
 export function demanding(fields: {

@@ -4,14 +4,9 @@ const durable = 'src/durable'
 export const ofPublishing = [
   {
     reason: 'the value of an entry of a table whose keys alone are read',
-    mutants: [
-      ...['published', 'driftRepaired', 'rolledBack', 'adopted'].map(
-        (cause) => `${durable}/record-fields.ts: causes inverted ${cause}: true`,
-      ),
-      ...['hold', 'retired', 'history', 'pin', 'removing'].map(
-        (field) => `${durable}/record.ts: demanded inverted ${field}: true`,
-      ),
-    ],
+    mutants: ['published', 'driftRepaired', 'rolledBack', 'adopted'].map(
+      (cause) => `${durable}/record-fields.ts: causes inverted ${cause}: true`,
+    ),
   },
   {
     reason: 'two statements, neither of which reads or writes what the other one writes',
@@ -54,8 +49,6 @@ export const ofPublishing = [
       `${durable}/resolve.ts: resolve swapped if (opened.code !== 'ENOENT') { throw unfit(\`\${path} is not a directory\`, { code: opened.…`,
       `${durable}/record-lines.ts: wholeLines swapped if (line[64] !== ' ' || line.slice(0, 64) !== checksum(json)) break`,
       `${durable}/sync-path.ts: syncParents swapped if ((await system.look(anchor, name))?.type !== 'directory') continue`,
-      `${durable}/names.ts: namesOf.stagingOf swapped if (!name.startsWith(\`\${prefix}-\`)) return undefined`,
-      `${durable}/names.ts: namesOf.sequenceOf swapped if (!name.startsWith(\`\${prefix}.\`)) return undefined`,
       `${durable}/in-use.ts: relationOf swapped if (location.device !== device || !within.startsWith(prefix)) return undefined`,
     ],
   },
