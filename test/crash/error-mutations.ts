@@ -29,8 +29,8 @@ export const errors: readonly Mutation[] = [
   mutation(
     'no hint',
     'posix/sync.ts',
-    'files.map((file) => native.startWriteOut(file, false))',
-    'files.map(() => Promise.resolve())',
+    'outcomesOf(files.map(start))',
+    'outcomesOf(files.map(() => Promise.resolve()))',
     syscalls(),
   ),
   mutation(

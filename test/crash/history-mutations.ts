@@ -82,7 +82,7 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'what is taken over is not kept',
     'directory-publication.ts',
-    '? takenOverAs(nameOf, tree, fs.now())',
+    '? takenOverAs(nameOf, old.tree, fs.now())',
     '? undefined',
     adoption,
     ownTest('durable/taken-over'),

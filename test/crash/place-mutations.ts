@@ -30,8 +30,8 @@ export const places: readonly Mutation[] = [
   mutation(
     'old content is removed first, and its users are looked for later',
     'directory-publication.ts',
-    'const first = this.#isForeign || this.#retires ? undefined',
-    'const first = this.#isForeign ? undefined',
+    'if (this.#isForeign || this.#retires) return false',
+    'if (this.#isForeign) return false',
     ownTest('durable/retired'),
     model('somebody uses', 'power cut'),
   ),
@@ -126,8 +126,8 @@ export const places: readonly Mutation[] = [
   mutation(
     'a new place is recorded, and only the parent synced',
     'publication.ts',
-    'const ancestors = [directory, ...(await this.site.ancestors())]',
-    'const ancestors = [directory]',
+    'fsyncAll(fs, [directory, ...(await this.site.ancestors())])',
+    'fsyncAll(fs, [directory])',
     ownTest('durable/place'),
     histories,
   ),
