@@ -10,8 +10,9 @@ import type { PublicationOptions } from '../../src/durable/types.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
 import { sameTarget } from '../../src/durable/site.js'
-import { ModelDisk } from '../crash/model/model-disk.js'
+import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
+import { makeDirectory } from '../crash/model/scenario.js'
 import { contents, scratch } from './scratch.js'
 
 async function failed(fs: FileSystem, target: string, options: PublicationOptions): Promise<unknown> {
@@ -138,4 +139,29 @@ await t.test('a parent of the same number on another device is another one', asy
     isRenamed ||= call === 'rename'
   }
   t.match(await failed(process, '/certs', {}), { code: 'ESTALE', published: true })
+})
+
+await t.test('a new place that may not be durable is not recorded, and is synced by the next run', async (t) => {
+  const disk = new ModelDisk()
+  const directory = makeDirectory(disk, '/before', 0o755)
+  t.match(await failed(new ModelProcess(disk), '/before/certs', {}), { outcome: 'created' })
+  const moved: [string, number | undefined][] = [
+    ['before', undefined],
+    ['after', directory],
+  ]
+  disk.link(rootInode, moved, 'mv')
+  const attempt = async (code?: string): Promise<unknown> => {
+    const process = new ModelProcess(disk)
+    let syncs = 0
+    process.before = (call) => {
+      if (call !== 'sync') return
+      syncs += 1
+      if (code !== undefined) throw failure(code, 'fsync')
+    }
+    const outcome = await failed(process, '/after/certs', {})
+    return codeOf(outcome) ?? syncs
+  }
+  t.equal(await attempt('EIO'), 'EIO')
+  t.not(await attempt(), 0)
+  t.equal(await attempt(), 0)
 })
