@@ -155,8 +155,8 @@ const memory: readonly Mutation[] = [
   mutation(
     'the name check of the cleanup is wider',
     'names.ts',
-    'return randomPattern.test(random) ? random : undefined',
-    'return random',
+    "randomPattern.exec(behind('-', name))?.[0]",
+    "behind('-', name) || undefined",
     model('first publication'),
   ),
   mutation('no target in the names', 'names.ts', '.update(basename)', ".update('')", model()),
