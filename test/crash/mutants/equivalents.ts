@@ -47,6 +47,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/publish.ts: publish shortened outcomes.get(publication) ?? unreachable() (2)`,
       `${durable}/publish.ts: unreachable swallowed throw new Error('a publication has no outcome')`,
       `${durable}/replace.ts: only swapped if (outcome === undefined) throw new Error('publish() returned nothing')`,
+      `${durable}/relocation.ts: Move.#publishOld swallowed throw new Error('publish() returned nothing')`,
     ],
   },
   {
