@@ -127,7 +127,7 @@ function checkRelativePath(path: string): void {
   const shown = JSON.stringify(path)
   if (path === '') throw new TypeError('files: a path is empty')
   if (path.includes('\0')) throw new TypeError(`files: ${shown} holds a NUL byte`)
-  if (Buffer.from(path, 'utf8').toString('utf8') !== path) {
+  if (!isUnicode(path)) {
     throw new TypeError(`files: ${shown} holds half of a surrogate pair, which is not valid text`)
   }
   if (path.startsWith('/') || path.endsWith('/')) {
@@ -141,6 +141,11 @@ function checkRelativePath(path: string): void {
       throw new TypeError(`files: ${shown} has a part longer than ${maximumName} bytes`)
     }
   }
+}
+
+/** Whether a path is text that UTF-8 can hold; bytes of a name that are none come as halves of surrogate pairs (posix/calls.ts). */
+export function isUnicode(path: string): boolean {
+  return Buffer.from(path, 'utf8').toString('utf8') === path
 }
 
 /** Order of the UTF-8 bytes, which is not the order of JavaScript's code units. */

@@ -9,7 +9,7 @@ import { publish } from './publish.js'
 import { withRecord } from './record-files.js'
 import { describes, digestBy, type StoredRecord } from './record.js'
 import { directoryPublication, only } from './replace.js'
-import { checkTarget, planFor } from './request.js'
+import { checkTarget, isUnicode, planFor } from './request.js'
 import type {
   Confirmed,
   ContentCheck,
@@ -75,7 +75,7 @@ async function earlier(
       refuseVoidPin(target, record, options.pin, fs.now())
       const content = await readEarlier(fs, parent, name, generation)
       if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
-      refuseLinks(target, generation, content.entries)
+      refuseOdd(target, generation, content.entries)
       options.confirmFiles?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
         refuseMovedOn(target, newest, generation, now.newest, generations)
@@ -208,16 +208,15 @@ async function isWhole(
   return planned.tree.digest === digest
 }
 
-/** What was taken over may hold links, which no publication makes. */
-function refuseLinks(target: string, generation: Generation, entries: EarlierContent['entries']): void {
-  const link = entries.find(({ type }) => type === 'symlink')
-  if (link === undefined) return
-  throw notPublished(
-    target,
-    generation,
-    'ELOOP',
-    `holds a symbolic link (${link.path}), which holdfast does not publish`,
-  )
+/** What was taken over may hold links, and names that are no text, which no publication makes. */
+function refuseOdd(target: string, generation: Generation, entries: EarlierContent['entries']): void {
+  const odd = entries.find(({ type, path }) => type === 'symlink' || !isUnicode(path))
+  if (odd === undefined) return
+  const [code, why] =
+    odd.type === 'symlink'
+      ? ['ELOOP', `holds a symbolic link (${odd.path})`]
+      : ['EILSEQ', `has a name that is not UTF-8 (${JSON.stringify(odd.path)})`]
+  throw notPublished(target, generation, code, `${why}, which holdfast does not publish`)
 }
 
 /** So may what had an administrator's owners and modes. A publication gives all of it one owner, and all directories one mode. */

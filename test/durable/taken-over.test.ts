@@ -45,6 +45,20 @@ await t.test(
   },
 )
 
+await t.test('content 0 with a name that is no text stays where it is, and rollback says so', async (t) => {
+  const { target, fs, take, past } = scene(t)
+  writeFileSync(Buffer.concat([Buffer.from(`${target}/name-`), Buffer.from([0xff])]), '')
+  await take({ adopt: { replace: true } })
+  t.strictSame(await past(), ['1 published present', '0 adopted whole'])
+  await t.rejects(rollBack(fs, target, { to: 0, pin: { reason: '', until: 'released' } }), {
+    code: 'EILSEQ',
+    published: false,
+    message:
+      /the content 0 of .* has a name that is not UTF-8 \("name-\\udcff"\), which holdfast does not publish.*copy what you need from/,
+  })
+  t.strictSame(contents(target), files)
+})
+
 await t.test('with history, content 0 is one of those that stay', async (t) => {
   const { take, past } = scene(t)
   const history = { keep: 2, maxAge: null }
