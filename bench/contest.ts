@@ -5,7 +5,7 @@ import { readHistory, replaceDirectories as keepingDirectories } from '../src/du
 import { replaceDirectories, replaceDirectory } from '../src/index.js'
 import type { Disk } from '../test/disk/disk.js'
 import { replaceInLibraryGoOrder } from './library-go-order.js'
-import { costOf, type Cost } from './measure.js'
+import { costOf, type Cost, writtenCostOf, type WrittenCost } from './measure.js'
 
 /** Of each file. */
 export const fileBytes = 4096
@@ -14,8 +14,8 @@ const batchFiles = 2
 const keptContents = 5
 
 /** Costs of the two that are compared, round by round. */
-export interface Contest {
-  ours: Cost[]
+export interface Contest<Ours extends Cost = Cost> {
+  ours: Ours[]
   compared: Cost[]
 }
 
@@ -48,15 +48,15 @@ export async function contestOneDirectory(
   count: number,
   rounds: number,
   comparedRounds = rounds,
-): Promise<Contest> {
+): Promise<Contest<WrittenCost>> {
   const [ours, compared] = ['holdfast', 'library-go'].map((name) => join(disk.mountPoint, `${name}-${count}`, 'target'))
   if (ours === undefined || compared === undefined) throw new Error('two targets')
   for (const target of [ours, compared]) prepare(target, content(count, 0))
-  const contest: Contest = { ours: [], compared: [] }
+  const contest: Contest<WrittenCost> = { ours: [], compared: [] }
   // Round 0 is not counted: a first publication has no record to replace, and the code is cold.
   for (let round = 0; round <= rounds; round++) {
     const files = content(count, round + 1)
-    const mine = await costOf(disk, async () => {
+    const mine = await writtenCostOf(disk, async () => {
       await replaceDirectory(ours, { files })
     })
     verify(ours, files)

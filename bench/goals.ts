@@ -3,7 +3,7 @@
  * much it writes. Milliseconds are of one machine, so that `--check` fails on no goal; `--goals` does.
  */
 import type { Result } from './limits.js'
-import { median, type Cost } from './measure.js'
+import { median, type Cost, type WrittenCost } from './measure.js'
 
 /** Milliseconds that a run may take beyond its flushes, by the number of files. */
 const beyondGoals = new Map([
@@ -30,18 +30,23 @@ export function beyondFlushes(costs: readonly Cost[], flushTime: number): number
 }
 
 /** Of one directory of so many files of this size. */
-export function goalsOfOneDirectory({ rounds }: Result, count: number, bytes: number, flushTime: number): Goal[] {
+export function goalsOfOneDirectory(
+  ours: readonly WrittenCost[],
+  count: number,
+  bytes: number,
+  flushTime: number,
+): Goal[] {
   const [beyond, written] = [beyondGoals.get(count), writtenGoals.get(count)]
   return [
     ...(beyond === undefined
       ? []
-      : [{ what: 'beyond its flushes', figure: beyondFlushes(rounds.ours, flushTime), goal: beyond, unit: ' ms' }]),
+      : [{ what: 'beyond its flushes', figure: beyondFlushes(ours, flushTime), goal: beyond, unit: ' ms' }]),
     ...(written === undefined
       ? []
       : [
           {
             what: 'written, as a multiple of the content',
-            figure: median(rounds.ours.map((cost) => cost.written)) / (count * bytes),
+            figure: median(ours.map(({ written }) => written)) / (count * bytes),
             goal: written,
             unit: '×',
           },

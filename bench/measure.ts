@@ -6,6 +6,9 @@ export interface Cost {
   /** Flushes that the disk was asked for. */
   flushes: number
   milliseconds: number
+}
+
+export interface WrittenCost extends Cost {
   /** Bytes that reached the disk, with all that was still to be written when the call returned. */
   written: number
 }
@@ -22,8 +25,7 @@ export async function costOf(
 ): Promise<Cost> {
   execFileSync('sync', ['--file-system', disk.mountPoint])
   disturb()
-  const counted = await disk.counts()
-  const before = { disk: counted.flushes, kernel: disk.kernelFlushes() }
+  const before = { disk: (await disk.counts()).flushes, kernel: disk.kernelFlushes() }
   const start = performance.now()
   await task()
   const milliseconds = performance.now() - start
@@ -32,8 +34,18 @@ export async function costOf(
   if (flushes !== kernelFlushes) {
     throw new Error(`the disk counted ${flushes} flushes, the kernel ${kernelFlushes}: something else uses the disk`)
   }
-  execFileSync('sync', ['--file-system', disk.mountPoint])
-  return { flushes, milliseconds, written: (await disk.counts()).writtenBytes - counted.writtenBytes }
+  return { flushes, milliseconds }
+}
+
+/** The same, and what it has written, once all of it is. */
+export async function writtenCostOf(disk: Disk, task: () => Promise<void>): Promise<WrittenCost> {
+  const writtenBytes = async (): Promise<number> => {
+    execFileSync('sync', ['--file-system', disk.mountPoint])
+    return (await disk.counts()).writtenBytes
+  }
+  const before = await writtenBytes()
+  const cost = await costOf(disk, task)
+  return { ...cost, written: (await writtenBytes()) - before }
 }
 
 /** The median of each figure by itself. */
@@ -41,7 +53,6 @@ export function typical(costs: readonly Cost[]): Cost {
   return {
     flushes: median(costs.map(({ flushes }) => flushes)),
     milliseconds: median(costs.map(({ milliseconds }) => milliseconds)),
-    written: median(costs.map(({ written }) => written)),
   }
 }
 

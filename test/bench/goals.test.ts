@@ -29,12 +29,12 @@ await t.test('one directory is judged by its number of files, a batch beside one
   const result = judge('ext4', 'something', 'one directory', limitsOfBatch, contest)
   const figures = (goals: ReturnType<typeof goalsOfBatch>): number[][] =>
     goals.map(({ figure, goal }) => [figure, goal])
-  t.same(figures(goalsOfOneDirectory(result, 200, 4096, 10)), [
+  t.same(figures(goalsOfOneDirectory(contest.ours, 200, 4096, 10)), [
     [60, 45],
     [1.5, 1.3],
   ])
-  t.same(figures(goalsOfOneDirectory(result, 2, 4096, 10)), [[60, 6]])
-  t.same(figures(goalsOfOneDirectory(result, 3, 4096, 10)), [])
+  t.same(figures(goalsOfOneDirectory(contest.ours, 2, 4096, 10)), [[60, 6]])
+  t.same(figures(goalsOfOneDirectory(contest.ours, 3, 4096, 10)), [])
   t.same(figures(goalsOfBatch(result, 10)), [
     [60, 35],
     [110 / 70, 1.8],

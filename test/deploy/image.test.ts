@@ -44,11 +44,22 @@ await t.test('the image has the package’s version and description, and starts 
   t.end()
 })
 
+/** A script and all scripts that it imports. */
+function imported(path: string): string[] {
+  const text = readFileSync(join(project, path), 'utf8')
+  return [
+    path,
+    ...[...text.matchAll(/from '\.\/([^']+)'/g)].flatMap(([, name]) => imported(join('scripts', name ?? ''))),
+  ]
+}
+
 await t.test('the build sees what it needs, and nothing else', (t) => {
   const lines = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n')
   t.ok(lines.includes('*'))
   const seen = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
   for (const path of seen) t.ok(existsSync(join(project, path)), path)
+  for (const needed of imported('scripts/program.mjs')) t.ok(seen.includes(needed), needed)
+  t.ok(seen.includes('scripts/program'), 'what takes the place of koffi’s loader')
   for (const needed of ['package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE', 'bin', 'native', 'src']) {
     t.ok(seen.includes(needed), needed)
   }
