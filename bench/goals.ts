@@ -71,6 +71,6 @@ export function goalsOfBatch({ rounds, ours, compared }: Result, flushTime: numb
 export const isMet = ({ figure, goal }: Goal): boolean => figure <= goal
 
 export function describeGoal({ what, figure, goal, unit }: Goal): string {
-  const digits = unit === '×' ? 2 : 0
+  const digits = unit === '×' ? 2 : 1
   return `${what}: ${figure.toFixed(digits)}${unit}, goal ${goal.toFixed(digits)}${unit}`
 }
