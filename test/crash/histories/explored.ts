@@ -1,6 +1,7 @@
 /** What has been seen of a history. */
 import { Knowledge } from './knowledge.js'
-import { type Allowed, type Answer, faultAfterCut } from './judge.js'
+import type { Answer } from './judge.js'
+import { type Allowed, faultAfterCut } from './judge-cut.js'
 import type { Publication } from './operations.js'
 import { type Ground, playCall } from './play.js'
 import type { Snapshot } from './snapshot.js'

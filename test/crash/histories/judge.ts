@@ -1,17 +1,16 @@
-/** What the program promises, asked of what can be seen before and after a call, and after a power cut. */
+/** What the program promises, asked of what can be seen before and after a call. After a power cut: judge-cut.ts. */
 import { OverlappingTargets } from '../../../src/durable/errors.js'
 import type { PublishOutcome } from '../../../src/durable/publish.js'
 import {
   expectedTexts,
   generationsKept,
-  hasPartOf,
   keepsHistory,
   kindOf,
   linkFault,
   visibleText,
   visibleTree,
 } from './contents.js'
-import type { Content, Publication } from './operations.js'
+import type { Publication } from './operations.js'
 import { ownPrefix } from './places.js'
 import {
   below,
@@ -263,38 +262,4 @@ function isOwn(path: string, prefix: string): boolean {
 
 function isWithinOwn(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && ownEnding.test(path.slice(prefix.length).split('/', 1)[0] ?? '')
-}
-
-/** What a power cut may have left at a target. */
-export interface Allowed {
-  readonly target: string
-  /** Contents that it may hold then, as texts ('' for nothing); undefined: whatever was there was not durable, and may be torn. */
-  readonly texts: ReadonlySet<string> | undefined
-  /** What was being published; undefined: nothing. */
-  readonly content: Content | undefined
-  /** The new content has been visible, so that what is above the target was synced before. */
-  readonly wasVisible: boolean
-  /** What was there when the call began, and what was durable before, which others may have torn since. */
-  readonly before: string
-  readonly earlier: readonly string[]
-  /** Only once this target is durable may it be gone. */
-  readonly movesTo?: string | undefined
-}
-
-export function faultAfterCut(snapshot: Snapshot, allowed: Allowed): string | undefined {
-  const { target, texts, content, wasVisible, before, earlier, movesTo } = allowed
-  const text = visibleText(snapshot, target)
-  if (texts?.has(text) === true) {
-    const isLast = movesTo !== undefined && text === '' && before !== '' && !earlier.includes('')
-    const isLost = isLast && !expectedTexts(movesTo, 'earlier').includes(visibleText(snapshot, movesTo))
-    return isLost ? `after the power cut ${target} is gone, and ${movesTo} does not hold it` : undefined
-  }
-  if (texts !== undefined) {
-    return `after the power cut ${target} holds none of what it may hold:\n${text || 'nothing'}\nbut one of these:\n${[...texts].map((one) => one || 'nothing').join('\nor\n')}`
-  }
-  if (content === undefined || expectedTexts(target, content).includes(text)) return undefined
-  if (wasVisible && text === '' && before !== '')
-    return `after the power cut ${target} is missing, though the new content was visible there`
-  if (kindOf(target) === 'file' || [before, ...earlier].some((one) => hasPartOf(one, content))) return undefined
-  return hasPartOf(text, content) ? `after the power cut ${target} is torn or mixed:\n${text}` : undefined
 }

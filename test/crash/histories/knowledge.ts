@@ -3,10 +3,11 @@
  * program has moved or changed something unsynced, nothing is known but that the program's own content is never mixed into it.
  */
 import { contentFor, expectedTexts, visibleText } from './contents.js'
-import type { Allowed, Answer, CallOutcome } from './judge.js'
+import type { Answer, CallOutcome } from './judge.js'
+import type { Allowed, NewPlace } from './judge-cut.js'
 import { type Operation, type Publication, rowOf } from './operations.js'
 import { bystanders, seenPlaces, targets } from './places.js'
-import { isAtOrAbove, resolved, resolvedOrMade, type Snapshot } from './snapshot.js'
+import { isAtOrAbove, nameOf, parentOf, resolved, resolvedOrMade, type Snapshot, under } from './snapshot.js'
 
 interface Known {
   /** Possible contents, as texts. */
@@ -132,7 +133,7 @@ export class Knowledge {
         before: visibleText(now, target),
         // What was there before a rename or a copy that nobody has synced may be at another path now, and come back torn.
         earlier: [...texts, ...(changed.length > 0 ? seen : [])],
-        ...(content === 'moved' && publication && { movesTo: publication.targets[0] }),
+        ...(content === 'moved' && publication && { movesTo: this.#newPlace(publication, now) }),
       }
     })
   }
@@ -152,6 +153,17 @@ export class Knowledge {
     const all = [...changedDurably, ...changed]
     const isTwice = changed.length > 0 && new Set(all).size < all.length
     return isSame && (isTwice || changed.some((path) => isAtOrAbove(target, path)))
+  }
+
+  /** What a directory holds is found by its other paths, too, once what it was mounted at is not there any more. */
+  #newPlace({ targets: [target = ''] }: Publication, now: Snapshot): NewPlace {
+    let above = parentOf(resolvedOrMade(now, target))
+    let below = nameOf(target)
+    for (; !now.has(above); above = parentOf(above)) below = under(nameOf(above), below)
+    const found = now.get(above)?.identity
+    const all = [...now].filter(([, { type, identity }]) => type === 'directory' && identity === found)
+    const paths = all.map(([path]) => under(path, below)).filter((path) => !this.#isMountedOver(path))
+    return { target, paths }
   }
 
   #isMountedOver(path: string): boolean {
