@@ -1,3 +1,4 @@
+import { errnoName } from '../native/errno.js'
 import { reasons, type Reason } from './reasons.js'
 
 /*
@@ -18,9 +19,15 @@ export function isSystemError(error: unknown): error is SystemError & Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
 }
 
-/** The errno name of a failed system call; undefined for anything else. */
+/**
+ * The errno name of a failed system call, or Node's code of another failure; undefined for anything else. Where libuv has no name for
+ * an errno (EDQUOT, EUCLEAN and some more), Node's code is 'Unknown system error -122' from a call on a thread, and 'UNKNOWN' from one
+ * that was made at once.
+ */
 export function codeOf(error: unknown): string | undefined {
-  return isSystemError(error) ? error.code : undefined
+  if (!isSystemError(error)) return undefined
+  const { code, errno } = error as NodeJS.ErrnoException & { code: string }
+  return /^unknown/i.test(code) && errno !== undefined ? errnoName(Math.abs(errno)) : code
 }
 
 /** The sentence of whatever was thrown. */

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
+import { codeOf } from './errors.js'
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
 
@@ -42,6 +43,6 @@ export async function fingerprint(path: string): Promise<string> {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true })
     return [dev, ino, size, mtimeNs, ctimeNs].join(':')
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unknown'
+    return codeOf(error) ?? 'unknown'
   }
 }

@@ -53,6 +53,12 @@ await t.test('the code, the sentence and the error of whatever was thrown', asyn
   const failed = Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' })
   t.equal(codeOf(failed), 'ENOSPC')
   t.equal(codeOf(new Error('x')), undefined)
+  t.equal(
+    codeOf(Object.assign(new Error('x'), { code: 'UNKNOWN', errno: -122 })),
+    'EDQUOT',
+    'as a call made at once has it',
+  )
+  t.equal(codeOf(Object.assign(new Error('x'), { code: 'UNKNOWN' })), 'UNKNOWN', 'not every failure has an errno')
   t.equal(codeOf({ code: 'ENOSPC' }), undefined, 'only errors have one')
   t.equal(messageOf(failed), 'no room')
   t.equal(messageOf('no room'), 'no room')

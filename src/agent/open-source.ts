@@ -1,6 +1,7 @@
 /* eslint-disable no-restricted-syntax -- The start comes here; a source of another kind is opened at a reload, by hand. */
 import { closeSync, openSync } from 'node:fs'
 import type { SourceConfiguration, SourceType } from '../config/source.js'
+import { codeOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { ObservableSource } from '../objects/first-answers.js'
 import type { SourceListener } from '../objects/types.js'
@@ -89,7 +90,7 @@ function needDescriptors(type: SourceType): void {
   try {
     while (opened.length < enough) opened.push(openSync('/dev/null', 'r'))
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = codeOf(error) ?? String(error)
     throw new Error(
       `source.${type} cannot be loaded: too few file descriptors are free (${code}); raise the limit of open files (ulimit -n), then send SIGHUP again`,
       { cause: error },

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import { fstatSync, writeSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { codeOf, messageOf } from '../errors.js'
 
 /** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
 export interface Output {
@@ -87,7 +88,7 @@ function writeToStandardOutput(text: string): void {
     try {
       rest = rest.subarray(writeSync(1, rest))
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined
+      const code = codeOf(error)
       if (code === 'EPIPE') {
         outputClosed = true
         return
@@ -95,7 +96,7 @@ function writeToStandardOutput(text: string): void {
       // The reader decides how long this takes.
       if (code !== 'EAGAIN') {
         throw new Error(
-          `the work is done, but holdfast could not write to standard output: ${String(code)}; run status or verify to see the result`,
+          `the work is done, but holdfast could not write to standard output: ${code ?? messageOf(error)}; run status or verify to see the result`,
           { cause: error },
         )
       }
@@ -115,7 +116,7 @@ function writeToStandardError(text: string): void {
     try {
       rest = rest.subarray(writeSync(2, rest))
     } catch (error) {
-      const full = error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+      const full = codeOf(error) === 'EAGAIN'
       if (!full || performance.now() > deadline) return
       Atomics.wait(pause, 0, 0, betweenAttempts)
     }

@@ -1,3 +1,5 @@
+import { codeOf } from '../errors.js'
+
 /** A hook did not do its work. Messages hold no output, arguments, URL or file content of it: any of them may be secret. */
 export class HookError extends Error {
   override readonly name = 'HookError'
@@ -16,5 +18,5 @@ export class HookError extends Error {
 
 /** errno name or Node's code of a failure; nothing else of it is fit to be shown. */
 export function failureCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
+  return codeOf(error) ?? 'unknown'
 }

@@ -11,6 +11,19 @@ await t.test('every errno has its name, and of two names the one that POSIX list
   t.end()
 })
 
+await t.test('no errno of Linux is without a name, and none has two', (t) => {
+  // Linux has no 41 and no 58: each was a second name of another.
+  const all = Array.from({ length: 133 }, (_, before) => before + 1).filter((errno) => errno !== 41 && errno !== 58)
+  const found = all.map(errnoName)
+  t.same(
+    all.filter((errno) => errnoName(errno) === `E${errno}`),
+    [],
+  )
+  t.equal(new Set(found).size, all.length)
+  t.strictSame([117, 122, 126, 133].map(errnoName), ['EUCLEAN', 'EDQUOT', 'ENOKEY', 'EHWPOISON'])
+  t.end()
+})
+
 await t.test('a failure names call, path where there is one, and errno', (t) => {
   const cause = new Error('the cause')
   const error = new SystemError('renameat2', constants.errno.EXDEV, '/a', { cause })

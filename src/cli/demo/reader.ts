@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { codeOf } from '../../errors.js'
 
 export interface ReaderCount {
   reads: number
@@ -54,7 +55,7 @@ async function readPair(directory: string): Promise<[string, string] | undefined
     const at = `/proc/self/fd/${held.fd}`
     return [await readFile(`${at}/tls.crt`, 'utf8'), await readFile(`${at}/tls.key`, 'utf8')]
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   } finally {
     await held.close()

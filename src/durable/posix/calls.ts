@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import * as fs from 'node:fs'
 import { type BigIntStats, constants } from 'node:fs'
 import * as native from '../../../native/index.js'
-import { isSystemError, toError } from '../../errors.js'
+import { codeOf, isSystemError, toError } from '../../errors.js'
 import type { Attributes, EntryType, Entry } from '../file-system.js'
 import * as calls from './node-calls.js'
 
@@ -45,9 +45,7 @@ export async function atPath<T>(path: () => string, calling: Promise<T>): Promis
 /** A failure with the path that a person knows. */
 export function errorAt(path: string, error: unknown): Error {
   if (!isSystemError(error)) return toError(error)
-  // libuv has no name for EDQUOT, EUCLEAN and some more.
-  const { errno } = error as NodeJS.ErrnoException
-  if (error.code.startsWith('Unknown') && errno !== undefined) error.code = native.errnoName(Math.abs(errno))
+  error.code = codeOf(error) ?? error.code
   error.path = path
   error.message = `${error.syscall} ${path}: ${error.code}`
   return error

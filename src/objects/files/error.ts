@@ -1,4 +1,4 @@
-import { describeCode } from '../../errors.js'
+import { codeOf, describeCode } from '../../errors.js'
 import type { Reason } from '../../reasons.js'
 
 /** A file, or the directory, cannot be used as it is now. The message starts with the place and holds no value. */
@@ -17,7 +17,7 @@ export class FileError extends Error {
 
 /** For an errno: what was denied differs from what does not exist. */
 export function fileError(place: string, error: unknown): FileError {
-  const code = errnoOf(error)
+  const code = codeOf(error)
   const denied = code === 'EACCES' || code === 'EPERM'
   return new FileError(
     `${place}: could not be read: ${code === undefined ? 'unknown error' : describeCode(code)}`,
@@ -25,9 +25,4 @@ export function fileError(place: string, error: unknown): FileError {
     { cause: error },
     denied || code === 'ENOENT' || code === 'ENOTDIR',
   )
-}
-
-export function errnoOf(error: unknown): string | undefined {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : undefined
 }

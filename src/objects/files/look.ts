@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { readdir, readlink, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from './error.js'
+import { codeOf } from '../../errors.js'
 
 /** Files of one directory. More would be a mistake in the path. */
 const maximumFiles = 10_000
@@ -66,9 +66,9 @@ async function stampOf(path: string): Promise<Stamp | undefined> {
     return stats.isFile() ? stampFrom(stats) : undefined
   } catch (error) {
     // Gone since readdir, or a link that leads nowhere: it is not there.
-    if (errnoOf(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     // Reading it will say what is wrong with it.
-    return { id: `unreadable:${errnoOf(error) ?? ''}`, changedAt: 0, size: 0, modifiedAt: '' }
+    return { id: `unreadable:${codeOf(error) ?? ''}`, changedAt: 0, size: 0, modifiedAt: '' }
   }
 }
 

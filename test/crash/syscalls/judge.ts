@@ -5,7 +5,7 @@ import type { Site } from './sites.js'
 import { leftovers, snapshot } from './snapshot.js'
 import type { Traced } from './traced.js'
 
-export type Fault = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'EDQUOT' | 'EROFS' | 'EINTR' | 'EMFILE'
+export type Fault = 'SIGKILL' | 'EIO' | 'ENOSPC' | 'EDQUOT' | 'EUCLEAN' | 'EROFS' | 'EINTR' | 'EMFILE'
 
 /** One scenario, with the calls of a run without faults and what stands before and after it. */
 export interface Prepared {

@@ -7,7 +7,7 @@ import { placeOf, type Scenario } from './scene.js'
 import { nameOf, sitesOf } from './sites.js'
 import { type Program, type Traced, traced } from './traced.js'
 
-export const errors: readonly Fault[] = ['EIO', 'ENOSPC', 'EDQUOT', 'EROFS', 'EINTR', 'EMFILE']
+export const errors: readonly Fault[] = ['EIO', 'ENOSPC', 'EDQUOT', 'EUCLEAN', 'EROFS', 'EINTR', 'EMFILE']
 
 /** How many runs may aim at a call that a run did not make. */
 const aims = 3

@@ -88,6 +88,8 @@ await t.test('a failure has its code, its path, and both in its words', (t) => {
     [{ code: 'ENOSPC', errno: -28 }, 'ENOSPC'],
     // libuv has no name for it.
     [{ code: 'Unknown system error -122', errno: -122 }, 'EDQUOT'],
+    [{ code: 'UNKNOWN', errno: -122 }, 'EDQUOT'],
+    [{ code: 'UNKNOWN', errno: -117 }, 'EUCLEAN'],
     [{ code: 'Unknown', errno: undefined }, 'Unknown'],
   ]
   for (const [fields, code] of rows) {
