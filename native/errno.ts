@@ -1,30 +1,32 @@
-import { constants } from 'node:os'
-
-const names = new Map<number, string>()
-// Linux has two names for one number (EWOULDBLOCK and EAGAIN, EOPNOTSUPP and ENOTSUP): Node lists that first which POSIX does.
-for (const [name, number] of Object.entries(constants.errno)) {
-  if (!names.has(number)) names.set(number, name)
-}
-
 /*
- * What Linux has and Node does not list (errno(3); the numbers of asm-generic/errno.h, which x86-64 and arm64 have): a damaged file system
- * answers EUCLEAN, one whose key is gone ENOKEY, bad memory EHWPOISON.
+ * From 1 on, as in errno(3) and asm-generic/errno.h, whose numbers x86-64 and arm64 have. Of two names (EWOULDBLOCK and EAGAIN, EOPNOTSUPP
+ * and ENOTSUP) that one stands here which POSIX lists first. Node has a list, too: its module takes time to load, and it lacks fifty of
+ * these, among them what a damaged file system answers (EUCLEAN).
  */
-const unlisted = {
-  ...{ ENOTBLK: 15, ECHRNG: 44, EL2NSYNC: 45, EL3HLT: 46, EL3RST: 47, ELNRNG: 48, EUNATCH: 49, ENOCSI: 50, EL2HLT: 51 },
-  ...{ EBADE: 52, EBADR: 53, EXFULL: 54, ENOANO: 55, EBADRQC: 56, EBADSLT: 57, EBFONT: 59, ENONET: 64, ENOPKG: 65 },
-  ...{ EREMOTE: 66, EADV: 68, ESRMNT: 69, ECOMM: 70, EDOTDOT: 73, ENOTUNIQ: 76, EBADFD: 77, EREMCHG: 78, ELIBACC: 79 },
-  ...{ ELIBBAD: 80, ELIBSCN: 81, ELIBMAX: 82, ELIBEXEC: 83, ERESTART: 85, ESTRPIPE: 86, EUSERS: 87 },
-  ...{ ESOCKTNOSUPPORT: 94, EPFNOSUPPORT: 96, ESHUTDOWN: 108, ETOOMANYREFS: 109, EHOSTDOWN: 112, EUCLEAN: 117 },
-  ...{ ENOTNAM: 118, ENAVAIL: 119, EISNAM: 120, EREMOTEIO: 121, ENOMEDIUM: 123, EMEDIUMTYPE: 124, ENOKEY: 126 },
-  ...{ EKEYEXPIRED: 127, EKEYREVOKED: 128, EKEYREJECTED: 129, EOWNERDEAD: 130, ENOTRECOVERABLE: 131, ERFKILL: 132 },
-  EHWPOISON: 133,
-}
-for (const [name, number] of Object.entries(unlisted)) names.set(number, name)
+const names = `
+  EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST EXDEV
+  ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM ERANGE EDEADLK
+  ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG EUNATCH ENOCSI EL2HLT
+  EBADE EBADR EXFULL ENOANO EBADRQC EBADSLT - EBFONT ENOSTR ENODATA ETIME ENOSR ENONET ENOPKG EREMOTE ENOLINK EADV
+  ESRMNT ECOMM EPROTO EMULTIHOP EDOTDOT EBADMSG EOVERFLOW ENOTUNIQ EBADFD EREMCHG ELIBACC ELIBBAD ELIBSCN ELIBMAX
+  ELIBEXEC EILSEQ ERESTART ESTRPIPE EUSERS ENOTSOCK EDESTADDRREQ EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
+  ESOCKTNOSUPPORT ENOTSUP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED
+  ECONNRESET ENOBUFS EISCONN ENOTCONN ESHUTDOWN ETOOMANYREFS ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY
+  EINPROGRESS ESTALE EUCLEAN ENOTNAM ENAVAIL EISNAM EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED
+  EKEYREVOKED EKEYREJECTED EOWNERDEAD ENOTRECOVERABLE ERFKILL EHWPOISON
+`
+  .trim()
+  .split(/\s+/)
 
 /** The symbolic name of an errno: `ENOSPC` for 28; `E4711` for what Linux does not have. */
 export function errnoName(errno: number): string {
-  return names.get(errno) ?? `E${errno}`
+  const name = names[errno - 1]
+  return name === undefined || name === '-' ? `E${errno}` : name
+}
+
+/** The number of an errno that Linux has. */
+export function errnoOf(name: string): number {
+  return names.indexOf(name) + 1
 }
 
 /** A system call failed. `path` is the one that it was given, or what its descriptor stands for, where known. */

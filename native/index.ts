@@ -6,7 +6,7 @@ export { AioContext, AioRefused, maximumInFlight, type SyncOutcome } from './aio
 export { workingDirectory } from './arguments.js'
 export { atOnce, isAtOnce } from './at-once.js'
 export { disableCoreDumps } from './core-dumps.js'
-export { errnoName, SystemError } from './errno.js'
+export { errnoName, errnoOf, SystemError } from './errno.js'
 export { tryLock } from './flock.js'
 export { Lane, startInLane } from './lane.js'
 export { returnFreedMemory } from './malloc.js'

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { constants } from 'node:os'
 import { checkDescriptor, checkPath } from './arguments.js'
-import { errnoName, SystemError } from './errno.js'
+import { errnoName, errnoOf, SystemError } from './errno.js'
 import { callAsync, type CallResult, declare } from './libc.js'
 
 const lgetxattr = declare('lgetxattr', 'long', ['const char *', 'const char *', 'void *', 'size_t'])
@@ -54,7 +53,7 @@ async function readNames(fd: number, size: number): Promise<string[]> {
   if (result >= 0) {
     const bytes = Buffer.from(names.buffer, 0, result)
     // One that is not could not be asked for.
-    if (!isUtf8(bytes)) throw new SystemError('flistxattr', constants.errno.EILSEQ, undefined)
+    if (!isUtf8(bytes)) throw new SystemError('flistxattr', errnoOf('EILSEQ'), undefined)
     const text = bytes.toString('utf8')
     return text.split('\0').filter((name) => name !== '')
   }

@@ -1,5 +1,5 @@
 /**
- * Chunks of ES modules as CommonJS, and those that the most frequent commands load in one file.
+ * Chunks of ES modules as CommonJS: those that every command loads in one file, and those that the most frequent ones load in another.
  *
  * Node spends a millisecond on each ES module, on threads of its own, and ten before the first; on a file that `require` reads a third of
  * one, and nothing on what stands in a file that it has read already. What few commands load stays in files of its own: V8 looks at
@@ -25,11 +25,12 @@ function closure(texts, names, known = new Set()) {
 
 /**
  * @param {readonly { path: string, text: string }[]} outputFiles of esbuild, with format esm and extension .cjs
- * @param {{ main: string, frequent: RegExp, settings: object }} to `main`: the chunk that loads all others, which takes in what it loads late
- * under a name that `frequent` matches, and what that loads late; `settings`: of the first run
+ * @param {{ main: string, publish: string, frequent: RegExp, settings: object }} to `main`: the chunk that loads all others, and the file of
+ * what every command loads; `publish`: the file of what `main` loads late under a name that `frequent` matches, and what that loads late;
+ * `settings`: of the first run
  * @returns {Promise<Map<string, string>>} files by their paths
  */
-export async function commonJs(outputFiles, { main, frequent, settings }) {
+export async function commonJs(outputFiles, { main, publish, frequent, settings }) {
   const directory = dirname(outputFiles[0].path)
   const texts = new Map(
     outputFiles.filter(({ path }) => path.endsWith('.cjs')).map(({ path, text }) => [basename(path), text]),
@@ -53,6 +54,7 @@ export async function commonJs(outputFiles, { main, frequent, settings }) {
   const lateOf = (names) =>
     [...closure(texts, names)].flatMap((name) => loadedLate(texts.get(name))).filter((name) => frequent.test(name))
   const commands = lateOf([main])
+  const always = closure(texts, [main])
   const packed = closure(texts, [main, ...commands, ...lateOf(commands)])
 
   const result = new Map()
@@ -63,12 +65,13 @@ export async function commonJs(outputFiles, { main, frequent, settings }) {
     result.set(join(directory, name), `${inFile};${url}\n${code}`)
     if (map !== undefined) result.set(join(directory, `${name}.map`), movedDown(map))
   }
-  const parts = [...packed].map((name) => ({
-    name,
-    code: linked(files.get(name), packed),
-    map: files.get(`${name}.map`),
-  }))
-  for (const [name, text] of packOf(parts, main)) result.set(join(directory, name), text)
+  const part = (name) => ({ name, code: linked(files.get(name), packed), map: files.get(`${name}.map`) })
+  const packs = [
+    [main, [...always], mainPack(main, publish)],
+    [publish, [...packed].filter((name) => !always.has(name)), publishPack],
+  ]
+  for (const [file, names, frame] of packs)
+    for (const [name, text] of packOf(file, names.map(part), frame)) result.set(join(directory, name), text)
   return result
 }
 
@@ -89,14 +92,18 @@ function fromMemory(texts, maps) {
 }
 
 /**
- * Asks the pack for what is in it. Nothing changes its place, so that the maps still fit. esbuild copies what `import()` gives unless it
- * knows that it was an ES module: ours all were.
+ * Asks the pack for what is in it. Nothing changes its place, so that the maps still fit. esbuild copies what a module gives, name by name,
+ * unless it knows that it was an ES module: ours all were, and of Node's own nobody takes the default.
  */
 function linked(code, packed) {
   const inPlace = (pattern, replace) => {
     code = code.replace(pattern, (found, ...groups) => replace(found, ...groups).padEnd(found.length))
   }
   inPlace(/[\w$]+\((require\("\.\/[^"]+"\))\)/g, (_, call) => call)
+  inPlace(/\b([\w$]+)=[\w$]+\((require\("node:[^"]+"\))(?:,1)?\)/g, (found, name, call) =>
+    code.includes(`${name}.default`) ? found : `${name}=${call}`,
+  )
+  inPlace(/\bmodule\.exports=[\w$]+\(([\w$]+)\);/, (_, exports) => `module.exports=${exports};`)
   inPlace(/require\("\.\/([^"]+)"\)/g, (call, name) => (packed.has(name) ? `__part("${name}")` : call))
   inPlace(/__moduleUrl/g, () => '__url()')
   return code
@@ -104,18 +111,28 @@ function linked(code, packed) {
 
 const inFile = 'const __part=require("./main.cjs").part'
 const url = 'const __url=()=>require("node:url").pathToFileURL(__filename).href'
-const beforePart = (name) => `${JSON.stringify(name)}:function(exports,module){`
-const afterPart = '},'
-const pack = {
+/**
+ * In brackets, V8 compiles a part with the file, which it will run most probably: it would only look through it otherwise, and then once
+ * more when it runs.
+ */
+const beforePart = (name) => `${JSON.stringify(name)}:(function(exports,module){`
+const afterPart = '}),'
+
+/** What stands around the parts. A part runs when it is first asked for. */
+const mainPack = (main, publish) => ({
   before: `"use strict";${url};const __parts={`,
   after:
-    '},__made={};function __part(name){let made=__made[name];if(made===undefined){made=__made[name]={exports:{}};' +
-    '__parts[name](made.exports,made)}return made.exports}',
-}
+    '},__made={};function __part(name){let made=__made[name];if(made===undefined){' +
+    // First of all: where no file can be opened, the next one who asks for it shall try again.
+    `const run=__parts[name]??require("./${publish}")[name];` +
+    'made=__made[name]={exports:{}};run(made.exports,made)}return made.exports}' +
+    `\nmodule.exports={part:__part,main:(...args)=>__part(${JSON.stringify(main)}).main(...args)}`,
+})
+const publishPack = { before: `"use strict";${inFile};${url};module.exports={`, after: '}' }
 
-/** All parts in the file of `main`, with the map. A part runs when it is first asked for. */
-function packOf(parts, main) {
-  const lines = [pack.before]
+/** The parts in one file, with its map. */
+function packOf(file, parts, { before, after }) {
+  const lines = [before]
   const sources = []
   const mappings = [[]]
   for (const { name, code, map } of parts) {
@@ -134,13 +151,13 @@ function packOf(parts, main) {
     // The names are dropped with the columns (line-maps.mjs).
     mappings.push([], ...moved.map((segments) => segments.map((segment) => segment.slice(0, 4))), [])
   }
-  lines.push(pack.after, `module.exports={part:__part,main:(...args)=>__part(${JSON.stringify(main)}).main(...args)}`)
-  if (parts.every(({ map }) => map === undefined)) return [[main, `${lines.join('\n')}\n`]]
-  lines.push(`//# sourceMappingURL=${main}.map`)
+  lines.push(after)
+  if (parts.every(({ map }) => map === undefined)) return [[file, `${lines.join('\n')}\n`]]
+  lines.push(`//# sourceMappingURL=${file}.map`)
   const map = { version: 3, sources, names: [], mappings: encode(mappings) }
   return [
-    [main, `${lines.join('\n')}\n`],
-    [`${main}.map`, JSON.stringify(map)],
+    [file, `${lines.join('\n')}\n`],
+    [`${file}.map`, JSON.stringify(map)],
   ]
 }
 

@@ -1,6 +1,6 @@
 /**
- * The program as few files: what each command loads, and what `replace` and `write` load, in one, each other part in one of its own; and where it is asked
- * for, the library. koffi stays outside, since its binary cannot be bundled.
+ * The program as few files: what each command loads in one, what `replace` and `write` load besides in another, each other part in one of its own;
+ * and where it is asked for, the library. koffi stays outside, since its binary cannot be bundled.
  *
  * `node scripts/program.mjs DIRECTORY` puts the program into DIRECTORY/dist, and the licences of what is in it into DIRECTORY/licenses.
  */
@@ -13,7 +13,7 @@ export const project = join(import.meta.dirname, '..')
 
 const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
 
-/** Chunks that stand in the file which is always loaded, by the names of their sources: what scripts and init containers run most. */
+/** Chunks that stand in one file, by the names of their sources: what scripts and init containers run most. */
 const frequent = /^(?:replace|write|publishing|read-tree|read-file|unproven)-/
 
 export const common = {
@@ -85,7 +85,7 @@ export async function bundleProgram({ dist, licenses, library }) {
     alias: { yaml: './node_modules/yaml/browser/index.js' },
     write: false,
   })
-  const files = await commonJs(program.outputFiles, { main: 'main.cjs', frequent, settings })
+  const files = await commonJs(program.outputFiles, { main: 'main.cjs', publish: 'publish.cjs', frequent, settings })
   mkdirSync(join(dist, 'src/cli'), { recursive: true })
   for (const [path, text] of files) writeFileSync(path, text)
   // A thread starts as an ES module wherever it stands.

@@ -72,6 +72,11 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
   }
 }
 
+/** Node's own, in `timers/promises`, takes two milliseconds to load. */
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
 /** Whether the promise has ended within so many milliseconds, in whatever way; it goes on. */
 export async function endsWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined

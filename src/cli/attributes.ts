@@ -1,5 +1,4 @@
-import type { Stats } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { lstatSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { formatMode } from '../config/mode.js'
 import type { Owner, ReplaceResult } from '../durable/types.js'
@@ -16,9 +15,17 @@ interface Attributes {
 /** What is there now, by its path in the target; `''` is the target itself. */
 type FoundAttributes = ReadonlyMap<string, Attributes>
 
+function statusOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
 async function attributesAt(path: string): Promise<Attributes | undefined> {
   // What cannot be looked at is for the publication to refuse.
-  const status: Stats | undefined = await lstat(path).catch(() => undefined)
+  const status = statusOf(path)
   const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
   if (status === undefined || kind === undefined) return undefined
   const { modeAt } = await import('../durable/publishing.js')

@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events'
 import { fstatSync, writeSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { clock } from '../clock.js'
 import { codeOf, messageOf } from '../errors.js'
 
 /** A stream for text. Everything is written when the call returns, so that the process may end right after it. */
@@ -28,10 +29,18 @@ export interface Io {
   readonly exit: (code: number) => void
 }
 
-/** Node's streams for a terminal take a millisecond to load: a descriptor that is no character device is none. */
+/** The major number of /dev/null and what Linux has beside it: devices that are memory. */
+const memory = 1
+
+/**
+ * Node's streams for a terminal take two milliseconds to load: a descriptor that is no character device is none, nor is /dev/null, where scripts
+ * send what they do not read.
+ */
 function isatty(descriptor: number): boolean {
   try {
-    return fstatSync(descriptor).isCharacterDevice() && process.getBuiltinModule('node:tty').isatty(descriptor)
+    const status = fstatSync(descriptor)
+    if (!status.isCharacterDevice() || ((status.rdev >> 8) & 0xfff) === memory) return false
+    return process.getBuiltinModule('node:tty').isatty(descriptor)
   } catch {
     // It is closed.
     return false
@@ -111,13 +120,13 @@ const patience = 200
 /** Never throws: a standard error that is gone is no reason to fail. */
 function writeToStandardError(text: string): void {
   let rest: Uint8Array = Buffer.from(text)
-  const deadline = performance.now() + patience
+  const deadline = clock.now() + patience
   while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(2, rest))
     } catch (error) {
       const full = codeOf(error) === 'EAGAIN'
-      if (!full || performance.now() > deadline) return
+      if (!full || clock.now() > deadline) return
       Atomics.wait(pause, 0, 0, betweenAttempts)
     }
   }

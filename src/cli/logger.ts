@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import type { pino } from 'pino'
 import type { Log } from '../log.js'
 import { painter, wantsColour, type Paint } from './colour.js'
@@ -67,6 +66,7 @@ function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
 
 function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
   const name = typeof bundledPino === 'string' ? bundledPino : 'pino'
+  const { createRequire } = process.getBuiltinModule('node:module')
   const create = createRequire(import.meta.url)(name) as typeof pino
   const options: pino.LoggerOptions = {
     level,

@@ -1,8 +1,8 @@
-import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isPublicationError } from '../errors.js'
 import { UsageError } from './exit-codes.js'
-import { examineFrom, refuseUnreadable, type FoundFile } from './read-file.js'
+import { examineFrom, type FoundFile, orRefuse } from './read-file.js'
 
 /** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here. */
 const mostFiles = 10_000
@@ -30,19 +30,19 @@ export async function withTree<T>(
   publish: (tree: FoundTree) => Promise<T>,
 ): Promise<T> {
   if (root === '') throw new UsageError('--from is empty: name a directory')
-  const found = await lstat(root).catch((error: unknown) => refuseUnreadable(root, error))
+  const found = orRefuse(root, () => lstatSync(root))
   if (!found.isDirectory()) {
     const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
     throw new UsageError(`--from ${root} is ${what}`)
   }
   for (let tries = 1; ; tries++) {
-    const version = await mountedVersion(root)
+    const version = mountedVersion(root)
     try {
-      return await publish(await findFiles(version === undefined ? root : join(root, version), signal))
+      return await publish(findFiles(version === undefined ? root : join(root, version), signal))
     } catch (error) {
       if (version === undefined || isPublished(error) || tries === mostTries) throw error
       // Whoever replaces it points the link elsewhere, before what it led to is removed.
-      if ((await mountedVersion(root)) === version) throw error
+      if (mountedVersion(root) === version) throw error
     }
   }
 }
@@ -52,20 +52,27 @@ function isPublished(error: unknown): boolean {
 }
 
 /** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
-async function mountedVersion(root: string): Promise<string | undefined> {
-  const target = await readlink(join(root, '..data')).catch(() => '')
+function mountedVersion(root: string): string | undefined {
+  const target = orElse('', () => readlinkSync(join(root, '..data')))
   return /^\.\.[^/]+$/.test(target) ? target : undefined
 }
 
-async function findFiles(root: string, signal: AbortSignal): Promise<FoundTree> {
+/** What a look answers, or this where it fails. */
+function orElse<T>(otherwise: T, look: () => T): T {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}
+
+function findFiles(root: string, signal: AbortSignal): FoundTree {
   const files = new Map<string, FoundFile & { path: string }>()
   let bytes = 0
-  const walk = async (directory: string): Promise<void> => {
+  const walk = (directory: string): void => {
     signal.throwIfAborted()
     const at = join(root, directory)
-    const entries = await readdir(at, { withFileTypes: true, encoding: 'buffer' }).catch((error: unknown) =>
-      refuseUnreadable(at, error),
-    )
+    const entries = orRefuse(at, () => readdirSync(at, { withFileTypes: true, encoding: 'buffer' }))
     if (entries.length === 0) {
       throw new UsageError(`${at} is empty: holdfast publishes files, and directories that hold files`)
     }
@@ -75,18 +82,18 @@ async function findFiles(root: string, signal: AbortSignal): Promise<FoundTree> 
       if (!Buffer.from(name, 'utf8').equals(entry.name))
         throw new UsageError(`${join(root, path)}: its name is not UTF-8`)
       if (entry.isDirectory()) {
-        await walk(path)
+        walk(path)
         continue
       }
       if (!entry.isFile())
         throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: holdfast publishes regular files only`)
-      const file = await examineFrom(join(root, path))
+      const file = examineFrom(join(root, path))
       bytes += file.size
       files.set(path, { ...file, path: join(root, path) })
       if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
     }
   }
-  await walk('')
+  walk('')
   return { files: Object.fromEntries(files), bytes }
 }
 
@@ -94,14 +101,15 @@ async function findFiles(root: string, signal: AbortSignal): Promise<FoundTree> 
  * Refuses a target inside the directory that it is made from: that would be changed by it, and the next time hold the target and
  * what is kept beside it. Throws UsageError.
  */
-export async function refuseInside(root: string, target: string): Promise<void> {
-  const from = await realpath(root).catch(() => undefined)
+export function refuseInside(root: string, target: string): void {
+  const real = (path: string): string | undefined => orElse(undefined, () => realpathSync.native(path))
+  const from = real(root)
   if (from === undefined) return
   for (let above = dirname(target); above !== '/'; above = dirname(above)) {
     // What is missing above it is made, and is in the first directory that is there.
-    const real = await realpath(above).catch(() => undefined)
-    if (real === undefined) continue
-    if (`${real}/`.startsWith(`${from}/`))
+    const found = real(above)
+    if (found === undefined) continue
+    if (`${found}/`.startsWith(`${from}/`))
       throw new UsageError(`${target} is inside --from ${root}: name a target outside of that directory`)
     return
   }

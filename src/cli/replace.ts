@@ -67,7 +67,7 @@ to be durable, 75 another process holds TARGET's lock.`,
       const result = await interruptible(io, async (signal) => {
         const path = await targetArgument(target)
         const { withTree, refuseInside } = await import('./read-tree.js')
-        await refuseInside(from, path)
+        refuseInside(from, path)
         const { disableCoreDumps } = await import('../durable/publishing.js')
         disableCoreDumps()
         return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal }))

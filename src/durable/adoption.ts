@@ -125,7 +125,7 @@ export async function examineAdoption(
   request: DirectoryRequest & PublicationOptions,
   adopt: Adopting,
 ): Promise<{ own: boolean; checks: AdoptionResult[] }> {
-  const plan = planFor(request.target, request)
+  const plan = planFor(request.target, { ...request, fs })
   const path = plan.target
   const scope = new Scope(fs)
   const parents = new Parents(fs)

@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto'
 import { DurableWriteError, leftAsItWas } from './errors.js'
+import type { FileSystem } from './file-system.js'
 import type { PublicationOptions } from './types.js'
 
+/** What a file is read with. */
+export type ContentReader = Pick<FileSystem, 'openContent' | 'attributes' | 'read' | 'close'>
+
 export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
+/** `fs` opens and reads a file of the caller's. */
+export type FileReadingOptions = ReadingOptions & { readonly fs: ContentReader }
 
 /**
  * Content that is not in memory. It is read twice in pieces, for the digest and to be staged: what is staged under a digest is what

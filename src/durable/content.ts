@@ -1,4 +1,4 @@
-import type { ContentSource, ReadingOptions } from './content-source.js'
+import type { ContentSource, FileReadingOptions } from './content-source.js'
 import { FileSource } from './posix/file-source.js'
 import { StreamSource } from './posix/stream-source.js'
 import type { FileContent, FilePath, PublicationOptions } from './types.js'
@@ -28,7 +28,7 @@ export function plannedContent(
   target: string,
   place: string,
   content: FileContent,
-  options: ReadingOptions & Pick<PublicationOptions, 'contentStays'>,
+  options: FileReadingOptions & Pick<PublicationOptions, 'contentStays'>,
 ): PlannedContent {
   if (typeof content === 'string') return Buffer.from(content, 'utf8')
   // A copy: what its owner changes meanwhile would be published under another content's digest.

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../deadline.js'
 import { DurableWriteError, leftAsItWas } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import type { ContentCheck } from './types.js'
@@ -34,7 +34,7 @@ export async function examineStaged(
   const before = await stateBelow(fs, root)
   const newest = [...before.values()].reduce((latest, { changed }) => (changed > latest ? changed : latest), 0n)
   // A change right after the staging would have the staging's own time.
-  if (Math.abs(fs.now() - Number(newest / 1_000_000n)) <= tick) await wait(tick)
+  if (Math.abs(fs.now() - Number(newest / 1_000_000n)) <= tick) await pause(tick)
   const { realPath } = site
   const parent = realPath.slice(0, realPath.lastIndexOf('/'))
   await check.examine({ directory: `${parent}/${path}`, target: realPath, digest })

@@ -77,6 +77,8 @@ export type Outcomes = (Error | undefined)[]
 export interface FileSystem {
   /** Opens a directory by an absolute path, no part of which is a symbolic link (ELOOP). */
   openPath(path: string): Promise<Descriptor>
+  /** Opens what is at a path of the caller's own for reading; a fifo does not block. `follow`: also where it is a symbolic link (else ELOOP). */
+  openContent(path: string, follow: boolean): Promise<Descriptor>
   /** Opens a directory that is not a symbolic link (ELOOP or ENOTDIR), on the mount of its parent (EXDEV). */
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
   /** Opens a regular file for reading; a symbolic link is ELOOP, another mount EXDEV, and a fifo does not block. */

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
-import { Deadline, unlessAborted } from '../deadline.js'
+import { clock } from '../clock.js'
+import { Deadline, pause, unlessAborted } from '../deadline.js'
 import { codeOf, isSystemError, messageOf } from '../errors.js'
 import { DurableWriteError, leftAsItWas, unfit, wrapError } from './errors.js'
 import type { Descriptor, FileSystem } from './file-system.js'
@@ -36,7 +37,7 @@ export interface LockRequest {
  * @throws DurableWriteError: EAGAIN, reason Busy, when another holder has not let go in time or the signal aborts the wait
  */
 export async function lock(scope: Scope, request: LockRequest): Promise<() => void> {
-  const start = performance.now()
+  const start = clock.now()
   const release = await enqueue(request)
   try {
     const deadline = start + (request.timeout ?? 0)
@@ -63,9 +64,9 @@ async function lockOnce(scope: Scope, request: LockRequest, deadline: number): P
     })
   }
   while (!scope.fs.tryLock(file)) {
-    const left = deadline - performance.now()
+    const left = deadline - clock.now()
     if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')
-    await new Promise((resolve) => setTimeout(resolve, Math.min(pollInterval, left)))
+    await pause(Math.min(pollInterval, left))
   }
   if ((await scope.fs.attributes(file)).links > 0) return true
   await scope.close(file)

@@ -49,7 +49,7 @@ export function directoryPublication(
   fs: FileSystem,
   request: DirectoryRequest & PublicationOptions,
 ): TargetPublication {
-  const plan = planFor(request.target, request)
+  const plan = planFor(request.target, { ...request, fs })
   return new forms[request.publish ?? 'exchange'](fs, plan, request)
 }
 
@@ -69,7 +69,7 @@ export async function desiredEntries(
   request: DirectoryRequest & PublicationOptions,
   found: Tree['entries'],
 ): Promise<Tree['entries']> {
-  const planned = PlannedTree.ofDirectory(planFor(request.target, request), system.user)
+  const planned = PlannedTree.ofDirectory(planFor(request.target, { ...request, fs: system }), system.user)
   await planned.read()
   if (request.attributes === 'keep') await planned.keep(request.target, { entries: found, digest: '' })
   return planned.tree.entries
@@ -105,7 +105,7 @@ export function filePublication(
   if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash: name a file`)
   const plan = {
     target,
-    content: plannedContent(target, path, content, options),
+    content: plannedContent(target, path, content, { ...options, fs }),
     mode: checkMode('mode', options.mode ?? 0o600),
     owner: options.owner === undefined ? fs.user : checkOwner(options.owner),
   }

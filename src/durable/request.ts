@@ -1,5 +1,6 @@
 import { absolutePath } from '../absolute-path.js'
 import { isReadLater, type PlannedContent, plannedContent } from './content.js'
+import type { FileReadingOptions } from './content-source.js'
 import type { Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
 
 /** One file of a publication. */
@@ -26,8 +27,7 @@ const maximumName = 255
 /** Checks the request and completes it. Throws TypeError or RangeError, which name the place; nothing was touched. */
 export function planFor(
   target: string,
-  options: ReplaceDirectoryOptions &
-    Pick<PublicationOptions, 'emptyDirectories' | 'contentStays' | 'signal' | 'progress'>,
+  options: ReplaceDirectoryOptions & Pick<PublicationOptions, 'emptyDirectories' | 'contentStays'> & FileReadingOptions,
 ): DirectoryPlan {
   const mode = checkMode('mode', options.mode ?? 0o755)
   const fileMode = checkMode('fileMode', options.fileMode ?? 0o600)

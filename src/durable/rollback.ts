@@ -201,7 +201,7 @@ async function isWhole(
   { entries }: EarlierContent,
   { digest }: Generation,
 ): Promise<boolean> {
-  const planned = PlannedTree.ofDirectory(planFor(request.target, request), fs.user)
+  const planned = PlannedTree.ofDirectory(planFor(request.target, { ...request, fs }), fs.user)
   await planned.read()
   // An administrator may have given its entries an owner each.
   if (request.attributes === 'keep') await planned.keep(request.target, { entries, digest })

@@ -8,13 +8,13 @@ import { DurableWriteError } from '../../src/durable/errors.js'
 import type { ExtendedAttributes, FileSystem, Mount, Writers } from '../../src/durable/file-system.js'
 import { namesFor } from '../../src/durable/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { planFor } from '../../src/durable/request.js'
 import { Scope } from '../../src/durable/scope.js'
 import { Parents, Site } from '../../src/durable/site.js'
 import type { TreeEntry } from '../../src/durable/tree.js'
 import { access, byDefault, listOf } from '../crash/model/access-lists.js'
 import { failure, intercepted } from './intercepted.js'
 import { scratch } from './scratch.js'
+import { planFor } from './plan.js'
 
 const isRoot = process.getuid?.() === 0
 const real = new NodeFileSystem()

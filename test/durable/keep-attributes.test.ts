@@ -6,8 +6,8 @@ import t from 'tap'
 import { readHistory, rollBack, replaceDirectory as replaceInCore } from '../../src/durable/index.js'
 import { PlannedTree } from '../../src/durable/planned-tree.js'
 import { readPublication, replaceDirectory, replaceFile, verifyDirectory } from '../../src/index.js'
-import { planFor } from '../../src/durable/request.js'
 import { contents, scratch } from './scratch.js'
+import { planFor } from './plan.js'
 
 const asRoot = process.geteuid?.() === 0
 const user = process.geteuid?.() ?? 0

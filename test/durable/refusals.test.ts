@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { DirectoryPublication } from '../../src/durable/directory-publication.js'
 import { publish } from '../../src/durable/publish.js'
-import { planFor } from '../../src/durable/request.js'
 import {
   readPublication,
   readPublishedFiles,
@@ -16,6 +15,7 @@ import { namesFor } from '../../src/durable/names.js'
 import { holdOf, refuseForeign, refuseOtherPublisher, renameError } from '../../src/durable/refusals.js'
 import { failure, intercepted } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
+import { planFor } from './plan.js'
 
 const isRoot = process.geteuid?.() === 0
 

@@ -2,7 +2,8 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import { plannedContent } from '../../src/durable/content.js'
-import { checkMode, checkOwner, checkPath, checkTarget, planFor } from '../../src/durable/request.js'
+import { checkMode, checkOwner, checkPath, checkTarget } from '../../src/durable/request.js'
+import { fs, planFor } from './plan.js'
 
 const long = (length: number): string => 'ä'.repeat(Math.floor(length / 2)) + 'x'.repeat(length % 2)
 const unsafe = (value: unknown): never => value as never
@@ -180,8 +181,8 @@ await t.test('a file is its content, or content with a mode: of bytes, of a path
 
 await t.test('bytes are copied, unless their owner says that they stay', (t) => {
   const content = Uint8Array.of(1)
-  const copy = plannedContent('/t', 'a', content, {})
-  t.equal(plannedContent('/t', 'a', content, { contentStays: true }), content)
+  const copy = plannedContent('/t', 'a', content, { fs })
+  t.equal(plannedContent('/t', 'a', content, { fs, contentStays: true }), content)
   t.not(copy, content)
   content[0] = 2
   t.strictSame(copy, Uint8Array.of(1))

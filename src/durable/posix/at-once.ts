@@ -1,4 +1,5 @@
 import * as native from '../../../native/index.js'
+import { clock } from '../../clock.js'
 import type { Attributes, Descriptor, Entry, ExtendedAttributes, FileSystem, Outcomes } from '../file-system.js'
 import { NodeFileSystem } from './file-system.js'
 import { namedEach } from './open-path.js'
@@ -17,7 +18,7 @@ let turn: { readonly since: number; readonly next: Promise<void> } | undefined
 /** undefined while there is time left in this turn; else the next one. */
 function nextTurn(): Promise<void> | undefined {
   turn ??= {
-    since: performance.now(),
+    since: clock.now(),
     next: new Promise((resolve) =>
       setImmediate(() => {
         turn = undefined
@@ -25,7 +26,7 @@ function nextTurn(): Promise<void> | undefined {
       }),
     ),
   }
-  return performance.now() - turn.since < turnLength ? undefined : turn.next
+  return clock.now() - turn.since < turnLength ? undefined : turn.next
 }
 
 /**
@@ -40,14 +41,18 @@ export class AtOnceFileSystem extends NodeFileSystem {
     if (this.#isSlow) return start()
     const next = nextTurn()
     if (next !== undefined) return next.then(() => this.#atOnce(start))
-    const since = performance.now()
+    const since = clock.now()
     const started = native.atOnce(start)
-    this.#isSlow = performance.now() - since > patience
+    this.#isSlow = clock.now() - since > patience
     return started
   }
 
   override openPath(path: string): Promise<Descriptor> {
     return this.#atOnce(() => super.openPath(path))
+  }
+
+  override openContent(path: string, follow: boolean): Promise<Descriptor> {
+    return this.#atOnce(() => super.openContent(path, follow))
   }
 
   override openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {

@@ -59,6 +59,12 @@ export class NodeFileSystem implements FileSystem {
     return atPath(() => path, openPathNoSymlinks(path))
   }
 
+  openContent(path: string, follow: boolean): Promise<Descriptor> {
+    const flags = O_RDONLY | O_NONBLOCK | (follow ? 0 : O_NOFOLLOW)
+    const named = (): string => path
+    return call<Descriptor>(named, (done) => calls.open(path, flags, done))
+  }
+
   async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
     const opened = await openDirectoryOnMount(parent, name)
     return opened ?? this.#openOnMount(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -249,8 +255,9 @@ export class NodeFileSystem implements FileSystem {
     return callNow(named, () => fs.closeSync(descriptor))
   }
 
+  // eslint-disable-next-line @typescript-eslint/require-await -- it is in the kernel's memory
   async bootId(): Promise<string> {
-    this.#boot ??= (await fs.promises.readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim()
+    this.#boot ??= fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
     return this.#boot
   }
 

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+import { pause } from '../../deadline.js'
 import { toError } from '../../errors.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 import { call } from './calls.js'
@@ -35,7 +35,7 @@ export async function behindLeadingCommit(
   const leader = descriptors[first]
   if (descriptors.length <= largeBarrier || leader === undefined || !(await isExt4(leader))) return barrier()
   const leading = fsync(leader).then(() => undefined, toError)
-  await delay(headStart)
+  await pause(headStart)
   const staged = descriptors.filter((descriptor) => own.has(descriptor))
   await Promise.allSettled(staged.map(touch))
   const outcomes = await barrier()

@@ -1,5 +1,6 @@
 import { promises as fsp, readFileSync } from 'node:fs'
 import * as native from '../../../native/index.js'
+import { clock } from '../../clock.js'
 import type { Descriptor, Free, Mount } from '../file-system.js'
 import { mountDetails, type MountDetails } from './mountinfo.js'
 
@@ -38,14 +39,14 @@ const freshness = 1000
 let readAt = -Infinity
 
 function kindOf(id: number): Omit<Mount, 'id'> {
-  if (performance.now() - readAt > freshness) kinds.clear()
+  if (clock.now() - readAt > freshness) kinds.clear()
   const known = kinds.get(id)
   if (known) return known
   const details = mountDetails(id)
   const { type = 'unknown', device = 'unknown', root = '/', mountPoint = '/' } = details ?? {}
   const kind = { type, device, root, mountPoint, proven: details !== undefined && isProven(details) }
   kinds.set(id, kind)
-  readAt = performance.now()
+  readAt = clock.now()
   return kind
 }
 

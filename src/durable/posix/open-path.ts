@@ -1,6 +1,5 @@
 import * as fs from 'node:fs'
 import { constants } from 'node:fs'
-import { constants as osConstants } from 'node:os'
 import * as native from '../../../native/index.js'
 import type { Descriptor, Outcomes } from '../file-system.js'
 import { atPath, call, errorAt, isText, lookAt } from './calls.js'
@@ -34,7 +33,7 @@ export async function openDirectoryOnMount(parent: number, name: string): Promis
 
 /** What is on another mount than the directory that holds its name. */
 export function otherMount(path: string): native.SystemError {
-  return new native.SystemError('openat2', osConstants.errno.EXDEV, path)
+  return new native.SystemError('openat2', native.errnoOf('EXDEV'), path)
 }
 
 /** What openat2 does with RESOLVE_NO_SYMLINKS, by O_NOFOLLOW: ELOOP or ENOTDIR at a symbolic link. @internal */
@@ -48,7 +47,7 @@ export async function walkNoSymlinks(path: string): Promise<number> {
     } catch (error) {
       const entry = await lookAt(`/proc/self/fd/${current}/${part}`).catch(() => undefined)
       await closeDescriptor(current)
-      if (entry?.type === 'symlink') throw new native.SystemError('open', osConstants.errno.ELOOP, path)
+      if (entry?.type === 'symlink') throw new native.SystemError('open', native.errnoOf('ELOOP'), path)
       throw error
     }
   }

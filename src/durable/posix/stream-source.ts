@@ -1,5 +1,5 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { constants, promises } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
 import { unlessAborted } from '../../deadline.js'
@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../errors.js'
 import { ContentSource, type ReadingOptions } from '../content-source.js'
 import { DurableWriteError } from '../errors.js'
 import { atPath } from './calls.js'
-import { piecesOf } from './file-source.js'
+import { ReadBuffers } from './read-buffers.js'
 
 /** So much of a stream stays in memory; it is most often all. */
 const mostInMemory = 1024 * 1024
@@ -16,6 +16,8 @@ const mostWithoutSpool = 64 * 1024 * 1024
 
 /** Not among Node's constants; the same on every architecture that Node runs on but for the bit of O_DIRECTORY. */
 const unnamed = 0o20000000 | constants.O_DIRECTORY
+
+const buffers = new ReadBuffers()
 
 /** Streams that somebody has begun to read: their first bytes are gone. */
 const begun = new WeakSet<object>()
@@ -129,10 +131,25 @@ async function* abortable(stream: AsyncIterable<unknown>, signal: AbortSignal): 
   }
 }
 
+/** The pieces of an open file. */
+async function* piecesOf(file: FileHandle, size: number): AsyncIterable<Uint8Array> {
+  const buffer = buffers.take(size)
+  try {
+    for (let position = 0; ;) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+      if (bytesRead === 0) return
+      position += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    buffers.giveBack(buffer)
+  }
+}
+
 /** An unnamed file in the nearest directory that exists; undefined where the file system has none. */
 async function openUnnamed(directory: string): Promise<FileHandle | undefined> {
   try {
-    return await open(directory, constants.O_RDWR | unnamed, 0o600)
+    return await promises.open(directory, constants.O_RDWR | unnamed, 0o600)
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT' && directory !== '/') return openUnnamed(dirname(directory))

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { basename, dirname, resolve } from 'node:path'
 import type {
   Attributes,
   Descriptor,
@@ -42,6 +43,10 @@ export abstract class ModelReader {
 
   async openPath(path: string): Promise<Descriptor> {
     await this.before?.('openPath', path)
+    return this.#openPath(path)
+  }
+
+  #openPath(path: string): Descriptor {
     let inode = this.disk.inode(rootInode)
     let mount: OpenMount = { id: 1, root: '/', mountPoint: '/' }
     let at = ''
@@ -70,6 +75,19 @@ export abstract class ModelReader {
   async openFile(parent: Descriptor, name: string): Promise<Descriptor> {
     await this.before?.('openFile', name)
     return this.open.openFile(parent, name, false)
+  }
+
+  async openContent(path: string, follow: boolean): Promise<Descriptor> {
+    await this.before?.('openContent', path)
+    const parent = this.#openPath(dirname(path))
+    const name = basename(path)
+    try {
+      const inode = this.open.child(parent, name, 'open')
+      if (!follow || inode.type !== 'symlink') return this.open.openFile(parent, name, false)
+      return await this.openContent(resolve(dirname(path), inode.now.data), follow)
+    } finally {
+      await this.close(parent)
+    }
   }
 
   async readLink(parent: Descriptor, name: string): Promise<string> {

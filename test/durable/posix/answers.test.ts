@@ -4,6 +4,7 @@ import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, wr
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
+import { clock } from '../../../src/clock.js'
 import { modeAt } from '../../../src/durable/posix/attributes.js'
 import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable/posix/calls.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
@@ -146,10 +147,9 @@ await t.test('a mount: its ID where statx is not to be had, and what it is for a
       return 0
     },
   })
-  const now = performance.now()
+  const now = clock.now()
   let later = 5_000
-  Object.assign(performance, { now: () => now + later })
-  t.teardown(() => Reflect.deleteProperty(performance, 'now'))
+  t.intercept(clock, 'now', { value: () => now + later })
   const kinds = ['xfs', 'tmpfs', 'btrfs', undefined]
   const told = kinds.map((type) => {
     texts(t, { '/proc/self/mountinfo': type === undefined ? '' : `${id} 1 0:9 /r /m rw - ${type} a rw\n` })

@@ -3,8 +3,11 @@ import { mkdirSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../../src/durable/errors.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import { FileSource } from '../../../src/durable/posix/file-source.js'
 import { scratch } from '../scratch.js'
+
+const fs = new NodeFileSystem()
 
 async function read(source: FileSource): Promise<string> {
   const pieces: Buffer[] = []
@@ -23,7 +26,7 @@ async function outcome(call: Promise<unknown>): Promise<unknown> {
 await t.test('a file that gives less than its size says is not published', async (t) => {
   // A page by its size, whatever it holds; and nobody changes it.
   const path = '/sys/class/net/lo/mtu'
-  const source = new FileSource(path, true, '/target', {})
+  const source = new FileSource(path, true, '/target', { fs })
   t.equal(await outcome(source.size()), statSync(path).size)
   t.equal(await outcome(read(source)), 'ESTALE of holdfast')
 })
@@ -32,7 +35,7 @@ await t.test(
   'what is no regular file when it is looked at first is no content; later it is another file',
   async (t) => {
     const path = join(scratch(t), 'source')
-    const source = new FileSource(path, true, '/target', {})
+    const source = new FileSource(path, true, '/target', { fs })
     t.equal(await outcome(source.size()), 'ENOENT of holdfast', 'it is not there yet')
     mkdirSync(path)
     t.equal(await outcome(source.size()), 'EINVAL of holdfast')
@@ -51,7 +54,7 @@ await t.test(
 
 await t.test('a failure has the path that a person knows, also where it is the cause', async (t) => {
   const path = join(scratch(t), 'source')
-  const source = new FileSource(path, true, '/target', {})
+  const source = new FileSource(path, true, '/target', { fs })
   const failed = await source.size().catch((error: unknown) => error)
   const said = { code: 'ENOENT', syscall: 'open', path, message: `open ${path}: ENOENT` }
   t.match(failed, { code: 'ENOENT', syscall: 'open', path, cause: said })

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { aioKernel } from '../../native/aio-kernel.js'
 import { answer } from '../../native/libc-calls.js'
 import * as native from '../../../native/index.js'
+import { clock } from '../../../src/clock.js'
 import { AtOnceFileSystem } from '../../../src/durable/posix/at-once.js'
 import { call, isNameless } from '../../../src/durable/posix/calls.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
@@ -64,17 +65,16 @@ function answered(t: Test, name: string, answerOne: (...args: readonly unknown[]
 
 /** A clock that stands still but for the test. Whoever asks it on and on is told so. */
 function ownClock(t: Test): { now: number } {
-  const clock = { now: performance.now() }
+  const own = { now: clock.now() }
   let asked = 0
-  Object.assign(performance, {
-    now() {
+  t.intercept(clock, 'now', {
+    value: () => {
       asked += 1
       if (asked > 10_000) throw new Error('it is asked without end')
-      return clock.now
+      return own.now
     },
   })
-  t.teardown(() => Reflect.deleteProperty(performance, 'now'))
-  return clock
+  return own
 }
 
 await t.test('a call ends with its answer or its failure, and so does an fsync', async (t) => {
