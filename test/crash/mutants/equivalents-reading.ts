@@ -6,7 +6,9 @@ const stream = `${durable}/posix/stream-source.ts: StreamSource`
 export const ofReading = [
   {
     reason: '`O_RDONLY` is 0: flags are the same without it',
-    mutants: [`${file}.#open unflagged constants.O_RDONLY of constants.O_RDONLY | constants.O_NONBLOCK`],
+    mutants: [
+      `${durable}/posix/file-system.ts: NodeFileSystem.openContent unflagged O_RDONLY of O_RDONLY | O_NONBLOCK`,
+    ],
   },
   {
     reason: 'what stands for what was found, which is always there: each opening finds it, or throws',
@@ -102,7 +104,7 @@ export const ofReading = [
   },
   {
     reason: 'a buffer that is not used again: a matter of speed and memory',
-    mutants: [`${durable}/posix/file-source.ts: piecesOf dropped buffers.giveBack(buffer)`],
+    mutants: [`${durable}/posix/stream-source.ts: piecesOf dropped buffers.giveBack(buffer)`],
   },
   {
     reason: 'a list of a header alone has no entries, and is treated as none',
