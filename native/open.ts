@@ -30,20 +30,34 @@ export async function openOnSameMount(directory: number, path: string, openFlags
 }
 
 async function open(directory: number, path: string, openFlags: number, resolve: number): Promise<number> {
-  const how = new DataView(new ArrayBuffer(sizeOfOpenHow))
-  how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec), true)
-  how.setBigUint64(16, BigInt(resolve), true)
-  const bytes = new Uint8Array(how.buffer)
+  const how = howToOpen(openFlags, resolve)
   const { result, errno } = await callAsync(
     openat2,
     number,
     checkDirectory(directory),
     checkPath(path),
-    bytes,
+    how,
     sizeOfOpenHow,
   )
   if (result < 0) throw new SystemError('openat2', errno, path)
   return result
+}
+
+/** By flags and rules: a publication opens hundreds of files in one or two ways. */
+const ways = new Map<string, Uint8Array>()
+
+/** struct open_how (openat2(2)): the kernel only reads it. */
+function howToOpen(openFlags: number, resolve: number): Uint8Array {
+  const key = `${openFlags} ${resolve}`
+  let way = ways.get(key)
+  if (way === undefined) {
+    const how = new DataView(new ArrayBuffer(sizeOfOpenHow))
+    how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec), true)
+    how.setBigUint64(16, BigInt(resolve), true)
+    way = new Uint8Array(how.buffer)
+    ways.set(key, way)
+  }
+  return way
 }
 
 /** O_DIRECTORY | O_RDONLY: a directory that can be listed and synced. */

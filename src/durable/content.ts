@@ -32,7 +32,7 @@ export function plannedContent(
 ): PlannedContent {
   if (typeof content === 'string') return Buffer.from(content, 'utf8')
   // A copy: what its owner changes meanwhile would be published under another content's digest.
-  if (content instanceof Uint8Array) return options.contentStays === true ? content : Uint8Array.from(content)
+  if (content instanceof Uint8Array) return options.contentStays === true ? content : new Uint8Array(content)
   if (isStream(content)) return new StreamSource(content, place, target, options)
   if (isFilePath(content)) return new FileSource(content.path, content.follow ?? true, target, options)
   throw new TypeError(

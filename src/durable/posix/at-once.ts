@@ -16,9 +16,9 @@ const mostBytes = 64 * 1024
 let turn: { readonly since: number; readonly next: Promise<void> } | undefined
 
 /** undefined while there is time left in this turn; else the next one. */
-function nextTurn(): Promise<void> | undefined {
+function nextTurn(now: number): Promise<void> | undefined {
   turn ??= {
-    since: clock.now(),
+    since: now,
     next: new Promise((resolve) =>
       setImmediate(() => {
         turn = undefined
@@ -26,7 +26,7 @@ function nextTurn(): Promise<void> | undefined {
       }),
     ),
   }
-  return clock.now() - turn.since < turnLength ? undefined : turn.next
+  return now - turn.since < turnLength ? undefined : turn.next
 }
 
 /**
@@ -39,9 +39,9 @@ export class AtOnceFileSystem extends NodeFileSystem {
 
   #atOnce<T>(start: () => Promise<T>): Promise<T> {
     if (this.#isSlow) return start()
-    const next = nextTurn()
-    if (next !== undefined) return next.then(() => this.#atOnce(start))
     const since = clock.now()
+    const next = nextTurn(since)
+    if (next !== undefined) return next.then(() => this.#atOnce(start))
     const started = native.atOnce(start)
     this.#isSlow = clock.now() - since > patience
     return started
@@ -118,6 +118,10 @@ export class AtOnceFileSystem extends NodeFileSystem {
   override async startWriteOut(files: readonly Descriptor[]): Promise<Outcomes> {
     const start = (file: Descriptor): Promise<void> => this.#atOnce(() => native.startWriteOut(file, false))
     return namedEach(files, await startWriteOutAll(files, start))
+  }
+
+  override close(descriptor: Descriptor): Promise<void> {
+    return this.#atOnce(() => super.close(descriptor))
   }
 
   override rename(...args: Parameters<FileSystem['rename']>): Promise<void> {

@@ -29,10 +29,10 @@ import {
 } from './calls.js'
 import * as calls from './node-calls.js'
 import { freeOn, mountIdOf, mountOf, tellsBirth } from './mount.js'
-import { mountPointsBelow } from './mountinfo.js'
+import { forgetMounts, mountPointsBelow } from './mountinfo.js'
 import { userOfTree, writersInTree } from './tree-users.js'
 import { ReadBuffers } from './read-buffers.js'
-import { namedEach, openDirectoryOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
+import { namedEach, openOnMount, openPathNoSymlinks, otherMount, pathOf } from './open-path.js'
 import { bound, mostCallsAtATime, mostOpenDirectories, mostStagedFiles } from './limits.js'
 import { behindLeadingCommit } from './lead-commit.js'
 import { startWriteOutAll, syncAll } from './sync.js'
@@ -65,9 +65,8 @@ export class NodeFileSystem implements FileSystem {
     return call<Descriptor>(named, (done) => calls.open(path, flags, done))
   }
 
-  async openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
-    const opened = await openDirectoryOnMount(parent, name)
-    return opened ?? this.#openOnMount(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  openDirectory(parent: Descriptor, name: string): Promise<Descriptor> {
+    return this.#openOnMount(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   }
 
   openFile(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -106,10 +105,8 @@ export class NodeFileSystem implements FileSystem {
   }
 
   readLinkPath(path: string): Promise<string> {
-    return call<string>(
-      () => path,
-      (done) => fs.readlink(path, done),
-    )
+    const named = (): string => path
+    return call<string>(named, (done) => fs.readlink(path, done))
   }
 
   list(directory: Descriptor): Promise<string[]> {
@@ -202,11 +199,13 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
+    forgetMounts()
     const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
     return namedEach(descriptors, outcomes)
   }
 
   rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
+    forgetMounts()
     return atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 
@@ -251,7 +250,7 @@ export class NodeFileSystem implements FileSystem {
     const named = (): string => `descriptor ${descriptor}`
     // The last descriptor of what has no name any more frees it, in a transaction that can wait for the disk. Any other close is
     // done at once: no local file system writes at it (network ones do; they cannot exchange).
-    if (isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
+    if (!native.isAtOnce() && isNameless(descriptor)) return call(named, (done) => fs.close(descriptor, done))
     return callNow(named, () => fs.closeSync(descriptor))
   }
 
@@ -273,10 +272,11 @@ export class NodeFileSystem implements FileSystem {
     return this.#named<Descriptor>(parent, name, (path, done) => calls.open(path, flags, 0o600, done))
   }
 
-  /** The mount is looked at once it is open: that waits for no disk, as a look at the name can. */
+  /** Where the kernel does not compare the mounts, they are looked at once it is open: that waits for no disk, as a look at the name can. */
   async #openOnMount(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
-    const opened = await this.#open(parent, name, flags)
-    if (mountIdOf(opened) === mountIdOf(parent)) return opened
+    const found = await openOnMount(parent, name, flags)
+    const opened = found ?? (await this.#open(parent, name, flags))
+    if (found !== undefined || mountIdOf(opened) === mountIdOf(parent)) return opened
     fs.closeSync(opened)
     throw otherMount(pathOf(parent, name))
   }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { clock } from '../../clock.js'
 
 /** A line of /proc/self/mountinfo (proc(5)), as far as it matters here. */
 export interface MountDetails {
@@ -25,7 +26,22 @@ export function mountDetails(id: number): MountDetails | undefined {
 
 /** All mounts of this process, in the order in which they were made. */
 export function mounts(): readonly MountDetails[] {
-  return tableOf(textOf('self'))
+  return tableOf(ownText())
+}
+
+/** Milliseconds for which one reading serves all targets of a batch: they come to the same step at once, and the table can be long. */
+const shared = 1
+let own: { readonly text: string; readonly at: number } | undefined
+
+function ownText(): string {
+  const at = clock.now()
+  if (own === undefined || at - own.at >= shared) own = { text: textOf('self'), at }
+  return own.text
+}
+
+/** A rename or a barrier begins another step: whoever looks again after it wants to see what is mounted now. */
+export function forgetMounts(): void {
+  own = undefined
 }
 
 let read: { readonly text: string; readonly table: readonly MountDetails[] } | undefined

@@ -18,13 +18,13 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
 }
 
 /**
- * Opens a directory by its name in another one, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a
- * seccomp profile or a name that is no text leaves that to be found out another way.
+ * Opens what has a name in a directory, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a seccomp
+ * profile or a name that is no text leaves that to be found out another way.
  */
-export async function openDirectoryOnMount(parent: number, name: string): Promise<number | undefined> {
+export async function openOnMount(parent: number, name: string, flags: number): Promise<number | undefined> {
   if (!isText(name)) return undefined
   try {
-    return await atPath(() => pathOf(parent, name), native.openOnSameMount(parent, name, native.directoryFlags))
+    return await atPath(() => pathOf(parent, name), native.openOnSameMount(parent, name, flags))
   } catch (error) {
     if (error instanceof native.SystemError && ['ENOSYS', 'EPERM'].includes(error.code)) return undefined
     throw error

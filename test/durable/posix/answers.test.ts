@@ -1,6 +1,6 @@
 /** What the calls of the file system make of answers that this machine does not give: of other kernels, limits, mounts and disks. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { answer, failureOf, memoryAt } from '../../native/libc-calls.js'
@@ -10,12 +10,7 @@ import { errorAt, listEntries, lookAt, toAttributes } from '../../../src/durable
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
 import type * as mount from '../../../src/durable/posix/mount.js'
 import { idFromProcess, isProven, mountIdOf, mountOf } from '../../../src/durable/posix/mount.js'
-import {
-  openDirectoryOnMount,
-  openPathNoSymlinks,
-  pathOf,
-  walkNoSymlinks,
-} from '../../../src/durable/posix/open-path.js'
+import { openOnMount, openPathNoSymlinks, pathOf, walkNoSymlinks } from '../../../src/durable/posix/open-path.js'
 import { scratch } from '../scratch.js'
 import { texts } from '../system-calls.js'
 
@@ -32,12 +27,12 @@ await t.test('a kernel or a seccomp profile without openat2: another way; any ot
   for (const code of ['ENOSYS', 'EPERM'] as const) {
     answer(t, { openat2: () => code })
     closeSync(await openPathNoSymlinks(join(root, 'a')))
-    t.equal(await openDirectoryOnMount(parent, 'a'), undefined, code)
+    t.equal(await openOnMount(parent, 'a', constants.O_DIRECTORY), undefined, code)
   }
   for (const code of ['EACCES', 'EXDEV'] as const) {
     answer(t, { openat2: () => code })
     t.equal(await failureOf(openPathNoSymlinks(join(root, 'a'))), `openat2 ${code}`)
-    await t.rejects(openDirectoryOnMount(parent, 'a'), { code, path: join(root, 'a') })
+    await t.rejects(openOnMount(parent, 'a', constants.O_DIRECTORY), { code, path: join(root, 'a') })
   }
 })
 
