@@ -24,18 +24,18 @@ import type { Generation, History, HistoryLimits, PublicationOptions, RecordedOb
 /** Files that are copied at a time: as many as libuv has threads. */
 const writers = 4
 
-type Found = Pick<Judgement, 'current' | 'newest' | 'recorded' | 'known'> | undefined
+type Found = Pick<Judgement, 'current' | 'record' | 'recorded' | 'known'> | undefined
 
 const none: HistoryLimits = { keep: 0, maxAge: null }
 
 /**
- * What the record of what is there says of the past; where that is drift, the newest one. What was taken away has none, and what somebody
+ * What the record of what is there says of the past; where that is drift, that of what it drifted from. What was taken away has none, and what somebody
  * else put there has none either, before it is taken over: a copy of an adoption that was aborted is left over.
  */
 function recordedHistory(found: Found): History | undefined {
-  const { current, newest, recorded, known } = found ?? {}
+  const { current, record, recorded, known } = found ?? {}
   if (recorded === false && known) return undefined
-  return current?.history ?? (current === undefined && newest?.removing === undefined ? newest?.history : undefined)
+  return current === undefined && record?.removing !== undefined ? undefined : record?.history
 }
 
 /** The hooks of a publication: those of one that names none are those of the last one. */
@@ -99,7 +99,7 @@ export interface Sifted {
 /** What becomes of what is there. */
 export function sift(names: readonly string[], found: Found, asked: HistoryLimits | undefined, now: number): Sifted {
   const listed = (recordedHistory(found)?.generations ?? []).filter(({ name }) => names.includes(name))
-  const limits = limitsBeside(found?.current ?? found?.newest, limitsOf(asked, found))
+  const limits = limitsBeside(found?.record, limitsOf(asked, found))
   const stays = withTakenOver(within(limits, listed, now), listed)
   const staying = new Set(stays.map(({ name }) => name))
   const recorded = new Set(listed.map(({ name }) => name))

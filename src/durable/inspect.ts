@@ -4,7 +4,7 @@ import { currentGeneration, dataLink, keyLinks, readGeneration, topNames } from 
 import { metadataOf } from './kept-attributes.js'
 import { nameOf, OpenDirectories, parentOf } from './open-directories.js'
 import { type FoundPlace, identityOf, isTrustedHere } from './place.js'
-import { describes, digestBy, isInForce, isPinned, type StoredRecord } from './record.js'
+import { digestBy, isInForce, isPinned, recordFor, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { openOffMounts } from './refusals.js'
 import { checkTarget } from './request.js'
@@ -85,7 +85,7 @@ export async function publicationIn(
   const [newest] = records
   if (newest === undefined) return undefined
   const tree = await readTarget(fs, target, parent, name, newest.kind)
-  const record = records.find((one) => describes(one, tree)) ?? newest
+  const record = recordFor(records, tree) ?? newest
   const here = {
     parent: identityOf(await fs.attributes(parent)),
     target: tree?.identity,

@@ -1,6 +1,6 @@
 import type { Mount } from './file-system.js'
 import type { TargetNames } from './names.js'
-import { describes, isRecorded, type StoredRecord } from './record.js'
+import { describes, isRecorded, recordFor, type StoredRecord } from './record.js'
 import { nextSequence, type Records } from './record-files.js'
 import { type Identity, isTrustedHere } from './place.js'
 import { isSameContent } from './taken-over.js'
@@ -35,6 +35,8 @@ export interface Judgement {
   readonly tree: Tree | undefined
   /** The record of what the target holds now, if there is one. */
   readonly current: StoredRecord | undefined
+  /** The same; where it has drifted, the record of what it drifted from. */
+  readonly record: StoredRecord | undefined
   /** What is there is known to be durable, be it by another record than its own, or the absence of a target. */
   readonly known: boolean
   /** It is known to be durable, as the record says, but its ancestors may not be: the record tells of another place. */
@@ -83,6 +85,7 @@ export function judge(seen: Seen): Judgement {
       newest,
       tree,
       current: doubted,
+      record: doubted ?? recordFor(valid, tree),
       known: false,
       moved: false,
       recorded,
@@ -91,7 +94,8 @@ export function judge(seen: Seen): Judgement {
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
   const moved = current?.trusted === true && current.place?.within !== seen.within
-  const state = { exists, newest, tree, current, known: true, moved, recorded, nextSequence: nextOne }
+  const record = recordFor(valid, tree)
+  const state = { exists, newest, tree, current, record, known: true, moved, recorded, nextSequence: nextOne }
   return {
     ...state,
     removeNow: [...(sharedStaging ? [] : staged), ...inOrder(gone)],

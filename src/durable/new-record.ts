@@ -65,7 +65,7 @@ export function newBody(publishing: Publishing): RecordBody {
  * it was not known to be durable, stays pinned.
  */
 function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined {
-  const record = found?.current ?? found?.newest
+  const record = found?.record
   const pin = record?.pin
   const before = isPinned(pin, now) ? pin : undefined
   if (options.pin) {
@@ -77,7 +77,7 @@ function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined
 
 /** A relocation goes on from the state that is recorded, whatever is asked for. One from another path begins. */
 function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relocation' | 'movedTo'> {
-  const before = found?.current ?? found?.newest
+  const before = found?.record
   const { movedFrom, movedTo = before?.movedTo } = options
   const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom.from)
   const asked = movedFrom ? ({ ...movedFrom, state: 'staged', since: now } as const) : undefined
@@ -98,10 +98,10 @@ export function goneFrom(
   return [isPinned(pin, now) ? pin.from : [], objects, ...before].find(({ length }) => length > 0) ?? []
 }
 
-/** The content that the newest record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
+/** The content that the record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
 function causeOf(found: Judgement | undefined, desired: Tree): Cause {
   if (isRepeated(found, desired)) return found.current.why ?? 'published'
-  const { current, newest } = found ?? {}
-  const repairs = current === undefined && newest?.committed === true && newest.removing === undefined
-  return repairs && describes(newest, desired) ? 'driftRepaired' : 'published'
+  const { current, record } = found ?? {}
+  const repairs = current === undefined && record?.committed === true && record.removing === undefined
+  return repairs && describes(record, desired) ? 'driftRepaired' : 'published'
 }

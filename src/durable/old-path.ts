@@ -8,7 +8,7 @@ import { namesFor } from './names.js'
 import { pathWithin } from './place.js'
 import type { HoldOptions } from './rewrite-record.js'
 import type { PublishedContent } from './published-content.js'
-import { describes, isInForce, isPinned, type StoredRecord } from './record.js'
+import { isInForce, isPinned, recordFor, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from './refusals.js'
 import { resolve } from './resolve.js'
@@ -98,8 +98,8 @@ export function requestFor(
       ? { publish: 'symlink', retire: 'immediately' }
       : { emptyDirectories: empty.map(({ path }) => path) }),
     // Whoever has published or removed it since, for its own sake, has not done so for this.
-    confirm({ current, newest }) {
-      if ((current ?? newest)?.movedTo !== to) throw new NotNow(from, {})
+    confirm({ record }) {
+      if (record?.movedTo !== to) throw new NotNow(from, {})
     },
     // An operator's rollback of the old path stays until he releases it.
     supersedes: () => false,
@@ -108,12 +108,12 @@ export function requestFor(
   }
 }
 
-/** The record of what a target holds; where that is drift, the newest one. */
+/** The record of what a target holds; where that is drift, of what it drifted from. */
 export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
   return withRecord(fs, target, async (parent, name, records) => {
     const [newest] = records
     const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
-    return records.find((one) => describes(one, tree)) ?? newest
+    return recordFor(records, tree)
   })
 }
 
@@ -138,7 +138,7 @@ export function refuseClaim(
   now: number,
 ): void {
   refuseOtherPublisher(from, namesFor(basename(from)), publication?.publisher, { newest: found })
-  refuseHeld(from, holdOf({ current: found, newest: found }, now))
+  refuseHeld(from, holdOf({ record: found }, now))
   if (byHand === undefined) return
   refuseReturn(from, to, found)
   const { publisher, movedTo } = found

@@ -10,7 +10,7 @@ import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
 import { readRecords, withRecord } from './record-files.js'
-import { describes, type StoredRecord } from './record.js'
+import { describes, recordFor, type StoredRecord } from './record.js'
 import { holdOf, refuseNewer } from './refusals.js'
 import { checkTarget } from './request.js'
 import { Scope } from './scope.js'
@@ -35,7 +35,7 @@ async function readOnce(
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind)
-    const record = records.find((one) => describes(one, tree)) ?? newest
+    const record = recordFor(records, tree) ?? newest
     const past: PastContent[] = [presentOf(record, tree)]
     for (const generation of record.history?.generations ?? []) {
       const found = await generationTree(fs, parent, name, generation)
@@ -112,7 +112,7 @@ export async function pruneHistory(
     leave = await lock(scope, { parent, name: names.lock, identity, target, timeout: lockTimeout, signal })
     const records = await readRecords(fs, parent, site.name, names)
     refuseNewer(target, records)
-    if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) !== undefined)) return 0
+    if (records.valid.some((record) => holdOf({ record }, fs.now()) !== undefined)) return 0
     // Each record's own: which one is in force makes no difference to what may not stay.
     const over = records.valid.flatMap((record) => {
       const kept = record.history?.generations ?? []

@@ -203,6 +203,22 @@ export function describes(record: Described, tree: Pick<Tree, 'digest' | 'entrie
 }
 
 /**
+ * The record of what a target holds; where that has drifted, of what it drifted from. A publication that was aborted before its exchange
+ * found just what is there, and says nothing of it: no hold, no pin. undefined where there is none.
+ */
+export function recordFor<Record extends Described & Pick<StoredRecord, 'before' | 'committed'>>(
+  records: readonly Record[],
+  tree: Parameters<typeof describes>[1],
+): Record | undefined {
+  const digest = tree?.digest ?? null
+  return (
+    records.find((record) => describes(record, tree)) ??
+    records.find(({ committed, before }) => committed || before !== digest) ??
+    records[0]
+  )
+}
+
+/**
  * Whether what the disk holds is ours by one of these records, or has drifted from it. A record may be of a publication that was aborted
  * before its exchange: what that found is not ours by it.
  */

@@ -114,9 +114,9 @@ export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): vo
   })
 }
 
-/** The hold of what the target holds; where that is drift, of the newest record. */
-export function holdOf({ current, newest }: Pick<Judgement, 'current' | 'newest'>, now: number): Hold | undefined {
-  const hold = (current ?? newest)?.hold
+/** The hold of what the target holds; where that is drift, of what it drifted from. */
+export function holdOf({ record }: Pick<Judgement, 'record'>, now: number): Hold | undefined {
+  const hold = record?.hold
   return isInForce(hold, now) ? hold : undefined
 }
 
@@ -153,11 +153,11 @@ export function describePin(path: string, { reason, since, until }: Pin): string
 export function refusePinned(
   path: string,
   digest: string,
-  { current, newest }: Pick<Judgement, 'current' | 'newest'>,
+  { current, record }: Pick<Judgement, 'current' | 'record'>,
   { supersedes, release }: Pick<PublicationOptions, 'supersedes' | 'release'>,
   now: number,
 ): void {
-  const pin = current === undefined && newest?.trusted !== true ? undefined : (current ?? newest)?.pin
+  const pin = current === undefined && record?.trusted !== true ? undefined : record?.pin
   if (supersedes === undefined || release === true || !isPinned(pin, now)) return
   if (pin.until === 'newer' && digest !== pin.digest && supersedes(pin)) return
   throw rolledBack(path, pin, `run "holdfast release ${path}" to publish what is newest`)

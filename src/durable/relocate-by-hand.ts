@@ -154,8 +154,7 @@ function refuseOtherContent(
       ...details,
       advice: `see which of the two is wanted, and run "holdfast remove ${to}" before this, or "holdfast remove ${from}" instead`,
     })
-  return ({ current, newest }) => {
-    const found = current ?? newest
+  return ({ record: found }) => {
     const isKnown = found?.publisher === undefined && [...same, now?.after].includes(found?.after)
     if (found === undefined || found.removing || isKnown) return
     throw unfit(`${to} was published by another call meanwhile`, {

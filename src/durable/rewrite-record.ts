@@ -5,7 +5,7 @@ import type { Descriptor, FileSystem } from './file-system.js'
 import { readTarget } from './inspect.js'
 import { lock } from './lock.js'
 import { namesFor } from './names.js'
-import { describes, encodeAppendix, encodeRecord, type RecordBody, recordBody, type StoredRecord } from './record.js'
+import { encodeAppendix, encodeRecord, type RecordBody, recordBody, recordFor, type StoredRecord } from './record.js'
 import { nextSequence, readRecords } from './record-files.js'
 import { refuseNewer } from './refusals.js'
 import { attempt, remove } from './remove.js'
@@ -72,7 +72,7 @@ export async function rewriteRecord(
     const [newest] = records.valid
     if (newest === undefined) throw nothingPublished(target)
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
-    const record = records.valid.find((one) => describes(one, tree)) ?? newest
+    const record = recordFor(records.valid, tree) ?? newest
     const body = change(record, tree)
     const renamed = () => renamedMeanwhile(target, problem, verb)
     if (body === undefined) {

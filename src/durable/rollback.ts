@@ -7,7 +7,7 @@ import { goneFrom } from './new-record.js'
 import { PlannedTree } from './planned-tree.js'
 import { publish } from './publish.js'
 import { withRecord } from './record-files.js'
-import { describes, digestBy, type StoredRecord } from './record.js'
+import { digestBy, recordFor, type StoredRecord } from './record.js'
 import { directoryPublication, only } from './replace.js'
 import { checkTarget, isUnicode, planFor } from './request.js'
 import type {
@@ -69,7 +69,7 @@ async function earlier(
       const [newest] = records
       if (newest === undefined) return undefined
       const tree = await readTarget(fs, target, parent, name, newest.kind)
-      const record = records.find((one) => describes(one, tree)) ?? newest
+      const record = recordFor(records, tree) ?? newest
       const generation = chosen(target, record, digestBy(record, tree), options.to)
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())
@@ -79,7 +79,7 @@ async function earlier(
       options.confirmFiles?.(content.files)
       const confirm: Request['confirm'] = (now, generations) => {
         refuseMovedOn(target, newest, generation, now.newest, generations)
-        if (options.force !== true) refuseOtherObjects(target, generation, now.current ?? newest)
+        if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
       }
       const request = { ...requestFor(target, record, generation, content, options), confirm }
       if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)

@@ -3,7 +3,7 @@ import { damaged, noneEarlier, readEarlier } from './earlier-content.js'
 import { unfit } from './errors.js'
 import type { Attributes, Descriptor, FileSystem } from './file-system.js'
 import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
-import { describes, isInForce, isPinned, type StoredRecord } from './record.js'
+import { describes, isInForce, isPinned, recordFor, type StoredRecord } from './record.js'
 import { withRecord } from './record-files.js'
 import type { Tree, TreeEntry } from './tree.js'
 import type { Generation, Hold, Pin, Publication, RecordedObject } from './types.js'
@@ -83,7 +83,7 @@ async function presentOnce(
     const [newest] = records
     const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
     const tree = await readTarget(fs, target, parent, name, kind)
-    const record = records.find((one) => describes(one, tree)) ?? newest
+    const record = recordFor(records, tree)
     const intact = record !== undefined && describes(record, tree)
     const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
     const content = {

@@ -222,7 +222,7 @@ export interface PublicationOptions {
   pin?: Pick<Pin, 'reason' | 'until'>
   /** Looks at what was found, under the lock; throws what refuses it. Default: nobody does. */
   confirm?: (
-    found: Partial<Record<'current' | 'newest', Confirmed | undefined>>,
+    found: Partial<Record<'current' | 'newest' | 'record', Confirmed | undefined>>,
     generations: readonly Generation[],
   ) => void
   /** Whether this content ends a pin of this kind, as far as its objects tell. Default: the call is its own consent, and ends any pin. */

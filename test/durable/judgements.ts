@@ -9,13 +9,22 @@ export const treeOf = (digest: string): Tree => ({ digest, entries: [] })
 /** Its record says this. */
 export function found(marks: Partial<StoredRecord> = {}, about: Partial<Judgement> = {}): Judgement {
   const current = record(1, null, 'a', { ...committed, ...marks })
-  const state = { exists: true, newest: current, tree: treeOf('a'), current, known: true, moved: false, recorded: true }
-  return { ...state, nextSequence: 2, removeNow: [], removeLater: [], ...about }
+  const state = { exists: true, newest: current, tree: treeOf('a'), current, record: current }
+  return {
+    ...state,
+    known: true,
+    moved: false,
+    recorded: true,
+    nextSequence: 2,
+    removeNow: [],
+    removeLater: [],
+    ...about,
+  }
 }
 
 /** The same, where somebody has changed it since. */
 export const drifted = (marks: Partial<StoredRecord> = {}): Judgement =>
-  found({}, { current: undefined, newest: record(1, null, 'a', { ...committed, ...marks }), tree: treeOf('edited') })
+  found(marks, { current: undefined, tree: treeOf('edited') })
 
 /** What it gives, or that it fails. */
 export function valueOf(give: () => unknown): unknown {

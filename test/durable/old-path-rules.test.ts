@@ -134,9 +134,8 @@ await t.test('the old path gets the new content with its own modes, owner and fo
 await t.test('the old path is given only what still says where it moves to', (t) => {
   const { confirm } = requestFor(old(), { record: old(), files: new Map() }, to, asked)
   const asks = (found: object) => answer(() => confirm?.(found, []))
-  t.equal(asks({ current: { movedTo: to }, newest: {} }), 'goes on')
-  t.equal(asks({ newest: { movedTo: to } }), 'goes on', 'it has drifted')
-  t.strictSame(asks({ current: {}, newest: { movedTo: to } }), {}, 'taken back')
+  t.equal(asks({ record: { movedTo: to }, newest: {} }), 'goes on')
+  t.strictSame(asks({ record: {}, newest: { movedTo: to } }), {}, 'taken back')
   t.strictSame(asks({}), {}, 'removed')
   t.match(new NotNow(from, {}), {
     ...{ code: 'EAGAIN', reason: 'Busy', published: false, problem: `${from} was published or removed meanwhile` },

@@ -93,8 +93,8 @@ await t.test('what has drifted is pinned by a record that is known to be of what
   t.equal(stops(drifted({ pin })), 'RolledBack')
   t.equal(stops(drifted({ pin, trusted: false })), undefined)
   t.equal(stops(found({ pin, trusted: false })), 'RolledBack', 'what is there is pinned whether it is durable or not')
-  t.equal(stops({ ...drifted({ pin }), current: found().current }), undefined, 'what is there says nothing of a pin')
-  t.equal(stops({ current: undefined, newest: undefined }), undefined)
+  t.equal(stops(found()), undefined, 'what is there says nothing of a pin')
+  t.equal(stops({ current: undefined, record: undefined }), undefined)
   t.end()
 })
 

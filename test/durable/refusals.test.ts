@@ -254,12 +254,12 @@ await t.test('a rename that fails is explained by its errno, its mode and the fi
   t.end()
 })
 
-await t.test('a hold is of what is there; after drift, of the newest record', (t) => {
-  const held = (reason: string) => ({ hold: { reason, since: 1, until: 10 } }) as never
-  t.match(holdOf({ current: held('current'), newest: held('newest') }, 5), { reason: 'current' })
-  t.match(holdOf({ current: undefined, newest: held('newest') }, 5), { reason: 'newest' })
-  t.equal(holdOf({ current: {} as never, newest: held('newest') }, 5), undefined, 'it was released')
-  t.equal(holdOf({ current: held('over'), newest: undefined }, 10), undefined)
+await t.test('a hold is in force until its end', (t) => {
+  const record = { hold: { reason: 'held', since: 1, until: 10 } } as never
+  t.match(holdOf({ record }, 5), { reason: 'held' })
+  t.equal(holdOf({ record }, 10), undefined)
+  t.equal(holdOf({ record: {} as never }, 5), undefined, 'it was released')
+  t.equal(holdOf({ record: undefined }, 5), undefined)
   t.end()
 })
 

@@ -9,9 +9,16 @@ import { rollBack } from '../../src/durable/rollback.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { scene as adoption } from './adoption-scene.js'
-import { failure, intercepted } from './intercepted.js'
+import { failure, intercepted, Killed } from './intercepted.js'
 import { answer, pin, scene } from './rollback-scene.js'
 import { contents, modeOf } from './scratch.js'
+
+/** The same disk, by another boot. */
+class Rebooted extends NodeFileSystem {
+  override bootId(): Promise<string> {
+    return Promise.resolve('another-boot')
+  }
+}
 
 const isRoot = process.getuid?.() === 0
 
@@ -149,3 +156,29 @@ await t.test('a link in what was taken over', async (t) => {
   const confirmFiles = () => t.fail('nobody is asked about what is not published')
   await t.rejects(rollBack(fs, target, { to: 0, pin, confirmFiles }), { code: 'ELOOP', problem })
 })
+
+await t.test(
+  'a rollback of what had drifted that was killed before its exchange pins nothing after a reboot',
+  async (t) => {
+    for (const visible of [false, true]) {
+      const { target, fs, replace, back, edit } = scene(t)
+      await replace('1')
+      await replace('2')
+      edit()
+      let renames = 0
+      let dead = false
+      const { fs: killed } = intercepted((call) => {
+        if (call === 'rename') renames += 1
+        dead ||= call === (visible ? 'sync' : 'rename') && renames === 1
+        if (dead) throw new Killed()
+      }, fs)
+      t.equal(await back({}, killed), 'a defect', 'killed')
+      t.equal(contents(target)['tls.crt'], visible ? '1' : 'edited')
+      // As after a reboot: what is on the disk is what was recorded by another boot.
+      const rebooted = new Rebooted()
+      const next = replace('3', { supersedes: () => false }, rebooted)
+      if (visible) await t.rejects(next, /is rolled back since/, 'its pin is in force once it is visible')
+      else t.match(await next, { outcome: 'replaced' }, 'nobody was told that it was rolled back')
+    }
+  },
+)

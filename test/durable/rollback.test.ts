@@ -1,66 +1,27 @@
 /** rollback: an earlier content is published again and stays, until something newer comes; what is damaged is never published. */
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { readPublication } from '../../src/durable/inspect.js'
 import { setHold } from '../../src/durable/hold.js'
-import { inParallel } from '../../src/durable/parallel.js'
-import { pruneHistory, readHistory } from '../../src/durable/past.js'
-import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { pruneHistory } from '../../src/durable/past.js'
+import type { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { publish } from '../../src/durable/publish.js'
 import { directoryPublication } from '../../src/durable/replace.js'
 import { recordObjects } from '../../src/durable/record-files.js'
 import { rollBack, type RollbackOptions } from '../../src/durable/rollback.js'
-import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
-import { beside, failure, intercepted, Killed } from './intercepted.js'
-import { contents, kept, modeOf, scratch } from './scratch.js'
-
-const pin = { reason: 'INC-9', until: 'newer' } as const
-const objectOf = (version: string, uid = 'u') => [
-  { kind: 'Secret', namespace: 'demo', name: 'web', uid, resourceVersion: version, paths: ['tls.crt', 'sub/tls.key'] },
-]
-
-function scene(t: Test) {
-  const root = scratch(t)
-  const target = join(root, 'certs')
-  const fs = new NodeFileSystem()
-  const replace = async (text: string, options: PublicationOptions = {}): Promise<ReplaceResult> => {
-    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
-    const request = {
-      target,
-      files,
-      mode: 0o750,
-      history: { keep: 3, maxAge: null },
-      objects: objectOf(text),
-      ...options,
-    }
-    const [outcome] = await publish([directoryPublication(fs, request)])
-    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
-    return outcome
-  }
-  const back = (options: Partial<RollbackOptions> = {}, by: FileSystem = fs) =>
-    rollBack(by, target, { pin, ...options })
-  const holds = () => contents(target)['tls.crt']
-  const past = async () =>
-    ((await readHistory(fs, target)) ?? []).map(({ sequence, why, state }) => `${sequence} ${why} ${state}`)
-  const generation = (sequence: number): string =>
-    join(root, readdirSync(root).find((name) => name.includes(`.${sequence}-`)) ?? '')
-  return { root, target, fs, replace, back, holds, past, generation }
-}
+import type { PublicationOptions } from '../../src/durable/types.js'
+import { beside, failure, intercepted } from './intercepted.js'
+import { byItself, objectOf, pin, scene } from './rollback-story.js'
+import { modeOf } from './scratch.js'
 
 /** What others do between the look without the lock and the publication, which begins with a random name. */
 function meanwhile(real: NodeFileSystem, act: () => Promise<unknown>): FileSystem {
   let begun = 0
   return beside(real, (call) => (call === 'random' || begun > 0) && ++begun === 2, act)
 }
-
-/** Who publishes by himself: ends a pin with objects that are newer. */
-const byItself = (version: string): PublicationOptions => ({
-  objects: objectOf(version),
-  supersedes: ({ from }: Pin) => from.every(({ resourceVersion }) => Number(version) > Number(resourceVersion)),
-})
 
 // Under load, the disk is slow.
 
@@ -252,48 +213,4 @@ await t.test('pinned, even where somebody puts the very content back meanwhile',
   const restored = meanwhile(fs, () => writeFile(join(target, 'tls.crt'), '1'))
   t.match(await back({ to: 1 }, restored), { outcome: 'replaced', sequence: 1 })
   t.match((await readPublication(fs, target))?.pin, pin)
-})
-
-await t.test('killed or failed at any call: whole, and pinned if it was acknowledged', async (t) => {
-  const trial = async (stop: (call: string, index: number) => void) => {
-    const one = scene(t)
-    await one.replace('1')
-    await one.replace('2')
-    const by = intercepted((call, _, index) => stop(call, index), one.fs).fs
-    const answer = await one.back({}, by).catch(() => undefined)
-    return { ...one, answer }
-  }
-  const calls: string[] = []
-  await trial((call) => calls.push(call))
-  const wrong: string[] = []
-  const stopped = async (n: number, kill: boolean): Promise<void> => {
-    const { root, replace, holds, past, answer } = await trial((call, index) => {
-      if (kill && index >= n) throw new Killed()
-      if (!kill && index === n) throw failure('EIO', call)
-    })
-    const when = `${kill ? 'killed' : 'failed'} at call ${n}, ${calls[n - 1] ?? ''}`
-    const found = holds()
-    if (found !== '1' && found !== '2') wrong.push(`${when}: it holds ${String(found)}`)
-    if (answer && found !== '1') wrong.push(`${when}: says that it is rolled back`)
-    const [, ...before] = await past()
-    if (before.some((line) => !line.endsWith('whole'))) wrong.push(`${when}: ${before.join()}`)
-    const refused = await replace('3', byItself('2')).then(
-      () => false,
-      (error: unknown) => (error as { reason?: string }).reason === 'RolledBack',
-    )
-    if (answer && !refused) wrong.push(`${when}: it is undone`)
-    await replace('4')
-    const left = kept(root)
-      .filter((name) => name !== 'generation')
-      .join()
-    if (left !== 'lock,record') wrong.push(`${when}: the next run leaves ${left}`)
-    if ((await past()).slice(1).some((line) => !line.endsWith('whole'))) wrong.push(`${when}: ${(await past()).join()}`)
-  }
-  const cases = calls.flatMap((call, index) => [
-    ...(/^(createDirectory|write|rename|remove)/.test(call) ? [{ n: index + 1, kill: true }] : []),
-    ...(/^(read$|startWriteOut|sync|rename)/.test(call) ? [{ n: index + 1, kill: false }] : []),
-  ])
-  t.ok(cases.length > 20, `${cases.length} cases`)
-  await inParallel(cases, 4, ({ n, kill }) => stopped(n, kill))
-  t.strictSame(wrong, [])
 })

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { recordFor } from '../../src/durable/record.js'
 import { refusePinned } from '../../src/durable/refusals.js'
 import { usageBy, usageOf } from '../../src/durable/space.js'
 import {
@@ -35,15 +36,16 @@ function refused(
 }
 
 await t.test('a pin holds whoever publishes by itself, until something newer comes', (t) => {
-  const current = { pin }
+  const here = (record: object) => ({ current: record, record })
+  const current = here({ pin })
   const never = { supersedes: () => false }
-  t.equal(refused({ current }), undefined, 'it is newer')
-  t.equal(refused({ current }, 'old'), 'RolledBack', 'the content that was rolled back from is not')
-  t.equal(refused({ current }, 'new', never), 'RolledBack')
-  t.equal(refused({ current }, 'new', {}), undefined, 'a call is its own consent')
-  t.equal(refused({ current }, 'new', { ...never, release: true }), undefined)
-  t.equal(refused({ current: {} }, 'new', never), undefined)
-  const until = (end: Pin['until']) => ({ current: { pin: { ...pin, until: end } } })
+  t.equal(refused(current), undefined, 'it is newer')
+  t.equal(refused(current, 'old'), 'RolledBack', 'the content that was rolled back from is not')
+  t.equal(refused(current, 'new', never), 'RolledBack')
+  t.equal(refused(current, 'new', {}), undefined, 'a call is its own consent')
+  t.equal(refused(current, 'new', { ...never, release: true }), undefined)
+  t.equal(refused(here({}), 'new', never), undefined)
+  const until = (end: Pin['until']) => here({ pin: { ...pin, until: end } })
   t.equal(refused(until('released')), 'RolledBack', 'however new it is')
   t.equal(refused(until(6)), 'RolledBack')
   t.equal(refused(until(5)), undefined, 'its time is over')
@@ -52,11 +54,33 @@ await t.test('a pin holds whoever publishes by itself, until something newer com
 
 await t.test('of what has drifted, the pin of a record counts that is known to be of what was there', (t) => {
   const never = { supersedes: () => false }
-  t.equal(refused({ current: undefined, newest: { pin, trusted: true } }, 'new', never), 'RolledBack')
-  t.equal(refused({ current: undefined, newest: { pin, trusted: false } }, 'new', never), undefined, 'a copied one')
-  t.equal(refused({ current: { pin }, newest: { trusted: false } }, 'new', never), 'RolledBack')
-  t.equal(refused({ current: {}, newest: { pin, trusted: true } }, 'new', never), undefined, 'it was released')
-  t.equal(refused({ current: undefined, newest: undefined }, 'new', never), undefined)
+  const drifted = (record: object | undefined) => refused({ current: undefined, record }, 'new', never)
+  t.equal(drifted({ pin, trusted: true }), 'RolledBack')
+  t.equal(drifted({ pin, trusted: false }), undefined, 'a copied one')
+  t.equal(drifted({ trusted: true }), undefined, 'it was released')
+  t.equal(drifted(undefined), undefined)
+  t.end()
+})
+
+await t.test('which record speaks of a target: its own, else that of what it drifted from', (t) => {
+  const one = (after: string, before: string | null, committed = true) =>
+    ({ after, before, committed, entries: [] }) as const
+  const [first, second] = [one('a', null), one('b', 'a')]
+  const aborted = one('c', 'drift', false)
+  const speaks = (digest: string | undefined, ...records: ReturnType<typeof one>[]) =>
+    recordFor(records, digest === undefined ? undefined : { digest, entries: [] })
+  t.equal(speaks('b', aborted, second, first), second)
+  t.equal(speaks('a', aborted, second, first), first, 'a power cut may have brought it back')
+  t.equal(speaks('drift', second, first), second)
+  t.equal(speaks('drift', aborted, second), second, 'a publication that has found the drift, and was aborted, does not')
+  t.equal(speaks('drift', aborted, aborted, second), second)
+  const visible = { ...aborted, committed: true }
+  t.equal(speaks('drift', visible, second), visible, 'it was there: somebody has put the drift back')
+  t.equal(speaks('other', aborted, second), aborted, 'it is not what that publication found')
+  t.equal(speaks('drift', aborted), aborted, 'there is no other')
+  const removed = one('c', null, false)
+  t.equal(speaks(undefined, removed, second), second)
+  t.equal(speaks('drift'), undefined)
   t.end()
 })
 

@@ -1,0 +1,55 @@
+/** A target with a past, which is rolled back, and whoever publishes there by himself. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { FileSystem } from '../../src/durable/file-system.js'
+import { readHistory } from '../../src/durable/past.js'
+import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
+import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/replace.js'
+import { rollBack, type RollbackOptions } from '../../src/durable/rollback.js'
+import type { Pin, PublicationOptions, ReplaceResult } from '../../src/durable/types.js'
+import { contents, scratch } from './scratch.js'
+
+export const pin = { reason: 'INC-9', until: 'newer' } as const
+export const objectOf = (version: string, uid = 'u') => [
+  { kind: 'Secret', namespace: 'demo', name: 'web', uid, resourceVersion: version, paths: ['tls.crt', 'sub/tls.key'] },
+]
+
+export function scene(t: Test) {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  const fs = new NodeFileSystem()
+  const replace = async (
+    text: string,
+    options: PublicationOptions = {},
+    by: FileSystem = fs,
+  ): Promise<ReplaceResult> => {
+    const files = { 'tls.crt': text, 'sub/tls.key': { content: text, mode: 0o440 } }
+    const request = {
+      target,
+      files,
+      mode: 0o750,
+      history: { keep: 3, maxAge: null },
+      objects: objectOf(text),
+      ...options,
+    }
+    const [outcome] = await publish([directoryPublication(by, request)])
+    if (outcome === undefined || 'error' in outcome) throw outcome?.error ?? new Error('no outcome')
+    return outcome
+  }
+  const back = (options: Partial<RollbackOptions> = {}, by: FileSystem = fs) =>
+    rollBack(by, target, { pin, ...options })
+  const holds = () => contents(target)['tls.crt']
+  const past = async () =>
+    ((await readHistory(fs, target)) ?? []).map(({ sequence, why, state }) => `${sequence} ${why} ${state}`)
+  const generation = (sequence: number): string =>
+    join(root, readdirSync(root).find((name) => name.includes(`.${sequence}-`)) ?? '')
+  return { root, target, fs, replace, back, holds, past, generation }
+}
+
+/** Who publishes by himself: ends a pin with objects that are newer. */
+export const byItself = (version: string): PublicationOptions => ({
+  objects: objectOf(version),
+  supersedes: ({ from }: Pin) => from.every(({ resourceVersion }) => Number(version) > Number(resourceVersion)),
+})
