@@ -109,3 +109,38 @@ await t.test('a file alone is a tree of one entry', async (t) => {
   t.equal(open.size, 0)
   await fs.close(opened)
 })
+
+await t.test('what is read is hashed before its buffer is given back, and in all its pieces', async (t) => {
+  const root = scratch(t)
+  writeFileSync(join(root, 'file'), small, { mode: 0o600 })
+  /** Whoever asks for the next piece, or for none any more, finds the last one gone. */
+  class Reusing extends NodeFileSystem {
+    constructor(private readonly most: number) {
+      super()
+    }
+
+    override async *read(file: number): AsyncGenerator<Uint8Array, void, void> {
+      for await (const all of super.read(file)) {
+        for (let at = 0; at < all.length; at += this.most) {
+          const piece = Buffer.from(all.subarray(at, at + this.most))
+          try {
+            yield piece
+          } finally {
+            piece.fill(0)
+          }
+        }
+      }
+    }
+  }
+  const expected = digestOf([
+    ['directory', '', statSync(root).mode & 0o7777],
+    ['file', 'file', 0o600, small],
+  ])
+  for (const most of [small.length, 2]) {
+    const fs = new Reusing(most)
+    const opened = await fs.openPath(root)
+    const { digest, entries } = await readTree(fs, opened, false)
+    t.same([digest, entries[1]?.sha256], [expected, hash('sha256', small)], `${most} bytes at a time`)
+    await fs.close(opened)
+  }
+})

@@ -11,7 +11,6 @@ import type {
   Free,
   Mount,
   Outcomes,
-  RenameMode,
   Writers,
 } from '../file-system.js'
 import * as attributes from './attributes.js'
@@ -199,14 +198,14 @@ export class NodeFileSystem implements FileSystem {
   }
 
   async sync(descriptors: readonly Descriptor[]): Promise<Outcomes> {
-    forgetMounts()
     const outcomes = await behindLeadingCommit(descriptors, this.#written, () => syncAll(descriptors))
+    forgetMounts()
     return namedEach(descriptors, outcomes)
   }
 
-  rename(fromParent: Descriptor, from: string, toParent: Descriptor, to: string, mode: RenameMode): Promise<void> {
+  async rename(...[fromParent, from, toParent, to, mode]: Parameters<FileSystem['rename']>): Promise<void> {
+    await atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
     forgetMounts()
-    return atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mode))
   }
 
   removeFile(parent: Descriptor, name: string): Promise<void> {

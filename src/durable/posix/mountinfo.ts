@@ -39,7 +39,7 @@ function ownText(): string {
   return own.text
 }
 
-/** A rename or a barrier begins another step: whoever looks again after it wants to see what is mounted now. */
+/** A rename or a barrier has ended, and another step begins: whoever looks again after it wants to see what is mounted now. */
 export function forgetMounts(): void {
   own = undefined
 }

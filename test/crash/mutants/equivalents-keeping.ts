@@ -30,7 +30,7 @@ export const ofKeeping = [
       `${durable}/swap-places.ts: removeKnown swapped if (found.type === 'directory') { const opened = await scope.keep(fs.openDirectory(parent…`,
       `${durable}/history.ts: copyTree swapped for (const { path } of directories) { await to.use(parentOf(path), (parent) => fs.createD…`,
       `${durable}/kept-beside.ts: listKept swapped for (const name of names) named.push(await keptFor(fs, parent, name, listing))`,
-      `${durable}/past.ts: pruneHistory swapped if (records.valid.some((record) => holdOf({ current: record, newest: record }, fs.now()) …`,
+      `${durable}/past.ts: pruneHistory swapped if (records.valid.some((record) => holdOf({ record }, fs.now()) !== undefined)) return 0`,
     ],
   },
   {

@@ -30,8 +30,9 @@ export const ofReading = [
       `${durable}/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
       `${durable}/inspect.ts: readOnce swapped refuseMissed(target, records, missed)`,
       `${durable}/tree.ts: readTree swapped await files.closeAll()`,
-      `${durable}/tree.ts: beginFile swapped digest.entry(head, attributes.size)`,
-      `${durable}/tree.ts: beginFile swapped digest.content(piece.value)`,
+      `${durable}/tree.ts: addContent swapped digest.content(first.value)`,
+      `${durable}/tree.ts: addContent swapped if (first?.done === false && first.value.length === size) { digest.content(first.value) c…`,
+      `${durable}/tree.ts: addContent swapped digest.content(piece.value)`,
       `${durable}/planned-tree.ts: PlannedTree.keep swapped this.#byPath = byPath(items)`,
       `${durable}/planned-tree.ts: PlannedTree.#addTo swapped this.#sizes.set(content, size)`,
       `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
@@ -103,8 +104,11 @@ export const ofReading = [
     ],
   },
   {
-    reason: 'a buffer that is not used again: a matter of speed and memory',
-    mutants: [`${durable}/posix/stream-source.ts: piecesOf dropped buffers.giveBack(buffer)`],
+    reason: 'what is not used again, and is made anew: a matter of speed and memory',
+    mutants: [
+      `native/open.ts: howToOpen dropped ways.set(key, way)`,
+      `${durable}/posix/stream-source.ts: piecesOf dropped buffers.giveBack(buffer)`,
+    ],
   },
   {
     reason: 'a list of a header alone has no entries, and is treated as none',

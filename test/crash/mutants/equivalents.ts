@@ -261,7 +261,7 @@ export const equivalents: readonly Equivalent[] = [
       `${durable}/posix/holdings.ts: Scan.mountsOf swapped this.#tables.set(namespace, table)`,
       `${durable}/posix/holdings.ts: Scan.#mappings swapped silentPids.add(pid)`,
       `${durable}/posix/tree-users.ts: inodesOf swapped await directories.closeAll()`,
-      `native/open.ts: open swapped how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec)…`,
+      `native/open.ts: howToOpen swapped how.setBigUint64(0, BigInt(checkInteger('flags', openFlags, 0, 0x7fffffff) | closeOnExec)…`,
     ],
   },
   {

@@ -93,6 +93,7 @@ await t.test('a failure has its code, its path, and both in its words', (t) => {
   }
   const defect = new TypeError('a defect')
   t.equal(errorAt('/a', defect), defect)
+  t.notOk('code' in defect)
   t.equal(defect.message, 'a defect')
   t.end()
 })
