@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { formatMode } from '../config/mode.js'
 import type { Owner, ReplaceResult } from '../durable/types.js'
 import type { Log } from '../log.js'
+import { directoriesAbove } from '../relative-path.js'
 
 /* Mode and owner of what a publication replaces: their change is reported. */
 
@@ -42,17 +43,11 @@ export async function findAttributes(target: string, paths: readonly string[] = 
     if (attributes !== undefined) found.set(path, attributes)
   }
   await look('')
-  const directories = new Set(paths.flatMap(above))
+  const directories = new Set(paths.flatMap(directoriesAbove))
   // Parents first: nothing is looked at behind a symbolic link.
   const all = [...directories, ...paths.filter((path) => !directories.has(path))]
   for (const path of all) if (found.get(parentOf(path))?.kind === 'directory') await look(path)
   return found
-}
-
-/** `a` and `a/b` for `a/b/c`. */
-function above(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 function parentOf(path: string): string {

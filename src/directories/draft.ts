@@ -1,4 +1,5 @@
 /** The files of a directory while they are gathered. Two that cannot stand beside each other, and paths that climb, become findings. */
+import { directoriesAbove } from '../relative-path.js'
 import { describeReference, type ObjectReference, type ObjectVersion } from '../objects/types.js'
 import type { RecordedObject } from '../durable/types.js'
 import { missing, type Availability } from './availability.js'
@@ -96,11 +97,4 @@ export class Draft {
 
 function isInside(path: string): boolean {
   return !path.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
-}
-
-/** `a/b` and `a` for `a/b/c`. */
-function directoriesAbove(path: string): string[] {
-  const found = []
-  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) found.push(path.slice(0, end))
-  return found
 }

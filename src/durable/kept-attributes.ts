@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { adviceFor, isSystemError } from '../errors.js'
+import { directoriesAbove } from '../relative-path.js'
 import { inheritedList, listWithMode, modeByList, namedIn } from './access-list.js'
 import { DurableWriteError, leftAsItWas } from './errors.js'
 import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from './file-system.js'
@@ -26,8 +27,7 @@ interface OldEntry {
 
 /** A path and the directories above it, the nearest first; '', in which all are, is the last. */
 export function upwards(path: string): string[] {
-  const parts = path.split('/')
-  return [...parts.map((_, index) => parts.slice(0, parts.length - index).join('/')), '']
+  return [path, ...directoriesAbove(path).reverse(), '']
 }
 
 /** The attributes that staged entries get. */

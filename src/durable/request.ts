@@ -1,4 +1,5 @@
 import { absolutePath } from '../absolute-path.js'
+import { directoriesAbove } from '../relative-path.js'
 import { isReadLater, type PlannedContent, plannedContent } from './content.js'
 import type { FileReadingOptions } from './content-source.js'
 import type { Owner, PublicationOptions, ReplaceDirectoryOptions } from './types.js'
@@ -58,12 +59,6 @@ export function planFor(
     mode,
     owner: options.owner === undefined ? undefined : checkOwner(options.owner),
   }
-}
-
-/** The directories in which a path lies, the outermost first. */
-function directoriesAbove(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 /** A path as system calls take it: a string, without NUL. */
