@@ -85,7 +85,7 @@ export async function publicationIn(
   const [newest] = records
   if (newest === undefined) return undefined
   const tree = await readTarget(fs, target, parent, name, newest.kind)
-  const record = recordFor(records, tree) ?? newest
+  const record = recordFor(newest, records, tree)
   const here = {
     parent: identityOf(await fs.attributes(parent)),
     target: tree?.identity,

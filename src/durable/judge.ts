@@ -71,6 +71,7 @@ export function judge(seen: Seen): Judgement {
   )
   const [newest] = valid
   const current = valid.find((record) => describes(record, tree))
+  const record = newest && recordFor(newest, valid, tree)
   const recorded = isRecorded(valid, tree)
   const staged = staging.map((random) => names.staging(random))
   const gone = [...torn, ...sequencesOf(superseded(valid, current, digest))]
@@ -85,7 +86,7 @@ export function judge(seen: Seen): Judgement {
       newest,
       tree,
       current: doubted,
-      record: doubted ?? recordFor(valid, tree),
+      record: doubted ?? record,
       known: false,
       moved: false,
       recorded,
@@ -94,7 +95,6 @@ export function judge(seen: Seen): Judgement {
     return { ...state, removeNow: [], removeLater: [...staged, ...inOrder([...gone, ...kept])] }
   }
   const moved = current?.trusted === true && current.place?.within !== seen.within
-  const record = recordFor(valid, tree)
   const state = { exists, newest, tree, current, record, known: true, moved, recorded, nextSequence: nextOne }
   return {
     ...state,

@@ -113,7 +113,7 @@ export async function recordOf(fs: FileSystem, target: string): Promise<StoredRe
   return withRecord(fs, target, async (parent, name, records) => {
     const [newest] = records
     const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
-    return recordFor(records, tree)
+    return newest && recordFor(newest, records, tree)
   })
 }
 

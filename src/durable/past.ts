@@ -35,7 +35,7 @@ async function readOnce(
     const [newest] = records
     if (newest === undefined) return undefined
     const tree = await readTarget(fs, target, parent, name, newest.kind)
-    const record = recordFor(records, tree) ?? newest
+    const record = recordFor(newest, records, tree)
     const past: PastContent[] = [presentOf(record, tree)]
     for (const generation of record.history?.generations ?? []) {
       const found = await generationTree(fs, parent, name, generation)

@@ -204,17 +204,17 @@ export function describes(record: Described, tree: Pick<Tree, 'digest' | 'entrie
 
 /**
  * The record of what a target holds; where that has drifted, of what it drifted from. A publication that was aborted before its exchange
- * found just what is there, and says nothing of it: no hold, no pin. undefined where there is none.
+ * found just what is there, and says nothing of it: no hold, no pin. `newest`: of these records; it speaks where no other one does.
  */
 export function recordFor<Record extends Described & Pick<StoredRecord, 'before' | 'committed'>>(
+  newest: Record,
   records: readonly Record[],
   tree: Parameters<typeof describes>[1],
-): Record | undefined {
-  const digest = tree?.digest ?? null
+): Record {
   return (
     records.find((record) => describes(record, tree)) ??
-    records.find(({ committed, before }) => committed || before !== digest) ??
-    records[0]
+    records.find(({ committed, before }) => committed || before !== (tree?.digest ?? null)) ??
+    newest
   )
 }
 

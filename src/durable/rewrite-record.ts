@@ -72,7 +72,7 @@ export async function rewriteRecord(
     const [newest] = records.valid
     if (newest === undefined) throw nothingPublished(target)
     const tree = await readTarget(fs, target, directory, site.name, newest.kind)
-    const record = recordFor(records.valid, tree) ?? newest
+    const record = recordFor(newest, records.valid, tree)
     const body = change(record, tree)
     const renamed = () => renamedMeanwhile(target, problem, verb)
     if (body === undefined) {

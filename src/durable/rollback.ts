@@ -69,7 +69,7 @@ async function earlier(
       const [newest] = records
       if (newest === undefined) return undefined
       const tree = await readTarget(fs, target, parent, name, newest.kind)
-      const record = recordFor(records, tree) ?? newest
+      const record = recordFor(newest, records, tree)
       const generation = chosen(target, record, digestBy(record, tree), options.to)
       if (options.force !== true) refuseOtherObjects(target, generation, record)
       refuseVoidPin(target, record, options.pin, fs.now())

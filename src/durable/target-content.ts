@@ -83,7 +83,7 @@ async function presentOnce(
     const [newest] = records
     const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
     const tree = await readTarget(fs, target, parent, name, kind)
-    const record = recordFor(records, tree)
+    const record = newest && recordFor(newest, records, tree)
     const intact = record !== undefined && describes(record, tree)
     const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
     const content = {

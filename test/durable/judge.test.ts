@@ -42,6 +42,8 @@ for (const row of rows) {
     if (trusted !== undefined) t.equal(current?.trusted, trusted, 'trusted')
     if (sequence !== undefined) t.equal(current?.sequence, sequence)
     t.match(state, rest)
+    if (current !== undefined) t.equal(state.record, current, 'its own record speaks of it')
+    t.equal(state.record === undefined, valid.length === 0, 'another one, where there is any')
     if (staging && !shared) t.equal(state.known, now.includes(0), 'staging goes beside what is known to be durable')
     t.end()
   })

@@ -68,7 +68,7 @@ await t.test('which record speaks of a target: its own, else that of what it dri
   const [first, second] = [one('a', null), one('b', 'a')]
   const aborted = one('c', 'drift', false)
   const speaks = (digest: string | undefined, ...records: ReturnType<typeof one>[]) =>
-    recordFor(records, digest === undefined ? undefined : { digest, entries: [] })
+    records[0] && recordFor(records[0], records, digest === undefined ? undefined : { digest, entries: [] })
   t.equal(speaks('b', aborted, second, first), second)
   t.equal(speaks('a', aborted, second, first), first, 'a power cut may have brought it back')
   t.equal(speaks('drift', second, first), second)

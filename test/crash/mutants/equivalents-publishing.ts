@@ -120,7 +120,10 @@ export const ofPublishing = [
   },
   {
     reason: 'what stands for an errno that every failed call of the file system has',
-    mutants: [`src/static-pods/watch-start.ts: WatchStart.#warn shortened code ?? messageOf(error)`],
+    mutants: [
+      `src/durable/posix/calls.ts: errorAt shortened codeOf(error) ?? error.code`,
+      `src/static-pods/watch-start.ts: WatchStart.#warn shortened code ?? messageOf(error)`,
+    ],
   },
   {
     reason: 'only the first of the parts is looked at, and no part is empty',
