@@ -31,7 +31,7 @@ export const openings: readonly Mutation[] = [
     'posix/file-system.ts',
     'O_RDONLY | O_NOFOLLOW | O_NONBLOCK)',
     'O_RDONLY | O_NONBLOCK)',
-    opening,
+    ownTest('durable/open-path'),
   ),
   mutation(
     'links are followed to append',

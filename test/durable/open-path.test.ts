@@ -28,15 +28,19 @@ for (const [name, openPath] of [
   })
 }
 
-await t.test('a directory whose name is no text is opened, and a link of such a name is not followed', async (t) => {
+await t.test('what has a name that is no text is opened, and a link of such a name is not followed', async (t) => {
   const root = scratch(t)
   const named = (byte: number): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.of(byte)])
   mkdirSync(named(0xfe))
   symlinkSync(named(0xfe), named(0xff))
+  writeFileSync(named(0xfc), '')
+  symlinkSync(named(0xfc), named(0xfd))
   const system = new NodeFileSystem()
   const parent = await system.openPath(root)
   t.teardown(() => system.close(parent))
   // Each byte that is no UTF-8 stands as a lone surrogate.
   await system.close(await system.openDirectory(parent, '\udcfe'))
   await t.rejects(system.openDirectory(parent, '\udcff'), { code: /^(ELOOP|ENOTDIR)$/ })
+  await system.close(await system.openFile(parent, '\udcfc'))
+  await t.rejects(system.openFile(parent, '\udcfd'), { code: 'ELOOP' })
 })

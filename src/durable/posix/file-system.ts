@@ -273,7 +273,7 @@ export class NodeFileSystem implements FileSystem {
 
   /** Where the kernel does not compare the mounts, they are looked at once it is open: that waits for no disk, as a look at the name can. */
   async #openOnMount(parent: Descriptor, name: string, flags: number): Promise<Descriptor> {
-    const found = await openOnMount(parent, name, flags)
+    const found = await openOnMount(parent, name, flags & ~O_NOFOLLOW)
     const opened = found ?? (await this.#open(parent, name, flags))
     if (found !== undefined || mountIdOf(opened) === mountIdOf(parent)) return opened
     fs.closeSync(opened)

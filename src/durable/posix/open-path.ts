@@ -19,7 +19,7 @@ export async function openPathNoSymlinks(path: string): Promise<number> {
 
 /**
  * Opens what has a name in a directory, on the same mount and no symbolic link: EXDEV, ELOOP. undefined where the kernel, a seccomp
- * profile or a name that is no text leaves that to be found out another way.
+ * profile or a name that is no text leaves that to be found out another way. `flags`: O_NOFOLLOW need not be one of them.
  */
 export async function openOnMount(parent: number, name: string, flags: number): Promise<number | undefined> {
   if (!isText(name)) return undefined
