@@ -3,22 +3,27 @@ const longest = 2 ** 31 - 1
 
 /**
  * One signal for a piece of work: it aborts when the caller's signal does, with the caller's reason, or with `error()` after
- * `milliseconds`, unless `met` or `dispose` was called before.
+ * `milliseconds`, unless `met` or `dispose` was called before. A caller that hands over its controller instead has it aborted then, and
+ * there is no other signal.
  *
  * The timer holds the controller. A signal made by `AbortSignal.any([signal, AbortSignal.timeout(n)])` does not: on Node 20 the
  * anonymous timeout is lost at the next garbage collection, and the work then hangs for ever.
  */
 export class Deadline {
-  readonly #controller = new AbortController()
+  readonly #controller: AbortController
+  readonly #outer: AbortSignal | undefined
   readonly #timer: NodeJS.Timeout
   readonly #forward: () => void
   #expired = false
 
   constructor(
     readonly milliseconds: number,
-    private readonly outer: AbortSignal | undefined,
+    caller: AbortSignal | AbortController | undefined,
     error: () => Error = () => new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
   ) {
+    this.#controller = caller instanceof AbortController ? caller : new AbortController()
+    const outer = caller instanceof AbortController ? undefined : caller
+    this.#outer = outer
     this.#forward = () => this.#controller.abort(outer?.reason)
     this.#timer = setTimeout(
       () => {
@@ -49,7 +54,7 @@ export class Deadline {
   /** Forgets the caller's signal too. */
   dispose(): void {
     this.met()
-    this.outer?.removeEventListener('abort', this.#forward)
+    this.#outer?.removeEventListener('abort', this.#forward)
   }
 }
 

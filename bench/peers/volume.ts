@@ -10,12 +10,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Random } from '../../test/crash/power/random.js'
 import { findProgram } from '../../test/e2e/assets.js'
-import { startProcess, workingDirectory } from '../../test/e2e/guard.js'
+import { type Owner, startProcess, withOwner, workingDirectory } from '../../test/e2e/guard.js'
 import type { Namespace } from '../../test/e2e/namespace.js'
 import { until } from '../../test/until.js'
 import { ClusterPods, isReady } from '../../test/node/cluster-pods.js'
 import { startCluster } from '../../test/node/controllers.js'
-import { TestNode, type Owner } from '../../test/node/node.js'
+import { TestNode } from '../../test/node/node.js'
 import { missingForNode } from '../../test/node/requirements.js'
 import { agentCommand } from './watch.js'
 
@@ -44,20 +44,7 @@ export async function watchVolumes(
 ): Promise<VolumeRow[]> {
   const missing = await missingForNode()
   if (missing !== undefined) throw new Error(`it needs ${missing}`)
-  const ends: (() => unknown)[] = []
-  let passing = false
-  const owner: Owner = {
-    teardown: (end: () => unknown) => void ends.unshift(end),
-    passing: () => passing,
-    comment: (...text: unknown[]) => console.error(...text),
-  }
-  try {
-    const rows = await measure(owner, changes[quick ? 'quick' : 'default'], new Random(seed), progress)
-    passing = true
-    return rows
-  } finally {
-    for (const end of ends) await end()
-  }
+  return withOwner((owner) => measure(owner, changes[quick ? 'quick' : 'default'], new Random(seed), progress))
 }
 
 async function measure(

@@ -12,6 +12,7 @@ import { Cluster } from '../../test/e2e/cluster.js'
 import { startProcess, workingDirectory } from '../../test/e2e/guard.js'
 import { memory, processorTime } from '../../test/e2e/process-figures.js'
 import { until } from '../../test/e2e/until.js'
+import { executable } from '../../test/project.js'
 import { median } from '../measure.js'
 import { installed, type Toolchain } from './toolchains.js'
 
@@ -44,7 +45,6 @@ interface Watcher {
   readonly path: (scene: Scene, name: string) => string
 }
 
-const own = fileURLToPath(new URL('../../../bin/holdfast.js', import.meta.url))
 const sidecar = fileURLToPath(new URL('../../../bench/peers/k8s-sidecar/watch.sh', import.meta.url))
 const byDirectory = ({ directory }: Scene, name: string): string => join(directory, name, `${name}.crt`)
 const informed = ({ kubeconfig, namespace, directory, names }: Scene): string[] => {
@@ -101,7 +101,7 @@ export function agentCommand({ kubeconfig, namespace, directory, names }: Scene)
       : names.map((name) => ({ path: join(directory, name), contents: [{ secret: name }] })),
   }
   writeFileSync(configuration, JSON.stringify(document))
-  return [process.execPath, own, 'agent', '--config', configuration]
+  return [process.execPath, executable, 'agent', '--config', configuration]
 }
 
 /** Secrets of a namespace, and how many of them each keeps; of the sidecar, those with its label. */

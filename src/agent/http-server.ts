@@ -13,14 +13,23 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
-/** Milliseconds for a request and for its answer: slower than this is no prober and no scraper. */
-const requestTimeout = 10_000
+/** Milliseconds without a byte, while a client does not read its answer: slower than this is no prober and no scraper. */
+const silence = 10_000
 
 /** Milliseconds from the connection to the end of the request's head. */
-const headersTimeout = 2_000
+const headTimeout = 2_000
 
-/** Milliseconds between two looks of Node for connections over their time; its own default of 30 s would be their real limit. */
-const connectionsCheckingInterval = 500
+/**
+ * Milliseconds that a connection is kept for the next request. Node's own default: it ends one then that has sent nothing; who has begun
+ * a head has the rest of its time.
+ */
+const keepAlive = 5_000
+
+/**
+ * Node looks for connections over their time at an interval of its own, whether there are any or not: two wakeups a second of an agent at
+ * rest, or a limit that is late. So each connection has a timer, and Node never looks: this is the longest that it takes.
+ */
+const unwatched = { requestTimeout: 0, headersTimeout: 0, connectionsCheckingInterval: 2 ** 31 - 1 }
 
 /** Connections at a time: what a kubelet and a few scrapers need, many times over. */
 const mostConnections = 64
@@ -30,12 +39,10 @@ const mostConnections = 64
  * system's error where the address cannot be had.
  */
 export async function serveHealth(address: ServerConfiguration, health: Health): Promise<HealthServer> {
-  const options = { requestTimeout, headersTimeout, connectionsCheckingInterval }
-  const server = createServer(options, (request, response) => {
+  const server = createServer({ ...unwatched, keepAliveTimeout: keepAlive }, (request, response) => {
     answer(request, response, health).catch(() => response.destroy())
   })
-  // A client that does not read its answer.
-  server.timeout = requestTimeout
+  server.timeout = silence
   limitConnections(server)
   await listen(server, address)
   const bound = server.address() as AddressInfo
@@ -67,15 +74,32 @@ function limitConnections(server: Server): void {
       }
     }
     connections.add(socket)
+    expectHead(socket, headTimeout)
     socket.once('close', () => {
       connections.delete(socket)
       answering.delete(socket)
+      clearTimeout(heads.get(socket))
     })
   })
   server.on('request', ({ socket }, response) => {
     answering.add(socket)
-    response.once('close', () => answering.delete(socket))
+    clearTimeout(heads.get(socket))
+    response.once('close', () => {
+      answering.delete(socket)
+      expectHead(socket, keepAlive + headTimeout)
+    })
   })
+}
+
+/** Ends the connection unless a request's head has come within so many milliseconds. */
+const heads = new WeakMap<Socket, NodeJS.Timeout>()
+
+function expectHead(socket: Socket, milliseconds: number): void {
+  if (socket.destroyed) return
+  const late = (): void => {
+    socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n', () => socket.destroy())
+  }
+  heads.set(socket, setTimeout(late, milliseconds).unref())
 }
 
 function listen(server: Server, { host, port }: ServerConfiguration): Promise<void> {

@@ -4,6 +4,7 @@ import { get } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { readiness, serveHealth, type Health } from '../../src/agent/http-server.js'
+import { wakeups } from '../e2e/process-figures.js'
 import { until } from '../until.js'
 
 /** As many connections as the server takes, and more. */
@@ -112,8 +113,46 @@ await t.test('a head that does not come within two seconds ends the connection',
   const socket = await idleConnection(t, port)
   const started = performance.now()
   socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n')
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1.1 408 /)
   socket.resume()
   await once(socket, 'close')
   const seconds = (performance.now() - started) / 1000
   t.ok(seconds > 1.5 && seconds < 8, `after ${seconds.toFixed(1)} s`)
+})
+
+await t.test('nor is one kept that drips the head of its next request', async (t) => {
+  const port = await serve(t)
+  const socket = await idleConnection(t, port)
+  const started = performance.now()
+  let answers = ''
+  socket.on('data', (bytes: Buffer) => (answers += bytes.toString()))
+  socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\n')
+  await until('the first request is answered', () => answers.includes('ok\n'))
+  // Each byte is a sign of life to a limit of silence.
+  socket.write('GET /')
+  const drip = setInterval(() => socket.write('x'), 500)
+  t.teardown(() => clearInterval(drip))
+  await once(socket, 'close')
+  const seconds = (performance.now() - started) / 1000
+  t.ok(seconds > 6 && seconds < 15, `after ${seconds.toFixed(1)} s`)
+})
+
+await t.test('a server that nobody asks wakes its process at no time', async (t) => {
+  const script = `
+    const { serveHealth } = await import(${JSON.stringify(new URL('../../src/agent/http-server.js', import.meta.url).href)})
+    const { get } = await import('node:http')
+    await serveHealth({ host: '127.0.0.1', port: 0 }, { readiness() {}, metrics() {} }).then(({ address }) => new Promise((resolve) =>
+      get({ ...address, path: '/livez', agent: false }, (answer) => answer.resume().on('end', resolve))))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    process.stdout.write('on')
+  `
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  const { pid = 0 } = child
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const before = wakeups(pid)
+  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  t.ok(wakeups(pid) - before <= 1, `${wakeups(pid) - before} wakeups in three seconds`)
 })

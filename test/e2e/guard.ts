@@ -11,9 +11,13 @@ import { mkdtempSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Test } from 'tap'
 
 /** What the tests of this process may write to. Gone soon after its end. */
 export const workingDirectory = mkdtempSync(join(tmpdir(), 'holdfast-e2e-'))
+
+/** Whose end ends what was started for it, and who hears why it failed: a test of tap, or `withOwner`. */
+export type Owner = Pick<Test, 'teardown' | 'passing' | 'comment'>
 
 const script = `
 groups=
@@ -63,4 +67,21 @@ export async function endProcess(
     clearTimeout(timer)
   }
   return { code: child.exitCode, signal: child.signalCode }
+}
+
+/** Runs what is no test with an owner, which ends with it, the last thing that was started first. */
+export async function withOwner<Found>(task: (owner: Owner) => Promise<Found>): Promise<Found> {
+  const ends: (() => unknown)[] = []
+  let passing = false
+  try {
+    const found = await task({
+      teardown: (end: () => unknown) => void ends.unshift(end),
+      passing: () => passing,
+      comment: (...text: unknown[]) => console.error(...text),
+    })
+    passing = true
+    return found
+  } finally {
+    for (const end of ends) await end()
+  }
 }

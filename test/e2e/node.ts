@@ -1,9 +1,8 @@
 /** One node: a disk to keep directories on, and an agent with an account that may read what it needs, by name. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import { Agent } from './agent.js'
-import { workingDirectory } from './guard.js'
+import { type Owner, workingDirectory } from './guard.js'
 import type { Allowed, Namespace } from './namespace.js'
 import { freePort } from './ports.js'
 
@@ -38,7 +37,7 @@ export class Node {
   ) {}
 
   /** Makes account and configuration, and does not start the agent. `t` gets the end of the log of what fails. */
-  static async create(t: Test, namespace: Namespace, options: NodeOptions): Promise<Node> {
+  static async create(t: Owner, namespace: Namespace, options: NodeOptions): Promise<Node> {
     const root = mkdtempSync(join(workingDirectory, 'node-'))
     const port = await freePort()
     const configuration = join(root, 'holdfast.yaml')
@@ -74,7 +73,7 @@ export class Node {
   }
 
   /** As `create`, and starts the agent. */
-  static async start(t: Test, namespace: Namespace, options: NodeOptions): Promise<Node> {
+  static async start(t: Owner, namespace: Namespace, options: NodeOptions): Promise<Node> {
     const node = await Node.create(t, namespace, options)
     node.agent.start()
     return node

@@ -17,6 +17,21 @@ export function processorTime(pid: number): number {
   return (1000 / ticksPerSecond) * (Number(fields[11]) + Number(fields[12]))
 }
 
+/** How often threads of the process have waited for something and woken up so far: those that have ended are not counted. */
+export function wakeups(pid: number): number {
+  const tasks = readdirSync(`/proc/${pid}/task`)
+  return tasks.reduce((sum, task) => sum + voluntarySwitches(`/proc/${pid}/task/${task}/status`), 0)
+}
+
+/** 0 where the thread has ended meanwhile. */
+function voluntarySwitches(status: string): number {
+  try {
+    return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(status, 'utf8'))?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
 /** How many established TCP connections the process has to this port of 127.0.0.1. */

@@ -3,9 +3,8 @@ import { openSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findProgram } from '../e2e/assets.js'
 import { Cluster } from '../e2e/cluster.js'
-import { endProcess, startProcess } from '../e2e/guard.js'
+import { endProcess, type Owner, startProcess } from '../e2e/guard.js'
 import { until } from '../until.js'
-import type { Owner } from './node.js'
 
 /** A cluster with controllers, as a node's kubelet and its pods need it. It ends with the test. */
 export async function startCluster(t: Owner): Promise<Cluster> {

@@ -2,11 +2,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import { findProgram } from '../e2e/assets.js'
 import { Authority } from '../e2e/authority.js'
 import type { Cluster } from '../e2e/cluster.js'
-import { workingDirectory } from '../e2e/guard.js'
+import { type Owner, workingDirectory } from '../e2e/guard.js'
 import { writeKubeconfig } from '../e2e/kubeconfig.js'
 import { makeCgroups } from './cgroups.js'
 import { Containerd } from './containerd.js'
@@ -25,9 +24,6 @@ export interface NodeOptions {
   /** See KubeletOptions. */
   readonly ownPace?: boolean
 }
-
-/** What ends the node: a test of tap, or whoever does the same. */
-export type Owner = Pick<Test, 'teardown' | 'passing' | 'comment'>
 
 export class TestNode {
   private constructor(

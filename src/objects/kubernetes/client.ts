@@ -7,8 +7,8 @@ export interface ApiClient {
    * reset, TLS, timeout, a bad kubeconfig).
    */
   get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse>
-  /** GETs a stream of JSON documents, one a line: a watch. Rejects like `get`; so does `lines` when the stream breaks. */
-  stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream>
+  /** GETs a stream of JSON documents, one a line: a watch. Rejects like `get`; so does `takeLines` when the stream breaks. */
+  stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream>
   /** POSTs or PATCHes one JSON document. */
   send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse>
   /** The namespace that the kubeconfig's context or the service account names, if any. */
@@ -30,6 +30,14 @@ export interface RequestOptions {
   readonly verb?: 'list'
   /** Media types that the answer may have; default `application/json`. */
   readonly accept?: string | undefined
+}
+
+export interface StreamOptions extends Omit<RequestOptions, 'signal' | 'verb'> {
+  /**
+   * Aborts the stream at any time. The client aborts it, too, where the answer's head is late: a signal of its own would be a kibibyte
+   * more for each watch that is open.
+   */
+  readonly attempt?: AbortController
 }
 
 /** As in the API server's own metrics. */
@@ -62,8 +70,11 @@ export interface ApiStream {
   readonly body: unknown
   /** As in ApiResponse. */
   readonly foreign?: string
-  /** For status 200: each line, without its newline. Ends when the server ends the stream in order. */
-  readonly lines: AsyncIterable<StreamLine>
+  /**
+   * For status 200, and once: hands over each line, without its newline, and waits for `take` before the next one. Resolves when the server
+   * has ended the stream in order; rejects with what `take` threw, too.
+   */
+  readonly takeLines: (take: (line: StreamLine) => Promise<void>) => Promise<void>
 }
 
 /** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */

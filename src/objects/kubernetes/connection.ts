@@ -1,16 +1,17 @@
 import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from './access.js'
+import { basePath, describeCall, requestOf, type Call } from './call.js'
 import { ConnectionError } from './client.js'
-import type { ApiClient, ApiObserver, ApiResponse, ApiStream, ApiVerb, RequestOptions } from './client.js'
+import type { ApiClient, ApiObserver, ApiResponse, ApiStream, RequestOptions, StreamOptions } from './client.js'
 import { wrapConnectionError, NotProcessed } from './connection-error.js'
 import { Deadline, unlessAborted } from '../../deadline.js'
 import { LongLines } from './long-lines.js'
 import { notAfter } from './pem.js'
-import { foreignAnswer, parseJson, readBody, readLines, refuseEncoding, retryAfter } from './response-body.js'
-import type { StreamLine } from './stream-line.js'
+import { foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
 import { Renewal } from './renewal.js'
 import { transportLimits, type Answer, type TransportLimits } from './transport.js'
 import { TokenBucket, type RateLimit } from './token-bucket.js'
 import { TransportPool } from './transport-pool.js'
+import { takeLines } from './watch-lines.js'
 
 export interface ConnectOptions {
   /** holdfast's own, for the User-Agent. */
@@ -36,14 +37,7 @@ const MAX_STATUS_BODY = 1024 * 1024
 /** How often one request is refused unprocessed before it fails. */
 const MAX_REFUSED = 3
 
-interface Call {
-  readonly method: 'GET' | 'POST' | 'PATCH'
-  readonly verb: ApiVerb
-  readonly path: string
-  readonly query: Readonly<Record<string, string>>
-  readonly body: string | undefined
-  readonly accept?: string | undefined
-}
+type Limits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
 
 const unobserved: ApiObserver = { requested() {}, throttled() {}, watches() {} }
 
@@ -103,17 +97,22 @@ class Connection implements ApiClient {
     return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body) }, options)
   }
 
-  async stream(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiStream> {
+  async stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream> {
     const call = { method: 'GET', verb: 'watch', path, query, body: undefined, accept: options.accept } as const
     const { answer, deadline } = await this.#call(call, options)
     const { signal } = deadline
-    const what = describe(call)
+    const what = describeCall(call)
     try {
       const head = { status: answer.status, retryAfter: retryAfter(answer.headers['retry-after']) }
       if (answer.status !== 200) {
         const bytes = await readBody(answer, MAX_STATUS_BODY, what, signal)
         deadline.dispose()
-        return { ...head, body: parseJson(bytes), ...this.#foreign(call, answer, bytes), lines: noLines() }
+        return {
+          ...head,
+          body: parseJson(bytes),
+          ...this.#foreign(call, answer, bytes),
+          takeLines: () => Promise.resolve(),
+        }
       }
       const { foreign } = this.#foreign(call, answer)
       if (foreign !== undefined) {
@@ -122,11 +121,14 @@ class Connection implements ApiClient {
       }
       deadline.met()
       this.#observer.watches(1)
-      answer.body.once('close', () => {
+      // What is kept as long as the watch is open holds none of the headers.
+      const { body, broken } = answer
+      body.once('close', () => {
         this.#observer.watches(-1)
         deadline.dispose()
       })
-      return { ...head, body: undefined, lines: readLines(answer, this.#limits.line, what, signal, this.#longLines) }
+      const lines = { limit: this.#limits.line, what, signal, longLines: this.#longLines }
+      return { ...head, body: undefined, takeLines: (take) => takeLines({ body, broken }, lines, take) }
     } catch (error) {
       deadline.dispose()
       throw error
@@ -144,7 +146,7 @@ class Connection implements ApiClient {
   async #send(call: Call, options: RequestOptions): Promise<ApiResponse> {
     const { answer, deadline } = await this.#call(call, options)
     try {
-      const bytes = await readBody(answer, this.#limits.body, describe(call), deadline.signal)
+      const bytes = await readBody(answer, this.#limits.body, describeCall(call), deadline.signal)
       const after = retryAfter(answer.headers['retry-after'])
       const foreign = this.#foreign(call, answer, bytes)
       if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
@@ -160,10 +162,10 @@ class Connection implements ApiClient {
   }
 
   /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
-  async #call(call: Call, options: RequestOptions): Promise<{ answer: Answer; deadline: Deadline }> {
+  async #call(call: Call, { timeout, signal, attempt }: Limits): Promise<{ answer: Answer; deadline: Deadline }> {
     for (let refused = 0; ;) {
-      this.#observer.throttled((await this.#bucket?.take(options.signal)) ?? 0)
-      const deadline = deadlineOf(describe(call), options)
+      this.#observer.throttled((await this.#bucket?.take(attempt?.signal ?? signal)) ?? 0)
+      const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout)
       try {
         return { answer: await this.#authorized(call, deadline.signal), deadline }
       } catch (error) {
@@ -199,35 +201,18 @@ class Connection implements ApiClient {
       throw error
     }
     this.#observer.requested(call.verb, answer.status)
-    return refuseEncoding(answer, describe(call))
+    return refuseEncoding(answer, describeCall(call))
   }
 
   async #transmit(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
     const lease = await this.#pool.lease(access, signal)
     try {
-      return await lease.transport.request(this.#request(access, call, signal), lease.release)
+      return await lease.transport.request(requestOf(access, call, this.#userAgent, signal), lease.release)
     } catch (error) {
       lease.release()
       // A slow answer may mean that nobody is there any more: find out before the next request does.
       if (signal.aborted) lease.transport.probe()
       throw error
-    }
-  }
-
-  #request(access: AccessSnapshot, { method, path, query, body, accept }: Call, signal: AbortSignal) {
-    const search = new URLSearchParams(query).toString()
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    return {
-      method,
-      path: `${basePath(access.server)}${path}${search === '' ? '' : `?${search}`}`,
-      headers: {
-        accept: accept ?? 'application/json',
-        'user-agent': this.#userAgent,
-        ...(body !== undefined && { 'content-type': type }),
-        ...access.headers,
-      },
-      body,
-      signal,
     }
   }
 
@@ -272,16 +257,6 @@ class Connection implements ApiClient {
   }
 }
 
-function basePath({ pathname }: URL): string {
-  return pathname.replace(/\/+$/, '')
-}
-
-function describe({ method, path }: Call): string {
-  return `${method} ${path}`
-}
-
-async function* noLines(): AsyncGenerator<StreamLine> {}
-
-function deadlineOf(what: string, { timeout, signal }: RequestOptions): Deadline {
-  return new Deadline(timeout, signal, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))
+function deadlineOf(what: string, caller: AbortSignal | AbortController | undefined, timeout: number): Deadline {
+  return new Deadline(timeout, caller, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))
 }

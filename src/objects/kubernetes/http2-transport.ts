@@ -92,10 +92,16 @@ export class Http2Transport implements Transport {
     return !this.#draining && !this.session.closed && !this.session.destroyed
   }
 
-  request(request: Request, done: () => void): Promise<Answer> {
+  async request(request: Request, done: () => void): Promise<Answer> {
+    const { signal } = request
+    const stream = this.#start(request)
+    if (request.body !== undefined) stream.end(request.body)
+    return this.#answer(stream, signal, done)
+  }
+
+  /** What listens to the stream is kept as long as a watch is open: it knows nothing of the request. */
+  #answer(stream: Http2.ClientHttp2Stream, signal: AbortSignal, done: () => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const { signal } = request
-      const stream = this.#start(request)
       const abort = (): void => {
         stream.close(this.http2.constants.NGHTTP2_CANCEL)
         stream.destroy(signal.reason as Error)
@@ -117,7 +123,6 @@ export class Http2Transport implements Transport {
         if (!answered)
           reject(this.#explain(new Error('the server closed the stream without an answer'), stream, signal))
       })
-      if (request.body !== undefined) stream.end(request.body)
     })
   }
 

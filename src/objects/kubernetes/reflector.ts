@@ -125,7 +125,7 @@ export class Reflector {
     const seconds = Math.round(shortest + random() * (longest - shortest))
     const attempt = this.#newAttempt()
     const query = this.subject.query(from, seconds)
-    const stream = await client.stream(path, query, { ...this.#request(attempt), accept })
+    const stream = await client.stream(path, query, { attempt, timeout: timing.requestTimeout, accept })
     const refused = stream.foreign === undefined && (stream.status === 400 || stream.status === 422)
     if (from === undefined && refused) {
       streamingLists.refused(path, stream.status)
@@ -139,7 +139,7 @@ export class Reflector {
     const startedAt = performance.now()
     recovery.streamOpened()
     try {
-      await readEvents(stream.lines, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
+      await readEvents(stream.takeLines, session, { target, seconds, timing, attempt, bookmarked: this.#bookmarked })
     } finally {
       recovery.streamClosed()
       this.#bookmarked = (this.#bookmarked || session.bookmarked) && !attempt.signal.aborted

@@ -1,7 +1,5 @@
 import { ConnectionError } from './client.js'
 import { wantsTls, wrapConnectionError } from './connection-error.js'
-import type { LinePlace, LongLines } from './long-lines.js'
-import { StreamLine } from './stream-line.js'
 import type { Answer } from './transport.js'
 
 /** Reads a body of at most `limit` bytes. Rejects with ConnectionError, or the signal's reason. */
@@ -45,27 +43,6 @@ export function foreignAnswer({ headers }: Answer, body?: Buffer): string | unde
   return undefined
 }
 
-/**
- * The lines of a stream, without their newlines. Ends when the server ends the stream in order. Throws
- * ConnectionError when it breaks, for a line beyond `limit` bytes, and for half a line at the end.
- */
-export async function* readLines(
-  answer: Answer,
-  limit: number,
-  what: string,
-  signal: AbortSignal,
-  longLines: LongLines,
-): AsyncGenerator<StreamLine> {
-  const place = longLines.place(signal)
-  try {
-    yield* splitLines(answer, limit, what, place)
-  } catch (error) {
-    throw explain(answer, what, signal, error)
-  } finally {
-    place.leave()
-  }
-}
-
 /** None is asked for; a proxy that compresses all the same would leave us with bytes that are not JSON. */
 export function refuseEncoding(answer: Answer, what: string): Answer {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
@@ -73,34 +50,6 @@ export function refuseEncoding(answer: Answer, what: string): Answer {
   answer.body.destroy()
   throw bodyError(what, 'the response is compressed, though holdfast did not ask for that')
 }
-
-async function* splitLines(answer: Answer, limit: number, what: string, place: LinePlace): AsyncGenerator<StreamLine> {
-  const tooLong = `a line is longer than ${limit} bytes`
-  let started: Buffer[] = []
-  let size = 0
-  for await (const chunk of chunksOf(answer)) {
-    let start = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      if (size + end - start > limit) throw bodyError(what, tooLong)
-      started.push(chunk.subarray(start, end))
-      const line = new StreamLine(started)
-      started = []
-      size = 0
-      place.leave()
-      start = end + 1
-      if (!line.empty) yield line
-    }
-    if (start === chunk.length) continue
-    started.push(chunk.subarray(start))
-    size += chunk.length - start
-    if (size > limit) throw bodyError(what, tooLong)
-    await place.grown(size)
-  }
-  refuseBroken(answer)
-  if (size > 0) throw bodyError(what, 'the stream ended in the middle of a line')
-}
-
-const NEWLINE = 10
 
 /** Node 24 reports an HTTP/2 stream that was closed before its end was read as cut off, though nothing is missing. */
 async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
@@ -114,16 +63,17 @@ async function* chunksOf(answer: Answer): AsyncGenerator<Buffer> {
 }
 
 /** Node ends an HTTP/2 stream in the same way whether the server ended it or the connection did. */
-function refuseBroken(answer: Answer): void {
+export function refuseBroken(answer: Pick<Answer, 'broken'>): void {
   const error = answer.broken()
   if (error) throw error
 }
 
-function bodyError(what: string, problem: string): ConnectionError {
+export function bodyError(what: string, problem: string): ConnectionError {
   return new ConnectionError(`${what}: ${problem}`, 'connection')
 }
 
-function explain(answer: Answer, what: string, signal: AbortSignal, error: unknown): Error {
+/** Why a body failed: the signal, the connection, or what the stream itself says. */
+export function explain(answer: Pick<Answer, 'broken'>, what: string, signal: AbortSignal, error: unknown): Error {
   if (error instanceof ConnectionError) return error
   if (signal.aborted) return signal.reason as Error
   return answer.broken() ?? wrapConnectionError(what, error)

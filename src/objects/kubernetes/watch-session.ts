@@ -1,4 +1,5 @@
 /** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
+import type { ApiStream } from './client.js'
 import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
 import { describeTarget, type ApiTarget } from './requests.js'
 import type { StreamLine } from './stream-line.js'
@@ -115,7 +116,7 @@ export class InitialEventsLate extends Error {}
  * @throws InitialEventsLate, ApiError, ConnectionError, and whatever the stream was aborted with
  */
 export async function readEvents(
-  lines: AsyncIterable<StreamLine>,
+  takeLines: ApiStream['takeLines'],
   session: WatchSession,
   { target, seconds, timing, attempt, bookmarked }: StreamLimits,
 ): Promise<void> {
@@ -134,13 +135,13 @@ export async function readEvents(
   }
   wait()
   try {
-    for await (const line of lines) {
+    await takeLines(async (line) => {
       // What an event makes us ask for meanwhile is not the server's silence.
       initial.pause()
       clearTimeout(silence)
       await session.take(line)
       wait()
-    }
+    })
   } catch (error) {
     attempt.signal.throwIfAborted()
     throw error

@@ -1,3 +1,4 @@
+import type { ApiStream } from '../../../src/objects/kubernetes/client.js'
 import { connect, type ConnectOptions } from '../../../src/objects/kubernetes/connection.js'
 import { ConnectionError, type ApiClient } from '../../../src/objects/kubernetes/client.js'
 import type { TransportLimits } from '../../../src/objects/kubernetes/transport.js'
@@ -47,9 +48,13 @@ export async function connectTo(
   return api
 }
 
-export async function collect(lines: AsyncIterable<{ take(): string }>): Promise<string[]> {
+/** All lines of a stream. */
+export async function collect({ takeLines }: Pick<ApiStream, 'takeLines'>): Promise<string[]> {
   const all: string[] = []
-  for await (const line of lines) all.push(line.take())
+  await takeLines((line) => {
+    all.push(line.take())
+    return Promise.resolve()
+  })
   return all
 }
 

@@ -37,7 +37,7 @@ void t.test('silence alone ends nothing', async (t) => {
   const { url, ping } = await startProcess(t)
   const api = await connectTo(t, url, {}, { ping: 50, pong: 60_000 })
   const watch = await api.stream('/watch', {}, once)
-  const ending = failure(collect(watch.lines))
+  const ending = failure(collect(watch))
   const several = async () => {
     for (let pings = 0; pings < 5; pings += 1) await ping()
     return 'quiet'
@@ -51,7 +51,7 @@ void t.test('a server that has stopped is reported from a quiet one by pings', a
   // So long that no server fails by being slow.
   const api = await connectTo(t, url, {}, { ping: 100, pong: 4_000 })
   const watches = await Promise.all([1, 2].map((i) => api.stream(`/watch/${i}`, {}, once)))
-  const endings = watches.map((watch) => failure(collect(watch.lines)))
+  const endings = watches.map((watch) => failure(collect(watch)))
   child.kill('SIGSTOP')
   for (const ending of await Promise.all(endings)) {
     t.match(ending, { reason: 'timeout', message: `${url}: no answer to a ping within 4000 ms` })
@@ -66,7 +66,7 @@ void t.test('a request that takes too long makes sure that the connection lives'
   const watch = await api.stream('/watch', {}, once)
   child.kill('SIGSTOP')
   t.match(await failure(api.get('/x', {}, { timeout: 100 })), { message: 'GET /x: no answer within 100 ms' })
-  t.match(await failure(collect(watch.lines)), { reason: 'timeout' })
+  t.match(await failure(collect(watch)), { reason: 'timeout' })
 })
 
 void t.test('GOAWAY: running streams finish, new requests get a new connection', async (t) => {
@@ -84,7 +84,7 @@ void t.test('GOAWAY: running streams finish, new requests get a new connection',
   const watch = await api.stream('/watch', {}, once)
   const [session] = running.sessions
   session?.goaway(0)
-  const ended = collect(watch.lines)
+  const ended = collect(watch)
   // The answer to a ping that was sent after GOAWAY: the client has seen both.
   await new Promise<void>((resolve) => session?.ping(() => resolve()))
   t.equal((await api.get('/get', {}, once)).status, 200)
@@ -100,7 +100,7 @@ void t.test('GOAWAY with an error ends the streams, and says so', async (t) => {
   const watch = await api.stream('/watch', {}, once)
   const [session] = running.sessions
   session?.goaway(11)
-  const error = await failure(collect(watch.lines))
+  const error = await failure(collect(watch))
   t.match(error, { reason: 'goaway', message: /the server is closing the connection \(GOAWAY, code 11\)/ })
 })
 
@@ -127,7 +127,7 @@ for (const protocol of ['h2', 'https'] as const) {
   void t.test(`a ${protocol} connection that breaks ends its streams`, async (t) => {
     const { api, running } = await start(t, { protocol, handler: (_, reply) => beginWatch(reply, 1) })
     const watch = await api.stream('/watch', {}, once)
-    const ended = failure(collect(watch.lines))
+    const ended = failure(collect(watch))
     running.cut()
     await running.close()
     const error = await ended
@@ -146,10 +146,10 @@ for (const protocol of ['h2', 'https'] as const) {
       },
     })
     const controller = new AbortController()
-    const watch = await api.stream('/watch', {}, { ...once, signal: controller.signal })
+    const watch = await api.stream('/watch', {}, { ...once, attempt: controller })
     const get = api.get('/never', {}, { ...once, signal: controller.signal })
     const reason = new Error('enough')
-    const endings = [t.rejects(collect(watch.lines), reason), t.rejects(get, reason)]
+    const endings = [t.rejects(collect(watch), reason), t.rejects(get, reason)]
     await until('the request is there', () => running.requests.some(({ path }) => path === '/never'))
     controller.abort(reason)
     await Promise.all(endings)
@@ -185,8 +185,8 @@ for (const protocol of ['h2', 'https'] as const) {
     t.match(await failure(api.get('/gzip', {}, once)), {
       message: 'GET /gzip: the response is compressed, though holdfast did not ask for that',
     })
-    const { lines } = await api.stream('/half', {}, once)
-    t.match(await failure(collect(lines)), { message: 'GET /half: the stream ended in the middle of a line' })
+    const half = await api.stream('/half', {}, once)
+    t.match(await failure(collect(half)), { message: 'GET /half: the stream ended in the middle of a line' })
   })
 }
 
@@ -225,8 +225,8 @@ void t.test('a line has a limit before it ends', async (t) => {
     {},
     { line: 1000 },
   )
-  const { lines } = await api.stream('/long', {}, once)
-  t.match(await failure(collect(lines)), { message: 'GET /long: a line is longer than 1000 bytes' })
+  const long = await api.stream('/long', {}, once)
+  t.match(await failure(collect(long)), { message: 'GET /long: a line is longer than 1000 bytes' })
 })
 
 void t.test('a server that accepts and says nothing', async (t) => {

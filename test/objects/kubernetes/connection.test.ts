@@ -44,12 +44,12 @@ for (const protocol of ['h2', 'https', 'http'] as const) {
     t.match(String(seen?.headers['user-agent']), /^holdfast\/1\.2\.3 \(linux\/(amd64|arm64)\)$/)
 
     const watch = await api.stream('/watch', { watch: '1' }, once)
-    const lines = await collect(watch.lines)
+    const lines = await collect(watch)
     t.strictSame(lines, ['{"n":1}', JSON.stringify({ text: 'é'.repeat(100_000) })])
 
     const busy = await api.stream('/busy', {}, once)
     t.match(busy, { status: 429, retryAfter: 7000, body: { kind: 'Status' } })
-    t.strictSame(await collect(busy.lines), [])
+    t.strictSame(await collect(busy), [])
     t.match(await api.get('/busy', {}, once), { status: 429, retryAfter: 7000 })
     t.strictSame((await api.get('/text', {}, once)).body, undefined, 'a body that is not JSON')
 
@@ -117,10 +117,12 @@ void t.test('a place is free again once its stream is over', async (t) => {
   for (let i = 0; i < 5; i += 1) await api.get('/get', {}, once)
   t.equal(api.connections, 1)
   const watch = await api.stream('/watch', {}, once)
-  for await (const line of watch.lines) {
+  const enough = new Error('enough')
+  const taking = watch.takeLines((line) => {
     t.equal(line.take(), '1')
-    break
-  }
+    return Promise.reject(enough)
+  })
+  await t.rejects(taking, enough)
   await api.get('/get', {}, once)
   t.equal(api.connections, 1, 'a reader that stops gives its place back')
 })
@@ -147,6 +149,6 @@ for (const protocol of ['h2', 'https'] as const) {
     })
     const watch = await api.stream('/watch', {}, once)
     await delay(50)
-    t.strictSame(await collect(watch.lines), ['1', '2'])
+    t.strictSame(await collect(watch), ['1', '2'])
   })
 }

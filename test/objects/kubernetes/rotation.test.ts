@@ -156,7 +156,7 @@ void t.test('watches alone are enough to notice a change', async (t) => {
   const watch = await api.stream('/watch', {}, once)
   put('crt', second.certificate)
   put('key', second.key)
-  t.match(await failure(collect(watch.lines)), { reason: 'rotation', message: /have been replaced/ })
+  t.match(await failure(collect(watch)), { reason: 'rotation', message: /have been replaced/ })
   t.equal(api.connections, 0)
 })
 

@@ -94,7 +94,7 @@ void t.test('each verb and each outcome is counted, and the watches that are ope
   await t.rejects(api.get('/cut', {}, options))
   const stream = await api.stream('/watched', {}, options)
   t.equal(observer.open, 1)
-  await collect(stream.lines)
+  await collect(stream)
   await until('the watch is closed', () => observer.open === 0)
   await running.close()
   t.strictSame(observer.requests, ['get 200', 'list 429', 'create 201', 'patch 200', 'get none', 'watch 200'])

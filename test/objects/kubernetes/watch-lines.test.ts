@@ -1,30 +1,37 @@
 /** The lines of a watch do not depend on how the network cuts them, and no line makes more of a watch than a failure. */
 import assert from 'node:assert/strict'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
 import { ConnectionError } from '../../../src/objects/kubernetes/client.js'
 import { ApiError } from '../../../src/objects/kubernetes/api-error.js'
 import { LongLines } from '../../../src/objects/kubernetes/long-lines.js'
-import { readLines } from '../../../src/objects/kubernetes/response-body.js'
 import { StreamLine } from '../../../src/objects/kubernetes/stream-line.js'
 import { WatchSession } from '../../../src/objects/kubernetes/watch-session.js'
 import { objectTarget } from '../../../src/objects/kubernetes/requests.js'
+import { takeLines } from '../../../src/objects/kubernetes/watch-lines.js'
 import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { holds } from '../../property.js'
+import { until } from '../../until.js'
 import { Recorder, reference } from '../recorder.js'
 
 /** Bytes of the longest line that is taken here. */
 const limit = 40
 
+const options = () => {
+  return { limit, what: 'GET /x', signal: new AbortController().signal, longLines: new LongLines(1, 10) }
+}
+
 /** What comes of a body in these chunks: its lines, and what ended them. */
 async function read(chunks: Iterable<Buffer>): Promise<{ lines: string[]; error: string | undefined }> {
-  const answer = { status: 200, headers: {}, body: Readable.from(chunks), broken: () => undefined }
+  const body = Readable.from(chunks)
   const lines: string[] = []
   try {
-    for await (const line of readLines(answer, limit, 'GET /x', new AbortController().signal, new LongLines(1, 10)))
+    await takeLines({ body, broken: () => undefined }, options(), (line) => {
       lines.push(line.take())
+      return Promise.resolve()
+    })
     return { lines, error: undefined }
   } catch (error) {
     assert.ok(error instanceof ConnectionError, String(error))
@@ -83,6 +90,52 @@ await t.test('a line without an end is given up at the limit, and no more of it 
   t.same(await read(endless()), { lines: [], error: `GET /x: a line is longer than ${limit} bytes` })
   // Node reads a stream of objects 16 ahead.
   t.ok(produced <= limit / 8 + 1 + 16, `${produced} chunks`)
+})
+
+await t.test('one line is taken at a time, and nothing more is read meanwhile', async (t) => {
+  const body = new PassThrough()
+  const taken: string[] = []
+  let go = (): void => undefined
+  const end = takeLines({ body, broken: () => undefined }, options(), async (line) => {
+    taken.push(line.take())
+    await new Promise<void>((resolve) => (go = resolve))
+  })
+  body.write('a\nb\n')
+  await until('the first line is taken', () => taken.length === 1)
+  body.write('c\n')
+  body.end()
+  t.equal(body.isPaused(), true)
+  for (const count of [2, 3]) {
+    go()
+    await until('the next line is taken', () => taken.length === count)
+  }
+  go()
+  await end
+  t.strictSame(taken, ['a', 'b', 'c'])
+})
+
+await t.test('a body that fails, or is closed, ends it once what is being taken has ended', async (t) => {
+  for (const end of [(body: PassThrough) => body.destroy(new Error('cut')), (body: PassThrough) => body.destroy()]) {
+    const body = new PassThrough()
+    let go: (() => void) | undefined
+    let ended = false
+    const reading = takeLines({ body, broken: () => undefined }, options(), async () => {
+      await new Promise<void>((resolve) => (go = resolve))
+      ended = true
+    })
+    const failed = t.rejects(reading, { name: 'ConnectionError' }).then(() => t.equal(ended, true))
+    body.write('a\n')
+    const took = await until('the line is taken', () => go)
+    end(body)
+    await until('the body is closed', () => body.closed)
+    took()
+    await failed
+    await t.rejects(
+      takeLines({ body, broken: () => undefined }, options(), () => Promise.resolve()),
+      { name: 'ConnectionError' },
+      'and a body that was closed before',
+    )
+  }
 })
 
 const cert = reference('a')

@@ -1,0 +1,114 @@
+/**
+ * What the agent costs a node, on a control plane of its own: memory, connections, and processor time while nothing happens and for a
+ * change. It runs as users run it, its Secrets in directories of five.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Cluster } from '../test/e2e/cluster.js'
+import { readTree } from '../test/e2e/disk.js'
+import type { Owner } from '../test/e2e/guard.js'
+import { Node } from '../test/e2e/node.js'
+import { connections, memory, processorTime, wakeups } from '../test/e2e/process-figures.js'
+import { until } from '../test/e2e/until.js'
+import { median } from './measure.js'
+
+export interface Footprint {
+  /** Mebibytes, once all updates are there and what follows from them is done. */
+  readonly anonymous: number
+  readonly resident: number
+  /** To the API server. */
+  readonly connections: number
+  /** Of each window without a change: milliseconds of processor time, and how often a thread of it woke up. */
+  readonly idle: readonly { readonly processor: number; readonly wakeups: number }[]
+  /** Milliseconds of processor time for one change of a Secret, with its event, its status and the sync of what was removed. */
+  readonly change: number
+}
+
+export interface FootprintOptions {
+  /** Secrets that it keeps. */
+  readonly watched: number
+  /** Windows without a change. */
+  readonly windows: number
+}
+
+/** Milliseconds of a window without a change. */
+export const window = 20_000
+/** Secrets of a directory. */
+const together = 5
+/** Changes that are measured, one after the other, each with all that follows from it. */
+const changes = 10
+const afterChange = 2_000
+const patience = { within: 120_000 }
+
+export async function measureAgent(
+  owner: Owner,
+  cluster: Cluster,
+  { watched, windows }: FootprintOptions,
+): Promise<Footprint> {
+  const namespace = await cluster.namespace()
+  const names = Array.from({ length: watched }, (_, index) => `secret-${index}`)
+  const put = (name: string, version: string): Promise<unknown> =>
+    namespace.putSecret(name, { version, 'tls.crt': 'c'.repeat(4000), 'tls.key': 'k'.repeat(1700) })
+  const putAll = async (version: string): Promise<void> => {
+    for (let at = 0; at < watched; at += 50) {
+      await Promise.all(names.slice(at, at + 50).map((name) => put(name, version)))
+    }
+  }
+  await putAll('1')
+  const directory = (index: number): string => `directory-${Math.floor(index / together)}`
+  const node = await Node.start(owner, namespace, {
+    // As the image and the systemd unit set it.
+    environment: { MALLOC_ARENA_MAX: '1' },
+    allowed: { secrets: names },
+    directories: Array.from({ length: watched / together }, (_, index) => ({
+      path: directory(together * index),
+      contents: names.slice(together * index, together * (index + 1)).map((secret) => ({ secret, into: secret })),
+    })),
+  })
+  const { agent } = node
+  const holds = (index: number, version: string): boolean =>
+    readTree(node.path(directory(index)))?.[`secret-${index}/version`] === version
+  await agent.ready()
+  await putAll('2')
+  await until('all updates are on the disk', () => names.every((_, index) => holds(index, '2')), patience)
+
+  // What came before has echoes in the first window or two (an event that is sent again, the sync of what was removed); the median of
+  // all does not count them, and still sees whatever goes on all the time.
+  const idle: { processor: number; wakeups: number }[] = []
+  while (idle.length < windows) {
+    const before = { processor: processorTime(agent.pid), wakeups: wakeups(agent.pid) }
+    await sleep(window)
+    idle.push({
+      processor: processorTime(agent.pid) - before.processor,
+      wakeups: wakeups(agent.pid) - before.wakeups,
+    })
+  }
+  const rest = {
+    anonymous: memory(agent.pid, 'Anonymous') / 1024,
+    resident: memory(agent.pid, 'Rss') / 1024,
+    connections: connections(agent.pid, cluster.api.port),
+    idle,
+  }
+
+  const before = processorTime(agent.pid)
+  for (let change = 0; change < changes; change++) {
+    const index = together * change
+    await put(`secret-${index}`, '3')
+    await until('the change is on the disk', () => holds(index, '3'), patience)
+    await sleep(afterChange)
+  }
+  return { ...rest, change: (processorTime(agent.pid) - before) / changes }
+}
+
+export function describeFootprint({ anonymous, resident, idle, change }: Footprint): string[] {
+  const all = (figure: 'processor' | 'wakeups'): string => idle.map((each) => each[figure].toFixed(0)).join(', ')
+  return [
+    `anonymous ${anonymous.toFixed(1)} MiB, resident ${resident.toFixed(1)} MiB`,
+    `in windows of ${window / 1000} s without a change: ${all('processor')} ms of processor time, ${all('wakeups')} wakeups`,
+    `a change: ${change.toFixed(0)} ms of processor time, with its event, its status and the sync of what was removed`,
+  ]
+}
+
+/** Milliseconds of processor time in a window without a change. */
+export const idleProcessor = ({ idle }: Footprint): number => median(idle.map(({ processor }) => processor))
+/** Wakeups a second without a change. */
+export const idleWakeups = ({ idle }: Footprint): number => median(idle.map(({ wakeups }) => wakeups)) / (window / 1000)
