@@ -3,25 +3,14 @@
  * change. It runs as users run it, its Secrets in directories of five.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cluster } from '../test/e2e/cluster.js'
+import { Cluster } from '../test/e2e/cluster.js'
 import { readTree } from '../test/e2e/disk.js'
-import type { Owner } from '../test/e2e/guard.js'
+import { withOwner, type Owner } from '../test/e2e/guard.js'
 import { Node } from '../test/e2e/node.js'
 import { connections, memory, processorTime, wakeups } from '../test/e2e/process-figures.js'
 import { until } from '../test/e2e/until.js'
-import { median } from './measure.js'
-
-export interface Footprint {
-  /** Mebibytes, once all updates are there and what follows from them is done. */
-  readonly anonymous: number
-  readonly resident: number
-  /** To the API server. */
-  readonly connections: number
-  /** Of each window without a change: milliseconds of processor time, and how often a thread of it woke up. */
-  readonly idle: readonly { readonly processor: number; readonly wakeups: number }[]
-  /** Milliseconds of processor time for one change of a Secret, with its event, its status and the sync of what was removed. */
-  readonly change: number
-}
+import { buildControlPlane } from './control-plane.js'
+import { window, type Footprint } from './footprint.js'
 
 export interface FootprintOptions {
   /** Secrets that it keeps. */
@@ -30,8 +19,6 @@ export interface FootprintOptions {
   readonly windows: number
 }
 
-/** Milliseconds of a window without a change. */
-export const window = 20_000
 /** Secrets of a directory. */
 const together = 5
 /** Changes that are measured, one after the other, each with all that follows from it. */
@@ -96,19 +83,18 @@ export async function measureAgent(
     await until('the change is on the disk', () => holds(index, '3'), patience)
     await sleep(afterChange)
   }
-  return { ...rest, change: (processorTime(agent.pid) - before) / changes }
+  return { watched, ...rest, change: (processorTime(agent.pid) - before) / changes }
 }
 
-export function describeFootprint({ anonymous, resident, idle, change }: Footprint): string[] {
-  const all = (figure: 'processor' | 'wakeups'): string => idle.map((each) => each[figure].toFixed(0)).join(', ')
-  return [
-    `anonymous ${anonymous.toFixed(1)} MiB, resident ${resident.toFixed(1)} MiB`,
-    `in windows of ${window / 1000} s without a change: ${all('processor')} ms of processor time, ${all('wakeups')} wakeups`,
-    `a change: ${change.toFixed(0)} ms of processor time, with its event, its status and the sync of what was removed`,
-  ]
+/** One agent after the other, on one control plane. @throws Error with why there is none, or what failed */
+export async function measureAgents(all: readonly FootprintOptions[]): Promise<Footprint[]> {
+  buildControlPlane()
+  const cluster = await Cluster.start()
+  try {
+    const found: Footprint[] = []
+    for (const options of all) found.push(await withOwner((owner) => measureAgent(owner, cluster, options)))
+    return found
+  } finally {
+    await cluster.stop()
+  }
 }
-
-/** Milliseconds of processor time in a window without a change. */
-export const idleProcessor = ({ idle }: Footprint): number => median(idle.map(({ processor }) => processor))
-/** Wakeups a second without a change. */
-export const idleWakeups = ({ idle }: Footprint): number => median(idle.map(({ wakeups }) => wakeups)) / (window / 1000)

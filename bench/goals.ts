@@ -1,7 +1,8 @@
 /**
- * What holdfast is to cost one day, beside what limits.ts promises of it today: how long a publication takes beyond its flushes, and how
- * much it writes. Milliseconds are of one machine, so that `--check` fails on no goal; `--goals` does.
+ * What holdfast is to cost one day, beside what limits.ts promises of it today: how long a publication takes beyond its flushes, how
+ * much it writes, and what an agent takes of its node. Milliseconds are of one machine, so that `--check` fails on no goal; `--goals` does.
  */
+import { idleWakeups, type Footprint } from './footprint.js'
 import type { Result } from './limits.js'
 import { median, type Cost, type WrittenCost } from './measure.js'
 
@@ -16,6 +17,19 @@ const batchBeyondGoal = 35
 const batchGoal = 1.8
 /** Bytes written, as a multiple of the content. */
 const writtenGoals = new Map([[200, 1.3]])
+
+/** Anonymous memory of an agent at rest, in MiB, by the number of its Secrets. */
+const memoryGoals = new Map([
+  [50, 18],
+  [500, 30],
+])
+/**
+ * Wakeups of an agent in a second without a change: those of its pings and its looks at the credentials, ten for each, twice a minute, and
+ * one for each bookmark, which the API server sends on each watch about once a minute.
+ */
+const wakeupsGoal = (watched: number): number => (2 * 10 + watched) / 60
+/** Milliseconds of processor time that a change takes, with all that follows from it. */
+const changeGoal = 5
 
 export interface Goal {
   readonly what: string
@@ -64,6 +78,22 @@ export function goalsOfBatch({ rounds, ours, compared }: Result, flushTime: numb
       goal: batchGoal,
       unit: '×',
     },
+  ]
+}
+
+export function goalsOfAgent(footprint: Footprint): Goal[] {
+  const memory = memoryGoals.get(footprint.watched)
+  return [
+    ...(memory === undefined
+      ? []
+      : [{ what: 'anonymous memory', figure: footprint.anonymous, goal: memory, unit: ' MiB' }]),
+    {
+      what: 'wakeups at rest',
+      figure: idleWakeups(footprint),
+      goal: wakeupsGoal(footprint.watched),
+      unit: ' a second',
+    },
+    { what: 'processor time of a change', figure: footprint.change, goal: changeGoal, unit: ' ms' },
   ]
 }
 

@@ -123,7 +123,7 @@ function driverOf(peer: Peer): Driver | undefined {
 /** The control plane is loaded only where it is wanted: it brings a process that cleans up after it. */
 async function measureWatchers(): Promise<WatchRow[]> {
   try {
-    const { buildControlPlane, watch } = await import('./watch.js')
+    const [{ buildControlPlane }, { watch }] = await Promise.all([import('../control-plane.js'), import('./watch.js')])
     buildControlPlane()
     return await watch(options.quick, leftOut)
   } catch (error) {

@@ -3,7 +3,7 @@
  * etcd of their own. All run as they are, on the disk of the working directory; only the agent's answer is durable, and means the
  * whole directory.
  */
-import { execFileSync, type ChildProcess } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -222,10 +222,4 @@ function read(path: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Is there what the control plane needs? @throws Error with why not */
-export function buildControlPlane(): void {
-  const build = fileURLToPath(new URL('../../../test/e2e/control-plane/build.sh', import.meta.url))
-  execFileSync(build, ['etcd', 'kube-apiserver'], { stdio: ['ignore', 'ignore', 'inherit'] })
 }

@@ -1,6 +1,7 @@
 /** What the agent costs a node: memory, connections, and processor time when nothing happens and for a change. */
 import t from 'tap'
-import { describeFootprint, idleProcessor, measureAgent, window } from '../../bench/agent.js'
+import { measureAgent } from '../../bench/agent.js'
+import { describeFootprint, idleProcessor, window } from '../../bench/footprint.js'
 import { Cluster } from './cluster.js'
 
 t.setTimeout(300_000)
