@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg, release } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { FileSystem } from '../test/disk/disk.js'
+import { enterPrivateMounts } from '../test/disk/private-mounts.js'
 import { describeFootprint, type Footprint } from './footprint.js'
 import { describeGoal, goalsOfAgent, isMet, type Goal } from './goals.js'
 import type { Result } from './limits.js'
@@ -20,6 +21,7 @@ const watched = [50, 500]
 const windows = 5
 
 const { only, rounds, flushTime, fileSystems, brief, json, check, goals } = options()
+if (only !== 'agent') await preparePublications()
 const [load = 0] = loadavg()
 if (load > availableParallelism() / 4) {
   console.error(`bench: the machine is busy (load ${load.toFixed(1)}): the counts of flushes hold, the times do not`)
@@ -46,12 +48,17 @@ if (json !== undefined) {
 const broken = check && results.some(({ failures }) => failures.length > 0)
 process.exit(broken || (goals && aims.some(({ goal }) => !isMet(goal))) ? 1 : 0)
 
-async function publications(): Promise<Result[]> {
+/** This process waits for one with mounts of its own, where what follows is done. */
+async function preparePublications(): Promise<void> {
   const missing = await missingForPublications(fileSystems)
   if (missing !== undefined) {
     console.error(`bench: this needs ${missing}`)
     process.exit(2)
   }
+  await enterPrivateMounts()
+}
+
+async function publications(): Promise<Result[]> {
   const results = await measurePublications(fileSystems, { rounds, flushTime, brief })
   console.log(table(results))
   for (const { fileSystem, what, failures, remarks } of results) {

@@ -4,7 +4,6 @@
  */
 import { constants } from 'node:os'
 import { Disk, missingForDisk, type FileSystem } from '../test/disk/disk.js'
-import { enterPrivateMounts } from '../test/disk/private-mounts.js'
 import { contestBatch, contestHistory, contestOneDirectory, fileBytes, type Contest } from './contest.js'
 import { goalsOfBatch, goalsOfOneDirectory } from './goals.js'
 import { counts, judge, limitsOfBatch, limitsOfHistory, limitsOfOneDirectory, type Result } from './limits.js'
@@ -36,12 +35,11 @@ export async function missingForPublications(fileSystems: readonly FileSystem[])
   return `${missing.join(', ')} (Debian: e2fsprogs, xfsprogs, btrfs-progs; run as root)`
 }
 
-/** To be called once, before anything else is mounted or started: the process continues in a mount namespace of its own. */
+/** In a mount namespace of the process's own: see enterPrivateMounts. */
 export async function measurePublications(
   fileSystems: readonly FileSystem[],
   options: PublicationOptions,
 ): Promise<Result[]> {
-  await enterPrivateMounts()
   destroyWhenEnded()
   const results: Result[] = []
   for (const fileSystem of fileSystems) results.push(...(await measure(fileSystem, options)))
