@@ -24,10 +24,13 @@ const memoryGoals = new Map([
   [500, 30],
 ])
 /**
- * Wakeups of an agent in a second without a change: those of its pings and its looks at the credentials, ten for each, twice a minute, and
- * one for each bookmark, which the API server sends on each watch about once a minute.
+ * Wakeups of an agent in a second without a change, by the number of its Secrets: its pings, its looks at the credentials, and the
+ * bookmarks, which the API server sends on each watch about once a minute, many in one packet.
  */
-const wakeupsGoal = (watched: number): number => (2 * 10 + watched) / 60
+const wakeupGoals = new Map([
+  [50, 1],
+  [500, 3],
+])
 /** Milliseconds of processor time that a change takes, with all that follows from it. */
 const changeGoal = 5
 
@@ -82,17 +85,14 @@ export function goalsOfBatch({ rounds, ours, compared }: Result, flushTime: numb
 }
 
 export function goalsOfAgent(footprint: Footprint): Goal[] {
-  const memory = memoryGoals.get(footprint.watched)
+  const [memory, wakeups] = [memoryGoals.get(footprint.watched), wakeupGoals.get(footprint.watched)]
   return [
     ...(memory === undefined
       ? []
       : [{ what: 'anonymous memory', figure: footprint.anonymous, goal: memory, unit: ' MiB' }]),
-    {
-      what: 'wakeups at rest',
-      figure: idleWakeups(footprint),
-      goal: wakeupsGoal(footprint.watched),
-      unit: ' a second',
-    },
+    ...(wakeups === undefined
+      ? []
+      : [{ what: 'wakeups at rest', figure: idleWakeups(footprint), goal: wakeups, unit: ' a second' }]),
     { what: 'processor time of a change', figure: footprint.change, goal: changeGoal, unit: ' ms' },
   ]
 }

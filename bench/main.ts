@@ -26,6 +26,8 @@ const [load = 0] = loadavg()
 if (load > availableParallelism() / 4) {
   console.error(`bench: the machine is busy (load ${load.toFixed(1)}): the counts of flushes hold, the times do not`)
 }
+/** What could not be measured. The rest is not lost for it. */
+const unfit: string[] = []
 const aims: { readonly what: string; readonly goal: Goal }[] = []
 
 const results = only === 'agent' ? [] : await publications()
@@ -46,7 +48,9 @@ if (json !== undefined) {
   writeFileSync(json, `${JSON.stringify(run, undefined, 2)}\n`)
 }
 const broken = check && results.some(({ failures }) => failures.length > 0)
-process.exit(broken || (goals && aims.some(({ goal }) => !isMet(goal))) ? 1 : 0)
+if (broken || (goals && aims.some(({ goal }) => !isMet(goal)))) process.exit(1)
+for (const problem of unfit) console.error(`bench: ${problem}`)
+process.exit(unfit.length > 0 ? 2 : 0)
 
 /** This process waits for one with mounts of its own, where what follows is done. */
 async function preparePublications(): Promise<void> {
@@ -76,8 +80,8 @@ async function agent(): Promise<Footprint[]> {
     for (const footprint of found) console.log(`\n${describeFootprint(footprint).join('\n')}`)
     return found
   } catch (error) {
-    console.error(`bench: the agent could not be measured: ${(error as Error).message}`)
-    process.exit(2)
+    unfit.push(`the agent could not be measured: ${(error as Error).message}`)
+    return []
   }
 }
 

@@ -63,43 +63,51 @@ export async function serveHealth(address: ServerConfiguration, health: Health):
  */
 function limitConnections(server: Server): void {
   // In the order in which they came.
-  const connections = new Set<Socket>()
-  const answering = new Set<Socket>()
+  const connections = new Map<Socket, Connection>()
   server.on('connection', (socket: Socket) => {
     if (connections.size >= mostConnections) {
-      const oldest = [...connections].find((one) => !answering.has(one)) ?? [...connections][0]
+      const all = [...connections]
+      const [oldest] = all.find(([, { answering }]) => answering === 0) ?? all[0] ?? []
       if (oldest) {
         connections.delete(oldest)
         oldest.destroy()
       }
     }
-    connections.add(socket)
-    expectHead(socket, headTimeout)
+    const connection: Connection = { answering: 0, late: endUnlessHead(socket, headTimeout) }
+    connections.set(socket, connection)
     socket.once('close', () => {
       connections.delete(socket)
-      answering.delete(socket)
-      clearTimeout(heads.get(socket))
+      clearTimeout(connection.late)
     })
   })
   server.on('request', ({ socket }, response) => {
-    answering.add(socket)
-    clearTimeout(heads.get(socket))
+    const connection = connections.get(socket)
+    if (!connection) return
+    connection.answering += 1
+    clearTimeout(connection.late)
     response.once('close', () => {
-      answering.delete(socket)
-      expectHead(socket, keepAlive + headTimeout)
+      connection.answering -= 1
+      // A client may send its next request before it has the answer to this one.
+      if (connection.answering > 0 || socket.destroyed) return
+      clearTimeout(connection.late)
+      connection.late = endUnlessHead(socket, keepAlive + headTimeout)
     })
   })
 }
 
-/** Ends the connection unless a request's head has come within so many milliseconds. */
-const heads = new WeakMap<Socket, NodeJS.Timeout>()
+interface Connection {
+  /** Requests without an answer yet. */
+  answering: number
+  /** Ends it. */
+  late: NodeJS.Timeout
+}
 
-function expectHead(socket: Socket, milliseconds: number): void {
-  if (socket.destroyed) return
+/** Ends the connection after so many milliseconds, as Node does where a request's head is late. */
+function endUnlessHead(socket: Socket, milliseconds: number): NodeJS.Timeout {
   const late = (): void => {
     socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n', () => socket.destroy())
   }
-  heads.set(socket, setTimeout(late, milliseconds).unref())
+  return setTimeout(late, milliseconds).unref()
 }
 
 function listen(server: Server, { host, port }: ServerConfiguration): Promise<void> {

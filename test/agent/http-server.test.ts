@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { readiness, serveHealth, type Health } from '../../src/agent/http-server.js'
 import { wakeups } from '../e2e/process-figures.js'
@@ -138,6 +139,29 @@ await t.test('nor is one kept that drips the head of its next request', async (t
   t.ok(seconds > 6 && seconds < 15, `after ${seconds.toFixed(1)} s`)
 })
 
+await t.test('requests that come before the answer to the one before are all answered, however late', async (t) => {
+  const gates: (() => void)[] = []
+  const port = await serve(t, {
+    metrics: async () => {
+      await new Promise<void>((resolve) => gates.push(resolve))
+      return { type: 'text/plain', text: 'metrics' }
+    },
+  })
+  const socket = await idleConnection(t, port)
+  let answers = ''
+  socket.on('data', (bytes: Buffer) => (answers += bytes.toString()))
+  socket.write('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2))
+  const count = (): number => answers.split('HTTP/1.1 200').length - 1
+  await until('both requests have arrived', () => gates.length === 2)
+  gates[0]?.()
+  await until('the first one is answered', () => count() === 1)
+  // Longer than a connection is kept for its next request, and shorter than it may be silent.
+  await sleep(8_000)
+  gates[1]?.()
+  await until('the second one is answered', () => count() === 2)
+  t.notMatch(answers, / 408 /)
+})
+
 await t.test('a server that nobody asks wakes its process at no time', async (t) => {
   const script = `
     const { serveHealth } = await import(${JSON.stringify(new URL('../../src/agent/http-server.js', import.meta.url).href)})
@@ -151,8 +175,8 @@ await t.test('a server that nobody asks wakes its process at no time', async (t)
   t.teardown(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
   const { pid = 0 } = child
-  await new Promise((resolve) => setTimeout(resolve, 500))
+  await sleep(500)
   const before = wakeups(pid)
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  await sleep(3_000)
   t.ok(wakeups(pid) - before <= 1, `${wakeups(pid) - before} wakeups in three seconds`)
 })

@@ -183,7 +183,14 @@ class Connection implements ApiClient {
     const answer = await this.#attempt(access, call, signal)
     if (answer.status !== 401) return answer
     this.#rejected = access
-    const next = await this.#current(signal, access)
+    let next: AccessSnapshot
+    try {
+      next = await this.#current(signal, access)
+    } catch (error) {
+      // An answer that nobody reads keeps its place on the connection for ever.
+      answer.body.destroy()
+      throw error
+    }
     if (sameAccess(next, access)) return answer
     answer.body.destroy()
     const again = await this.#attempt(next, call, signal)

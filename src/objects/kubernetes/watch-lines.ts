@@ -42,7 +42,9 @@ export async function takeLines(
         taking = lines.add(chunk)
         taking.then(() => body.resume(), reject)
       })
-      if (body.destroyed && !body.readableEnded) cut()
+      // What has happened before is told no more.
+      if (body.readableEnded) resolve()
+      else if (body.destroyed) cut()
     })
     refuseBroken({ broken })
     lines.end()

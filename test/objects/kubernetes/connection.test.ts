@@ -151,4 +151,15 @@ for (const protocol of ['h2', 'https'] as const) {
     await delay(50)
     t.strictSame(await collect(watch), ['1', '2'])
   })
+
+  void t.test(`a ${protocol} stream without a line, too, however late it is read`, async (t) => {
+    const { api } = await start(t, {
+      protocol,
+      // No body at all: its end comes with the head.
+      handler: (_, reply) => reply.end(),
+    })
+    const watch = await api.stream('/watch', {}, once)
+    await delay(50)
+    t.strictSame(await collect(watch), [])
+  })
 }

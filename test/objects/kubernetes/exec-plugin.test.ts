@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { connect } from '../../../src/objects/kubernetes/connection.js'
+import { until } from '../../until.js'
 import { json, startServer } from './api-server.js'
 import { issue, temporaryDirectory } from './certificates.js'
 import { authority, failure, once, serving } from './connected.js'
@@ -146,6 +147,27 @@ void t.test('a 401 runs the plugin again, once for all requests', async (t) => {
   t.equal((await api.get('/', {}, once)).status, 401, 'the answer, where nothing helps')
   t.equal((await api.get('/', {}, once)).status, 401)
   t.equal(runs(), 2, 'and the plugin is not run at every refusal')
+})
+
+void t.test('a 401 whose plugin fails gives its place on the connection back', async (t) => {
+  const token = print({ token: 't1' })
+  const { path } = plugin(`[ "$(wc -l < "$0.runs")" = 1 ] || exit 1\n${token}`)
+  let accepts = true
+  const running = await startServer({ serving, handler: (_, reply) => json(reply, accepts ? 200 : 401, {}) })
+  t.teardown(() => running.close())
+  const access = await load(path, {}, {}, { ...cluster, server: running.url })
+  const api = connect(access, { version: '1', limits: { streams: 1, connections: 1 } })
+  t.teardown(() => api.close())
+  const first = access.current()
+  await first
+  t.equal((await api.get('/', {}, once)).status, 200)
+  accepts = false
+  t.match(await failure(api.get('/', {}, once)), { reason: 'credentials', message: /exited with 1/ })
+  accepts = true
+  // What the plugin said first is in force again, without a plugin that has to be asked.
+  access.current = () => first
+  const again = async (): Promise<boolean> => (await api.get('/', {}, once)).status === 200
+  t.ok(await until('there is a place for the next request', again, { within: 10_000 }))
 })
 
 void t.test('a certificate from the plugin', async (t) => {
