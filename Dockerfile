@@ -29,6 +29,6 @@ COPY --from=build /out/ /
 USER 0:0
 # The agent's forty threads share one heap: glibc gives many of them one of their own, which costs 2 MB and serves nobody here.
 ENV MALLOC_ARENA_MAX=1
-# No shell, and node by its full path: PATH decides nothing.
-ENTRYPOINT ["/usr/local/bin/node", "/opt/holdfast/bin/holdfast.js"]
+# No shell, and node by its full path: PATH decides nothing. SIGUSR1 opens no inspector, from Node's first instant on.
+ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "/opt/holdfast/bin/holdfast.js"]
 CMD ["--help"]

@@ -1,7 +1,7 @@
 /** Some agents without disks, in a process of their own: the source as the agent has it, and what it costs the API server. */
-import { loadClusterAccess } from '../src/objects/kubernetes/cluster-access.js'
-import type { ApiObserver } from '../src/objects/kubernetes/client.js'
-import { connect } from '../src/objects/kubernetes/connection.js'
+import { loadClusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
+import type { ApiObserver } from '../src/kubernetes/connection/client.js'
+import { connect } from '../src/kubernetes/connection/connection.js'
 import { KubernetesSource } from '../src/objects/kubernetes/source.js'
 import { describeReference, type SourceListener } from '../src/objects/types.js'
 

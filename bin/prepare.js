@@ -1,5 +1,22 @@
 'use strict'
 // What has to be set before the first module of the program is loaded.
+
+// At SIGUSR1 Node opens its inspector on 127.0.0.1:9229, where every user of the machine, and every pod with hostNetwork, may run code in
+// this process. A listener takes the signal away from Node. It stays to the end: without one, the signal would end the process.
+process.on('SIGUSR1', () => {})
+
+// NODE_OPTIONS has opened it, or a signal that came before that line: now, or later, once the thread in which Node waits for the signal gets
+// a processor; and once more for each signal. So it is closed here, before each command (src/cli/main.ts), before the agent serves, and at
+// growing intervals: a loop of signals to a busy machine opened it 200 ms after this line. `_debugEnd` is what node:inspector exports as
+// `close` (Node, lib/inspector.js): loading that module takes 10 ms and 2 MB. A Node that was built without an inspector has neither.
+const firstPause = 10
+const lastPause = 10_000
+function closeInspector(pause) {
+  process._debugEnd?.()
+  if (pause < lastPause) setTimeout(closeInspector, pause, pause * 1.25).unref()
+}
+closeInspector(firstPause)
+
 const serves = process.argv.includes('agent') || process.argv.includes('demo')
 
 // The agent bounds the threads that each file system may keep, so that one which hangs takes them from no other; that takes more

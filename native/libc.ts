@@ -52,6 +52,8 @@ const systemCalls = {
   io_submit: { x64: 209, arm64: 2 },
   io_getevents: { x64: 208, arm64: 4 },
   openat2: { x64: 437, arm64: 437 },
+  pidfd_open: { x64: 434, arm64: 434 },
+  pidfd_send_signal: { x64: 424, arm64: 424 },
   prctl: { x64: 157, arm64: 167 },
   renameat2: { x64: 316, arm64: 276 },
   statx: { x64: 332, arm64: 291 },

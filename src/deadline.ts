@@ -1,6 +1,40 @@
 /** The longest time, in milliseconds, that a timer of Node takes; a longer one would fire at once. */
 const longest = 2 ** 31 - 1
 
+/** A limit of time that the work can stop while it waits for something that the limit is not about. */
+export interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+/** Calls back when it has run for so many milliseconds in all: it runs from the start, and between `resume` and `pause`. */
+export class PausableTimer implements Pausable {
+  #timer: NodeJS.Timeout | undefined
+  #since = 0
+  #left: number
+
+  constructor(
+    milliseconds: number,
+    private readonly over: () => void,
+  ) {
+    this.#left = Math.min(milliseconds, longest)
+    this.resume()
+  }
+
+  resume(): void {
+    if (this.#timer !== undefined) return
+    this.#since = performance.now()
+    this.#timer = setTimeout(this.over, this.#left)
+  }
+
+  pause(): void {
+    if (this.#timer === undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#left -= performance.now() - this.#since
+  }
+}
+
 /**
  * One signal for a piece of work: it aborts when the caller's signal does, with the caller's reason, or with `error()` after
  * `milliseconds`, unless `met` or `dispose` was called before. A caller that hands over its controller instead has it aborted then, and
@@ -9,12 +43,13 @@ const longest = 2 ** 31 - 1
  * The timer holds the controller. A signal made by `AbortSignal.any([signal, AbortSignal.timeout(n)])` does not: on Node 20 the
  * anonymous timeout is lost at the next garbage collection, and the work then hangs for ever.
  */
-export class Deadline {
+export class Deadline implements Pausable {
   readonly #controller: AbortController
   readonly #outer: AbortSignal | undefined
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: PausableTimer
   readonly #forward: () => void
   #expired = false
+  #met = false
 
   constructor(
     readonly milliseconds: number,
@@ -25,14 +60,11 @@ export class Deadline {
     const outer = caller instanceof AbortController ? undefined : caller
     this.#outer = outer
     this.#forward = () => this.#controller.abort(outer?.reason)
-    this.#timer = setTimeout(
-      () => {
-        if (this.#controller.signal.aborted) return
-        this.#expired = true
-        this.#controller.abort(error())
-      },
-      Math.min(milliseconds, longest),
-    )
+    this.#timer = new PausableTimer(milliseconds, () => {
+      if (this.#controller.signal.aborted) return
+      this.#expired = true
+      this.#controller.abort(error())
+    })
     if (outer?.aborted) this.#forward()
     else outer?.addEventListener('abort', this.#forward, { once: true })
   }
@@ -48,7 +80,16 @@ export class Deadline {
 
   /** The time limit is kept; the caller's signal still counts. */
   met(): void {
-    clearTimeout(this.#timer)
+    this.#met = true
+    this.pause()
+  }
+
+  pause(): void {
+    this.#timer.pause()
+  }
+
+  resume(): void {
+    if (!this.#met) this.#timer.resume()
   }
 
   /** Forgets the caller's signal too. */

@@ -4,11 +4,13 @@
  * @packageDocumentation
  */
 import * as durable from './durable/index.js'
-import type { FileContent, Publication, ReplaceResult } from './durable/index.js'
-import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
-import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } from './public-fields.js'
+import type { DurableWriteError } from './durable/errors.js'
+import type { FileContent, Publication, ReplaceResult, SyncOptions } from './durable/types.js'
+import type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './library/public-options.js'
+import { callChecks, checkFields, directoryChecks, fileChecks, requestChecks } from './library/public-fields.js'
 
-export { DurableWriteError, exchange, syncPath } from './durable/index.js'
+// Types come from where they stand: the package holds the types that these lead to, and the door of the core leads to all of it.
+export { DurableWriteError } from './durable/errors.js'
 export type {
   DirectoryRequest,
   FileContent,
@@ -23,9 +25,9 @@ export type {
   ReplaceFileOptions,
   ReplaceResult,
   SyncOptions,
-} from './durable/index.js'
+} from './durable/types.js'
 export type { Log } from './log.js'
-export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './public-options.js'
+export type { BatchRequest, CallOptions, DirectoryOptions, FileOptions } from './library/public-options.js'
 export type { Reason } from './reasons.js'
 
 /** Who calls the library waits for it: its calls need no threads, which cost more than most calls do. */
@@ -51,7 +53,7 @@ export async function replaceDirectory(target: string, options: DirectoryOptions
 export async function replaceDirectories(
   requests: readonly BatchRequest[],
   options: CallOptions = {},
-): Promise<(ReplaceResult | { error: durable.DurableWriteError })[]> {
+): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
   if (!Array.isArray(requests)) throw new TypeError('replaceDirectories takes an array of requests')
   const forAll = checkFields('options', options, callChecks)
   return durable.replaceDirectories(
@@ -101,4 +103,17 @@ export async function verifyDirectory(target: string): Promise<Verification> {
   const { digest, actual, differences = [] } = publication ?? {}
   const intact = publication !== undefined && digest === actual && differences.length === 0
   return { path: publication?.path ?? target, intact, digest, actual, differences }
+}
+
+/** fsync of a file or a directory; refuses symbolic links in the last part of the path. @throws DurableWriteError */
+export async function syncPath(path: string, options?: SyncOptions): Promise<void> {
+  return durable.syncPath(path, options)
+}
+
+/**
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and of what is above them.
+ * @throws DurableWriteError; `published: true` when they have changed places and that is not known to be durable
+ */
+export async function exchange(a: string, b: string, options?: SyncOptions): Promise<void> {
+  return durable.exchange(a, b, options)
 }

@@ -35,3 +35,6 @@ export function isLabel(text: string): boolean {
 export function isDataKey(text: string): boolean {
   return dataKeyPattern.test(text)
 }
+
+/** The namespace of events about a Node, which is in none. */
+export const nodeEventsNamespace = 'default'

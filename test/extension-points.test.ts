@@ -51,7 +51,7 @@ const points: readonly ExtensionPoint[] = [
     file: 'src/durable/types.ts',
     before: "publish?: 'exchange' |",
     after: "publish?: 'novel' | 'exchange' |",
-    lacking: ['src/durable/replace.ts'],
+    lacking: ['src/durable/publish/replace.ts'],
   },
 ]
 

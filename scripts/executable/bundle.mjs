@@ -69,6 +69,9 @@ keepLicences(
   bundles.map(({ metafile }) => metafile),
   join(out, 'licenses'),
 )
+// Node 20 has no such option; a Node that does not know `execArgv` here passes it over. bin/prepare.js does without both.
+const noInspector = '--disable-sigusr1'
+const execArgv = process.allowedNodeEnvironmentFlags.has(noInspector) ? [noInspector] : []
 const assets = Object.fromEntries(['content-check-thread.cjs', 'koffi.node'].map((name) => [name, join(out, name)]))
 writeFileSync(
   join(out, 'sea-config.json'),
@@ -77,6 +80,7 @@ writeFileSync(
     output: join(out, 'holdfast.blob'),
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
+    execArgv,
     assets,
   }),
 )

@@ -1,5 +1,4 @@
 import type { AgentConfiguration, SourceConfiguration } from '../config/types.js'
-import type { Log } from '../log.js'
 import {
   describeReference,
   type ObjectReference,
@@ -9,34 +8,23 @@ import {
   type UnknownState,
   type WatchRestartReason,
 } from '../objects/types.js'
+import type { AgentOptions } from './agent-options.js'
 import { configurationChange } from './configuration-change.js'
 import { desiredObjects } from './desired-content.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
-import { FreshnessTracker } from './freshness-tracker.js'
+import { FreshnessTracker } from './report/freshness-tracker.js'
 import { Operations } from './operations.js'
 import { causes } from './reconcile.js'
-import { noEvents, openEvents, type AgentEvents } from './agent-events.js'
-import { withOldPaths } from './moves.js'
+import { noEvents, openEvents, type AgentEvents } from './report/agent-events.js'
+import { withOldPaths } from './leaving/moves.js'
 import { endsWithin } from '../deadline.js'
-import { Drops } from './drops.js'
-import type { DirectoryStatus } from './status-file.js'
-import type { Metrics } from './report-metrics.js'
+import { Departures } from './leaving/departures.js'
+import { Drops } from './leaving/drops.js'
+import type { DirectoryStatus } from './report/status-file.js'
 import type { Pending } from './workqueue.js'
-
-export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
 
 /** Milliseconds that the end waits for a removal: it goes on at the next start. */
 const dropGrace = 1_000
-
-interface AgentOptions {
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly openSource: OpenSource
-  /** This node's name in the cluster, for events; the empty string where nobody says. */
-  readonly node: string
-  /** Called when something that the status shows has changed. */
-  readonly changed: () => void
-}
 
 /**
  * Keeps directories as a source says. It starts once, takes new configurations, and stops once; what it knows of each directory is
@@ -48,6 +36,7 @@ export class Agent {
   readonly #operations: Operations
   readonly #freshness: FreshnessTracker
   readonly #drops: Drops
+  readonly #departures: Departures
   #configuration: AgentConfiguration
   #source: Source | undefined
   #events = noEvents
@@ -59,6 +48,7 @@ export class Agent {
   constructor(configuration: AgentConfiguration, options: AgentOptions) {
     this.#configuration = configuration
     this.#options = options
+    this.#departures = new Departures({ ...options, isAgent: true })
     this.#drops = new Drops({
       ...options,
       stateDirectory: () => this.#configuration.stateDirectory,
@@ -69,6 +59,7 @@ export class Agent {
       ...options,
       states: this.states,
       configuration: () => this.#configuration,
+      isOwed: (path) => this.#departures.isOwed(path),
       source: () => this.#source,
       events: () => this.#events,
       refresh: (state) => this.refresh(state),
@@ -98,6 +89,7 @@ export class Agent {
 
   /** Compares every directory with its record, then follows the source. Rejects where the source cannot be made at all. */
   async start(): Promise<void> {
+    await this.#departures.configure(this.#configuration)
     await this.#startDirectories([...this.states])
     const { source, events } = await this.#open(this.#configuration.source)
     this.#source = source
@@ -149,6 +141,8 @@ export class Agent {
       const state = this.states.byPath(path)
       if (state) this.#drop(state)
     }
+    // The record of a directory that comes back must say that it had left, before a pass compares the two.
+    await this.#departures.configure(configuration)
     const added = [...change.added]
     for (const directory of change.changed) {
       const state = this.states.byPath(directory.path)
@@ -201,6 +195,7 @@ export class Agent {
     clearInterval(this.#driftTimer)
     clearImmediate(this.#refreshing)
     this.#freshness.close()
+    this.#departures.close()
     const dropped = this.#drops.close()
     await this.#operations.stop()
     await endsWithin(dropped, dropGrace)

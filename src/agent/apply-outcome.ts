@@ -4,7 +4,7 @@ import type { Log } from '../log.js'
 import { describeReference } from '../objects/types.js'
 import { compareWithRecord } from './detect-drift.js'
 import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
-import type { Moving } from './moving.js'
+import type { Moving } from './leaving/moving.js'
 import type { Context, Outcome } from './outcome.js'
 import { recordVersions } from './record-versions.js'
 

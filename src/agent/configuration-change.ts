@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AgentConfiguration, DirectoryConfiguration } from '../config/types.js'
-import { withOldPaths } from './moves.js'
+import { withOldPaths } from './leaving/moves.js'
 
 /** What a configuration that was read again asks to be done. */
 interface ConfigurationChange {

@@ -3,17 +3,20 @@ import { logProblems } from '../config/log-problems.js'
 import { ConfigurationError } from '../config/problem.js'
 import type { AgentConfiguration, ServerConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
-import { adviceOnShortage, codeOf, failureFrom, messageOf } from '../errors.js'
+import { failureFrom, messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import { fingerprint } from '../regular-file.js'
-import { Agent, type OpenSource } from './agent.js'
+import { Agent } from './agent.js'
+import type { OpenSource } from './agent-options.js'
 import { ConfigurationWatch } from './configuration-watch.js'
 import { hasRequired } from './directory-state.js'
 import { beside } from './file-systems.js'
-import { readiness, serveHealth, type HealthServer, type Readiness } from './http-server.js'
+import { HealthEndpoint } from './health-endpoint.js'
+import { readiness, type HealthServer, type Readiness } from './report/http-server.js'
+import { agentIdentity } from './identity.js'
 import { ownIdentity, type ProcessIdentity } from './process-identity.js'
-import type { PrometheusMetrics } from './prometheus.js'
-import { noMetrics } from './report-metrics.js'
+import type { PrometheusMetrics } from './report/prometheus.js'
+import { noMetrics } from './report/report-metrics.js'
 import { lockState } from './state-lock.js'
 import {
   directoryStatus,
@@ -22,7 +25,7 @@ import {
   statusFileIn,
   StatusWriter,
   type StatusDocument,
-} from './status-file.js'
+} from './report/status-file.js'
 
 /** Milliseconds to wait for the disk of the status, at the start and at the end. */
 const statusPatience = 2_000
@@ -47,13 +50,14 @@ export class Daemon {
   readonly #status: StatusWriter
   readonly #statusFile: OwnFile
   readonly #startedAt = new Date()
-  #server: HealthServer | undefined
+  readonly #endpoint: HealthEndpoint
   #stoppedAt: Date | undefined
   #configurationError: string | undefined
   /** Why the status could not be written. */
   #statusProblem: string | undefined
   #reloadedAt: Date | undefined
   #process: ProcessIdentity | undefined
+  #identity: string | undefined
   #lock: HeldLock | undefined
   #watch: ConfigurationWatch | undefined
   #reloading: Promise<void> = Promise.resolve()
@@ -72,32 +76,39 @@ export class Daemon {
         this.#statusProblem = message
       },
     })
+    this.#endpoint = new HealthEndpoint({
+      log,
+      health: { readiness: () => this.readiness, metrics: () => this.#exposeMetrics() },
+      changed: () => this.#status.changed(),
+    })
     this.#agent = new Agent(configuration, {
       log,
       openSource,
       node,
+      identity: () => this.#identity,
       metrics: metrics ?? noMetrics,
       changed: () => this.#status.changed(),
     })
   }
 
-  /** Rejects where the server's address cannot be had, or the source cannot be made; nothing is left running then. */
+  /** Rejects where the server's address can never be had, or the source cannot be made; nothing is left running then. */
   static async start(options: DaemonOptions): Promise<Daemon> {
     const { configuration, log, version, node } = options
     // Without a server nobody asks for metrics, and the library that counts them is not worth its memory.
     const metrics = configuration.server
       ? // eslint-disable-next-line no-restricted-syntax -- this is the start
-        (await import('./prometheus.js')).prometheusMetrics(version, node)
+        (await import('./report/prometheus.js')).prometheusMetrics(version, node)
       : undefined
     const daemon = new Daemon(options, metrics)
     try {
       daemon.#process = await ownIdentity()
       daemon.#lock = await lockState(configuration.stateDirectory, log)
+      daemon.#identity = await agentIdentity(configuration.stateDirectory, log)
       await daemon.#restoreStatus()
-      if (configuration.server) daemon.#server = await daemon.#serve(configuration.server)
+      if (configuration.server) await daemon.#endpoint.open(configuration.server)
       await daemon.#agent.start()
     } catch (error) {
-      await daemon.#server?.close()
+      await daemon.#endpoint.close()
       daemon.#status.abandon()
       await daemon.#lock?.release()
       throw error
@@ -114,7 +125,7 @@ export class Daemon {
 
   /** Where health and metrics are served. */
   get address(): ServerConfiguration | undefined {
-    return this.#server?.address
+    return this.#endpoint.address
   }
 
   get readiness(): Readiness {
@@ -139,7 +150,7 @@ export class Daemon {
   async stop(): Promise<string[]> {
     this.#watch?.close()
     await endsWithin(this.#reloading, statusPatience)
-    const [hanging] = await Promise.all([this.#agent.stop(), this.#server?.close()])
+    const [hanging] = await Promise.all([this.#agent.stop(), this.#endpoint.close()])
     this.#stoppedAt = new Date()
     const written = await endsWithin(this.#status.close(), statusPatience)
     // At once: a thread that waits for a disk can keep this process, and must not keep the next agent out.
@@ -177,7 +188,7 @@ export class Daemon {
         await moved?.server?.close()
         throw error
       }
-      if (moved) await this.#serveBy(moved.server)
+      if (moved) await this.#endpoint.use(moved.server)
       this.#configurationError = undefined
       log.info({ configuration: after.file }, `${after.file} is in force`)
     } catch (error) {
@@ -199,26 +210,7 @@ export class Daemon {
     const { server: before } = this.#agent.configuration
     if (before?.host === after?.host && before?.port === after?.port) return undefined
     if (after && !this.#metrics) throw new Error('the configuration adds server: restart the agent to use it')
-    return { server: after && (await this.#serve(after)) }
-  }
-
-  async #serveBy(next: HealthServer | undefined): Promise<void> {
-    const before = this.#server
-    this.#server = next
-    await before?.close()
-  }
-
-  async #serve(address: ServerConfiguration): Promise<HealthServer> {
-    try {
-      return await serveHealth(address, {
-        readiness: () => this.readiness,
-        metrics: () => this.#exposeMetrics(),
-      })
-    } catch (error) {
-      throw new Error(`server.address ${address.host}:${address.port}: ${messageOf(error)}; ${adviceFor(error)}`, {
-        cause: error,
-      })
-    }
+    return { server: after && (await this.#endpoint.bind(after)) }
   }
 
   async #exposeMetrics(): Promise<{ type: string; text: string }> {
@@ -266,19 +258,11 @@ export class Daemon {
         startedAt: this.#startedAt.toISOString(),
         writtenAt: new Date().toISOString(),
         ...(this.#stoppedAt ? { stoppedAt: this.#stoppedAt.toISOString() } : {}),
+        ...(this.#endpoint.problem === undefined ? {} : { serverProblem: this.#endpoint.problem }),
         ...(this.#configurationError === undefined ? {} : { configurationInvalid: this.#configurationError }),
       },
       directories: [...[...this.#agent.states].map(directoryStatus), ...this.#agent.dropStatus()],
       operations: this.#agent.pending().map(operationStatus),
     }
   }
-}
-
-function adviceFor(error: unknown): string {
-  const code = codeOf(error)
-  if (code === 'EADDRINUSE')
-    return 'another program, perhaps another agent, uses this address: stop it, or choose another port'
-  if (code === 'EACCES') return 'ports below 1024 need CAP_NET_BIND_SERVICE: choose another port'
-  if (code === 'EADDRNOTAVAIL') return 'no interface of this machine has this address'
-  return adviceOnShortage(code) ?? 'choose another address'
 }

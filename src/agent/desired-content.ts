@@ -3,10 +3,10 @@ import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { render } from '../directories/render.js'
 import type { Finding, KeptObject, Rendering } from '../directories/types.js'
-import { readPublication, readPublishedFiles } from '../durable/index.js'
+import { type DirectoryPublicationOptions, readPublication, readPublishedFiles, takeOver } from '../durable/index.js'
 import { keyPairProblemAmong } from '../directories/key-pairs.js'
-import type { Adopting } from '../durable/adoption-types.js'
-import type { DirectoryRequest, HistoryLimits, PublicationOptions } from '../durable/types.js'
+import type { Adopting } from '../durable/types.js'
+import type { DirectoryRequest, HistoryLimits } from '../durable/types.js'
 import { codeOf } from '../errors.js'
 import {
   describeReference,
@@ -19,13 +19,14 @@ import {
   type DesiredObject,
 } from '../objects/types.js'
 import { describeObject, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { hasObject } from '../objects/same-state.js'
 import { isNewer } from './rolled-back.js'
 
 type Latest = (reference: ObjectReference) => ObservedState | undefined
 type Loaded = (reference: ObjectReference) => LoadedState | SelectedState | undefined
 
 /** What is to be written for a directory. */
-export type Request = DirectoryRequest & PublicationOptions
+export type Request = DirectoryRequest & DirectoryPublicationOptions
 
 /** What the source has not reported yet: objects, and selections. */
 export function unreported(configuration: DirectoryConfiguration, latest: Latest): ObjectReference[] {
@@ -89,19 +90,25 @@ export async function renderFrom(configured: DirectoryConfiguration, objects: Pa
 }
 
 /**
- * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read. Whether it
- * stays is the renderer's matter.
+ * What is still published of the objects that cannot be rendered now: vanished, terminating, or not to be read; and of those that gave a
+ * file together with one of them. Whether it stays is the renderer's matter.
  */
 async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded): Promise<Map<string, KeptObject>> {
   const kept = new Map<string, KeptObject>()
-  const missing = referencesOf(configuration).filter((reference) => {
+  const isMissing = (reference: ObjectReference): boolean => {
     if (reference.selector !== undefined) return false
     const observation = latest(reference)
     return observation?.state !== 'present' || observation.object.terminating
-  })
+  }
+  const missing = referencesOf(configuration).filter(isMissing)
   if (missing.length === 0) return kept
+  const together = configuration.contents.flatMap((content) =>
+    content.type === 'combine' && content.from.some(({ reference }) => isMissing(reference))
+      ? content.from.map(({ reference }) => reference)
+      : [],
+  )
   const publication = await readPublication(configuration.path)
-  for (const reference of missing) {
+  for (const reference of new Map([...missing, ...together].map((one) => [describeReference(one), one])).values()) {
     const recorded = publication?.objects.find((object) => describeObject(object) === describeReference(reference))
     if (recorded === undefined) continue
     const paths = [...recorded.paths, ...(recorded.combined ?? [])]
@@ -168,10 +175,10 @@ export function requestFor(
   }
 }
 
-/** Links of another program's own form are not exchanged: only whole directories are taken over. */
-function adoptingFor({ adopt, publish }: DirectoryConfiguration): Pick<Request, 'adopt'> {
-  if (adopt === false || publish !== 'exchange') return {}
-  return { adopt: adoptingBy(adopt) }
+/** Of the form symlink, only what was let go is taken over: links of another program's own form are not exchanged. */
+function adoptingFor({ adopt }: DirectoryConfiguration): Pick<Request, 'adopt'> {
+  if (adopt === false) return {}
+  return { adopt: takeOver(adoptingBy(adopt)) }
 }
 
 /** How a directory is taken over that is configured so. */
@@ -181,11 +188,15 @@ function adoptingBy(adopt: true | 'replace'): Adopting {
 
 /**
  * Which earlier contents stay: an object that is gone, for certain, takes those away that were made from it, and so does one that no
- * selection matches any more. While one selection is unknown, it may match any object of its kind and namespace.
+ * selection matches any more. What has its name, and another uid, says as much of it. While one selection is unknown, it may match any object of its kind and namespace.
  */
 export function historyFor(configuration: DirectoryConfiguration, latest: Latest): HistoryLimits {
   const references = referencesOf(expand(configuration, latest))
   const without = references.filter((reference) => latest(reference)?.state === 'absent')
+  const present = references.flatMap((reference) => {
+    const state = latest(reference)
+    return state && hasObject(state) ? [{ ...reference, uid: state.object.uid }] : []
+  })
   const selections = selectionsOf(configuration).map(({ reference }) => reference)
   const unknown = selections.filter((reference) => latest(reference)?.state !== 'selected')
   const known = selections.filter(
@@ -196,7 +207,7 @@ export function historyFor(configuration: DirectoryConfiguration, latest: Latest
     namespace,
     names: references.filter((one) => one.kind === kind && one.namespace === namespace).map(({ name }) => name),
   }))
-  return { ...configuration.history, without, only }
+  return { ...configuration.history, without, present, only }
 }
 
 /**

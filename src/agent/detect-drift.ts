@@ -1,10 +1,10 @@
 import { describeDifferences } from '../directories/verify.js'
-import { readPublication } from '../durable/index.js'
+import { letGoText, readPublication } from '../durable/index.js'
 import type { Publication } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
-import type { Metrics } from './report-metrics.js'
+import type { Metrics } from './report/report-metrics.js'
 
 /** More differences than a line can show are only counted. */
 const shown = 5
@@ -31,9 +31,11 @@ export async function startDirectory(state: DirectoryState, reports: DriftReport
   if (state.confirmedAt) metrics.confirmed(path, state.confirmedAt)
   if (!state.intact) {
     const message =
-      state.drift === undefined
-        ? 'nothing is published yet'
-        : `the disk differs from what was published: ${state.drift}`
+      state.letGo !== undefined
+        ? `${letGoText(path, state.letGo)}, and has changed since: it comes back by an adoption`
+        : state.drift === undefined
+          ? 'nothing is published yet'
+          : `the disk differs from what was published: ${state.drift}`
     state.setPublished({ status: 'False', reason: 'SourceUnavailable', message }, now)
   } else if (state.published?.status !== 'True') {
     const message = 'the disk holds the content that was published before the agent started'
@@ -74,6 +76,8 @@ export async function compareWithRecord(state: DirectoryState): Promise<string |
   const publication = await readPublication(state.path)
   state.adopt(publication)
   if (publication === undefined) return hadRecord ? 'its publication record is missing' : undefined
+  // What others have made of it meanwhile is theirs.
+  if (publication.letGo !== undefined) return undefined
   return publication.differences.length === 0 ? undefined : summary(publication)
 }
 

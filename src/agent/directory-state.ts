@@ -77,6 +77,8 @@ export class DirectoryState {
   retired = false
   /** When the oldest of its earlier contents was replaced; undefined: there are none. */
   pastSince: Date | undefined
+  /** When it left the configuration, where it has changed since: that is no drift, and it comes back by an adoption. */
+  letGo: Date | undefined
   /** Where its content was before, and where it goes, by its record. */
   relocation: Relocation | undefined
   movedTo: string | undefined
@@ -165,6 +167,7 @@ export class DirectoryState {
     this.pin = publication?.pin
     this.retired = publication?.retired === true
     this.pastSince = publication?.pastSince
+    this.letGo = this.intact ? undefined : publication?.letGo
     this.relocation = publication?.relocation
     this.movedTo = publication?.movedTo
   }

@@ -26,7 +26,6 @@ function currentMounts(): readonly MountDetails[] {
  * The file system that a path is on: `MAJOR:MINOR` of the mount above it, by mountinfo's text alone. The path itself is not looked
  * at: whoever looks at a file system that hangs, hangs too. A symbolic link on the way is not followed, so that the file system is
  * that of the link.
- * @internal
  */
 export function fileSystemOf(path: string, table: readonly MountDetails[] = currentMounts()): string {
   return mountAbove(path, table)?.device ?? ''

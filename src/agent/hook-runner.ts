@@ -7,8 +7,8 @@ import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
 import type { DirectoryState } from './directory-state.js'
 import { beside } from './file-systems.js'
-import type { AgentEvents } from './agent-events.js'
-import type { Metrics } from './report-metrics.js'
+import type { AgentEvents } from './report/agent-events.js'
+import type { Metrics } from './report/report-metrics.js'
 import type { QueueResult } from './workqueue.js'
 
 interface HookRunnerOptions {

@@ -7,15 +7,16 @@ import type { Log } from '../log.js'
 import { firstAnswers, type ObservableSource } from '../objects/first-answers.js'
 import type { DesiredObject, ObjectKind, ObjectReference, SourceListener } from '../objects/types.js'
 import { desiredObjects, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
+import { noteForPass } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
 import { DirectoryStates, type DirectoryState } from './directory-state.js'
 import { runPendingHooks } from './hook-runner.js'
-import { withOldPaths } from './moves.js'
+import { withOldPaths } from './leaving/moves.js'
 import type { Outcome } from './outcome.js'
 import { failedOutcome } from './publish.js'
 import { reconcile } from './reconcile.js'
-import { noEvents } from './agent-events.js'
-import { noMetrics } from './report-metrics.js'
+import { noEvents } from './report/agent-events.js'
+import { noMetrics } from './report/report-metrics.js'
 
 export interface OnePassOptions {
   readonly log: Log
@@ -25,6 +26,8 @@ export interface OnePassOptions {
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
   readonly requireProven: boolean
+  /** Which agent this is the pass of. */
+  readonly agent?: string | undefined
   /** Publish even what an operator holds, and let it go. */
   readonly release: boolean
   openSource(listener: SourceListener): Promise<ObservableSource>
@@ -48,7 +51,8 @@ export async function onePass(
   configuration: AgentConfiguration,
   options: OnePassOptions & { readonly hooks: boolean },
 ): Promise<Passed[]> {
-  const { log, signal } = options
+  const { log, signal, agent } = options
+  const isOwed = await noteForPass(configuration, { log, identity: agent })
   return withSource(configuration, options, async ({ states, source }) => {
     const outcomes = new Map<DirectoryState, Outcome>()
     const causes = { causes: ['sync'], since: performance.now() }
@@ -59,8 +63,10 @@ export async function onePass(
       metrics: noMetrics,
       events: noEvents,
       lockTimeout: options.lockTimeout,
+      agent,
       requireProven: () => options.requireProven,
       release: options.release,
+      isOwed,
       source,
       state: (operation) => states.byOperation(operation),
       applied: (state, outcome) => outcomes.set(state, outcome),
@@ -135,7 +141,7 @@ interface Desired {
 /** Asks the source what each directory must hold, or why nobody knows; writes nothing. */
 export async function desiredContents(
   configuration: AgentConfiguration,
-  options: Omit<OnePassOptions, 'lockTimeout' | 'requireProven' | 'release'>,
+  options: Omit<OnePassOptions, 'lockTimeout' | 'requireProven' | 'release' | 'agent'>,
 ): Promise<(Desired | { readonly notPlanned: Outcome })[]> {
   return withSource(configuration, options, async ({ states, source }) => {
     const desired: (Desired | { readonly notPlanned: Outcome })[] = []

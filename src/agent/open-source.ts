@@ -37,8 +37,8 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
   kubernetes: {
     async open({ kubeconfig, context, watch, qps, burst }, listener, { log, version }) {
       const [{ connect }, { loadClusterAccess }, { KubernetesSource }] = await Promise.all([
-        import('../objects/kubernetes/connection.js'),
-        import('../objects/kubernetes/cluster-access.js'),
+        import('../kubernetes/connection/connection.js'),
+        import('../kubernetes/credentials/cluster-access.js'),
         import('../objects/kubernetes/source.js'),
       ])
       const access = () =>
@@ -51,7 +51,7 @@ const kinds: { readonly [Type in SourceType]: SourceKind<Type> } = {
     },
     async namespaceOf({ kubeconfig, context }) {
       needDescriptors('kubernetes')
-      const { loadClusterAccess } = await import('../objects/kubernetes/cluster-access.js')
+      const { loadClusterAccess } = await import('../kubernetes/credentials/cluster-access.js')
       const search = 'service-account'
       const access = await loadClusterAccess({ kubeconfig, context, environment: process.env, search })
       return access.namespace

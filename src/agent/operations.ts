@@ -3,30 +3,26 @@ import type { AgentConfiguration } from '../config/types.js'
 import { endsWithin } from '../deadline.js'
 import { inParallel, readHold } from '../durable/index.js'
 import { adviceFor, isSystemError } from '../errors.js'
-import type { Log } from '../log.js'
 import type { Source } from '../objects/types.js'
-import type { AgentEvents } from './agent-events.js'
+import type { AgentOptions } from './agent-options.js'
+import type { AgentEvents } from './report/agent-events.js'
 import { startDirectory } from './detect-drift.js'
 import type { DirectoryState, DirectoryStates } from './directory-state.js'
 import { beside, describeFileSystem, fileSystemsNow, onFileSystem } from './file-systems.js'
 import { hookGroups } from './hook-groups.js'
 import { runHooksTogether } from './hook-runner.js'
 import { stalledMeaning, type Outcome } from './outcome.js'
-import { PendingRemovals } from './pending-removals.js'
+import { PendingRemovals } from './leaving/pending-removals.js'
 import { causes, reconcile } from './reconcile.js'
 import { recordHeldBack } from './record-versions.js'
-import type { Metrics } from './report-metrics.js'
 import { RunningOperations } from './running-operations.js'
 import { RecordWatch } from './watch-records.js'
 import { Workqueue, type Batch, type Pending, type QueueResult } from './workqueue.js'
 
-interface OperationsOptions {
-  readonly log: Log
-  readonly metrics: Metrics
+interface OperationsOptions extends Omit<AgentOptions, 'openSource'> {
   readonly states: DirectoryStates
-  /** This node's name, for the jitter of hooks. */
-  readonly node: string
   readonly configuration: () => AgentConfiguration
+  readonly isOwed: (path: string) => boolean
   /** undefined until the first one is open: until then nothing is published. */
   readonly source: () => Source | undefined
   readonly events: () => AgentEvents
@@ -34,8 +30,6 @@ interface OperationsOptions {
   readonly moved: (state: DirectoryState) => void
   /** Brings the condition Fresh of a directory up to what the source last said. */
   readonly refresh: (state: DirectoryState) => void
-  /** Something that the status shows has changed. */
-  readonly changed: () => void
 }
 
 /** Milliseconds that the start waits for comparisons with the disk. One that hangs goes on beside all else. */
@@ -221,7 +215,7 @@ export class Operations {
   }
 
   async #reconcile(batch: Batch): Promise<Map<string, QueueResult>> {
-    const { log, metrics, states, events, configuration } = this.#options
+    const { log, metrics, states, events, configuration, identity, isOwed } = this.#options
     const source = this.#options.source()
     if (source === undefined) return new Map()
     this.#removals.busy()
@@ -232,6 +226,8 @@ export class Operations {
         events: events(),
         signal: this.#abort.signal,
         lockTimeout: 0,
+        agent: identity(),
+        isOwed,
         requireProven: () => configuration().requireProven,
         examining: (path, work) => {
           const state = states.byPath(path)

@@ -6,7 +6,7 @@ import type { Log } from '../log.js'
 import type { Reason } from '../reasons.js'
 import { withoutPaths, type ConditionState, type PublishedObject, type Rejection } from './directory-state.js'
 import { heldCondition, heldEvents, levels } from './held.js'
-import { type Moving, movingMeaning } from './moving.js'
+import { type Moving, movingMeaning } from './leaving/moving.js'
 import type { QueueResult } from './workqueue.js'
 
 /** What one pass over a directory came to. */

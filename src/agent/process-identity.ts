@@ -1,4 +1,5 @@
-import { readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { codeOf } from '../errors.js'
 
 /** Which process a pid means: it has another meaning in another pid namespace, and another one later. */
 export interface ProcessIdentity {
@@ -18,12 +19,50 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
 /** Whether this very process runs; `elsewhere`: only processes of its own pid namespace, such as a container, can say. */
 export async function isRunning({ pid, startTicks, pidNamespace }: ProcessIdentity): Promise<boolean | 'elsewhere'> {
   if ((await readlink('/proc/self/ns/pid')) !== pidNamespace) return 'elsewhere'
-  return (await startOf(String(pid)).catch(() => undefined)) === startTicks
+  return (await startOf(String(pid)).catch(() => undefined)) === startTicks && !(await isDying(pid))
 }
 
 async function startOf(pid: string): Promise<number> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8')
+  return Number((await statOf(pid))[19])
+}
+
+/** Fields of proc_pid_stat(5), from the third one on: the state. */
+async function statOf(path: string): Promise<string[]> {
+  const text = await readFile(`/proc/${path}/stat`, 'utf8')
   // The name, in parentheses, may hold anything.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return Number(fields[19])
+  return text.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+/**
+ * Whether a process has been killed, and is there only because threads of it wait in the kernel, for a disk perhaps: none of its threads
+ * will run its program again. It keeps its locks (flock) and its ports until the last of them has ended. Its main thread is a zombie then.
+ */
+export async function isDying(pid: number): Promise<boolean> {
+  try {
+    const threads = await readdir(`/proc/${pid}/task`)
+    const ending = await Promise.all(threads.map((thread) => isEnding(`${pid}/task/${thread}`)))
+    return ending.every(Boolean)
+  } catch {
+    // It has ended by now, or is another user's and hidden.
+    return false
+  }
+}
+
+/** PF_EXITING of include/linux/sched.h. */
+const exiting = 0x4n
+
+/** SIGKILL in a mask of signals, as proc_pid_status(5) shows them. */
+const killed = 1n << 8n
+
+/** A fatal signal leaves SIGKILL pending for each thread (kernel/signal.c, complete_signal), until that one takes it and exits. */
+async function isEnding(thread: string): Promise<boolean> {
+  try {
+    const [state = '', , , , , , flags = '0'] = await statOf(thread)
+    if (state === 'Z' || state === 'X' || (BigInt(flags) & exiting) !== 0n) return true
+    const pending = /^SigPnd:\s*([0-9a-f]+)$/m.exec(await readFile(`/proc/${thread}/status`, 'utf8'))?.[1]
+    return pending !== undefined && (BigInt(`0x${pending}`) & killed) !== 0n
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes(codeOf(error) ?? '')) return true
+    throw error
+  }
 }

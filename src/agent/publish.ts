@@ -1,7 +1,7 @@
 import { expand } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { DurableWriteError, OverlappingTargets, pruneHistory, replaceDirectories } from '../durable/index.js'
-import type { ReplaceResult } from '../durable/types.js'
+import type { RecordedObject, ReplaceResult } from '../durable/types.js'
 import { contentPassed } from '../content-garbage.js'
 import { failureFrom, messageOf, toError } from '../errors.js'
 import type { Rendering } from '../directories/types.js'
@@ -9,13 +9,16 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
-import { describeReference, type ObjectReference, type Source } from '../objects/types.js'
+import { describeReference, type ObjectKind, type ObjectReference, type Source } from '../objects/types.js'
 import { historyFor, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
+import { recordGone } from './record-versions.js'
 
 interface PublishOptions {
   readonly source: Pick<Source, 'latest' | 'load'>
   readonly requireProven: boolean
+  /** Which agent this is. */
+  readonly agent?: string | undefined
   readonly release?: boolean
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
@@ -70,6 +73,7 @@ async function forget(configuration: DirectoryConfiguration, options: PublishOpt
   const { source, lockTimeout, signal, log } = options
   const { path } = configuration
   const limits = historyFor(configuration, (reference) => source.latest(reference))
+  await recordGone(path, isGoneBy(source), log)
   try {
     const removed = await pruneHistory(path, limits, { lockTimeout, signal, log })
     if (removed > 0)
@@ -82,18 +86,26 @@ async function forget(configuration: DirectoryConfiguration, options: PublishOpt
   }
 }
 
+function isPublished(error: Error): boolean {
+  return error instanceof DurableWriteError && error.published
+}
+
+function isGoneBy(source: Pick<Source, 'latest'>): (object: RecordedObject) => boolean {
+  return (object) => source.latest({ ...object, kind: object.kind as ObjectKind })?.state === 'absent'
+}
+
 function readyFor(
   configuration: DirectoryConfiguration,
   rendering: Ready['rendering'],
   options: PublishOptions,
 ): Ready {
-  const { requireProven, release = false, lockTimeout, log, source } = options
+  const { requireProven, release = false, lockTimeout, log, source, agent } = options
   const latest = (reference: ObjectReference) => source.latest(reference)
   const check =
     configuration.beforePublish.length === 0
       ? undefined
       : new ConfiguredCheck(configuration, { ...options, rejection: options.rejection(configuration.path) })
-  const request = { ...requestFor(configuration, rendering, latest), requireProven, release, lockTimeout, log }
+  const request = { ...requestFor(configuration, rendering, latest), requireProven, agent, release, lockTimeout, log }
   return { configuration, rendering, check, request: check === undefined ? request : { ...request, check } }
 }
 
@@ -114,10 +126,16 @@ async function publishTogether(
     contentPassed,
     batch.reduce((sum, { rendering }) => sum + sizeOf(rendering), 0),
   )
-  batch.forEach((one, index) => {
+  const isGone = isGoneBy(options.source)
+  for (const [index, one] of batch.entries()) {
+    const { path } = one.configuration
     const result = results[index]
-    if (result) outcomes.set(one.configuration.path, outcomeFrom(result, one, options.signal))
-  })
+    if (result) outcomes.set(path, outcomeFrom(result, one, options.signal))
+    // What may not be kept any longer goes, whatever refuses the new content.
+    if (result && 'error' in result && !isPublished(result.error)) await forget(one.configuration, options)
+    // What is kept of it is not to be kept any longer once another one has its name.
+    if (one.rendering.objects.some(isGone)) await recordGone(path, isGone, options.log)
+  }
 }
 
 async function renderFor(

@@ -5,16 +5,17 @@ import type { Log } from '../log.js'
 import { describeReference, type Source } from '../objects/types.js'
 import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
+import { owed } from './leaving/departures.js'
 import { detectDrift } from './detect-drift.js'
 import type { DirectoryState } from './directory-state.js'
-import { endOtherMove, follow, hasOtherMove } from './moves.js'
+import { endOtherMove, follow, hasOtherMove } from './leaving/moves.js'
 import { meaningOf, type Context, type Outcome } from './outcome.js'
 import { failedOutcome, publish } from './publish.js'
 import { recordHeldBack } from './record-versions.js'
-import type { AgentEvents } from './agent-events.js'
+import type { AgentEvents } from './report/agent-events.js'
 import { warnUnproven } from '../unproven.js'
-import { reportLog } from './report-log.js'
-import { reportMetrics, type Metrics } from './report-metrics.js'
+import { reportLog } from './report/report-log.js'
+import { reportMetrics, type Metrics } from './report/report-metrics.js'
 import type { Batch, Due, QueueResult } from './workqueue.js'
 
 /** Why a pass is due, where no object is the cause. */
@@ -28,6 +29,10 @@ interface ReconcileOptions {
   readonly signal: AbortSignal
   /** Milliseconds to wait for another holder of a target's lock. */
   readonly lockTimeout: number
+  /** Which agent this is. */
+  readonly agent?: string | undefined
+  /** Paths that came back before their records could say that they had left: see departures.ts. */
+  readonly isOwed?: (path: string) => boolean
   requireProven(): boolean
   readonly examining?: Examining
   /** Publish even what an operator holds, and let it go: no agent does. */
@@ -59,7 +64,8 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
     if (await isDue(work, options)) due.push(work)
   }
   const rejections = new Map(due.filter(isForObjects).map(({ state }) => [state.path, state.rejection]))
-  const own = due.filter(({ state }) => state.configuration.follows === undefined)
+  const waiting = due.filter(({ state }) => options.isOwed?.(state.path))
+  const own = due.filter((work) => work.state.configuration.follows === undefined && !waiting.includes(work))
   const outcomes = await publish(
     own.map(({ state }) => state.configuration),
     {
@@ -69,9 +75,10 @@ export async function reconcile(batch: Batch, options: ReconcileOptions): Promis
       barrier: (seconds) => options.metrics.barrier(seconds),
     },
   )
+  for (const work of waiting) outcomes.set(work.state.path, failedOutcome(owed(work.state.path)))
   for (const work of [...own, ...due.filter((one) => !own.includes(one))]) {
     // A new path comes before its old one.
-    const outcome = own.includes(work) ? outcomes.get(work.state.path) : await followFor(work, options)
+    const outcome = outcomes.get(work.state.path) ?? (await followFor(work, options))
     // A directory that was dropped meanwhile is nobody's any more.
     if (outcome === undefined || options.state(work.operation) !== work.state) continue
     results.set(work.operation, await finish(work, outcome, options))

@@ -22,11 +22,13 @@ export async function recordVersions(
   { urgent = false } = {},
 ): Promise<void> {
   const { path, digest } = state
-  const known = new Map(state.recordedObjects.map((object) => [describeObject(object), versionOf(object)]))
-  const newer = objects.filter((object) => known.get(describeObject(object)) !== versionOf(object))
+  const known = new Map(state.recordedObjects.map((object) => [describeObject(object), object]))
+  const newer = objects.filter((object) => !isSameVersion(object, known.get(describeObject(object))))
   if (digest === undefined || newer.length === 0) return
   const now = performance.now()
-  if (!urgent && now - state.recordedAt < shortestInterval) return
+  // What is there is another object's from now on, and no earlier content of the one that was deleted.
+  const isOther = newer.some((object) => known.get(describeObject(object))?.uid !== object.uid)
+  if (!urgent && !isOther && now - state.recordedAt < shortestInterval) return
   try {
     if (!(await recordObjects(path, digest, newer))) return
     const names = new Set(newer.map(describeObject))
@@ -46,7 +48,9 @@ export async function recordHeldBack(
   options: { readonly urgent?: boolean } = {},
 ): Promise<void> {
   const latest = new Map(state.objects.map((object) => [describeObject(object), object]))
-  if (state.recordedObjects.every((one) => isSameVersion(one, latest.get(describeObject(one))))) return
+  const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
+    now === undefined || isSameVersion(one, now)
+  if (state.recordedObjects.every((one) => isKnown(one, latest.get(describeObject(one))))) return
   const publication = await readPublication(state.path).catch(() => undefined)
   if (publication === undefined || publication.digest !== state.digest) return
   const objects = publication.objects.map((object) => {
@@ -56,10 +60,25 @@ export async function recordHeldBack(
   await recordVersions(state, objects, log, options)
 }
 
-function isSameVersion(recorded: PublishedObject, latest: PublishedObject | undefined): boolean {
-  return latest === undefined || versionOf(latest) === versionOf(recorded)
+function isSameVersion({ uid, resourceVersion }: PublishedObject, other: PublishedObject | undefined): boolean {
+  return uid === other?.uid && resourceVersion === other.resourceVersion
 }
 
-function versionOf({ uid, resourceVersion }: PublishedObject): string {
-  return `${uid} ${resourceVersion}`
+/**
+ * Records which of the objects that gave what is published are gone, where only that will tell once their names are there again: objects of
+ * files may have no uid. Never rejects: a later pass tries again.
+ */
+export async function recordGone(path: string, isGone: (object: RecordedObject) => boolean, log: Log): Promise<void> {
+  try {
+    const publication = await readPublication(path)
+    const gone = (publication?.objects ?? []).filter((one) => one.uid === '' && one.gone !== true && isGone(one))
+    if (publication === undefined || gone.length === 0) return
+    await recordObjects(
+      path,
+      publication.digest,
+      gone.map((object) => ({ ...object, gone: true })),
+    )
+  } catch (error) {
+    log.warn({ directory: path }, `${path}: could not record which of its objects are gone: ${messageOf(error)}`)
+  }
 }

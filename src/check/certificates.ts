@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
-import { certificateBlocks } from '../directories/certificates.js'
-import { readPublication, readPublishedFiles } from '../durable/index.js'
+import { certificateBlocks, type CertificateBlock } from '../directories/certificates.js'
+import { publishedCertificates } from '../directories/published-certificates.js'
 import { codeOrMessage, ok, warn, type CheckResult } from './findings.js'
 
 export interface Validity {
@@ -10,23 +10,13 @@ export interface Validity {
   readonly to: Date
 }
 
-/** The certificates that are published in a directory; undefined where nothing is published. */
-async function publishedCertificates(target: string): Promise<Validity[] | undefined> {
-  const publication = await readPublication(target)
-  if (publication === undefined) return undefined
-  const paths = publication.objects.flatMap(({ paths, combined = [] }) => [...paths, ...combined])
-  const validities: Validity[] = []
-  for (const path of new Set(paths)) {
-    // One after the other: content is held no longer than it is looked at.
-    const files = await readPublishedFiles(target, [path]).catch(() => ({}))
-    for (const { content } of Object.values(files)) validities.push(...validitiesOf(path, content))
-  }
-  return validities
-}
-
 /** Of each certificate in a PEM text; what does not parse is none. */
 export function validitiesOf(name: string, pem: Uint8Array): Validity[] {
-  return certificateBlocks(pem)
+  return validitiesIn(name, certificateBlocks(pem))
+}
+
+function validitiesIn(name: string, blocks: readonly CertificateBlock[]): Validity[] {
+  return blocks
     .map(({ certificate }) => certificate)
     .filter((certificate) => certificate !== undefined)
     .map((certificate) => ({ name, ...datesOf(certificate) }))
@@ -68,7 +58,9 @@ export function checkClock(check: string, validities: readonly Validity[], now: 
 /** For a directory: the dates of what is published there. */
 export async function checkPublished(target: string, now: Date): Promise<CheckResult | undefined> {
   try {
-    return checkClock('certificates', (await publishedCertificates(target)) ?? [], now)
+    const files = await publishedCertificates(target)
+    const validities = files.flatMap(({ path, blocks }) => validitiesIn(path, blocks))
+    return checkClock('certificates', validities, now)
   } catch (error) {
     return warn(
       'certificates',

@@ -5,7 +5,7 @@
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { podAndContainer, type PodAndContainer } from '../cgroup.js'
+import { podAndContainer, type PodAndContainer } from './cgroup.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { type HoldingKind, NodeFileSystem, type Unseen, usesOf } from '../durable/index.js'
 import { listed } from '../listed.js'
@@ -48,9 +48,9 @@ export async function findConsumers(paths: readonly string[], options: FindOptio
   const { manifests, followLinks } = options
   const real = followLinks ? await Promise.all(paths.map(withoutLinks)) : paths
   const { uses, unseen } = await usesOf(real)
-  const names = paths.map((path, index) => [...new Set([path, real[index] ?? path])])
   const none: HostPathUsers = { users: [], unreadable: [] }
-  const fromManifests = manifests === undefined ? none : await hostPathUsers(new NodeFileSystem(), manifests, names)
+  const fromManifests =
+    manifests === undefined ? none : await hostPathUsers(new NodeFileSystem(), manifests, paths, followLinks)
   const found = paths.flatMap((path, index): Omit<Consumer, 'description'>[] => [
     ...(uses[index] ?? []).map(({ path: at, cgroup, ...use }) => ({ path, ...use, at, ...podAndContainer(cgroup) })),
     ...(fromManifests.users[index] ?? []).map(({ manifest, pod }) => {

@@ -9,9 +9,10 @@ import { findManifest } from '../static-pods/renew.js'
 import { HookError } from '../directories/hook-error.js'
 import { environment } from '../directories/hook-exec.js'
 import { findSystemd } from '../directories/hook-systemd.js'
+import { holdProcess, PidFileError } from '../directories/pid-file.js'
 import { addCapability, type Identity } from './capabilities.js'
 import { codeOrMessage, fault, ok, warn, type CheckResult } from './findings.js'
-import { pidNamespaceIsOwn, readPidFile } from './processes.js'
+import { pidNamespaceIsOwn } from './processes.js'
 
 /** Milliseconds for a connection to an http hook's host. */
 const connectTimeout = 2_000
@@ -57,29 +58,36 @@ async function checkSignal({ pidFile }: Hook<'signal'>, identity: Identity): Pro
   if ((await statusOf(directory)) !== 'directory') {
     return fault('hook', `${directory}: no such directory`, 'mount it from the host, or correct pidFile')
   }
-  const read = await readPidFile(pidFile)
-  if ('problem' in read) {
-    const todo = read.missing
-      ? 'start the process, or correct pidFile'
-      : 'correct the pid file, or pidFile in the configuration'
-    if (!read.missing) return fault('hook', read.problem, todo)
-    return checkKill(identity, undefined) ?? warn('hook', `${read.problem}: the process is not running`, todo)
+  try {
+    const held = await holdProcess(pidFile)
+    held.release()
+    const { pid, uid, command } = held
+    return checkKill(identity, uid) ?? ok('hook', `holdfast may signal process ${pid} (${command}) of user ${uid}`)
+  } catch (error) {
+    if (!(error instanceof PidFileError)) throw error
+    return unheld(error, identity)
   }
-  const { pid, process } = read
-  if (process === undefined) {
-    const found = `no process ${pid}: the pid file is stale, or the process is in another PID namespace`
-    return warn('hook', found, 'start the process; in a pod, set hostPID: true')
+}
+
+/** Why the hook would signal nothing as the pid file is now; a process that is not there yet may come. */
+function unheld({ message, kind }: PidFileError, identity: Identity): CheckResult {
+  switch (kind) {
+    case 'missing':
+      return checkKill(identity, undefined) ?? warn('hook', message, 'start the process, or correct pidFile')
+    case 'stale':
+      return warn('hook', message, 'start the process; in a pod, set hostPID: true')
+    case 'refused': {
+      const advice =
+        'have root or the user of the process own the pid file and each directory above it, writable by nobody else; or correct pidFile'
+      return fault('hook', message, advice)
+    }
   }
-  return (
-    checkKill(identity, process) ??
-    ok('hook', `holdfast may signal process ${pid} (${process.command}) of user ${process.uid}`)
-  )
 }
 
 /** kill(2): the same user may, everybody else needs the capability. */
-function checkKill(identity: Identity, process: { readonly uid: number } | undefined): CheckResult | undefined {
-  if (identity.has('CAP_KILL') || process?.uid === identity.uid) return undefined
-  if (process === undefined) {
+function checkKill(identity: Identity, uid: number | undefined): CheckResult | undefined {
+  if (identity.has('CAP_KILL') || uid === identity.uid) return undefined
+  if (uid === undefined) {
     return warn(
       'hook',
       `the process is not running yet; CAP_KILL is missing, and will be needed unless it runs as user ${identity.uid}`,
@@ -88,7 +96,7 @@ function checkKill(identity: Identity, process: { readonly uid: number } | undef
   }
   return fault(
     'hook',
-    `CAP_KILL is missing: the process runs as user ${process.uid}, holdfast as user ${identity.uid}`,
+    `CAP_KILL is missing: the process runs as user ${uid}, holdfast as user ${identity.uid}`,
     addCapability('CAP_KILL'),
   )
 }

@@ -1,6 +1,6 @@
-import type { ApiClient } from '../objects/kubernetes/client.js'
-import { field, statusMessage } from '../objects/kubernetes/api-error.js'
-import type { Permission } from '../objects/permissions.js'
+import type { ApiClient } from '../kubernetes/connection/client.js'
+import { field, statusMessage } from '../kubernetes/reads/api-error.js'
+import type { Permission } from '../config/permissions.js'
 import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
 

@@ -1,6 +1,9 @@
 import type { DirectoryConfiguration } from '../config/types.js'
 import {
+  letGoSince,
+  letGoText,
   openTarget,
+  readPublication,
   refuseOtherThanDirectory,
   type Attributes,
   type Descriptor,
@@ -64,18 +67,28 @@ async function checkForm({ fs, configuration, records }: TargetLook, opened: Des
     )
   }
   const same = 'a directory on the same mount as its parent, where holdfast stages'
-  if (newest !== undefined || entries.length === 0) return ok('target', same)
+  const since = newest && letGoSince(newest)
+  const hasChanged = since !== undefined && (await isChanged(path))
+  if ((newest !== undefined && !hasChanged) || entries.length === 0) return ok('target', same)
+  const whose = hasChanged
+    ? `${letGoText('it', since)} and has changed since; holdfast takes it over by an adoption`
+    : 'holdfast did not publish it'
   if (adopt)
     return warn(
       'target',
-      `${same}; holdfast did not publish it, and adopt is ${adopt}`,
+      `${same}; ${whose}, and adopt is ${adopt}`,
       `look at what will happen: holdfast adopt ${path} --config FILE --dry-run`,
     )
   return warn(
     'target',
-    `${same}; holdfast did not publish it, and replaces it only if the new content has every path in it`,
+    `${same}; ${whose}, and replaces it only if the new content has every path in it`,
     'set adopt: replace to take it over, or move it away',
   )
+}
+
+async function isChanged(path: string): Promise<boolean> {
+  const publication = await readPublication(path)
+  return publication === undefined || publication.differences.length > 0
 }
 
 /** What a publication that was cut short has left: the next one removes it, but for what is somebody else's. */

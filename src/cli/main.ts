@@ -1,11 +1,11 @@
 import { CommanderError, type Command } from 'commander'
-import { exitCodeOf, exitCodes } from './exit-codes.js'
-import { processIo, type Io } from './io.js'
-import { readEnvironment } from './option.js'
-import { isForPrograms, print } from './print.js'
+import { exitCodeOf, exitCodes } from './words/exit-codes.js'
+import { processIo, type Io } from './output/io.js'
+import { readEnvironment } from './words/option.js'
+import { isForPrograms, print } from './output/print.js'
 import { program } from './program.js'
-import { reportError } from './report-error.js'
-import { refuseUndecodable } from './undecodable.js'
+import { reportError } from './output/report-error.js'
+import { refuseUndecodable } from './content/undecodable.js'
 
 /**
  * Runs a command line and resolves to its exit code. Rejects only where a file of the
@@ -18,6 +18,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
   let running: Command = holdfast
   holdfast.hook('preAction', (_, command) => {
     running = command
+    io.closeInspector()
     readEnvironment(command, io.env)
   })
   try {

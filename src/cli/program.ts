@@ -1,37 +1,36 @@
 import { Command } from 'commander'
-import { wantsColour } from './colour.js'
-import type { Io } from './io.js'
-import { describeOption } from './option.js'
-import { version } from './version.js'
+import { wantsColour } from './output/colour.js'
+import type { Io } from './output/io.js'
+import { describeOption } from './words/option.js'
+import { version } from './words/version.js'
 
 /** The commands, in the order of the help, each in a file of its own. @internal */
 export const commands = {
-  agent: async () => (await import('./agent.js')).agentCommand,
-  sync: async () => (await import('./sync.js')).syncCommand,
-  replace: async () => (await import('./replace.js')).replaceCommand,
-  write: async () => (await import('./write.js')).writeCommand,
-  verify: async () => (await import('./verify.js')).verifyCommand,
-  status: async () => (await import('./status.js')).statusCommand,
-  diff: async () => (await import('./diff.js')).diffCommand,
-  history: async () => (await import('./history.js')).historyCommand,
-  rollback: async () => (await import('./rollback.js')).rollbackCommand,
-  reload: async () => (await import('./reload.js')).reloadCommand,
-  adopt: async () => (await import('./adopt.js')).adoptCommand,
-  hold: async () => (await import('./hold.js')).holdCommand,
-  release: async () => (await import('./release.js')).releaseCommand,
-  relocate: async () => (await import('./relocate.js')).relocateCommand,
-  remove: async () => (await import('./remove.js')).removeCommand,
-  check: async () => (await import('./check.js')).checkCommand,
-  torture: async () => (await import('./torture.js')).tortureCommand,
-  witness: async () => (await import('./witness.js')).witnessCommand,
-  install: async () => (await import('./install.js')).installCommand,
-  prune: async () => (await import('./prune.js')).pruneCommand,
-  monitor: async () => (await import('./monitor.js')).monitorCommand,
-  rollout: async () => (await import('./rollout.js')).rolloutCommand,
-  rbac: async () => (await import('./rbac.js')).rbacCommand,
-  schema: async () => (await import('./schema.js')).schemaCommand,
-  demo: async () => (await import('./demo.js')).demoCommand,
-  completion: async () => (await import('./completion.js')).completionCommand,
+  agent: async () => (await import('./commands/agent.js')).agentCommand,
+  sync: async () => (await import('./commands/sync.js')).syncCommand,
+  replace: async () => (await import('./commands/replace.js')).replaceCommand,
+  write: async () => (await import('./commands/write.js')).writeCommand,
+  verify: async () => (await import('./commands/verify.js')).verifyCommand,
+  status: async () => (await import('./commands/status.js')).statusCommand,
+  diff: async () => (await import('./commands/diff.js')).diffCommand,
+  history: async () => (await import('./commands/history.js')).historyCommand,
+  rollback: async () => (await import('./commands/rollback.js')).rollbackCommand,
+  reload: async () => (await import('./commands/reload.js')).reloadCommand,
+  adopt: async () => (await import('./commands/adopt.js')).adoptCommand,
+  hold: async () => (await import('./commands/hold.js')).holdCommand,
+  release: async () => (await import('./commands/release.js')).releaseCommand,
+  remove: async () => (await import('./commands/remove.js')).removeCommand,
+  check: async () => (await import('./commands/check.js')).checkCommand,
+  torture: async () => (await import('./commands/torture.js')).tortureCommand,
+  witness: async () => (await import('./commands/witness.js')).witnessCommand,
+  install: async () => (await import('./commands/install.js')).installCommand,
+  prune: async () => (await import('./commands/prune.js')).pruneCommand,
+  monitor: async () => (await import('./commands/monitor.js')).monitorCommand,
+  rollout: async () => (await import('./commands/rollout.js')).rolloutCommand,
+  rbac: async () => (await import('./commands/rbac.js')).rbacCommand,
+  schema: async () => (await import('./commands/schema.js')).schemaCommand,
+  demo: async () => (await import('./commands/demo.js')).demoCommand,
+  completion: async () => (await import('./commands/completion.js')).completionCommand,
 } satisfies Record<string, () => Promise<(io: Io) => Command>>
 
 const versionFlags = ['-V', '--version']

@@ -1,6 +1,6 @@
 import type { Log } from '../log.js'
-import { Exit, exitCodeAfter, exitCodeOf, exitCodes, type EndingSignal } from './exit-codes.js'
-import type { Io } from './io.js'
+import { Exit, exitCodeAfter, exitCodeOf, exitCodes, type EndingSignal } from './words/exit-codes.js'
+import type { Io } from './output/io.js'
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 

@@ -19,6 +19,7 @@ interface DraftObject {
   readonly version: ObjectVersion
   readonly paths: Set<string>
   readonly combined: Set<string>
+  readonly others: Set<string>
 }
 
 export class Draft {
@@ -59,25 +60,40 @@ export class Draft {
     }
   }
 
-  /** Notes that an object is part of the directory, and which files it gave, alone or with others. */
+  /**
+   * Notes that an object is part of the directory, and which files it gave, alone or with others. `from`: it has given a file that stays, as
+   * it was recorded then.
+   */
   record(
     reference: ObjectReference,
     version: ObjectVersion,
-    given: { readonly path?: string; readonly combined?: string } = {},
+    given: { readonly path?: string; readonly combined?: string; readonly from?: RecordedObject | undefined } = {},
   ): void {
     const name = describeReference(reference)
-    const object = this.#objects.get(name) ?? { reference, version, paths: new Set(), combined: new Set() }
+    const none = { paths: new Set<string>(), combined: new Set<string>(), others: new Set<string>() }
+    const object = this.#objects.get(name) ?? { reference, version, ...none }
     this.#objects.set(name, object)
+    for (const uid of [given.from?.uid ?? '', ...(given.from?.others ?? [])]) {
+      if (uid !== '' && uid !== object.version.uid) object.others.add(uid)
+    }
     if (given.path !== undefined) object.paths.add(given.path)
     if (given.combined !== undefined) object.combined.add(given.combined)
   }
 
   get objects(): RecordedObject[] {
-    return [...this.#objects.values()].map(({ reference, version, paths, combined }) => {
+    return [...this.#objects.values()].map(({ reference, version, paths, combined, others }) => {
       const { kind, namespace, name } = reference
       const { uid, resourceVersion } = version
-      const recorded = { kind, namespace, name, uid, resourceVersion, paths: [...paths] }
-      return combined.size === 0 ? recorded : { ...recorded, combined: [...combined] }
+      return {
+        kind,
+        namespace,
+        name,
+        uid,
+        resourceVersion,
+        paths: [...paths],
+        ...(combined.size > 0 && { combined: [...combined] }),
+        ...(others.size > 0 && { others: [...others] }),
+      }
     })
   }
 

@@ -1,4 +1,4 @@
-import type { AdoptedFiles } from '../durable/adoption-types.js'
+import type { AdoptedFiles } from '../durable/types.js'
 import { leafCertificate, matches, privateKey } from './certificates.js'
 
 /**

@@ -85,7 +85,8 @@ function add(
   draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, first.reference)
   for (const one of available) {
     const version = one.state === 'present' ? one.object : one.kept?.recorded
-    if (version !== undefined) draft.record(one.reference, version, { combined: path })
+    if (version === undefined) continue
+    draft.record(one.reference, version, { combined: path, from: file.kept ? one.kept?.recorded : undefined })
   }
 }
 

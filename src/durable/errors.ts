@@ -55,8 +55,17 @@ function accessOf(target: string, { syscall }: SystemError, path: string): 'read
   return within && ['open', 'openat2', 'read', 'scandir'].includes(syscall) ? 'read' : 'write'
 }
 
-/** The failure of a system call on the way to `target`, with the state that is left and what to do. Throws any other error as it is. */
-export function wrapError(target: string, error: unknown, published: boolean, doing: string): DurableWriteError {
+/**
+ * The failure of a system call on the way to `target`, with the state that is left and what to do. `changed`: that state, where readers see
+ * a change. Throws any other error as it is.
+ */
+export function wrapError(
+  target: string,
+  error: unknown,
+  published: boolean,
+  doing: string,
+  changed = `${target} holds the new content, but it is not known to survive a power cut: repeat the call to publish it again from new files`,
+): DurableWriteError {
   if (error instanceof DurableWriteError) return error
   if (!isSystemError(error)) throw error
   const { code, syscall, path = target } = error
@@ -65,9 +74,7 @@ export function wrapError(target: string, error: unknown, published: boolean, do
     syscall,
     path,
     published,
-    state: published
-      ? `${target} holds the new content, but it is not known to survive a power cut: repeat the call to publish it again from new files`
-      : leftAsItWas(target),
+    state: published ? changed : leftAsItWas(target),
     advice: adviceFor(code, accessOf(target, error, path)),
     cause: error,
   })

@@ -83,7 +83,7 @@ export interface FileSystem {
   openDirectory(parent: Descriptor, name: string): Promise<Descriptor>
   /** Opens a regular file for reading; a symbolic link is ELOOP, another mount EXDEV, and a fifo does not block. */
   openFile(parent: Descriptor, name: string): Promise<Descriptor>
-  /** Opens a regular file for appending. */
+  /** Opens a regular file for reading and appending. */
   openAppend(parent: Descriptor, name: string): Promise<Descriptor>
   /** Creates a file, mode 0600, for writing: O_EXCL and O_NOFOLLOW. */
   createFile(parent: Descriptor, name: string): Promise<Descriptor>

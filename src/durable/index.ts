@@ -1,24 +1,39 @@
 import { isSystemError } from '../errors.js'
-import { examineAdoption as examine } from './adoption.js'
-import type { Adopting, AdoptionResult } from './adoption-types.js'
+import { examineAdoption as examine } from './adopt/index.js'
+import type { Adopting, AdoptionResult } from './types.js'
 import { wrapError } from './errors.js'
 import type { FileSystem } from './file-system.js'
-import { setHold as writeHold } from './hold.js'
-import type { HoldOptions } from './rewrite-record.js'
-import { readHold as holdIn, readPublication as look, readPublishedFiles as publishedFiles } from './inspect.js'
-import { NodeFileSystem } from './posix/file-system.js'
-import { completeHook as complete, recordObjects as record } from './record-files.js'
-import type { RelocationOptions } from './old-path.js'
-import { pruneHistory as prune, readHistory as historyOf } from './past.js'
-import { removePublished as takeAway } from './removal.js'
-import type { RemovalOptions } from './removal-options.js'
-import { relocateByHand as moveByHand, type HandRelocationOptions } from './relocate-by-hand.js'
-import { endRelocation as endMove, relocate as move, type RelocationProgress } from './relocation.js'
-import { sameTarget as same } from './site.js'
-import { unprovenAt as proofAt } from './proof.js'
-import { rollBack as goBack, type RollbackOptions } from './rollback.js'
-import { listKept as keptIn, type KeptBeside } from './kept-beside.js'
-import { readContent as contentOf, type TargetContent } from './target-content.js'
+import {
+  setHold as writeHold,
+  letGo as release,
+  readKeeper as keeperIn,
+  rollBack as goBack,
+  type RollbackOptions,
+} from './operator/index.js'
+import type { HoldOptions } from './types.js'
+import {
+  readForm as formIn,
+  readHold as holdIn,
+  readPublication as look,
+  readPublishedFiles as publishedFiles,
+  pruneHistory as prune,
+  readHistory as historyOf,
+  listKept as keptIn,
+  type KeptBeside,
+  readContent as contentOf,
+  type TargetContent,
+} from './look/index.js'
+import { NodeFileSystem } from './posix/index.js'
+import { completeHook as complete, recordObjects as record } from './record/index.js'
+import {
+  type RelocationOptions,
+  endRelocation as endMove,
+  relocate as move,
+  type RelocationProgress,
+} from './move/index.js'
+import { removePublished as takeAway, type RemovalOptions } from './remove/index.js'
+import { sameTarget as same } from './target/index.js'
+import { unprovenAt as proofAt } from './path/index.js'
 import type {
   DirectoryRequest,
   Hold,
@@ -41,45 +56,86 @@ import type {
 export * from './publishing.js'
 /* For those who look at a target, or work beside it, as the core does. */
 export type * from './file-system.js'
-export { dataLink } from './generation.js'
-export type { Identity } from './place.js'
-export type { KnownEntry } from './record.js'
-export { lock } from './lock.js'
-export { namesFor, type TargetNames } from './names.js'
-export { OwnFile } from './own-file.js'
-export { inParallel } from './parallel.js'
-export { mountAbove, mountDetails, mounts, rootMount, type MountDetails } from './posix/mountinfo.js'
-export { readWhole } from './tree.js'
-export { readAllRecords, readRecords, type Records } from './record-files.js'
-export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './refusals.js'
-export { unprovenRefused } from './proof.js'
-export { remove } from './remove.js'
-export { resolve, resolveLinks, type Place } from './resolve.js'
-export { Scope } from './scope.js'
-export { quarantineForeign } from './quarantine.js'
-export { Disk, type DirectoryPublicationRequest, type FileRequest } from './operations.js'
-export type { HeldLock } from './lock.js'
-export type { RelocationProgress } from './relocation.js'
-export { usesOf } from './in-use.js'
-export type { HoldingKind, Unseen } from './posix/holdings.js'
-export type { DirectoryChange } from './replace.js'
-export { openedByLists } from './kept-attributes.js'
-export { showInPlace } from './posix/show-in-place.js'
-export { usageOf, type Usage } from './space.js'
-export { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from './swap-places.js'
-export { exchange, syncParents, syncPath, type SyncOptions } from './sync-path.js'
+export { takeOver } from './adopt/index.js'
+export {
+  dataLink,
+  type Identity,
+  lock,
+  namesFor,
+  type TargetNames,
+  readWhole,
+  unprovenRefused,
+  remove,
+  followTrusted,
+  namesOf,
+  resolve,
+  resolveLinks,
+  type Place,
+  Scope,
+  type HeldLock,
+  attributesAt,
+  listsDigest,
+  openedByLists,
+  type OwnAttributes,
+} from './path/index.js'
+export {
+  type KnownEntry,
+  readAllRecords,
+  readRecords,
+  type Records,
+  agentOf,
+  type KeptRecord,
+  letGoSince,
+  letGoText,
+} from './record/index.js'
+export {
+  OwnFile,
+  Disk,
+  type DirectoryPublicationRequest,
+  type FileRequest,
+  identityAt,
+  knownContent,
+  removeTarget,
+  swapPlaces,
+  syncPlaces,
+  userAt,
+  exchange,
+  syncParents,
+  syncPath,
+} from './disk/index.js'
+export { inParallel } from '../parallel.js'
+export {
+  mountAbove,
+  mountDetails,
+  mounts,
+  rootMount,
+  type MountDetails,
+  type HoldingKind,
+  type Unseen,
+  showInPlace,
+} from './posix/index.js'
+export { describeHold, describePin, openTarget, refuseOtherThanDirectory } from './target/index.js'
+export { quarantineForeign } from './keep/index.js'
+export type { RelocationProgress } from './move/index.js'
+export { usesOf, usageOf, type Usage, type KeptBeside, type ContentEntry, type TargetContent } from './look/index.js'
+export type { DirectoryChange, DirectoryPublicationOptions } from './publish/index.js'
 /** Bounds the threads that work on one file system may keep. */
 export { Lane, returnFreedMemory } from '../../native/index.js'
-export type * from './adoption-types.js'
+/** For what signals a process by its pid file. */
+export { openProcess, signalProcess } from '../../native/index.js'
 export type * from './types.js'
-export type { KeptBeside } from './kept-beside.js'
-export type { ContentEntry, TargetContent } from './target-content.js'
+export type * from './types.js'
 
 const system: FileSystem = new NodeFileSystem()
 
 /** What the newest record says of a target, compared with the disk. */
 export async function readPublication(target: string): Promise<Publication | undefined> {
   return readable(target, look(system, target))
+}
+
+/** In which form a directory was published; undefined where none was. The target itself is not read. */
+export async function readForm(target: string): Promise<'exchange' | 'symlink' | undefined> {
+  return readable(target, formIn(system, target))
 }
 
 /** The named files of a published directory, as they are on the disk. */
@@ -114,6 +170,23 @@ export async function setHold(
   options: HoldOptions = {},
 ): Promise<Hold | Pin | undefined> {
   return writeHold(system, target, hold, options)
+}
+
+/**
+ * Records that the agent that keeps a target keeps it no more, durably: what changes there from then on is another program's. Answers
+ * whether that agent has kept it until now.
+ * @throws DurableWriteError
+ */
+export async function letGo(
+  target: string,
+  options: HoldOptions & { readonly agent: string | undefined },
+): Promise<boolean> {
+  return readable(target, release(system, target, options))
+}
+
+/** Which agent keeps a target, by its newest record; undefined: it names none. The target itself is not read. */
+export async function readKeeper(target: string): Promise<string | undefined> {
+  return readable(target, keeperIn(system, target))
 }
 
 /** Whether an operator holds a target now, or has rolled it back, as its newest record says. The target itself is not read. */
@@ -168,7 +241,7 @@ export async function sameTarget(target: string, others: readonly string[]): Pro
  * @throws DurableWriteError where it cannot be looked at
  */
 export async function examineAdoption(
-  request: DirectoryRequest & PublicationOptions,
+  request: DirectoryRequest & Omit<PublicationOptions, 'adopt'>,
   adopt: Adopting,
 ): Promise<{ own: boolean; checks: AdoptionResult[] }> {
   return examine(system, request, adopt)
@@ -185,15 +258,6 @@ export async function unprovenAt(path: string, requireProven?: boolean): Promise
 /** Takes a directory's move to another path as far as it goes now; `to` is published already. @throws DurableWriteError */
 export async function relocate(to: string, options: RelocationOptions): Promise<RelocationProgress> {
   return move(system, to, options)
-}
-
-/** Takes a move by hand as far as it goes now, from what the old path holds. @throws DurableWriteError */
-export async function relocateByHand(
-  from: string,
-  to: string,
-  options: HandRelocationOptions,
-): Promise<RelocationProgress> {
-  return moveByHand(system, from, to, options)
 }
 
 /** A target's content comes from nowhere any more, and goes nowhere, as its record says then, durably. @throws DurableWriteError */

@@ -4,9 +4,7 @@
  */
 
 export { DurableWriteError, extendError, OverlappingTargets, wrapError } from './errors.js'
-export { AtOnceFileSystem } from './posix/at-once.js'
-export { modeAt } from './posix/attributes.js'
-export { NodeFileSystem } from './posix/file-system.js'
+export { AtOnceFileSystem, modeAt, NodeFileSystem } from './posix/index.js'
 export {
   checkFile,
   desiredEntries,
@@ -14,7 +12,7 @@ export {
   replaceDirectories,
   replaceDirectory,
   replaceFile,
-} from './replace.js'
-export { checkTarget } from './request.js'
+} from './publish/index.js'
+export { checkTarget } from './path/index.js'
 /** Keeps what this process holds in memory, private keys among it, out of core files. */
 export { disableCoreDumps } from '../../native/index.js'

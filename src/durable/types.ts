@@ -1,8 +1,4 @@
 import type { Log } from '../log.js'
-import type { Adopting } from './adoption-types.js'
-import type { Relocation } from './relocation-states.js'
-
-export type { MovedFromForm, Relocation, RelocationState } from './relocation-states.js'
 
 export interface Owner {
   uid: number
@@ -58,18 +54,6 @@ export interface ReplaceResult {
   unproven?: true
 }
 
-/** An object that the content came from, as the publication record keeps it. `paths`: the files that it alone gave. */
-export interface RecordedObject {
-  kind: string
-  namespace: string
-  name: string
-  uid: string
-  resourceVersion: string
-  paths: string[]
-  /** Files that it gave together with other objects (`combine`), if there are any. */
-  combined?: string[]
-}
-
 /** An operator's word that a target stays as it is: see hold.ts. */
 export interface Hold {
   /** Empty where none was given. */
@@ -97,50 +81,6 @@ export interface Pin {
   /** What was rolled back from: the objects, and the content that they gave. */
   from: RecordedObject[]
   digest: string
-}
-
-/** An earlier content of a target, which stays beside it: see history.ts. */
-export interface Generation {
-  /** Beside the target. */
-  name: string
-  /** Of the record that it was published with; 0: it was taken over. */
-  sequence: number
-  digest: string
-  /** Milliseconds since the epoch, as all times of a record. */
-  publishedAt: number
-  replacedAt: number
-  why: Cause
-  objects: RecordedObject[]
-}
-
-/** The present content of a target, or an earlier one, compared with the disk. */
-export interface PastContent extends Pick<Generation, 'sequence' | 'digest' | 'why' | 'objects'> {
-  publishedAt: Date
-  /** null: it is there now. */
-  replacedAt: Date | null
-  /** `damaged`: it is not what was published, and is never published again. */
-  state: 'present' | 'whole' | 'damaged'
-  /** What is wrong with a damaged one. */
-  problem?: string
-}
-
-/** How many earlier contents stay beside a target, and which never. */
-export interface HistoryLimits {
-  keep: number
-  /** Milliseconds from the replacement of a content; null: without a limit. */
-  maxAge: number | null
-  /** What was made from one of these does not stay: they were deleted. Default: none. */
-  without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
-  /** Of such a kind and namespace, what was made from another object does not stay either. Default: any stays. */
-  only?: readonly { kind: string; namespace: string; names: readonly string[] }[]
-}
-
-/** What a record says of a target's past. */
-export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
-  /** Of whoever asked for it: a rollback has them run, too. */
-  hooks?: string[]
-  /** Newest first. */
-  generations: Generation[]
 }
 
 /**
@@ -195,13 +135,13 @@ export interface PublicationOptions {
    * `same-names`: only if every path in it is among the new content's, else TargetForeign.
    */
   foreign?: 'always' | 'same-names'
-  /** In the form `exchange`: takes over a non-empty directory that has no record once seven checks have passed: see adoption.ts. */
-  adopt?: Adopting
   /**
    * Whose the target is from now on, by its record: refused with TargetForeign where another publisher's record is beside it.
    * Default: nobody's, and the call is its own consent.
    */
   publisher?: Publisher
+  /** Which agent that is: see keeper.ts. Default: nobody says. */
+  agent?: string | undefined
   /** Publish even where the target is held, and let it go with that; default false. */
   release?: boolean
   /**
@@ -263,6 +203,12 @@ export interface PublicationOptions {
   log?: Log
 }
 
+/** What whoever moves a directory says of the publications of its old path. */
+export type OldPathOptions = Pick<
+  PublicationOptions,
+  'hooks' | 'publisher' | 'agent' | 'retire' | 'retireTimeout' | 'requireProven'
+>
+
 export interface DirectoryRequest extends ReplaceDirectoryOptions {
   target: string
 }
@@ -293,8 +239,154 @@ export interface Publication {
   pastSince?: Date
   /** Its removal has begun, and was interrupted. */
   removing?: true
+  /** Its configuration names it no more since then: what has changed since is somebody else's. */
+  letGo?: Date
   /** Hooks that have not been recorded as done. */
   pendingHooks: string[]
   /** Paths, relative to the target, that differ: with what is wrong (`missing`, `unexpected`, `content`, `mode`, `owner`). */
   differences: { path: string; problem: 'missing' | 'unexpected' | 'content' | 'mode' | 'owner' | 'type' }[]
+}
+
+/* What a record says of a target's past, and of what its content was made from. */
+
+/** An object that the content came from, as the publication record keeps it. `paths`: the files that it alone gave. */
+export interface RecordedObject {
+  kind: string
+  namespace: string
+  name: string
+  uid: string
+  resourceVersion: string
+  paths: string[]
+  /** Files that it gave together with other objects (`combine`), if there are any. */
+  combined?: string[]
+  /** uids of earlier objects by its name that gave a part of a combined file, which stays as it was published. */
+  others?: string[]
+  /** It has no uid, and was seen to be gone: one that has its name later is another one. */
+  gone?: boolean
+}
+
+/** An earlier content of a target, which stays beside it: see history.ts. */
+export interface Generation {
+  /** Beside the target. */
+  name: string
+  /** Of the record that it was published with; 0: it was taken over. */
+  sequence: number
+  digest: string
+  /** Milliseconds since the epoch, as all times of a record. */
+  publishedAt: number
+  replacedAt: number
+  why: Cause
+  objects: RecordedObject[]
+}
+
+/** The present content of a target, or an earlier one, compared with the disk. */
+export interface PastContent extends Pick<Generation, 'sequence' | 'digest' | 'why' | 'objects'> {
+  publishedAt: Date
+  /** null: it is there now. */
+  replacedAt: Date | null
+  /** `damaged`: it is not what was published, and is never published again. */
+  state: 'present' | 'whole' | 'damaged'
+  /** What is wrong with a damaged one. */
+  problem?: string
+}
+
+/** How many earlier contents stay beside a target, and which never. */
+export interface HistoryLimits {
+  keep: number
+  /** Milliseconds from the replacement of a content; null: without a limit. */
+  maxAge: number | null
+  /** What was made from one of these does not stay: they were deleted. Default: none. */
+  without?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name'>[]
+  /** There is this object now: what was made from another one by its name does not stay, since that was deleted. Default: none. */
+  present?: readonly Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'uid'>[]
+  /** Of such a kind and namespace, what was made from another object does not stay either. Default: any stays. */
+  only?: readonly { kind: string; namespace: string; names: readonly string[] }[]
+}
+
+/** What a record says of a target's past. */
+export interface History extends Pick<HistoryLimits, 'keep' | 'maxAge'> {
+  /** Of whoever asked for it: a rollback has them run, too. */
+  hooks?: string[]
+  /** Newest first. */
+  generations: Generation[]
+}
+
+/** Which agent keeps it: the identity of its state directory, which is no secret. */
+export interface AgentMark {
+  readonly id: string
+  readonly publishedAt: number
+}
+
+/** It has left the configuration of what kept it. */
+export interface LetGoMark {
+  /** Milliseconds since the epoch. */
+  readonly since: number
+  readonly publishedAt: number
+}
+
+/** How a call on a target that is published already is made. */
+export interface HoldOptions {
+  /** Milliseconds to wait for another holder of the lock; default 0. */
+  readonly lockTimeout?: number
+  /** Refuses file systems on which durability is not proven; default false. */
+  readonly requireProven?: boolean
+  readonly signal?: AbortSignal
+  readonly log?: Log
+}
+
+/**
+ * How far the content of another path has come to this one: `staged`: it is published here, durably; `both`: both are kept up to date, this
+ * one first; `draining`: nobody uses the other one, and it goes; `done`: it is gone.
+ */
+export const relocationStates = ['staged', 'both', 'draining', 'done'] as const
+export type RelocationState = (typeof relocationStates)[number]
+
+/** What is left where the content was: nothing, or a symbolic link. */
+export const movedFromForms = ['removed', 'link'] as const
+export type MovedFromForm = (typeof movedFromForms)[number]
+
+/** A target's content comes from another path: see relocation.ts. */
+export interface Relocation {
+  /** Absolute. */
+  from: string
+  as: MovedFromForm
+  state: RelocationState
+  /** Milliseconds since the epoch, of this state. */
+  since: number
+}
+
+/** The seven checks of an adoption, in their order. Scripts and alerts rely on the names: none is ever renamed. */
+export type AdoptionCheck =
+  'exists' | 'noOtherWriter' | 'realDirectory' | 'fileSystem' | 'safeOwner' | 'space' | 'content'
+
+/** What one check has found. */
+export interface AdoptionResult {
+  readonly check: AdoptionCheck
+  /** `pending`: not as it has to be now, and looked at again; `refused`: not until somebody acts. */
+  readonly verdict: 'passed' | 'pending' | 'refused'
+  /** Nothing but a person's doing changes it. */
+  readonly terminal: boolean
+  readonly message: string
+  /** What to do; null where nothing is to be done. */
+  readonly advice: string | null
+}
+
+/** Files that are there, or will be. */
+export interface AdoptedFiles {
+  readonly paths: readonly string[]
+  readonly read: (path: string) => Promise<Uint8Array>
+}
+
+/** How a directory is taken over that somebody else made. */
+export interface Adopting {
+  /** Even where it holds what the new content does not have. */
+  readonly replace: boolean
+  /** What is wrong with the keys and certificates among these files; undefined: nothing. */
+  readonly keyPairs?: (files: AdoptedFiles) => Promise<string | undefined>
+}
+
+/** How a path is synced. */
+export interface SyncOptions {
+  /** Refuses file systems on which durability is not proven, and does nothing there; default false. */
+  requireProven?: boolean
 }

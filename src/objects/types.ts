@@ -1,5 +1,5 @@
 import type { Reason } from '../reasons.js'
-import type { ApiClient, ApiObserver } from './kubernetes/client.js'
+import type { ApiClient, ApiObserver } from '../kubernetes/connection/client.js'
 
 export type ObjectKind = 'Secret' | 'ConfigMap'
 

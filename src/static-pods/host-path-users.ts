@@ -1,9 +1,7 @@
-import { realpath } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import { codeOf, messageOf } from '../errors.js'
 import { type FileSystem, NodeFileSystem } from '../durable/index.js'
-import { asList, asMap, asText } from './json.js'
-import { parseManifest } from './manifest.js'
+import { hostPathVolumes, namesByKernel, namesOfTarget, plainName } from './host-paths.js'
+import { parseManifest } from './pod/manifest.js'
 import { listManifests, readNodeFile } from './node-files.js'
 
 /** kubelet's staticPodPath, as kubeadm and OpenShift configure it. */
@@ -25,29 +23,29 @@ export interface HostPathUsers {
 }
 
 /**
- * Which static pods of a manifest directory mount these paths. A volume that holds a path from above does not count: it shows
- * what is published next as well. `paths`: each with the other names that it has, such as the one without symbolic links. `namesOf`: the
- * other names of a volume's path.
+ * Which static pods of a manifest directory mount these paths, by whatever name. A volume that holds a path from above does not count: it
+ * shows what is published next as well. `look`: whether the way to a path may be looked at; else its text alone counts.
+ * @throws Error where the way to one of `paths` cannot be known
  */
 export async function hostPathUsers(
   fs: FileSystem,
   manifestDirectory: string,
-  paths: readonly (readonly string[])[],
-  namesOf: (hostPath: string) => Promise<readonly string[]> = () => Promise.resolve([]),
+  paths: readonly string[],
+  look = true,
 ): Promise<HostPathUsers> {
   const users: HostPathUser[][] = paths.map(() => [])
   const unreadable: { manifest: string; problem: string }[] = []
+  const targets = await Promise.all(paths.map(async (path) => (look ? await namesOfTarget(fs, path) : [path])))
   for (const manifest of await manifests(fs, manifestDirectory, unreadable)) {
     try {
       const bytes = await readNodeFile(fs, manifest, { follow: true })
       if (bytes === undefined) continue
       const { pod, name } = await parseManifest(bytes, manifest)
-      for (const volume of asList(asMap(pod.spec)?.volumes)) {
-        const hostPath = asText(asMap(asMap(volume)?.hostPath)?.path)?.replace(/(?<=.)\/+$/, '')
-        if (hostPath === undefined) continue
-        const mounted = [hostPath, ...(await namesOf(hostPath))]
-        for (const [index, names] of paths.entries()) {
-          const holds = names.some((path) => mounted.some((one) => `${one}/`.startsWith(`${path}/`)))
+      for (const { path: hostPath, mounted } of hostPathVolumes(pod)) {
+        const ways = mounted.map(async (path) => (look ? await namesByKernel(fs, path) : [plainName(path)]))
+        const known = (await Promise.all(ways)).flat()
+        for (const [index, names] of targets.entries()) {
+          const holds = names.some((path) => known.some((one) => `${one}/`.startsWith(`${path}/`)))
           if (holds) users[index]?.push({ manifest, pod: name, hostPath })
         }
       }
@@ -79,23 +77,12 @@ export async function describeHostPathUser(
   path: string,
   manifestDirectory = usualManifestDirectory,
 ): Promise<string | undefined> {
-  const name = basename(path)
-  const names = [path, await withRealParent(dirname(path), [name])]
-  // The way to a volume is looked at where it may lead to this path: other disks may hang.
-  const namesOf = (hostPath: string): Promise<string[]> => {
-    const parts = hostPath.split('/')
-    const found = [...parts.keys()].filter((at) => parts[at] === name)
-    return Promise.all(found.map((at) => withRealParent(parts.slice(0, at).join('/'), parts.slice(at))))
-  }
-  const { users, unreadable } = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [names], namesOf)
+  const found = await hostPathUsers(new NodeFileSystem(), manifestDirectory, [path]).catch(messageOf)
+  if (typeof found === 'string') return `a static pod may mount it: ${found}`
+  const { users, unreadable } = found
   const [user] = users[0] ?? []
   if (user) return `the static pod ${user.pod} mounts it (${user.manifest})`
   const [unknown] = unreadable
   if (unknown === undefined || unknown.problem === 'ENOENT') return undefined
   return `${unknown.manifest} cannot be read as a pod: ${unknown.problem}`
-}
-
-/** The last parts may have left their place. */
-async function withRealParent(parent: string, last: readonly string[]): Promise<string> {
-  return join(await realpath(parent === '' ? '/' : parent).catch(() => parent), ...last)
 }

@@ -1,10 +1,12 @@
 /* Looking into JSON that nobody has checked. */
+import { ExactNumber } from '../yaml/exact-number.js'
 
 export type JsonMap = Readonly<Record<string, unknown>>
 
 /** undefined for everything but a map. */
 export function asMap(value: unknown): JsonMap | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonMap) : undefined
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+  return isMap ? (value as JsonMap) : undefined
 }
 
 /** Empty for everything but a list. */

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import type { ApiReader } from '../objects/kubernetes/api-reader.js'
-import { nodeTarget } from '../objects/kubernetes/requests.js'
+import type { ApiReader } from '../kubernetes/reads/api-reader.js'
+import { nodeTarget } from '../kubernetes/reads/requests.js'
 import { asMap, asText } from './json.js'
 
 /** As often as library-go asks. */

@@ -11,10 +11,10 @@ import { withTextAt } from '../yaml/edit.js'
 import { StaticPodError } from './failure.js'
 import { asMap } from './json.js'
 import { newUid } from './kubelet.js'
-import { parseManifest, type Manifest } from './manifest.js'
+import { parseManifest, type Manifest } from './pod/manifest.js'
 import { contentAnnotationPrefix, operationLockName } from './names.js'
 import { listManifests, readNodeFile, readNodeLink } from './node-files.js'
-import { readState, rolloutLockPath } from './rollout-state.js'
+import { readState, rolloutLockPath } from './rollout/rollout-state.js'
 
 export interface Renewal {
   /** The pod's name, as its manifest has it. */

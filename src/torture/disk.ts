@@ -14,7 +14,10 @@ export function describeDisk(directory: string): DiskDescription {
   const block = blockDevice(device, source)
   const uuid = block === undefined ? undefined : uuidOf(basename(block))
   return {
-    ...{ fileSystem: type, mountPoint, root, source },
+    fileSystem: type,
+    mountPoint,
+    root,
+    source,
     options: [...new Set(options)],
     ...(uuid !== undefined && { uuid }),
     devices: block === undefined ? [] : disksBelow(block).map(describe),

@@ -102,7 +102,9 @@ export class Ledger {
     const examination: Examination = {
       at: at.toISOString(),
       outage: ended ? 'orderly' : outage === 'reset' ? 'reset' : inFlight ? 'power' : 'idle',
-      ...{ acknowledged, announced, found },
+      acknowledged,
+      announced,
+      found,
       ...this.#judge(found),
     }
     state.examinations.push(examination)
@@ -153,7 +155,9 @@ export class Ledger {
     for (const one of examinations.filter(({ result }) => result !== 'kept').slice(-mostShown)) shown.add(one)
     return {
       verdict: bad ? 'lost' : cuts > 0 ? 'kept' : 'none',
-      ...{ run, unproven, cuts },
+      run,
+      unproven,
+      cuts,
       notCounted: {
         idle: outages('idle'),
         orderly: outages('orderly'),

@@ -154,7 +154,8 @@ async function examineIfDue(witness: WitnessClient, standing: Standing, options:
   if (!due) return false
   const found = await examine(targetOf(standing), run.seed)
   const { examination } = await witness.ask({
-    ...{ type: 'examined', found },
+    type: 'examined',
+    found,
     outage: options.outage,
     marks: await marksIn(run),
   })

@@ -27,7 +27,11 @@ export async function lockLedger(path: string, signal: AbortSignal): Promise<Hel
     if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
     const { code, syscall } = error
     throw new DurableWriteError(`another witness keeps its state in ${path}`, {
-      ...{ code, syscall, path, reason: 'Busy', cause: error },
+      code,
+      syscall,
+      path,
+      reason: 'Busy',
+      cause: error,
       state: 'nothing was changed',
       advice: 'stop it, or give each disk a --state of its own',
     })

@@ -24,24 +24,6 @@ export async function readYaml(text: string, dialect: Dialect): Promise<YamlDocu
   return parsed.documents.map((document) => readDocument(document, parsed, mayRepeat))
 }
 
-/**
- * The one document of a text; undefined where it holds none. JSON where it starts like JSON and is JSON.
- * @throws YamlError
- */
-export async function readOne(text: string, dialect: Dialect): Promise<unknown> {
-  if (text.trimStart().startsWith('{')) {
-    try {
-      return JSON.parse(text) as unknown
-    } catch {
-      // A flow mapping of YAML starts so, too.
-    }
-  }
-  const filled = (await readYaml(text, dialect)).filter(({ value }) => value !== null)
-  const [document, second] = filled
-  if (second) throw new YamlError(`it holds ${filled.length} documents, but may hold only one`)
-  return document?.value
-}
-
 /** @throws YamlError with the line, where the parser gives it */
 export function readJson(text: string): unknown {
   try {

@@ -1,5 +1,7 @@
 /** The agent beside disks that hang: real file systems, frozen under its targets. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Node, scratch } from '../cli/holdfast.js'
@@ -60,6 +62,13 @@ await t.test('two disks hang, and a directory on a third is updated within a sec
   }
   t.equal(await agent.end('SIGTERM'), 0)
 })
+
+/** What `holdfast status` says of the agent. */
+async function shown(node: Node): Promise<{ running: boolean; agent: { pid: number; serverProblem?: string } }> {
+  const { stdout, stderr, code } = await node.run('status', '-o', 'json')
+  if (code !== 0) throw new Error(stderr)
+  return JSON.parse(stdout) as { running: boolean; agent: { pid: number; serverProblem?: string } }
+}
 
 /** What `holdfast status` says of a directory, and the agent's metrics. */
 async function conditions({ node }: Scene, path: string): Promise<Record<string, { status: string; reason: string }>> {
@@ -155,6 +164,79 @@ await t.test('SIGTERM gives up all else at once, and says what hangs', options, 
   await until('the next one publishes it', () => scene.read('a/4/key') === '2')
   t.equal(await next.end('SIGTERM'), 0)
 })
+
+/** A port of 127.0.0.1 that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+await t.test(
+  'after SIGKILL beside a hung disk the next agent starts, and serves as soon as it can',
+  options,
+  async (t) => {
+    const port = await freePort()
+    const scene = await sceneOf(t, { server: { address: `127.0.0.1:${port}` } })
+    const { node, disks, read } = scene
+    const killed = node.agent([], disks.entering)
+    await killed.logged('Published', 2 * many + 1)
+    await disks.freeze(node.path('a'))
+    node.put('Secret', 'a', { key: '2' })
+    await until('the agent hangs on a', () => frozenThreads(killed.pid) > 0)
+    t.equal(await node.agent([], disks.entering).end(), 75, 'one that hangs, and was not killed, keeps its state')
+    killed.signal('SIGKILL')
+    const mainThread = () => readFileSync(`/proc/${killed.pid}/stat`, 'latin1').replace(/.*\) /, '')[0]
+    await until('its main thread is a zombie', () => mainThread() === 'Z')
+    t.ok(frozenThreads(killed.pid) > 0, 'others hang')
+    t.match((await shown(node)).running, false, 'a killed agent runs no more')
+
+    const next = node.agent([], disks.entering)
+    const warned = await until('it says which lock it takes', () =>
+      next.log().find(({ msg }) => msg.includes('agent.lock.2')),
+    )
+    t.match(warned, { level: 'warn', pid: killed.pid, msg: /was killed/ })
+    const started = await until('it has started', () =>
+      next.log().find(({ msg }) => msg.includes('keeps 11 directories')),
+    )
+    t.notMatch(started, { address: {} })
+    t.ok((await update(scene, '2')) < 5_000, 'the healthy directories are kept')
+    await until('b, too', () => read('b/0/key') === '1')
+    t.match(
+      next.log().find(({ msg }) => msg.includes('EADDRINUSE')),
+      {
+        level: 'warn',
+        msg: new RegExp(`127.0.0.1:${port}.*EADDRINUSE.*tries again`),
+      },
+    )
+    const status = await until('the status is its own', async () => {
+      const found = await shown(node)
+      return found.agent.pid === next.pid && found.agent.serverProblem !== undefined && found
+    })
+    t.match(status, { running: true, agent: { serverProblem: /EADDRINUSE/ } })
+    t.match((await node.run('status')).stdout, /EADDRINUSE/)
+    const refused = await next.logged('Busy')
+    t.match(refused.msg, /\/a\/\d and holds its lock; nothing was changed/, 'targets on the hung disk stay locked')
+    const third = node.agent([], disks.entering)
+    t.equal(await third.end(), 75, 'there is one agent still')
+    const said = third.log().findLast(({ level }) => level === 'error')
+    t.match(said, { reason: 'Busy', msg: new RegExp(`another agent .* process ${next.pid};`) })
+
+    await disks.thaw(node.path('a'))
+    t.equal(await killed.end(), 'SIGKILL')
+    t.match(await next.get('/livez'), { status: 200 })
+    await until('a is up to date', () => read(`a/${many - 1}/key`) === '2', { within: 60_000 })
+    await until('the status has no problem', async () => (await shown(node)).agent.serverProblem === undefined)
+    const fourth = node.agent([], disks.entering)
+    t.equal(await fourth.end(), 75, 'the first lock is free, and the second one counts')
+    t.equal(await next.end('SIGTERM'), 0)
+    const last = node.agent([], disks.entering)
+    t.match(await last.get('/livez'), { status: 200 })
+    t.equal(await last.end('SIGTERM'), 0)
+  },
+)
 
 await t.test('the stateDirectory may hang, too', options, async (t) => {
   const root = scratch(t)

@@ -38,24 +38,22 @@ function recordIn(root: string): string {
 const versionsOf = async (path: string) =>
   (await readPublication(path))?.objects.map(({ resourceVersion }) => Number(resourceVersion))
 
-await t.test('only what changed is appended, and not again for ten minutes', async (t) => {
-  const root = directory(t)
-  const path = join(root, 'target')
+/** A directory of the agent, and what publishes the same content of other versions there. */
+function published(path: string) {
   const state = new DirectoryState(directoryOf([], { path }))
   const publish = async (given: RecordedObject[]) => {
     const { outcome: change, digest } = await replaceDirectory(path, { files: { a: '1' }, objects: given })
-    const outcome: Outcome = {
-      kind: 'published',
-      change,
-      digest,
-      objects: given,
-      warnings: [],
-      certificates: [],
-      hooks: [],
-      unproven: false,
-    }
+    const rest = { warnings: [], certificates: [], hooks: [], unproven: false }
+    const outcome: Outcome = { kind: 'published', change, digest, objects: given, ...rest }
     await applyOutcome(state, outcome, silent)
   }
+  return { state, publish }
+}
+
+await t.test('only what changed is appended, and not again for ten minutes', async (t) => {
+  const root = directory(t)
+  const path = join(root, 'target')
+  const { state, publish } = published(path)
   await publish(objects(1, 1, 1))
   await publish(objects(1, 2, 1))
   const [, committed, appended, ...more] = recordIn(root).trim().split('\n')
@@ -81,6 +79,18 @@ await t.test('only what changed is appended, and not again for ten minutes', asy
   const last = recordIn(root)
   await recordHeldBack(state, silent, { urgent: true })
   t.equal(recordIn(root), last)
+})
+
+await t.test('that the content is another object’s is recorded at once', async (t) => {
+  const path = join(directory(t), 'target')
+  const { publish } = published(path)
+  await publish(objects(1, 1))
+  await publish(objects(2, 1))
+  await publish(objects(3, 1))
+  t.strictSame(await versionsOf(path), [2, 1], 'a newer version has time')
+  await publish(objects(4, 1).map((object, index) => (index === 0 ? { ...object, uid: 'another' } : object)))
+  t.strictSame(await versionsOf(path), [4, 1])
+  t.match(await readPublication(path), { objects: [{ uid: 'another' }, { uid: 'u' }] })
 })
 
 await t.test('a record that cannot be appended to is reported, and no more', async (t) => {

@@ -1,9 +1,9 @@
 /** `check` and an API server: a real one over TLS that gives the answers of kube-apiserver. */
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { json, startServer, type Handler, type Reply, type Seen } from '../objects/kubernetes/api-server.js'
-import { authority, serving } from '../objects/kubernetes/connected.js'
-import { base64, kubeconfig } from '../objects/kubernetes/kubeconfig-text.js'
+import { json, startServer, type Handler, type Reply, type Seen } from '../kubernetes/connection/api-server.js'
+import { authority, serving } from '../kubernetes/connection/connected.js'
+import { base64, kubeconfig } from '../kubernetes/credentials/kubeconfig-text.js'
 import { Scene } from './scene.js'
 
 type Answers = Readonly<Record<string, (reply: Reply, seen: Seen) => void>>

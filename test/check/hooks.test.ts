@@ -1,11 +1,11 @@
 /** Hooks that could not work from here are reported; none is run. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { Bus, managerName, Peer } from '../directories/systemd-manager.js'
-import { needsRoot, Scene } from './scene.js'
+import { isRoot, needsRoot, Scene } from './scene.js'
 
 await t.test('programs, pid files and addresses', async (t) => {
   const scene = new Scene(t)
@@ -26,7 +26,10 @@ await t.test('programs, pid files and addresses', async (t) => {
   writeFileSync(at('init.pid'), '1\n')
   writeFileSync(at('open.pid'), `${process.pid}\n`)
   chmodSync(at('open.pid'), 0o666)
-  writeFileSync(at('good.pid'), `${process.pid}\n`)
+  symlinkSync(`/proc/${process.pid}/comm`, at('linked.pid'))
+  const sleeper = spawn('sleep', ['300'], { stdio: 'ignore' })
+  t.teardown(() => sleeper.kill('SIGKILL'))
+  writeFileSync(at('good.pid'), `${sleeper.pid}\n`)
   // A connection is all that comes: nothing is sent.
   let received = ''
   const server = createServer((socket) => socket.on('data', (data: Buffer) => (received += data.toString())))
@@ -72,11 +75,18 @@ await t.test('programs, pid files and addresses', async (t) => {
     ],
     [exec('systemctl'), systemd ? 'OK' : 'FAULT', systemd ? /can be run$/ : /needs a running systemd/],
     [signal('nowhere/x.pid'), 'FAULT', /\/nowhere: no such directory$/],
-    [signal('none.pid'), 'WARN', /\/none\.pid: no such file: the process is not running$/],
-    [signal('stale.pid'), 'WARN', /no process 4194303: the pid file is stale/],
+    [
+      signal('none.pid'),
+      'WARN',
+      isRoot
+        ? /\/none\.pid: no such file: is the process running\?$/
+        : /\/none\.pid: the process is not running yet; CAP_KILL is missing/,
+    ],
+    [signal('stale.pid'), 'WARN', /no such process 4194303: the pid file is stale/],
     [signal('bad.pid'), 'FAULT', /does not start with a process ID$/],
     [signal('init.pid'), 'FAULT', /names process 1, which holdfast never signals$/],
-    [signal('open.pid'), 'FAULT', /everybody may write to .*\/open\.pid: holdfast does not trust it$/],
+    [signal('open.pid'), 'FAULT', /open\.pid: is writable by everybody: holdfast does not trust it$/],
+    [signal('linked.pid'), 'FAULT', /linked\.pid: \/proc lies on procfs, /],
     [signal('good.pid'), 'OK', /holdfast may signal process \d+ .* of user \d+$/],
     [http(`http://127.0.0.1:${port}/reload?token=hidden`), 'OK', /^http 127\.0\.0\.1:\d+: a server listens there$/],
     [http(`http://127.0.0.1:${closedPort}/`), 'WARN', /no connection \(ECONNREFUSED\)$/],

@@ -1,8 +1,8 @@
 /** What is beside a target on purpose. */
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
-import { directoryPublication } from '../../src/durable/replace.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { holder } from './holders.js'
 import { Scene } from './scene.js'
 

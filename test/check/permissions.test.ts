@@ -1,8 +1,8 @@
 import t from 'tap'
 import { checkPermissions } from '../../src/check/permissions.js'
-import type { Permission } from '../../src/objects/permissions.js'
-import { json, type Reply } from '../objects/kubernetes/api-server.js'
-import { start } from '../objects/kubernetes/connected.js'
+import type { Permission } from '../../src/config/permissions.js'
+import { json, type Reply } from '../kubernetes/connection/api-server.js'
+import { start } from '../kubernetes/connection/connected.js'
 
 const rule = { namespace: 'ns', group: '', purpose: 'objects' } as const
 const permissions: Permission[] = [

@@ -8,8 +8,8 @@ import { checkLabel } from '../../src/check/label.js'
 import { checkFlushes, checkMount } from '../../src/check/mount.js'
 import { parseMount } from '../../src/durable/posix/mountinfo.js'
 import { checkSpace } from '../../src/check/space.js'
-import { painter } from '../../src/cli/colour.js'
-import { checkText } from '../../src/cli/check.js'
+import { painter } from '../../src/cli/output/colour.js'
+import { checkText } from '../../src/cli/commands/check.js'
 import { DurableWriteError } from '../../src/durable/index.js'
 
 await t.test('kernels, for a target on btrfs', (t) => {

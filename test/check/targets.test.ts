@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { checkNode } from '../../src/check/check.js'
 import { loadConfiguration } from '../../src/config/load.js'
-import { namesFor } from '../../src/durable/names.js'
+import { namesFor } from '../../src/durable/path/names.js'
 import { kept } from '../durable/scratch.js'
 import { needsRoot, Scene, snapshot } from './scene.js'
 

@@ -116,7 +116,7 @@ const mayMount = spawnSync('unshare', ['--mount', 'true']).status === 0
 
 await t.test(
   'requireProven that is changed by SIGHUP takes effect',
-  { skip: !mayMount && 'needs the right to mount' },
+  { skip: !mayMount && 'needs root to mount' },
   async (t) => {
     const node = webNode(t)
     mkdirSync(node.path('memory'))

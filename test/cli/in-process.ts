@@ -1,7 +1,7 @@
 /** A command line, run in this process: all of the program but its process, at a fraction of its time. */
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Io, Output } from '../../src/cli/io.js'
+import type { Io, Output } from '../../src/cli/output/io.js'
 import { main } from '../../src/cli/main.js'
 
 /** How a command ended: as `ended` of a process, where none is ended by a signal. */
@@ -40,6 +40,7 @@ export function testIo({ input = '', env = {}, events = new EventEmitter() }: Gi
     exit: (code) => {
       throw new Error(`the command would have ended at once with ${code}`)
     },
+    closeInspector: () => {},
   }
   return { io, written }
 }

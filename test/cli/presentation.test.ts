@@ -1,17 +1,17 @@
 import t from 'tap'
-import { painter, wantsColour } from '../../src/cli/colour.js'
-import { Exit, exitCodeOf, exitCodeOfAll, UsageError } from '../../src/cli/exit-codes.js'
+import { painter, wantsColour } from '../../src/cli/output/colour.js'
+import { Exit, exitCodeOf, exitCodeOfAll, UsageError } from '../../src/cli/words/exit-codes.js'
 import {
   parseDirectoryMode,
   parseDuration,
   parseFileMode,
   parseListen,
   parseOwner,
-} from '../../src/cli/option-values.js'
-import { createLogger, type logFormats, readableLine } from '../../src/cli/logger.js'
+} from '../../src/cli/words/option-values.js'
+import { createLogger, type logFormats, readableLine } from '../../src/cli/output/logger.js'
 import { testIo } from './in-process.js'
-import { statusText } from '../../src/cli/status.js'
-import { age, table } from '../../src/cli/table.js'
+import { statusText } from '../../src/cli/commands/status.js'
+import { age, table } from '../../src/cli/output/table.js'
 import { DurableWriteError } from '../../src/durable/index.js'
 import { selfSigned } from '../../src/cli/demo/certificate.js'
 import { createPrivateKey, X509Certificate } from 'node:crypto'

@@ -49,11 +49,6 @@ await t.test('every command runs in a process of its own', async (t) => {
       { code: 0, stdout: /"outcome": "created"/ },
     ],
     write: [[node.path('file')], 'standard input', { code: 0, stdout: /^created .*file sha256:/ }],
-    relocate: [
-      [node.path('target'), node.path('moved'), '--dry-run'],
-      undefined,
-      { code: 0, stdout: /^would move \S+target to \S+moved$/m },
-    ],
     remove: [[node.path('target'), '--force'], undefined, { code: 0, stdout: /^removed \S+target$/m }],
     install: [
       [manifest, ...places, '--resources', node.path('content'), '--revision', '1'],

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, openSync, statSync, truncateSync, writeFileSync, 
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { Progress, Reading } from '../../src/cli/progress.js'
+import { Progress, Reading } from '../../src/cli/output/progress.js'
 import { executable } from '../project.js'
 import { ended, scratch } from './holdfast.js'
 

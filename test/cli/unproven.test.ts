@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { commands } from '../../src/cli/program.js'
 import { Disk, exchange, replaceDirectory, replaceFile, setHold, syncPath } from '../../src/durable/index.js'
-import { recordLastKnownGood } from '../../src/static-pods/last-known-good.js'
+import { recordLastKnownGood } from '../../src/static-pods/monitor/last-known-good.js'
 import { scratch } from '../durable/scratch.js'
 import { podText } from '../static-pods/pods.js'
 import { Pair, Running } from '../torture/pair.js'
@@ -70,7 +70,7 @@ writeFileSync(at('disk/taken/key'), '1')
 configure('', web)
 configure('adopt-', { ...web, path: configured('disk/taken'), adopt: 'replace' })
 for (const key of ['1', '2']) await publish(key)
-for (const name of ['held', 'released', 'old', 'gone']) await replaceDirectory(at(name), { files: { key: '1' } })
+for (const name of ['held', 'released', 'gone']) await replaceDirectory(at(name), { files: { key: '1' } })
 await setHold(at('released'), { reason: '', since: 0, until: null })
 for (const revision of ['3', '7']) {
   mkdirSync(at(`resources/web-pod-${revision}`), { recursive: true })
@@ -109,7 +109,6 @@ const claims = {
   },
   hold: { args: ['hold', at('held')], path: at('held'), refuses: 'flag' },
   release: { args: ['release', at('released')], path: at('released'), refuses: 'flag' },
-  relocate: { args: ['relocate', at('old'), at('new'), ...unused], path: at('new'), refuses: 'flag' },
   remove: { args: ['remove', at('gone'), ...unused], path: at('gone'), refuses: 'flag' },
   check: { file: 'test/check/file-systems.test.ts', words: '^tmpfs: durability is not proven' },
   torture: { runs: pair.torture(), path: join(pair.disk, 'holdfast-torture-') },
@@ -137,10 +136,10 @@ const claims = {
     path: at('resources'),
     refuses: 'never',
   },
-  rollout: { file: 'test/cli/rollout.test.ts', words: 'unproven: true' },
+  rollout: { file: 'test/cli/commands/rollout.test.ts', words: 'unproven: true' },
   rbac: { claims: 'nothing' },
   schema: { claims: 'nothing' },
-  demo: { file: 'test/cli/demo.test.ts', words: 'Durability is not proven here' },
+  demo: { file: 'test/cli/commands/demo.test.ts', words: 'Durability is not proven here' },
   completion: { claims: 'nothing' },
 } as const satisfies Record<keyof typeof commands, Claim>
 

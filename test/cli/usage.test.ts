@@ -188,7 +188,7 @@ await t.test('each problem of a configuration is a line of the log, with its pla
 })
 
 await t.test('where no file can be opened any more, the log is written all the same', (t) => {
-  const built = (name: string) => JSON.stringify(join(project, 'dist/src/cli', name))
+  const built = (name: string) => JSON.stringify(join(project, 'dist/src/cli/output', name))
   const script = `
     const { createLogger } = await import(${built('logger.js')})
     const { processIo } = await import(${built('io.js')})

@@ -1,6 +1,6 @@
 import { compound, histories, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 
-const real = ownTestOfRoot('durable/kept-attributes')
+const real = ownTestOfRoot('durable/path/kept-attributes')
 const lists = model('ACLs', 'power cut')
 const setLast = "await setExtended(fs, descriptor, extended, 'after', shown)"
 
@@ -8,7 +8,7 @@ const setLast = "await setExtended(fs, descriptor, extended, 'after', shown)"
 export const attributes: readonly Mutation[] = [
   mutation(
     'ACLs and user attributes are not kept',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     'return withMode(old.extended, mode)',
     'return undefined',
     lists,
@@ -17,7 +17,7 @@ export const attributes: readonly Mutation[] = [
   ),
   mutation(
     'what is new inherits nothing',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     'if (inherited === undefined) return undefined\n    const list',
     'if (inherited !== undefined) return undefined\n    const list',
     lists,
@@ -26,8 +26,8 @@ export const attributes: readonly Mutation[] = [
   compound(
     'the ACL before the mode',
     [
-      ['stage.ts', `  ${setLast}\n`, ''],
-      ['stage.ts', "extended, 'before', shown)", `extended, 'before', shown)\n  ${setLast}`],
+      ['path/metadata.ts', `  ${setLast}\n`, ''],
+      ['path/metadata.ts', "extended, 'before', shown)", `extended, 'before', shown)\n  ${setLast}`],
     ],
     lists,
     real,
@@ -36,12 +36,12 @@ export const attributes: readonly Mutation[] = [
     'the ACL after the fsync',
     [
       [
-        'stage.ts',
+        'path/metadata.ts',
         setLast,
         ";((globalThis as { late?: (() => Promise<void>)[] }).late ??= []).push(() => setExtended(fs, descriptor, extended, 'after', shown))",
       ],
       [
-        'publish.ts',
+        'publish/publish.ts',
         '// 6. Exchange.',
         'for (const late of (globalThis as { late?: (() => Promise<void>)[] }).late?.splice(0) ?? []) await late().catch(() => undefined)',
       ],
@@ -50,7 +50,7 @@ export const attributes: readonly Mutation[] = [
   ),
   mutation(
     'attributes that cannot be kept are left out',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     'throw notKept(path, name, error)',
     'void notKept(path, name, error)',
     real,
@@ -58,35 +58,35 @@ export const attributes: readonly Mutation[] = [
   ),
   mutation(
     'a change of attributes is not reported',
-    'clean.ts',
+    'keep/clean.ts',
     'if (attributes === current.attributes) return',
     'return',
     ownTest('durable/attribute-changes'),
   ),
   mutation(
     'a change of attributes is reported each time',
-    'clean.ts',
-    'append(fs, parent, names.record(current.sequence), { attributes })',
+    'keep/clean.ts',
+    'append(area, names.record(current.sequence), { attributes })',
     'Promise.resolve()',
     ownTest('durable/attribute-changes'),
   ),
   mutation(
     'a mode that an administrator set is drift',
-    'record.ts',
+    'record/record.ts',
     'if (keepsAttributes !== true || ',
     'if (keepsAttributes !== undefined || ',
     ownTest('durable/keep-attributes'),
   ),
   mutation(
     'a set-user-ID bit is kept',
-    'planned-tree.ts',
+    'publish/planned-tree.ts',
     'if ((entry.mode & ~most) === 0) return',
     'return',
     ownTest('durable/keep-attributes'),
   ),
   mutation(
     'a mask is read as the mode',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     'return modeByList(extended?.get(accessAttribute), mode)',
     'return mode',
     lists,
@@ -95,22 +95,22 @@ export const attributes: readonly Mutation[] = [
   ),
   mutation(
     'what is inherited from above stays',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     'for (const name of inherited?.keys() ?? [])',
     'for (const name of [] as string[])',
     real,
   ),
   mutation(
     'a default ACL opens what the mode closes',
-    'access-list.ts',
+    'path/access-list.ts',
     'tag === mask ? permissions & (mode >> 3) : permissions',
     'tag === mask ? permissions : permissions',
-    ownTest('durable/access-list'),
+    ownTest('durable/path/access-list'),
     lists,
   ),
   mutation(
     'user attributes after the mode',
-    'kept-attributes.ts',
+    'path/kept-attributes.ts',
     "if (name.startsWith('user.') !== (when === 'before')) continue",
     "if (when === 'before') continue",
     real,

@@ -4,7 +4,7 @@ import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot, power
 export const errors: readonly Mutation[] = [
   mutation(
     "the write-out hint's error is ignored",
-    'barrier.ts',
+    'path/barrier.ts',
     'await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))',
     'await note(new Map<Owner, Error>(), files, (descriptors) => fs.startWriteOut(descriptors))',
     ownTest('durable/settling'),
@@ -16,7 +16,7 @@ export const errors: readonly Mutation[] = [
     'posix/sync.ts',
     "error.syscall === 'sync_file_range' && hintless.has(error.code)",
     "error.syscall === 'sync_file_range'",
-    ownTest('durable/barrier'),
+    ownTest('durable/path/barrier'),
     syscalls('EIO at sync_file_range STAGING'),
   ),
   mutation(
@@ -42,7 +42,7 @@ export const errors: readonly Mutation[] = [
   ),
   mutation(
     'a failed fsync is tried again',
-    'barrier.ts',
+    'path/barrier.ts',
     '(descriptors) => fs.sync(descriptors))',
     'async (descriptors) => ((await fs.sync(descriptors)), fs.sync(descriptors)))',
     model(),
@@ -50,14 +50,14 @@ export const errors: readonly Mutation[] = [
   ),
   mutation(
     'failures of files that were closed at the bound are forgotten',
-    'publish.ts',
+    'publish/publish.ts',
     'if (going.has(publication)) failures.set(publication, failure)',
     '',
     ownTest('crash/file-system/room'),
   ),
   mutation(
     'no mutation after barrier 2',
-    'publish.ts',
+    'publish/publish.ts',
     "await each(going(), 'could not sync', (publication) => publication.mutate())",
     '',
     model(),
@@ -66,28 +66,28 @@ export const errors: readonly Mutation[] = [
   ),
   mutation(
     'links: no mutation after the last sync',
-    'symlink-publication.ts',
+    'publish/symlink-publication.ts',
     "somebody else's.\n    await super.mutate()",
     "somebody else's.",
     model('symlink form, again', 'fault'),
   ),
   mutation(
     'the old is deleted on error',
-    'publish.ts',
+    'publish/publish.ts',
     'if (!publication.published) await publication.discard()',
     'await publication.discard()',
     model(),
   ),
   mutation(
     'nothing is discarded on error',
-    'publish.ts',
+    'publish/publish.ts',
     'if (!publication.published) await publication.discard()',
     '',
     model(),
   ),
   mutation(
     "the rename's answer is believed",
-    'visible-rename.ts',
+    'publish/visible-rename.ts',
     'if (old !== undefined && (await isAt(fs, directory, from, old)',
     'if (failure !== undefined) return { visible: false, tookOut: false, failure }\n  if (old !== undefined && (await isAt(fs, directory, from, old)',
     model(),

@@ -19,6 +19,8 @@ export interface Extent {
   readonly isRoot: boolean
   /** Copies that are tried at a time. */
   readonly width: number
+  /** Seconds after which no further mutation is begun. */
+  readonly seconds: number
 }
 
 /** Longest time for one suite with one mutation, in milliseconds: one that hangs has been caught. */
@@ -37,53 +39,72 @@ function trialsFor(mutation: Mutation, { extent, suite: only, isRoot }: Extent):
   return trials.filter(({ suite, needsRoot }) => (isRoot || !needsRoot) && suite.includes(only))
 }
 
-/** Every mutation against its suites; `done` with each row, in no order. */
+/** What was tried: a row for each mutation that was begun in time, and what the program complains of without any. */
+export interface Tried {
+  readonly rows: readonly Row[]
+  readonly complaints: readonly string[]
+}
+
+/** Each mutation against its suites, until `extent.seconds` are over; `done` with each row, in no order. */
 export async function runMutations(
   mutations: readonly Mutation[],
   extent: Extent,
   done: (row: Row) => void,
-): Promise<Row[]> {
+): Promise<Tried> {
   const rows: Row[] = []
-  await inTurns(mutations, extent.width, async (mutation) => {
-    const began = performance.now()
-    const program = makeProgram(mutation.patches)
-    try {
-      const cells: (TrialResult & { trial: Trial })[] = []
-      for (const trial of trialsFor(mutation, extent)) {
-        const result = await run(trial, program.directory, patience[extent.extent])
-        cells.push({ ...result, trial })
+  const until = performance.now() + extent.seconds * 1000
+  const unmutated = new UnmutatedProgram()
+  try {
+    await inTurns(mutations, extent.width, async (mutation) => {
+      const began = performance.now()
+      if (began > until) return
+      for (const trial of trialsFor(mutation, { ...extent, extent: 'usual' })) await unmutated.try(trial)
+      const program = makeProgram(mutation.patches)
+      try {
+        const cells: (TrialResult & { trial: Trial })[] = []
+        for (const trial of trialsFor(mutation, extent)) {
+          const result = await run(trial, program.directory, patience[extent.extent])
+          cells.push({ ...result, trial })
+        }
+        const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
+        rows.push(row)
+        done(row)
+      } finally {
+        program.remove()
       }
-      const row = { mutation, cells, seconds: (performance.now() - began) / 1000 }
-      rows.push(row)
-      done(row)
-    } finally {
-      program.remove()
-    }
-  })
-  return rows.sort((a, b) => mutations.indexOf(a.mutation) - mutations.indexOf(b.mutation))
+    })
+  } finally {
+    unmutated.remove()
+  }
+  rows.sort((a, b) => mutations.indexOf(a.mutation) - mutations.indexOf(b.mutation))
+  return { rows, complaints: unmutated.complaints }
 }
 
 /**
  * The same trials on the program as it is, each once: one that complains there would seem to catch everything. Those of the
  * model and of power cuts are parts of those suites' own runs.
  */
-export async function complaintsOfTheProgram(mutations: readonly Mutation[], extent: Extent): Promise<string[]> {
-  const trials = new Map<string, Trial>()
-  for (const trial of mutations.flatMap((mutation) => trialsFor(mutation, { ...extent, extent: 'usual' }))) {
-    if (trial.suite === 'model' || trial.suite === 'power') continue
-    trials.set(JSON.stringify([trial.command, trial.env]), trial)
+class UnmutatedProgram {
+  readonly complaints: string[] = []
+  readonly #program = makeProgram()
+  readonly #tried = new Map<string, Promise<void>>()
+
+  async try(trial: Trial): Promise<void> {
+    if (trial.suite === 'model' || trial.suite === 'power') return
+    const key = JSON.stringify([trial.command, trial.env])
+    const tried = this.#tried.get(key) ?? this.#run(trial)
+    this.#tried.set(key, tried)
+    await tried
   }
-  const complaints: string[] = []
-  const program = makeProgram()
-  try {
-    await inTurns([...trials.values()], extent.width, async (trial) => {
-      const { words, complaint } = await run(trial, program.directory, patience.usual)
-      if (words.length > 0) complaints.push(`${trial.command.join(' ')}: ${complaint}`)
-    })
-  } finally {
-    program.remove()
+
+  async #run(trial: Trial): Promise<void> {
+    const { words, complaint } = await run(trial, this.#program.directory, patience.usual)
+    if (words.length > 0) this.complaints.push(`${trial.command.join(' ')}: ${complaint}`)
   }
-  return complaints
+
+  remove(): void {
+    this.#program.remove()
+  }
 }
 
 async function inTurns<Item>(

@@ -36,15 +36,15 @@ export const openings: readonly Mutation[] = [
   mutation(
     'links are followed to append',
     'posix/file-system.ts',
-    'O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)',
-    'O_WRONLY | O_APPEND | O_NONBLOCK)',
+    'O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK)',
+    'O_RDWR | O_APPEND | O_NONBLOCK)',
     opening,
   ),
   mutation(
     'links are followed to locks',
     'posix/file-system.ts',
-    'O_RDWR | O_NOFOLLOW | O_NONBLOCK)',
-    'O_RDWR | O_NONBLOCK)',
+    'const flags = O_NOFOLLOW | O_NONBLOCK',
+    'const flags = O_NONBLOCK',
     opening,
   ),
   mutation(
@@ -69,5 +69,9 @@ export const openings: readonly Mutation[] = [
   compound('no O_CLOEXEC', [['/native/open.ts', ' | closeOnExec)', ')']], opening),
   compound('no RENAME_NOREPLACE', [['/native/rename.ts', 'noreplace: 1', 'noreplace: 0']], opening),
   compound('no RENAME_EXCHANGE', [['/native/rename.ts', 'exchange: 2', 'exchange: 0']], opening),
-  compound('no flock', [['/native/flock.ts', 'if (result === 0) return true', 'return true']], ownTest('durable/lock')),
+  compound(
+    'no flock',
+    [['/native/flock.ts', 'if (result === 0) return true', 'return true']],
+    ownTest('durable/path/lock'),
+  ),
 ]

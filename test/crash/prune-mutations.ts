@@ -1,6 +1,6 @@
 import { compound, model, type Mutation, mutation } from './mutation.js'
 
-const prune = '/src/static-pods/prune.ts'
+const prune = '/src/static-pods/prune/prune.ts'
 const story = (only: string) => model(`static pod: ${only}`)
 
 /** What prune removes, and the links and files that are replaced and removed beside the revisions. */
@@ -47,42 +47,42 @@ export const prunes: readonly Mutation[] = [
   ),
   mutation(
     'the names of a directory: no fsync of it',
-    'operations.ts',
+    'disk/operations.ts',
     'const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
     'const open = await openAncestors(scope, place, place.anchor)',
     story('prune, after another program has replaced the live manifest'),
   ),
   mutation(
     'the names of a directory: no fsync of what is above it',
-    'operations.ts',
+    'disk/operations.ts',
     'const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
     'const open = [place.anchor]',
     story('prune, below a directory that another program has moved'),
   ),
   mutation(
     'the names of a directory: no fsync of its files',
-    'operations.ts',
+    'disk/operations.ts',
     "if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(anchor, last)))",
     '',
     story('prune, after another program has written the live manifest'),
   ),
   mutation(
     'the names of a directory: no fsync of what its links lead to',
-    'operations.ts',
+    'disk/operations.ts',
     'for (const on of places.slice(1)) {',
     'for (const on of places.slice(2)) {',
     story('prune, after another program has replaced what the live manifest leads to'),
   ),
   mutation(
     'a link: no fsync of what is above it',
-    'operations.ts',
+    'disk/operations.ts',
     '      await fsyncAll(this.fs, [parent, ...ancestors])\n      await probe',
     '      await fsyncAll(this.fs, [parent])\n      await probe',
     story('link, below a directory that another program has moved'),
   ),
   mutation(
     'removal of a file: no fsync of what is above it',
-    'operations.ts',
+    'disk/operations.ts',
     '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
     '      visible()\n      await fsyncAll(this.fs, [parent])\n    })\n    return removed',
     story('removal of a manifest, below a directory that another program has moved'),
@@ -96,14 +96,14 @@ export const prunes: readonly Mutation[] = [
   ),
   mutation(
     'removal of a file: no fsync',
-    'operations.ts',
+    'disk/operations.ts',
     '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
     '      visible()\n    })\n    return removed',
     story('monitor, ready'),
   ),
   mutation(
     'removal of a file: no fsync where a predecessor has removed it',
-    'operations.ts',
+    'disk/operations.ts',
     '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
     '      visible()\n      if (removed) await fsyncAll(this.fs, [parent, ...ancestors])\n    })\n    return removed',
     story('monitor, ready'),

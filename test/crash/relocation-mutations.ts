@@ -1,8 +1,8 @@
 import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
 
-const own = ownTest('durable/relocation')
+const own = ownTest('durable/move/relocation')
 const guards = ownTest('durable/relocation-guards')
-const links = ownTest('durable/left-link')
+const links = ownTest('durable/record/left-link')
 const story = model('relocation', 'power cut')
 
 /** A directory that moves to another path. */
@@ -10,70 +10,70 @@ export const relocations: readonly Mutation[] = [
   compound(
     'the old path gets what is not known to be durable at the new one',
     [
-      ['published-content.ts', 'seen?.state.durable === true', 'seen !== undefined'],
-      ['relocation.ts', 'if (!record?.trusted) return', 'if (!record) return'],
+      ['look/published-content.ts', 'seen?.state.durable === true', 'seen !== undefined'],
+      ['move/relocation.ts', 'if (!record?.trusted) return', 'if (!record) return'],
     ],
     own,
   ),
   mutation(
     'what changed at the new path while it was read is published at the old one',
-    'published-content.ts',
+    'look/published-content.ts',
     "hash('sha256', content) !== sha256",
     'sha256 === undefined',
     own,
   ),
   mutation(
     'an old path that is in use goes',
-    'relocation.ts',
+    'move/relocation.ts',
     'if (user !== undefined) return { waits: `${from} is in use: ${user}` }',
     '',
     own,
   ),
   mutation(
     'an old path goes at once',
-    'relocation.ts',
+    'move/relocation.ts',
     'return fs.now() < end ? { waits: `${from} stays',
     'return fs.now() < since ? { waits: `${from} stays',
     own,
   ),
   mutation(
     'the removal of the old path is not recorded before it begins',
-    'relocation.ts',
+    'move/relocation.ts',
     ": { next: 'draining' }",
     ': await this.drain()',
     own,
   ),
   mutation(
     'an old path that was taken back goes',
-    'relocation.ts',
-    'if (record !== undefined) return record.movedTo === this.to ? undefined : this.#takenBack',
+    'move/relocation.ts',
+    "if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }",
     'if (record !== undefined) return undefined',
     own,
   ),
   mutation(
     'a disk that is not mounted counts as an old path that is gone',
-    'relocation.ts',
+    'move/relocation.ts',
     'const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)',
     'const isKnown = true as boolean',
     own,
   ),
   mutation(
     "somebody else's directory counts as one that is not there",
-    'relocation.ts',
+    'move/relocation.ts',
     'if (await isThere(fs, from, basename(from))) throw notOurs(from, to)',
     '',
     own,
   ),
   mutation(
     'a publication forgets how far a relocation has come',
-    'new-record.ts',
+    'publish/new-record.ts',
     'const relocation = goesOn ? before?.relocation : asked',
     'const relocation = asked',
     own,
   ),
   mutation(
     'the old path follows no more',
-    'relocation.ts',
+    'move/relocation.ts',
     'this.#result = await this.#publishOld(content)',
     '',
     own,
@@ -81,29 +81,29 @@ export const relocations: readonly Mutation[] = [
   ),
   mutation(
     'an old path goes while the new one is not whole',
-    'relocation.ts',
+    'move/relocation.ts',
     "if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }",
     '',
     guards,
   ),
   mutation(
     'what is published for its own sake in the last instant goes',
-    'relocation.ts',
-    'if (movedTo !== to) throw new NotNow(from, this.#takenBack)',
+    'move/relocation.ts',
+    "if (movedTo !== to) throw new NotNow(from, { next: 'staged' })",
     '',
     guards,
   ),
-  mutation('the record of a link that is left goes', 'removal.ts', 'if (leaves) return', '', links),
+  mutation('the record of a link that is left goes', 'remove/removal.ts', 'if (leaves) return', '', links),
   mutation(
     'any link in the place of a directory counts as left there',
-    'left-link.ts',
+    'record/left-link.ts',
     'return texts.includes(await fs.readLink(parent, name))',
     'return true',
     links,
   ),
   mutation(
     'the removal of a directory does not name the link that takes its place',
-    'removal.ts',
+    'remove/removal.ts',
     '...(text !== undefined && { link: text })',
     '',
     links,
@@ -111,28 +111,28 @@ export const relocations: readonly Mutation[] = [
   ),
   mutation(
     'who comes back takes the place of somebody who has replaced the link',
-    'departure.ts',
+    'remove/departure.ts',
     "if (mode === 'exchange' && !(await isLeftLink(fs, this.#parent, staging, links))) {",
     "if (mode === 'exchange' && links.length === 0) {",
     links,
   ),
   mutation(
     'what took the place of a link in the last instant goes with it',
-    'departure.ts',
+    'remove/departure.ts',
     'if (await isLeftLink(fs, parent, staging, leftLinks(records))) return fs.removeFile(parent, staging)',
     'return fs.removeFile(parent, staging)',
     links,
   ),
   mutation(
     'what has the number of a link that was left is taken for it',
-    'quarantine.ts',
+    'keep/quarantine.ts',
     'claim?.staged && !claim.isLink',
     'claim?.staged',
     links,
   ),
   mutation(
     'a directory moves to itself by another name',
-    'relocation.ts',
+    'move/relocation.ts',
     "if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)",
     '',
     guards,

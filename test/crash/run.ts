@@ -1,13 +1,16 @@
 import { parseArgs } from 'node:util'
-import { complaintsOfTheProgram, type Row, runMutations, survivors, table, untried } from './mutation-table.js'
+import { type Row, runMutations, survivors, table, untried } from './mutation-table.js'
 import { mutations } from './mutations.js'
 import { makeProgram, misfits } from './program.js'
 import { runProgram } from './suites.js'
+import { randomFrom, shuffled } from './syscalls/random.js'
 
 /*
  * Every crash state of the model disk, then every mutation of the program against the suites.
  *
  *   --seed N             for the model; HOLDFAST_SEED does the same
+ *   --draw SECONDS       mutations in an order that is drawn anew, until the time is over; the seed is printed
+ *   --draw-seed N        draws the same order again
  *   --long               the model at full extent; every suite as a whole before every mutation
  *   --matrix             each quick suite before every mutation: what else sees it, beside what must
  *   --no-mutations       the model alone
@@ -22,6 +25,8 @@ const { values } = parseArgs({
     matrix: { type: 'boolean', default: false },
     'no-mutations': { type: 'boolean', default: false },
     'no-model': { type: 'boolean', default: false },
+    draw: { type: 'string', default: 'Infinity' },
+    'draw-seed': { type: 'string', default: `${process.pid * 7919 + (Date.now() % 7919)}` },
     mutation: { type: 'string', default: '' },
     suite: { type: 'string', default: '' },
   },
@@ -52,6 +57,10 @@ function printRow({ mutation: { name }, cells, seconds }: Row): void {
   console.log(`  ${name} (${seconds.toFixed(1)} s)\n    ${words.join('\n    ')}`)
 }
 
+function inOrder<T>(all: readonly T[]): readonly T[] {
+  return values.draw === 'Infinity' ? all : shuffled(all, randomFrom(Number(values['draw-seed'])))
+}
+
 async function mutationTable(): Promise<void> {
   const { long, matrix, suite } = values
   const extent = {
@@ -59,16 +68,18 @@ async function mutationTable(): Promise<void> {
     suite,
     isRoot: process.geteuid?.() === 0,
     width: 2,
+    seconds: Number(values.draw),
   } as const
-  const chosen = mutations.filter(({ name }) => name.includes(values.mutation))
+  const chosen = inOrder(mutations.filter(({ name }) => name.includes(values.mutation)))
   const unfit = chosen.filter(({ patches }) => misfits(patches).length > 0)
   for (const { name, patches } of unfit) {
     console.error(`the mutation "${name}" must follow the program:\n${misfits(patches).join('\n')}`)
   }
   if (unfit.length > 0) throw new Error(`${unfit.length} mutations fit the program no more`)
   const { complaints } = state
-  complaints.push(...(await complaintsOfTheProgram(chosen, extent)))
-  const rows = await runMutations(chosen, extent, printRow)
+  const tried = await runMutations(chosen, extent, printRow)
+  const { rows } = tried
+  complaints.push(...tried.complaints)
   console.log(`\n${table(rows)}\n`)
   const left = survivors(rows)
   const rest = untried(rows)
@@ -77,6 +88,11 @@ async function mutationTable(): Promise<void> {
   for (const { mutation } of rest) console.log(`skipped: mutation ${mutation.name} (needs root)`)
   state.green &&= left.length + complaints.length === 0
   const caught = rows.length - left.length - rest.length
+  if (rows.length < chosen.length) {
+    console.log(
+      `drawn: ${rows.length} of ${chosen.length} mutations (--draw-seed ${values['draw-seed']}); each is tried without --draw`,
+    )
+  }
   console.log(`${caught} of ${rows.length} mutations are caught by every suite that must catch them`)
   console.log(`${caught} passed, ${left.length + complaints.length} failed, ${rest.length} skipped`)
 }

@@ -1,14 +1,15 @@
-import { compound, model, type Mutation, mutation, ownTest } from './mutation.js'
+import { compound, model, type Mutation, mutation, ownTest, ownTestOfRoot } from './mutation.js'
 import { prunes } from './prune-mutations.js'
 
-const install = '/src/static-pods/install.ts'
-const monitor = '/src/static-pods/monitor.ts'
-const fallBack = '/src/static-pods/fall-back.ts'
-const links = '/src/static-pods/last-known-good.ts'
-const rollout = '/src/static-pods/rollout.ts'
-const steps = '/src/static-pods/rollout-steps.ts'
+const install = '/src/static-pods/install/install.ts'
+const monitor = '/src/static-pods/monitor/monitor.ts'
+const fallBack = '/src/static-pods/monitor/fall-back.ts'
+const links = '/src/static-pods/monitor/last-known-good.ts'
+const rollout = '/src/static-pods/rollout/rollout.ts'
+const steps = '/src/static-pods/rollout/rollout-steps.ts'
 const publishDirectories =
   'const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]'
+const rolledAttributes = ownTestOfRoot('static-pods/rollout/rollout-attributes')
 const story = (only: string) => model(`static pod: ${only}`)
 
 /** What install, prune, monitor and rollout do to a node. */
@@ -16,10 +17,24 @@ export const staticPods: readonly Mutation[] = [
   ...prunes,
   mutation(
     'what a killed installation staged has the name of its own revision',
-    '/src/static-pods/install-plan.ts',
+    '/src/static-pods/install/install-plan.ts',
     '    family: revisionFamily(pod),\n',
     '',
-    ownTest('static-pods/killed-install'),
+    ownTest('static-pods/install/killed-install'),
+  ),
+  mutation(
+    'rollout: a hostPath is compared by its text',
+    '/src/static-pods/host-path-users.ts',
+    'look ? await namesByKernel(fs, path) : [plainName(path)]',
+    '[path]',
+    ownTest('static-pods/host-path-spellings'),
+  ),
+  mutation(
+    'rollout: what another process has mounted of the old tree goes',
+    '/src/durable/posix/holdings.ts',
+    "this.#add({ pid, what: 'mount', path: mountPoint, locations: [location(mount.device, mount.root)] })",
+    '',
+    ownTestOfRoot('durable/look/in-use'),
   ),
   mutation(
     'install: the manifest before what it names',
@@ -65,49 +80,49 @@ export const staticPods: readonly Mutation[] = [
   ),
   mutation(
     'link: no fsync',
-    'operations.ts',
+    'disk/operations.ts',
     '      visible()\n      await fsyncAll(this.fs, [parent, ...ancestors])\n      await probeJournal',
     '      visible()\n      await probeJournal',
     story('monitor, ready'),
   ),
   mutation(
     'link: removed before it is made again',
-    'operations.ts',
+    'disk/operations.ts',
     "await this.fs.rename(parent, staging, parent, name, 'replace')",
     "if (found) await this.fs.removeFile(parent, name)\n        await this.fs.rename(parent, staging, parent, name, 'replace')",
     story('monitor, ready'),
   ),
   mutation(
     'tree: no fsync of its name',
-    'operations.ts',
+    'disk/operations.ts',
     '[root, place.anchor, ...',
     '[root, ...',
     story('install of a revision that another program wrote and made live'),
   ),
   mutation(
     'tree: no fsync of files',
-    'sync-below.ts',
+    'path/sync-below.ts',
     "if (entry.type === 'file' || entry.type === 'directory') all.push(entry)",
     "if (entry.type === 'directory') all.push(entry)",
     story('install of a revision that another program wrote and made live'),
   ),
   mutation(
     'tree: no fsync of directories',
-    'sync-below.ts',
+    'path/sync-below.ts',
     "if (entry.type === 'file' || entry.type === 'directory') all.push(entry)",
     "if (entry.type === 'file') all.push(entry)",
     story('install of a revision that another program wrote and made live'),
   ),
   mutation(
     'tree: no fsync of its own names',
-    'operations.ts',
+    'disk/operations.ts',
     '[root, place.anchor, ...',
     '[place.anchor, ...',
     story('install of a revision that another program wrote and made live'),
   ),
   mutation(
     'tree: no fsync of ancestors',
-    'operations.ts',
+    'disk/operations.ts',
     'root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))]',
     'root, [root, place.anchor]',
     story('install of a revision that another program wrote and made live'),
@@ -143,18 +158,18 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'fallback: no link to what becomes live',
     fallBack,
-    '      await recordLastKnownGood(places, revision, disk)\n',
+    '      await leadLink(places, revision, disk, log)\n',
     '',
     story('fallback to the newest older revision'),
   ),
   compound(
     'fallback: the manifest before the link',
     [
-      [fallBack, '      await recordLastKnownGood(places, revision, disk)\n', ''],
+      [fallBack, '      await leadLink(places, revision, disk, log)\n', ''],
       [
         fallBack,
         '      await disk.publishFiles([request], undefined)\n',
-        '      await disk.publishFiles([request], undefined)\n      await recordLastKnownGood(places, revision, disk)\n',
+        '      await disk.publishFiles([request], undefined)\n      await leadLink(places, revision, disk, log)\n',
       ],
     ],
     story('fallback to the newest older revision'),
@@ -176,9 +191,23 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'rollout: the state ends before the old tree goes',
     steps,
-    "    if (tree) await removeKept(tree, disk, log)\n    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)",
-    "    await writeState(this.directory, { phase: 'ended', outcome, request }, disk, log)\n    if (tree) await removeKept(tree, disk, log)",
+    '    const own = tree ?',
+    '    await closeState(this.directory, { outcome, request }, kept, this.means)\n    const own = tree ?',
     story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: no probe is tried before anything changes',
+    rollout,
+    'return tryProbes(probes, plan, means.signal, means.log)',
+    'return []',
+    ownTest('static-pods/rollout/rollout-probes'),
+  ),
+  mutation(
+    'rollout: what the old directory holds does not count beside the new one',
+    '/src/static-pods/rollout/rollout-probes.ts',
+    'return new ProbeFiles([presentVersion, live])',
+    'return new ProbeFiles([presentVersion])',
+    ownTest('static-pods/rollout/rollout-mirror-pod'),
   ),
   mutation(
     'rollout: what a kill has staged of the state stays',
@@ -190,22 +219,50 @@ export const staticPods: readonly Mutation[] = [
   mutation(
     'rollout: an end that is visible is not made durable',
     rollout,
-    '  await writeState(manifestDirectory, { phase: found.phase, outcome: found.outcome, request: found.request }, disk, log)\n',
-    '',
+    'outcome: await closeState(manifestDirectory, found, kept, { disk, log }) }',
+    'outcome: {} }',
     story('rollout, ready'),
   ),
   mutation(
     'two trees change places: no fsync',
-    'swap-places.ts',
+    'disk/swap-places.ts',
     '    visible()\n    await fsyncAll(fs, [parent, ...ancestors])\n    await probeJournal(fs, parent, namesFor(second))',
     '    visible()',
     story('rollout, ready'),
   ),
   mutation(
     'the tree that was kept: no fsync after its removal',
-    'swap-places.ts',
+    'disk/swap-places.ts',
     'if (isOwn(entry)) await remove(fs, parent, entry)\n    await fsyncAll(fs, [parent, ...ancestors])',
     'if (isOwn(entry)) await remove(fs, parent, entry)',
     story('rollout, ready'),
+  ),
+  mutation(
+    'rollout: one mode and one owner for all of the new tree',
+    'publish/planned-tree.ts',
+    'return own === undefined ? item : { ...item, mode: own.mode, owner: own.owner }',
+    'return item',
+    rolledAttributes,
+  ),
+  mutation(
+    'rollout: the ACLs of the new tree are left out',
+    'publish/stage.ts',
+    'return this.own === undefined ? kept : withLists(kept, this.own.get(path)?.lists)',
+    'return kept',
+    rolledAttributes,
+  ),
+  mutation(
+    'rollout: an ACL alone is no difference',
+    'disk/operations.ts',
+    'changes: all, digest',
+    'changes, digest',
+    rolledAttributes,
+  ),
+  mutation(
+    'rollout: the labels of the live tree are lost',
+    '/src/static-pods/rollout/rollout-tree.ts',
+    'inPlaceOf: target, ',
+    '',
+    rolledAttributes,
   ),
 ]

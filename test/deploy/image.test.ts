@@ -39,7 +39,7 @@ await t.test('the image has the package’s version and description, and starts 
   const final = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
   t.notMatch(final, /^RUN /m, 'the last stage runs nothing, so that it is built for other platforms too')
   const [, entry = ''] = /^ENTRYPOINT (\[.*\])$/m.exec(final) ?? []
-  t.same(JSON.parse(entry), ['/usr/local/bin/node', '/opt/holdfast/bin/holdfast.js'])
+  t.same(JSON.parse(entry), ['/usr/local/bin/node', '--disable-sigusr1', '/opt/holdfast/bin/holdfast.js'])
   t.match(final, /^ENV MALLOC_ARENA_MAX=1$/m, 'one heap for all threads')
   t.end()
 })
@@ -118,7 +118,7 @@ await t.test('the bundle is the program', (t) => {
     // Bytes do not depend on the load of the machine, as the time that Node takes to read them does.
     const sizeOf = (file: string): number => statSync(join(bundle, 'dist/src/cli', file)).size
     t.ok(sizeOf('main.cjs') <= 105_000, `${sizeOf('main.cjs')} bytes for every command`)
-    t.ok(sizeOf('publish.cjs') <= 270_000, `${sizeOf('publish.cjs')} bytes to publish`)
+    t.ok(sizeOf('publish.cjs') <= 293_600, `${sizeOf('publish.cjs')} bytes to publish`)
     t.end()
   })
 

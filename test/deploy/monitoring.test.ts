@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { prometheusMetrics } from '../../src/agent/prometheus.js'
+import { prometheusMetrics } from '../../src/agent/report/prometheus.js'
 import { project } from '../project.js'
 import { alertQueries, alerts, dashboard, panelQueries } from './monitoring.js'
 

@@ -30,8 +30,8 @@ await t.test('every file of the project that a page names exists', (t) => {
 
 await t.test('paths are found in prose, code and diagrams, and not in links or paths of the node', (t) => {
   const text =
-    'See `src/durable/publish.ts`, native/aio.ts. [link](docs/none.md) /etc/test/x ../deploy/base `test/crash/*.ts` src/cli/NAME.ts'
-  t.same(projectPathsIn(text), ['src/durable/publish.ts', 'native/aio.ts', 'test/crash/*.ts'])
+    'See `src/durable/publish/publish.ts`, native/aio.ts. [link](docs/none.md) /etc/test/x ../deploy/base `test/crash/*.ts` src/cli/NAME.ts'
+  t.same(projectPathsIn(text), ['src/durable/publish/publish.ts', 'native/aio.ts', 'test/crash/*.ts'])
   t.notOk(exists('src/none.ts'))
   t.notOk(exists('src/none/*.ts'))
   t.notOk(exists('src/*.none'))

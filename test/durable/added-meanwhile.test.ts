@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../src/durable/replace.js'
-import { publish } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
+import { publish } from '../../src/durable/publish/publish.js'
 import { intercepted, Killed } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 

@@ -1,8 +1,8 @@
 /** ACLs and user attributes are an administrator's: a change to them is no drift, and is reported once. On the model disk. */
 import t from 'tap'
-import { directoryPublication, filePublication } from '../../src/durable/replace.js'
+import { directoryPublication, filePublication } from '../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
-import { publish } from '../../src/durable/publish.js'
+import { publish } from '../../src/durable/publish/publish.js'
 import { access, changeExtended, listOf } from '../crash/model/access-lists.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'

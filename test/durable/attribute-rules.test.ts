@@ -9,11 +9,11 @@ import {
   setExtended,
   upwards,
   withMode,
-} from '../../src/durable/kept-attributes.js'
+} from '../../src/durable/path/kept-attributes.js'
 import type { ExtendedAttributes } from '../../src/durable/file-system.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { OldMetadata } from '../../src/durable/stage.js'
-import type { TreeEntry } from '../../src/durable/tree.js'
+import { OldMetadata } from '../../src/durable/publish/stage.js'
+import type { TreeEntry } from '../../src/durable/path/tree.js'
 import { listOf } from '../crash/model/access-lists.js'
 import { failure } from './intercepted.js'
 import { valueOf } from './judgements.js'

@@ -1,14 +1,15 @@
 /** A directory in the form `exchange`: whose content is taken over, what stays of it and for how long, and what is never deleted. */
+import type { DirectoryPublicationOptions } from '../../src/durable/publish/request.js'
 import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { takeOver } from '../../src/durable/adopt/adoption.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
-import { readHistory } from '../../src/durable/past.js'
+import { readHistory } from '../../src/durable/look/past.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
-import { withRecord } from '../../src/durable/record-files.js'
-import { directoryPublication } from '../../src/durable/replace.js'
-import type { PublicationOptions } from '../../src/durable/types.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { withRecord } from '../../src/durable/record/record-files.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
 import { Alone } from './adoption-scene.js'
 import { failure, intercepted } from './intercepted.js'
@@ -25,7 +26,7 @@ function scene(t: Test) {
   const log = { ...silent, info: add, warn: add }
   const publishOne = async (
     files: Record<string, string>,
-    options: PublicationOptions,
+    options: DirectoryPublicationOptions,
     fs: FileSystem,
   ): Promise<string | undefined> => {
     lines.length = 0
@@ -37,7 +38,7 @@ function scene(t: Test) {
   /** The outcome, or the refusal. A defect says no more than that it is one. */
   const replace = (
     files: Record<string, string>,
-    options: PublicationOptions = {},
+    options: DirectoryPublicationOptions = {},
     fs: FileSystem = new NodeFileSystem(),
   ) => publishOne(files, options, fs).catch(() => 'a defect')
   const recorded = () => withRecord(new NodeFileSystem(), target, (_, __, [newest]) => Promise.resolve(newest))
@@ -56,7 +57,7 @@ await t.test('a link ..data is the form symlink; a file of that name is a file',
 })
 
 await t.test('one entry of somebody else is taken over and kept, and an empty directory is not', async (t) => {
-  const adopt = { adopt: { replace: true } }
+  const adopt = { adopt: takeOver({ replace: true }) }
   const kind = async (there: Record<string, string>) => {
     const { target, lines, replace } = scene(t)
     mkdirSync(target)
@@ -118,7 +119,7 @@ await t.test(
     const { replace } = scene(t)
     const mutation = async (
       files: Record<string, string>,
-      options?: PublicationOptions,
+      options?: DirectoryPublicationOptions,
     ): Promise<string | undefined> => {
       const calls: string[] = []
       const { fs } = intercepted((call) => calls.push(call))
@@ -161,7 +162,7 @@ await t.test('old content in which another program has mounted something stays w
     }
   }
   const removed: unknown[] = []
-  t.equal(await replace({ a: 'new' }, { adopt: { replace: true } }, new Mounted()), 'replaced')
+  t.equal(await replace({ a: 'new' }, { adopt: takeOver({ replace: true }) }, new Mounted()), 'replaced')
   t.strictSame(removed, [])
   t.strictSame(readdirSync(join(root, stagingIn(root))), ['sub'], 'but for the first file, which asked the journal')
   t.strictSame(lines, ['could not remove the old content; the next run retries'])
@@ -245,7 +246,7 @@ await t.test('whose mode and owner stay may own what is taken over', { skip: !is
   mkdirSync(target)
   writeFileSync(join(target, 'a'), 'old')
   for (const path of [target, join(target, 'a')]) chownSync(path, 1234, 0)
-  const adopt = { adopt: { replace: true } }
+  const adopt = { adopt: takeOver({ replace: true }) }
   t.match(await replace({ a: 'new' }, adopt, new Alone()), /^EEXIST: .* safeOwner: user 1234 owns /)
   t.equal(await replace({ a: 'new' }, { ...adopt, attributes: 'keep' }, new Alone()), 'replaced')
   t.equal(statSync(join(target, 'a')).uid, 1234)

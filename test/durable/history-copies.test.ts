@@ -13,13 +13,13 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { StagedEntries } from '../../src/durable/barrier.js'
-import { stageGeneration } from '../../src/durable/history.js'
+import { StagedEntries } from '../../src/durable/path/barrier.js'
+import { stageGeneration } from '../../src/durable/keep/history.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
-import { directoryPublication } from '../../src/durable/replace.js'
-import { Scope } from '../../src/durable/scope.js'
-import { readTree } from '../../src/durable/tree.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
+import { Scope } from '../../src/durable/path/scope.js'
+import { readTree } from '../../src/durable/path/tree.js'
 import type { FileSystem } from '../../src/durable/file-system.js'
 import { forever } from './history-scene.js'
 import { failure, intercepted } from './intercepted.js'
@@ -112,7 +112,10 @@ await t.test('whatever is inherited, nobody else gets at it', { skip: !hasLists 
   t.equal(modeOf(copy), '700')
 })
 
-await t.test('whatever the umask is, its owner gets at it', async (t) => {
+// Another user cannot enter what it makes under this umask, whether holdfast makes it or mkdir(1).
+const umaskNeeds = isRoot ? false : 'needs root, which enters a directory without its execute permission'
+
+await t.test('whatever the umask is, its owner gets at it', { skip: umaskNeeds }, async (t) => {
   const root = scratch(t)
   const target = join(root, 'certs')
   await replace(target, 'old')

@@ -1,7 +1,7 @@
 /** Which earlier contents stay, as a rule on what the records say; history.test.ts has what becomes of them on a disk. */
 import t from 'tap'
-import { generationFor, historyAfter, limitsBeside, limitsOf, sift, within } from '../../src/durable/history.js'
-import type { Judgement } from '../../src/durable/judge.js'
+import { generationFor, historyAfter, limitsBeside, limitsOf, sift, within } from '../../src/durable/keep/history.js'
+import type { Judgement } from '../../src/durable/record/judge.js'
 import type { Generation, HistoryLimits } from '../../src/durable/types.js'
 import { forever, objectOf, secret } from './history-scene.js'
 import { drifted, found, treeOf, valueOf } from './judgements.js'
@@ -33,6 +33,15 @@ void t.test('so many, so young, and of objects that are there', (t) => {
   t.strictSame(stay({ ...forever(3), only: [{ kind, namespace, names: ['b'] }] }, made), [2, 1])
   t.strictSame(stay({ ...forever(3), only: [{ kind: 'ConfigMap', namespace, names: [] }] }, made), [3, 2, 1])
   t.strictSame(stay({ ...forever(3), only: [{ kind, namespace: 'other', names: [] }] }, made), [3, 2, 1])
+  const another = { ...secret('a'), uid: 'another' }
+  t.strictSame(stay({ ...forever(3), present: [another] }, made), [2, 1], 'another object has its name')
+  t.strictSame(stay({ ...forever(3), present: [secret('a'), secret('b')] }, made), [3, 2, 1])
+  t.strictSame(stay({ ...forever(3), present: [{ ...another, namespace: 'other' }] }, made), [3, 2, 1])
+  t.strictSame(stay({ ...forever(3), present: [{ ...another, uid: '' }] }, made), [3, 2, 1], 'no uid tells nothing')
+  const without = { ...past(4), objects: [{ ...objectOf('a'), uid: '' }] }
+  t.strictSame(stay({ ...forever(3), present: [another] }, [without]), [4], 'nor on the other side')
+  const mixed = { ...past(4), objects: [{ ...objectOf('a'), others: ['another'] }] }
+  t.strictSame(stay({ ...forever(3), present: [secret('a')] }, [mixed]), [], 'one of its files is of another one')
   t.end()
 })
 
@@ -47,6 +56,12 @@ void t.test('limits are those that are asked for, or were last; a rollback that 
   t.strictSame(limits(drifted({ history, removing: { since: 0 } })), forever(0), 'what was taken away has none')
   t.strictSame(limits({ ...drifted({ history }), recorded: false }), forever(0), "neither has somebody else's")
   t.match(limits({ ...found({ history }), recorded: false, known: false }), forever(3), 'if that is known')
+  const gone = { ...objectOf('a'), uid: '', gone: true }
+  t.strictSame(limits(found({ objects: [gone, objectOf('b')] }), forever(1)), { ...forever(1), without: [gone] })
+  t.strictSame(limits(drifted({ objects: [gone] }), { ...forever(1), without: [secret('b')] }), {
+    ...forever(1),
+    without: [secret('b'), gone],
+  })
   const aborted = { ...found(), newest: drifted({ history }).newest }
   t.strictSame(limits(aborted), forever(0), 'what is there has a record of its own')
 
@@ -128,6 +143,8 @@ void t.test('a content that is replaced becomes an earlier one, if it was publis
   t.equal(becomes(published, forever(1), 'a'), undefined, 'it is only published again')
   t.equal(becomes(published, { keep: 1, maxAge: 0 }), undefined, 'it may not stay at all')
   t.equal(becomes(published, { ...forever(1), without: [secret('web')] }), undefined, 'its object is gone')
+  const another = { ...secret('web'), uid: 'another' }
+  t.equal(becomes(published, { ...forever(1), present: [another] }), undefined, 'another object has its name')
   t.equal(becomes(drifted()), undefined, 'drift')
   t.equal(becomes(found({}, { tree: undefined })), undefined, 'nothing is there')
   t.equal(becomes(undefined), undefined, 'nothing was found')

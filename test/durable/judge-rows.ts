@@ -1,9 +1,9 @@
 /** The states that a predecessor can leave a target in, each with what is to be done. */
 import t from 'tap'
-import { type Judgement } from '../../src/durable/judge.js'
-import type { Identity } from '../../src/durable/place.js'
-import { namesFor } from '../../src/durable/names.js'
-import type { StoredRecord } from '../../src/durable/record.js'
+import { type Judgement } from '../../src/durable/record/judge.js'
+import type { Identity } from '../../src/durable/path/place.js'
+import { namesFor } from '../../src/durable/path/names.js'
+import type { StoredRecord } from '../../src/durable/record/record.js'
 
 export const names = namesFor('certs')
 export const staged = names.staging('0123456789abcdef')
@@ -125,33 +125,6 @@ export const rows: readonly Row[] = [
     expected: { current: 2, recorded: true },
   },
   {
-    what: 'aborted before the exchange: its record and staging go',
-    target: 'a',
-    valid: [record(2, 'a', 'b'), record(1, null, 'a', committed)],
-    staging: true,
-    now: [0, 2],
-    later: [],
-    expected: { current: 1, recorded: true, nextSequence: 3 },
-  },
-  {
-    what: 'aborted, and what is there is itself in doubt',
-    target: 'a',
-    valid: [record(2, 'a', 'b'), record(1, null, 'a')],
-    staging: true,
-    now: [],
-    later: [0, 2],
-    expected: { current: 1 },
-  },
-  {
-    what: 'aborted where what was published before had been taken away: only the newest record goes',
-    target: null,
-    valid: [record(2, null, 'b'), record(1, null, 'a', committed)],
-    staging: true,
-    now: [0, 2],
-    later: [1],
-    expected: { exists: false },
-  },
-  {
     what: 'aborted after a removal that was interrupted: what that has renamed may come back',
     target: null,
     valid: [record(2, null, 'b'), record(1, 'a', 'a', { ...committed, removing: { since: 0 } })],
@@ -159,15 +132,6 @@ export const rows: readonly Row[] = [
     now: [],
     later: [0, 1, 2],
     expected: { exists: false },
-  },
-  {
-    what: 'the first publication aborted: the record goes, and nothing was ever ours',
-    target: null,
-    valid: [record(1, null, 'a')],
-    staging: true,
-    now: [0, 1],
-    later: [],
-    expected: { exists: false, recorded: false, nextSequence: 2 },
   },
   {
     what: 'drift: nothing goes',
@@ -223,15 +187,6 @@ export const rows: readonly Row[] = [
     now: [1],
     later: [0],
     expected: { current: 2 },
-  },
-  {
-    what: "aborted over somebody else's directory: what that found is not ours by it",
-    target: 'x',
-    valid: [record(1, 'x', 'a')],
-    staging: true,
-    now: [0, 1],
-    later: [],
-    expected: { recorded: false },
   },
   {
     what: 'the record of a copy: the content is intact, and not known to be durable',

@@ -1,7 +1,7 @@
 /** What is found of a target that holds content `a`, for whoever asks what follows from it. */
-import type { Judgement } from '../../src/durable/judge.js'
-import type { StoredRecord } from '../../src/durable/record.js'
-import type { Tree } from '../../src/durable/tree.js'
+import type { Judgement } from '../../src/durable/record/judge.js'
+import type { StoredRecord } from '../../src/durable/record/record.js'
+import type { Tree } from '../../src/durable/path/tree.js'
 import { committed, record } from './judge-rows.js'
 
 export const treeOf = (digest: string): Tree => ({ digest, entries: [] })

@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
-import { directoryPublication } from '../../src/durable/replace.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
@@ -23,8 +23,41 @@ await t.test('a repair of drift that was killed, and the drift is gone: nothing 
   await publish([directoryPublication(fs, { target, files: { a: 'newer' } })])
   t.same(kept(parent), ['lock', 'record', 'record', 'staging'])
   rmSync(join(target, 'drift'))
-  t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'replaced' }])
+  t.match(
+    await publish([directoryPublication(real, { target, files })]),
+    [{ outcome: 'unchanged' }],
+    'the very directory that was published is there',
+  )
   t.same(contents(target), files)
   t.same(kept(parent), ['lock', 'record'])
   t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'unchanged' }])
 })
+
+await t.test(
+  'leftovers that only another publication can clear up are cleared up, though the content is the same',
+  async (t) => {
+    const parent = scratch(t)
+    const target = join(parent, 'certs')
+    const second = { a: 'second' }
+    const publishBy = (stopsBefore: 'commit' | 'removal' | 'exchange', content: Record<string, string>) => {
+      let renames = 0
+      const { fs } = intercepted((call) => {
+        if (call === 'rename' && stopsBefore === 'exchange') throw new Killed('killed before the exchange')
+        if (call === 'rename') renames += 1
+        if (call === 'write' && renames > 0 && stopsBefore === 'commit') throw new Killed('killed before the mark')
+      })
+      const removeFile = fs.removeFile.bind(fs)
+      fs.removeFile = (parent, name) =>
+        /\.\d+$/.test(name) ? Promise.reject(new Killed('records stay')) : removeFile(parent, name)
+      return publish([directoryPublication(fs, { target, files: content })])
+    }
+    await publishBy('commit', files)
+    t.match(await publishBy('removal', second), [{ outcome: 'replaced' }])
+    await publishBy('exchange', { a: 'third' })
+    t.same(contents(target), second)
+    t.equal(kept(parent).filter((kind) => kind === 'record').length, 3, kept(parent).join())
+    t.match(await publish([directoryPublication(real, { target, files: second })]), [{ outcome: 'replaced' }])
+    t.same(contents(target), second)
+    t.same(kept(parent), ['lock', 'record'])
+  },
+)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { executable as program } from '../project.js'
 import t, { type Test } from 'tap'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { openOffMounts, openTarget } from '../../src/durable/refusals.js'
+import { openOffMounts, openTarget } from '../../src/durable/target/refusals.js'
 import { codeOf } from '../../src/errors.js'
 import { missingForDisk } from '../disk/disk.js'
 import { scratch } from './scratch.js'
@@ -150,28 +150,45 @@ await t.test('prune leaves a revision with a mount in it, and says so', { skip: 
 const missing = await missingForDisk(['btrfs'])
 
 await t.test(
-  'a subvolume of btrfs lies in OLD wherever it is mounted: relocate refuses',
+  'a subvolume of btrfs lies in the old path wherever it is mounted: sync does not move that into itself',
   { skip: missing.length > 0 && `needs ${missing.join(', ')}` },
   (t) => {
     const root = scratch(t)
-    mkdirSync(join(root, 'new'))
-    writeFileSync(join(root, 'new', 'tls.crt'), 'new')
+    mkdirSync(join(root, 'objects'))
+    const metadata = { name: 'ca', namespace: 'demo' }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { 'tls.crt': 'new' } }
+    writeFileSync(join(root, 'objects/ca.yaml'), JSON.stringify(object))
+    const configure = (name: string, directory: object): void => {
+      const configuration = {
+        ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'AgentConfiguration', stateDirectory: join(root, 'state') },
+        source: { namespace: 'demo', files: { path: join(root, 'objects') } },
+        directories: [{ ...directory, contents: [{ configMap: 'ca' }] }],
+      }
+      writeFileSync(join(root, name), JSON.stringify(configuration))
+    }
+    const was = join(root, 'disk/was')
+    configure('first.yaml', { path: was })
+    configure('second.yaml', { path: join(root, 'other/certs'), movedFrom: was, movedFromKeep: '1s' })
     const script = `
       set -e
       truncate -s 128M image
       mkfs.btrfs -q image
       mkdir disk other
       mount -o loop image disk
-      "$0" "$1" replace disk/was --from new >&2
+      "$0" "$1" sync --config first.yaml >&2
       btrfs subvolume create disk/was/inner >&2
       mount -o subvol=was/inner "$(findmnt -n -o SOURCE disk)" other
-      exec "$0" "$1" relocate "$PWD/disk/was" "$PWD/other/certs" --force --state-directory "$PWD/none" -o json`
+      exec "$0" "$1" sync --config second.yaml`
     const { status, stdout, stderr } = spawnSync(
       'unshare',
       ['--mount', '--propagation', 'private', 'sh', '-c', script, process.execPath, program],
       { cwd: root, encoding: 'utf8' },
     )
-    t.match({ status, stderr }, { status: 1, stderr: /the same directory, or one lies in the other/ }, stdout)
+    t.match(
+      { status, stdout },
+      { status: 1, stdout: /TargetUnfit: .*the same directory, or one lies in the other/ },
+      stderr,
+    )
     t.end()
   },
 )

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t from 'tap'
 import { readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
-import { directoryPublication } from '../../src/durable/replace.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
+import { publish } from '../../src/durable/publish/publish.js'
 import { intercepted } from './intercepted.js'
 import { contents, scratch } from './scratch.js'
 

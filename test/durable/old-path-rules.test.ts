@@ -2,7 +2,6 @@
 import t from 'tap'
 import { DurableWriteError, foreign, unfit } from '../../src/durable/errors.js'
 import {
-  comesFrom,
   isInPlace,
   nextTime,
   NotNow,
@@ -10,13 +9,13 @@ import {
   type RelocationOptions,
   requestFor,
   wordOn,
-} from '../../src/durable/old-path.js'
-import type { StoredRecord } from '../../src/durable/record.js'
+} from '../../src/durable/move/old-path.js'
+import type { StoredRecord } from '../../src/durable/record/record.js'
 import type { Pin, PublicationOptions, Relocation } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { failure } from './intercepted.js'
 import { committed, record } from './judge-rows.js'
-import { treeOf, valueOf } from './judgements.js'
+import { valueOf } from './judgements.js'
 
 const [from, to] = ['/srv/was/certs', '/srv/is/tls']
 const asked: RelocationOptions = { from, as: 'removed', keep: 0 }
@@ -38,9 +37,7 @@ function answer(refuse: () => void): unknown {
 
 await t.test('what another program publishes, or an operator holds, says nowhere that it moves', (t) => {
   const claim = (marks: Partial<StoredRecord>, publisher?: PublicationOptions['publisher']) =>
-    answer(() =>
-      refuseClaim(old(marks), treeOf('a'), to, { ...asked, ...(publisher && { publication: { publisher } }) }, 5),
-    )
+    answer(() => refuseClaim(old(marks), { ...asked, ...(publisher && { publication: { publisher } }) }, 5))
   t.equal(claim({}), 'goes on')
   t.equal(claim({ publisher: 'install' }, 'agent'), 'TargetForeign')
   t.equal(claim({ publisher: 'agent' }, 'agent'), 'goes on')
@@ -48,34 +45,6 @@ await t.test('what another program publishes, or an operator holds, says nowhere
   t.equal(claim({ hold: { ...held, until: 5 } }), 'goes on', 'its time is over')
   t.equal(claim({ hold: held, publisher: 'install' }, 'agent'), 'TargetForeign', 'whose it is comes first')
   t.equal(claim({ movedTo: '/elsewhere', relocation: coming('both') }), 'goes on', 'a configuration decides')
-  t.end()
-})
-
-await t.test('by hand, it goes on from what was read, as long as nobody else has begun there', (t) => {
-  const claim = (marks: Partial<StoredRecord>, digest: string | undefined) =>
-    answer(() => refuseClaim(old(marks), treeOf('a'), to, { ...asked, byHand: { digest } }, 5))
-  const changed = { waits: `${from} was published or changed since its content was read` }
-  t.equal(claim({}, 'a'), 'goes on')
-  t.equal(claim({ movedTo: to }, 'a'), 'goes on')
-  t.strictSame(claim({}, 'b'), changed)
-  t.strictSame(claim({}, undefined), changed, 'nobody has read it')
-  t.equal(claim({ movedTo: to }, undefined), 'goes on', 'the new path leads')
-  t.strictSame(claim({ movedTo: '/elsewhere' }, 'a'), { waits: `${from} moves to /elsewhere now` })
-  t.strictSame(claim({ publisher: 'agent' }, 'a'), { waits: `holdfast agent publishes ${from} now` })
-  t.strictSame(
-    claim({ publisher: 'agent', movedTo: '/elsewhere' }, 'a'),
-    { waits: `holdfast agent publishes ${from} now` },
-    'of the two, this one stays',
-  )
-  t.equal(claim({ relocation: coming('both') }, 'a'), 'TargetUnfit', 'of two that move to each other, both would go')
-  t.end()
-})
-
-await t.test('a path comes from another until that move is done', (t) => {
-  t.equal(comesFrom({ ...old(), relocation: coming('draining') }, to), true)
-  t.equal(comesFrom({ ...old(), relocation: coming('done') }, to), false)
-  t.equal(comesFrom({ ...old(), relocation: coming('both', '/elsewhere') }, to), false)
-  t.equal(comesFrom(old(), to), false)
   t.end()
 })
 
@@ -173,7 +142,6 @@ await t.test('once the old path has followed, what fails is waited for: it is no
   )
   const gone = new DurableWriteError('gone', { code: 'EIO', syscall: 'none', path: from, published: true })
   t.equal(waits(gone), undefined, 'what has left its place is an error')
-  t.equal(waits(io, { byHand: { digest: 'a' } }), undefined)
   t.equal(waits(io, { signal: AbortSignal.abort() }), undefined)
   t.equal(waits(io, { signal: new AbortController().signal }), waits(io))
   t.equal(

@@ -1,8 +1,8 @@
 /** Of several reasons not to publish, which one is told. On the model disk. */
 import t from 'tap'
-import { setHold } from '../../src/durable/hold.js'
-import { publish } from '../../src/durable/publish.js'
-import { directoryPublication, filePublication } from '../../src/durable/replace.js'
+import { setHold } from '../../src/durable/operator/hold.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { directoryPublication, filePublication } from '../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { find } from '../crash/model/content.js'
 import { ModelDisk } from '../crash/model/model-disk.js'

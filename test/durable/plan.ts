@@ -1,6 +1,6 @@
 /** A plan as the program makes it, of what the real file system holds. */
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { planFor as plan } from '../../src/durable/request.js'
+import { planFor as plan } from '../../src/durable/publish/request.js'
 
 export const fs = new NodeFileSystem()
 

@@ -11,15 +11,15 @@ import {
   readPublishedFiles,
   readTarget,
   refuseMissed,
-} from '../../src/durable/inspect.js'
-import { namesFor } from '../../src/durable/names.js'
+} from '../../src/durable/look/inspect.js'
+import { namesFor } from '../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { encodeRecord, recordBody, type StoredRecord } from '../../src/durable/record.js'
-import type { TreeEntry } from '../../src/durable/tree.js'
+import { encodeRecord, recordBody, type StoredRecord } from '../../src/durable/record/record.js'
+import type { TreeEntry } from '../../src/durable/path/tree.js'
 import type { Generation, Hold, Pin, Publication } from '../../src/durable/types.js'
 import { codeOf } from '../../src/errors.js'
 import { failure, intercepted } from './intercepted.js'
-import { committed, record } from './judge-rows.js'
+import { committed, parent, record, target, within } from './judge-rows.js'
 import { valueOf } from './judgements.js'
 import { scratch } from './scratch.js'
 
@@ -90,9 +90,13 @@ await t.test(
     const root = scratch(t)
     mkdirSync(join(root, 'certs'))
     const digest = (await said(root, [record(1, null, 'a')]))?.actual ?? ''
-    const records = [record(3, null, 'c'), record(2, null, digest), record(1, null, 'a')]
+    const { ino, birthtimeNs } = statSync(join(root, 'certs'), { bigint: true })
+    const replaced = { inode: `${ino}`, birth: `${birthtimeNs}` }
+    const aborted = record(3, digest, 'c', { place: { within, parent, target, replaced } })
+    const records = [aborted, record(2, null, digest), record(1, null, 'a')]
     t.match(await said(root, records), { digest, actual: digest })
     t.match(await said(root, records.slice(0, 1)), { digest: 'c', actual: digest })
+    t.match(await said(root, [record(3, digest, 'c'), ...records.slice(1)]), { digest: 'c', actual: digest }, 'drift')
     const durable = async (otherBoot: boolean, proven: boolean) => {
       const fs = new Here()
       const mount = fs.mount.bind(fs)

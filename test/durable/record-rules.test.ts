@@ -12,13 +12,12 @@ import {
   isInForce,
   isOfNewerVersion,
   isPinned,
-  isRecorded,
   parseRecord,
   type RecordBody,
   recordBody,
   type StoredRecord,
-} from '../../src/durable/record.js'
-import { knownFields } from '../../src/durable/record-fields.js'
+} from '../../src/durable/record/record.js'
+import { knownFields } from '../../src/durable/record/record-fields.js'
 import type { Generation, Hold, Pin } from '../../src/durable/types.js'
 import { record } from './judge-rows.js'
 import { treeOf, valueOf } from './judgements.js'
@@ -98,18 +97,6 @@ await t.test('the disk’s content is named by the record that is of it, else by
   const entry = { path: 'a', type: 'file', sha256: 'x', mode: 0, uid: 0, gid: 0 } as const
   t.notOk(describes(kept, { digest: 'b', entries: [entry] }), 'one more entry')
   t.notOk(describes({ ...kept, entries: [entry] }, treeOf('b')), 'one less')
-  t.end()
-})
-
-await t.test('what is there is ours by a record of it, or by one of what was published, or of what was ours', (t) => {
-  const recorded = (digest: string, ...records: StoredRecord[]) => isRecorded(records, treeOf(digest))
-  t.equal(recorded('a'), false)
-  t.equal(recorded('a', record(1, null, 'a')), true)
-  t.equal(recorded('b', record(1, null, 'a')), false, 'it was aborted')
-  t.equal(recorded('b', record(1, null, 'a', { owned: true })), true)
-  t.equal(recorded('b', record(1, null, 'a', { committed: true })), true)
-  t.equal(recorded('a', record(2, null, 'b'), record(1, null, 'a')), true, 'any of them')
-  t.equal(isRecorded([record(1, null, 'a')], undefined), false)
   t.end()
 })
 

@@ -3,9 +3,9 @@ import { renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { DurableWriteError } from '../../src/durable/errors.js'
-import { readPublication, replaceDirectory, replaceFile, setHold } from '../../src/durable/index.js'
-import { recordOf, type RelocationOptions } from '../../src/durable/old-path.js'
-import { endRelocation, relocate } from '../../src/durable/relocation.js'
+import { readPublication, replaceDirectory, replaceFile } from '../../src/durable/index.js'
+import { recordOf, type RelocationOptions } from '../../src/durable/move/old-path.js'
+import { endRelocation, relocate } from '../../src/durable/move/relocation.js'
 import { failure, Killed } from './intercepted.js'
 import { keep, Observed, story } from './relocation-story.js'
 import { contents } from './scratch.js'
@@ -34,6 +34,12 @@ class Watched extends Observed {
   override tryLock(lock: number): boolean {
     return !this.busy.has(++this.locks) && super.tryLock(lock)
   }
+}
+
+/** Nothing uses the old path until its removal asks once more: something happens then. */
+function atRemoval(act: () => Promise<never>): () => Promise<string | undefined> {
+  let asked = 0
+  return () => (++asked === 1 ? Promise.resolve(undefined) : act())
 }
 
 async function scene(...args: Parameters<typeof story>) {
@@ -72,16 +78,16 @@ await t.test('each call says how far it has come, and for what it waits', async 
   t.strictSame(await moved(), { state: 'done', as: 'removed' })
 })
 
-await t.test('it waits for users that are no processes, and asks before the old path goes', async (t) => {
+await t.test('it waits for users that are no processes, and asks once more before the old path goes', async (t) => {
   const { from, publishNew, moved, state } = await scene(t)
   await publishNew({ a: '2' })
   const used = await moved({ keep: 0, usedBy: () => Promise.resolve('kubelet') })
   t.match(used, { state: 'both', waits: `${from} is in use: kubelet` })
-  t.strictSame(await moved({ keep: 0, confirm: () => Promise.reject(new Killed()) }), { fails: 'killed' })
+  t.strictSame(await moved({ keep: 0, usedBy: atRemoval(() => Promise.reject(new Killed())) }), { fails: 'killed' })
   t.equal(await state(), 'draining', 'as after a kill')
   const refusal = new DurableWriteError('an agent has it', { code: 'EBUSY', syscall: 'none', path: from })
   const refused = { published: false, message: 'an agent has it' }
-  t.match(await moved({ keep: 0, confirm: () => Promise.reject(refusal) }), refused)
+  t.match(await moved({ keep: 0, usedBy: atRemoval(() => Promise.reject(refusal)) }), refused)
   t.equal(await state(), 'both', 'it stays, and follows')
 })
 
@@ -97,11 +103,11 @@ await t.test('a failure is said as it is, also where it cannot be recorded that 
   })
   const refusal = new DurableWriteError('an agent has it', { code: 'EBUSY', syscall: 'none', path: from })
   const fs = watched()
-  const confirm = () => {
+  const usedBy = atRemoval(() => {
     fs.busy.add(fs.locks + 1)
     return Promise.reject(refusal)
-  }
-  t.match(await moveBy(fs, { keep: 0, confirm }), { published: false, message: 'an agent has it' })
+  })
+  t.match(await moveBy(fs, { keep: 0, usedBy }), { published: false, message: 'an agent has it' })
 })
 
 await t.test(
@@ -109,8 +115,8 @@ await t.test(
   async (t) => {
     const { publishNew, moved, state } = await scene(t)
     await publishNew({ a: '2' })
-    const confirm = () => Promise.reject(failure('EIO', 'openat2'))
-    t.match(await moved({ keep: 0, confirm }), {
+    const usedBy = atRemoval(() => Promise.reject(failure('EIO', 'openat2')))
+    t.match(await moved({ keep: 0, usedBy }), {
       ...{ state: 'both', entered: 'both', result: { outcome: 'replaced' } },
       waits: /EIO/,
     })
@@ -121,12 +127,12 @@ await t.test(
 await t.test('what an operator keeps as it is does not go, whoever else would have it stay', async (t) => {
   const { from, publishNew, moved } = await scene(t)
   await publishNew({ a: '2' })
-  await moved({ keep: 0, confirm: () => Promise.reject(new Killed()) })
+  await moved({ keep: 0, usedBy: atRemoval(() => Promise.reject(new Killed())) })
   await replaceDirectory(from, { files: { a: '2' }, pin: { reason: 'INC-2', until: 'released' } })
-  let asked = 0
-  const confirm = () => void (asked += 1)
-  t.match(await moved({ keep: 0, confirm }), { state: 'both', entered: 'both', waits: /rolled back since .*INC-2/ })
-  t.equal(asked, 0)
+  t.match(await moved({ keep: 0, usedBy: () => Promise.resolve('kubelet') }), {
+    ...{ state: 'both', entered: 'both' },
+    waits: /rolled back since .*INC-2/,
+  })
   await publishNew({ a: '3' })
   t.match(await moved(), { reason: 'RolledBack', published: false }, 'nor does it follow')
   t.same(contents(from), { a: '2' })
@@ -167,30 +173,6 @@ await t.test(
 )
 
 await t.test(
-  'of two that come from each other, a move ends only where a person has begun it, and by that reason',
-  async (t) => {
-    const { from, to, fs, moveBy, watched, moved, state } = await scene(t)
-    await replaceDirectory(to, { files: { a: '1' }, movedFrom: { from, as: 'removed' } })
-    await replaceDirectory(from, { files: { a: '2' }, movedFrom: { from: to, as: 'removed' } })
-    const byHand = { digest: (await recordOf(fs, from))?.after }
-    const busy = watched()
-    busy.busy.add(1)
-    t.match(await moveBy(busy, { byHand }), { reason: 'Busy' })
-    t.equal(await state(), 'staged', 'nobody knows yet')
-    await setHold(from, { reason: '', since: 1, until: null })
-    t.match(await moved(), { reason: 'Held' })
-    t.equal(await state(), 'staged', 'the configuration says so again')
-    await setHold(from, undefined)
-    const refused = { reason: 'TargetUnfit', message: /itself comes from/ }
-    const second = watched()
-    second.busy.add(2)
-    t.match(await moveBy(second, { byHand }), refused, 'where that cannot be recorded, too')
-    t.match(await moved({ byHand }), refused)
-    t.equal(await state(), undefined, 'else neither could go on')
-  },
-)
-
-await t.test(
   'done is done, unless the old path is the publisher’s own again, or still says that it moves',
   async (t) => {
     const publication = { publisher: 'agent' } as const
@@ -221,38 +203,25 @@ await t.test(
   },
 )
 
-await t.test('by hand, what was published for its own sake is read anew', async (t) => {
-  const { from, publishNew, moved } = await scene(t)
-  const byHand = { digest: (await readPublication(from))?.digest }
-  await publishNew({ a: '1' })
-  t.match(await moved({ byHand }), { state: 'both' })
-  await replaceDirectory(from, { files: { a: '3' }, movedTo: null })
-  t.match(await moved({ byHand: { digest: undefined } }), {
-    ...{ state: 'staged', entered: 'staged' },
-    waits: `${from} was published meanwhile`,
-  })
-})
-
 await t.test('a disk of the old path that is gone between two looks is waited for, and nothing is lost', async (t) => {
   /** It is gone from one look to another, where two looks find that a directory is missing. */
   const gone = async (state: 'staged' | 'both', first: number, last: number) => {
     const { root, from, to, publishNew, moveBy, watched, moved } = await scene(t)
     await publishNew({ a: '1' })
     if (state === 'staged') await replaceDirectory(from, { files: { a: '0' }, movedTo: to })
-    const byHand = { digest: (await readPublication(from))?.digest }
-    if (state === 'both') t.match(await moved({ byHand }), { state })
+    if (state === 'both') t.match(await moved(), { state })
     await publishNew({ a: '2' })
     const fs = watched((look) => {
       if (look === first) renameSync(join(root, 'was'), join(root, 'unmounted'))
       if (look === last) renameSync(join(root, 'unmounted'), join(root, 'was'))
     })
-    const told = await moveBy(fs, { byHand })
+    const told = await moveBy(fs)
     if (fs.looks < last) renameSync(join(root, 'unmounted'), join(root, 'was'))
-    t.match(await moved({ byHand }), { state: 'both' })
+    t.match(await moved(), { state: 'both' })
     t.same(contents(from), { a: '2' })
     return 'waits' in told ? told.waits.replace(from, 'it') : told
   }
-  t.match(await gone('staged', 2, 6), /^it stays until/, 'back before anybody asks where it went')
+  t.match(await gone('staged', 2, 6), /^it is not there, which may change until/)
   t.equal(await gone('both', 3, 5), 'it was published or removed meanwhile')
   t.match(await gone('both', 3, 100), /^the directory of it is not there, or empty: its disk may not be mounted/)
 })

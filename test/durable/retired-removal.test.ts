@@ -1,6 +1,6 @@
 /** Old content that may go: what becomes of it where somebody has put more there, and whose name that is. */
 import t from 'tap'
-import { removeUnused } from '../../src/durable/retired.js'
+import { removeUnused } from '../../src/durable/keep/retired.js'
 import { find } from '../crash/model/content.js'
 import { makeDirectory, makeEntry } from '../crash/model/scenario.js'
 import { names, published, target } from './model-target.js'

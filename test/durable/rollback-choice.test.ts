@@ -1,7 +1,7 @@
 /** Which earlier content comes back, and why none does: each answer with its reason, and nothing is changed where there is none. */
 import t from 'tap'
-import { recordObjects } from '../../src/durable/record-files.js'
-import { rollBack } from '../../src/durable/rollback.js'
+import { recordObjects } from '../../src/durable/record/record-files.js'
+import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { HistoryLimits, RecordedObject } from '../../src/durable/types.js'
 import { forever, objectOf, scene as history, secret } from './history-scene.js'
 import { beside, intercepted } from './intercepted.js'

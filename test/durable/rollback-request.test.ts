@@ -2,10 +2,11 @@
 import { chmodSync, chownSync, existsSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { takeOver } from '../../src/durable/adopt/adoption.js'
 import { DurableWriteError } from '../../src/durable/errors.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { withRecord } from '../../src/durable/record-files.js'
-import { rollBack } from '../../src/durable/rollback.js'
+import { withRecord } from '../../src/durable/record/record-files.js'
+import { rollBack } from '../../src/durable/operator/rollback.js'
 import type { PublicationOptions } from '../../src/durable/types.js'
 import { silent } from '../../src/log.js'
 import { scene as adoption } from './adoption-scene.js'
@@ -151,7 +152,7 @@ for (const [what, [change, refused]] of Object.entries(changes)) {
 await t.test('a link in what was taken over', async (t) => {
   const { target, fs, take } = adoption(t)
   symlinkSync('tls.crt', join(target, 'current'))
-  await take({ adopt: { replace: true } })
+  await take({ adopt: takeOver({ replace: true }) })
   const problem = `the content 0 of ${target} holds a symbolic link (current), which holdfast does not publish`
   const confirmFiles = () => t.fail('nobody is asked about what is not published')
   await t.rejects(rollBack(fs, target, { to: 0, pin, confirmFiles }), { code: 'ELOOP', problem })

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { inParallel } from '../../src/durable/parallel.js'
+import { inParallel } from '../../src/parallel.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { byItself, scene } from './rollback-story.js'

@@ -1,9 +1,10 @@
 import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication, filePublication } from '../../src/durable/replace.js'
+import { directoryPublication, filePublication } from '../../src/durable/publish/replace.js'
+import { readPublication } from '../../src/durable/look/inspect.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { publish } from '../../src/durable/publish.js'
+import { publish } from '../../src/durable/publish/publish.js'
 import { failure, intercepted, Killed } from './intercepted.js'
 import { contents, kept, scratch } from './scratch.js'
 
@@ -100,8 +101,10 @@ await t.test('a record of another boot is trusted without its mark: what is read
     }
   }
   const rebooted = new Rebooted()
+  t.match(await readPublication(real, target), { durable: false }, 'the same boot')
   t.match(await publish([directoryPublication(rebooted, { target, files })]), [{ outcome: 'unchanged' }])
-  t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'replaced' }], 'the same boot')
+  t.match(await readPublication(real, target), { durable: true }, 'the mark is made up for')
+  t.match(await publish([directoryPublication(real, { target, files })]), [{ outcome: 'unchanged' }])
 })
 
 await t.test('an error of the write-out hint is a failed fsync, and is not tried again', async (t) => {
@@ -221,7 +224,7 @@ await t.test('a record of a publication that was given up does not make a foreig
     { error: { reason: 'TargetForeign' } },
   ])
   t.same(contents(target), { a: 'theirs' })
-  t.same(kept(parent), ['lock'])
+  t.same(kept(parent), ['lock', 'record'], 'what was staged goes; what readers are told stays as it is')
 })
 
 await t.test('what says nothing of the journal does not make a publication doubtful', async (t) => {

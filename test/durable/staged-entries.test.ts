@@ -1,9 +1,9 @@
 /** What a batch has staged stays open until it is synced, and no more of it than the bound says. */
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { fsyncAll, StagedEntries } from '../../src/durable/barrier.js'
+import { fsyncAll, StagedEntries } from '../../src/durable/path/barrier.js'
 import { NodeFileSystem } from '../../src/durable/posix/file-system.js'
-import { Scope } from '../../src/durable/scope.js'
+import { Scope } from '../../src/durable/path/scope.js'
 import { failure } from './intercepted.js'
 import { scratch } from './scratch.js'
 

@@ -1,9 +1,9 @@
 /** What is staged has its mode, owner and lists before it is handed over to a barrier. On the model disk. */
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { accessAttribute, openedByLists } from '../../src/durable/kept-attributes.js'
-import { publish } from '../../src/durable/publish.js'
-import { directoryPublication, filePublication } from '../../src/durable/replace.js'
+import { accessAttribute, openedByLists } from '../../src/durable/path/kept-attributes.js'
+import { publish } from '../../src/durable/publish/publish.js'
+import { directoryPublication, filePublication } from '../../src/durable/publish/replace.js'
 import { byDefault, changeExtended, decoded, listOf } from '../crash/model/access-lists.js'
 import { find } from '../crash/model/content.js'
 import { ModelDisk, rootInode } from '../crash/model/model-disk.js'

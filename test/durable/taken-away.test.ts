@@ -1,9 +1,9 @@
 /** What is asked before a target is taken away, in which order, and what becomes of it where something fails or comes between. */
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { setHold } from '../../src/durable/hold.js'
-import { readPublication } from '../../src/durable/inspect.js'
-import { removePublished } from '../../src/durable/removal.js'
+import { setHold } from '../../src/durable/operator/hold.js'
+import { readPublication } from '../../src/durable/look/inspect.js'
+import { removePublished } from '../../src/durable/remove/removal.js'
 import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { directoryPublication } from '../../src/durable/replace.js'
-import { publish, type PublishOutcome } from '../../src/durable/publish.js'
+import { directoryPublication } from '../../src/durable/publish/replace.js'
+import { publish, type PublishOutcome } from '../../src/durable/publish/publish.js'
 import { eachChoice, Random } from '../crash/model/choices.js'
 import { find } from '../crash/model/content.js'
 import { ModelDisk } from '../crash/model/model-disk.js'

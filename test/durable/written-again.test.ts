@@ -1,8 +1,8 @@
 /** A new record of what is published already: what it says, and what becomes of it where something fails or comes between. */
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { setHold } from '../../src/durable/hold.js'
-import { bodyWithMoves } from '../../src/durable/rewrite-record.js'
+import { setHold } from '../../src/durable/operator/hold.js'
+import { bodyWithMoves } from '../../src/durable/operator/rewrite-record.js'
 import type { Relocation } from '../../src/durable/types.js'
 import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'

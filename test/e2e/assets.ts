@@ -15,6 +15,7 @@ export type Program =
   | 'kubeadm'
   | 'kubectl'
   | 'kubelet'
+  | 'kubelet-decode'
 
 const found = new Map<Program, Promise<string>>()
 

@@ -4,9 +4,9 @@
  */
 import t from 'tap'
 import { silent } from '../../src/log.js'
-import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
-import { connect } from '../../src/objects/kubernetes/connection.js'
-import { OperatorStatus } from '../../src/static-pods/operator-status.js'
+import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
+import { connect } from '../../src/kubernetes/connection/connection.js'
+import { OperatorStatus } from '../../src/static-pods/monitor/operator-status.js'
 import { cases } from '../library-go/cases.js'
 import { compare, type Difference } from '../library-go/compare.js'
 import { differences } from '../library-go/differences.js'

@@ -2,11 +2,11 @@
 import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadClusterAccess } from '../../src/objects/kubernetes/cluster-access.js'
-import { connect } from '../../src/objects/kubernetes/connection.js'
-import { parseManifest } from '../../src/static-pods/manifest.js'
-import { mirrorPodProbe } from '../../src/static-pods/probe-mirror-pod.js'
-import { brokenPods, soundPods } from '../static-pods/broken-pods.js'
+import { loadClusterAccess } from '../../src/kubernetes/credentials/cluster-access.js'
+import { connect } from '../../src/kubernetes/connection/connection.js'
+import { parseManifest } from '../../src/static-pods/pod/manifest.js'
+import { mirrorPodProbe } from '../../src/static-pods/ready/probe-mirror-pod.js'
+import { brokenPods, soundPods } from '../static-pods/pod/broken-pods.js'
 import { randomFrom, replay, seed } from '../seed.js'
 import { begin, ended, run } from '../static-pods/command.js'
 import { podText } from '../static-pods/pods.js'
@@ -219,7 +219,8 @@ await t.test('the monitor asks for the mirror pod', async (t) => {
   const access = await loadClusterAccess({ kubeconfig: cluster.adminKubeconfig, environment: {} })
   const api = connect(access, { version: 'test' })
   t.teardown(() => api.close())
-  const probe = mirrorPodProbe(api, nodeName, 7, 'kube-system')
+  const way = { api, namespace: () => Promise.resolve(undefined) }
+  const probe = mirrorPodProbe([way], nodeName, 7, 'kube-system')
   const manifest = await parseManifest(Buffer.from(podText()), 'web-pod.yaml')
   const { signal } = new AbortController()
   await ready('True')

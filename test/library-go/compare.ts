@@ -1,6 +1,6 @@
 /** In what two outcomes of one case differ. */
-import { parseManifest } from '../../src/static-pods/manifest.js'
-import { isSamePod } from '../../src/static-pods/same-pod.js'
+import { parseManifest } from '../../src/static-pods/pod/manifest.js'
+import { isSamePod } from '../../src/static-pods/pod/same-pod.js'
 import type { CaseName } from './cases.js'
 import type { Entry, Outcome } from './scene.js'
 

@@ -29,13 +29,16 @@ const prune = [
     libraryGo: 'prune removes in place, unsynced, without a lock',
     holdfast: 'renamed away, synced, then removed; waits for installers',
     why: 'a crash leaves a complete revision or none',
-    tested: ['test/static-pods/prune-killed.test.ts', 'an installation under way is waited for'],
+    tested: ['test/static-pods/prune/prune-killed.test.ts', 'an installation under way is waited for'],
   },
   {
     libraryGo: 'files that prune could not remove: the run ends there',
     holdfast: 'the others go, and it ends with 1',
     why: 'one stray file must not stop all pruning',
-    tested: ['test/static-pods/prune.test.ts', 'a revision that is out of sight, but not off the disk, has failed'],
+    tested: [
+      'test/static-pods/prune/prune.test.ts',
+      'a revision that is out of sight, but not off the disk, has failed',
+    ],
   },
   {
     libraryGo: 'prune may delete the last known good revision',
@@ -56,7 +59,7 @@ const monitor = [
     libraryGo: 'ready is what that check says',
     holdfast: 'three successes in a row, one second apart',
     why: 'the old pod may still answer',
-    tested: ['test/static-pods/monitor.test.ts', 'ready three times in a row'],
+    tested: ['test/static-pods/monitor/monitor.test.ts', 'ready three times in a row'],
   },
   {
     libraryGo: 'the monitor always sets `currentRevision` of its operator',
@@ -68,7 +71,10 @@ const monitor = [
     libraryGo: 'the last-known-good link is removed, then made',
     holdfast: 'replaced by a rename, synced',
     why: 'it is never missing',
-    tested: ['test/static-pods/monitor.test.ts', 'killed before each call and started again, it comes to the same end'],
+    tested: [
+      'test/static-pods/monitor/monitor.test.ts',
+      'killed before each call and started again, it comes to the same end',
+    ],
   },
   {
     libraryGo: 'the fallback is written in place, 0644, not synced',
@@ -101,7 +107,10 @@ const monitor = [
     libraryGo: 'the timeout begins with each start of the monitor',
     holdfast: 'with the revision',
     why: 'a monitor that is restarted would never fall back',
-    tested: ['test/static-pods/monitor.test.ts', 'the time runs on when the monitor is killed and started again'],
+    tested: [
+      'test/static-pods/monitor/monitor.test.ts',
+      'the time runs on when the monitor is killed and started again',
+    ],
   },
   {
     libraryGo: 'done, the monitor spins until it is killed',

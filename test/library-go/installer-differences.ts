@@ -133,7 +133,10 @@ export const installerDifferences = [
     libraryGo: 'errors while waiting for other installers make no event',
     holdfast: 'they do; giving way to a newer installer does not',
     why: 'a failed installation should be seen',
-    tested: ['test/static-pods/install-api-answers.test.ts', 'this one gives way, writes nothing, and makes no event'],
+    tested: [
+      'test/static-pods/install/install-api-answers.test.ts',
+      'this one gives way, writes nothing, and makes no event',
+    ],
   },
   {
     libraryGo: 'the pause of 30 s before an installation cannot be ended',
@@ -152,7 +155,7 @@ export const installerDifferences = [
     holdfast: 'as JSON',
     why: 'no generated code',
     tested: [
-      'test/static-pods/install-api-answers.test.ts',
+      'test/static-pods/install/install-api-answers.test.ts',
       'the tree on the disk is the objects, by name, key and byte',
     ],
   },
@@ -166,7 +169,10 @@ export const installerDifferences = [
     libraryGo: 'a stale read may overwrite a newer certificate in `--cert-dir`',
     holdfast: 'reads again if a newer version of the object is published there',
     why: 'an installer with a newer answer may have been faster',
-    tested: ['test/static-pods/newer-published.test.ts', 'what is published from a newer version is read once more'],
+    tested: [
+      'test/static-pods/install/newer-published.test.ts',
+      'what is published from a newer version is read once more',
+    ],
   },
   {
     libraryGo: 'no revision check under the lock',

@@ -4,6 +4,8 @@ export const systemCallNumbers = {
   io_submit: [209, 2],
   io_getevents: [208, 4],
   openat2: [437, 437],
+  pidfd_open: [434, 434],
+  pidfd_send_signal: [424, 424],
   prctl: [157, 167],
   renameat2: [316, 276],
   statx: [332, 291],

@@ -9,12 +9,13 @@ import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import t from 'tap'
-import { kubeletProbe } from '../../src/static-pods/probe-kubelet.js'
-import { parseManifest } from '../../src/static-pods/manifest.js'
+import { kubeletProbe } from '../../src/static-pods/ready/probe-kubelet.js'
+import { parseManifest } from '../../src/static-pods/pod/manifest.js'
 import { findProgram } from '../e2e/assets.js'
 import { workingDirectory } from '../e2e/guard.js'
 import { freePort } from '../e2e/ports.js'
 import { project } from '../project.js'
+import { seeingAll } from '../seeing-all.js'
 import { until } from '../until.js'
 import { holdfastProgram } from './holdfast.js'
 import { archiveProgram } from './image-archive.js'
@@ -172,9 +173,16 @@ async function suite(): Promise<void> {
     const resume = page(`holdfast rollout --resume --pod-manifest-dir ${manifestDirectory}`)
     const { code, stdout, stderr } = await space.run('sh', resume)
     t.equal(code, 0, stderr)
-    t.equal(stdout, 'ready: etcd.yaml, kube-apiserver.yaml\n')
+    t.match(stdout, /^ready: etcd.yaml, kube-apiserver.yaml\n/)
     t.equal(await served(), renewed)
-    t.notOk(existsSync(kept), 'and went with the last pod ready')
+    // On machines of tests, process 1 may belong to another user, or to another PID namespace: holdfast cannot see what it uses.
+    if ((await seeingAll())?.length === 0) t.notOk(existsSync(kept), 'and went with the last pod ready')
+    else
+      t.match(
+        stdout,
+        /rollout-pki stays, .*: (process 1 may not be looked at|only the processes of this PID namespace are seen)/,
+        'they stay where not all processes are seen',
+      )
     await space.demand('sh', page(clean))
   })
 

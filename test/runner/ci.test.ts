@@ -85,6 +85,15 @@ await t.test('a suite in the background is waited for, and judged like the other
   const good = await run("begin build 60 bash -c 'sleep 0.2; echo built'\nstage lint 60 true\nfinish build")
   t.equal(last(good), '2 passed, 0 failed, 0 skipped')
   t.equal(good.code, 0)
+  const polite = await run(
+    'begin idle 60 nice; niceness=5 begin build 60 sh -c "nice; env"; finish idle; finish build; cat "$logs"/*.log',
+  )
+  const [build = 0, idle = 0] = polite.lines.filter((line) => /^\d+$/.test(line)).map(Number)
+  t.ok(build < idle, `niceness ${build} and ${idle}`)
+  t.notOk(
+    polite.lines.some((line) => line.startsWith('niceness=')),
+    'a suite that runs .ci/stages itself has its own',
+  )
   const bad = await run('begin build 60 false\nfinish build')
   t.equal(last(bad), '0 passed, 1 failed, 0 skipped')
   t.equal(bad.code, 1)

@@ -1,7 +1,7 @@
 /*
  * The installed package, its program and its library, on the Node that runs this: what the type checker and the unit tests, which run
  * on one version and on the sources, cannot see. A copy of this file stands in a project that holdfast is installed in.
- * Usage: node smoke.mjs DIRECTORY, which must not exist.
+ * Usage: node smoke.mjs DIRECTORY EXECUTABLE; the directory must not exist, and the executable is the single one that this Node made.
  */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import { createRequire } from 'node:module'
 import { DurableWriteError, replaceDirectories, replaceDirectory, replaceFile } from 'holdfast'
 
-const directory = process.argv[2]
+const [, , directory, executable] = process.argv
 const manifest = createRequire(import.meta.url).resolve('holdfast/package.json')
 const program = join(dirname(manifest), 'bin/holdfast.js')
 mkdirSync(directory, { recursive: true })
@@ -21,7 +21,7 @@ const refused =
 const stack = execFileSync(process.execPath, ['--enable-source-maps', '--input-type=module', '-e', refused], {
   encoding: 'utf8',
 })
-assert.match(stack, /RangeError[^]*src\/public-fields\.ts:[1-9][0-9]*:/, 'the maps lead to the sources')
+assert.match(stack, /RangeError[^]*src\/library\/public-fields\.ts:[1-9][0-9]*:/, 'the maps lead to the sources')
 
 const target = join(directory, 'library')
 assert.equal((await replaceDirectory(target, { files: { a: '1', 'b/c': '2' } })).outcome, 'created')
@@ -75,6 +75,24 @@ agent.removeAllListeners('exit')
 agent.kill('SIGTERM')
 assert.deepEqual(await once(agent, 'exit'), [0, null], log)
 run('verify', '--config', join(directory, 'holdfast.yaml'))
+
+// The library leaves the signals of its program alone; the program keeps Node's inspector shut, in each of its forms.
+assert.deepEqual(
+  process.eventNames().filter((name) => String(name).startsWith('SIG')),
+  [],
+)
+const flag = '--disable-sigusr1'
+const forms = [
+  [process.execPath, program],
+  ...(process.allowedNodeEnvironmentFlags.has(flag) ? [[process.execPath, flag, program]] : []),
+  [executable],
+]
+for (const form of forms) {
+  const words = ['0', 'keeps 1 directory', ...form, 'agent', '--config', join(directory, 'holdfast.yaml')]
+  const seen = JSON.parse(execFileSync(process.execPath, [join(import.meta.dirname, 'sigusr1.mjs'), ...words]))
+  assert.deepEqual([seen.ports, seen.code, seen.signal], [[], null, null], `${form.join(' ')}: ${seen.output}`)
+  assert.ok(seen.signals > 0)
+}
 rmSync(directory, { recursive: true })
 console.log(`node ${process.version}: works`)
 process.exit(0)

@@ -1,10 +1,10 @@
 /** Flags as operators of library-go's commands give them. */
 import type { Command } from 'commander'
 import t from 'tap'
-import { installCommand } from '../../src/cli/install.js'
-import { monitorCommand } from '../../src/cli/monitor.js'
-import { pruneCommand } from '../../src/cli/prune.js'
-import { logOptionsOf } from '../../src/cli/options.js'
+import { installCommand } from '../../src/cli/commands/install.js'
+import { monitorCommand } from '../../src/cli/commands/monitor.js'
+import { pruneCommand } from '../../src/cli/commands/prune.js'
+import { logOptionsOf } from '../../src/cli/words/options.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()

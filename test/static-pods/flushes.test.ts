@@ -11,10 +11,10 @@ import { costOf, median } from '../../bench/measure.js'
 import { replaceDirectory } from '../../src/index.js'
 import { silent } from '../../src/log.js'
 import { Disk as InstallDisk } from '../../src/durable/index.js'
-import { install } from '../../src/static-pods/install.js'
-import { planFromFiles } from '../../src/static-pods/install-from-files.js'
+import { install } from '../../src/static-pods/install/install.js'
+import { planFromFiles } from '../../src/static-pods/install/install-from-files.js'
 import { Disk, missingForDisk, type FileSystem } from '../disk/disk.js'
-import { installInLibraryGoOrder } from './library-go-install.js'
+import { installInLibraryGoOrder } from './install/library-go-install.js'
 import { podText, scratch } from './pods.js'
 
 /**

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { replaceFile, setHold } from '../../src/durable/index.js'
 import { run } from './command.js'
-import { installed, link } from './monitored-node.js'
+import { installed, link } from './monitor/monitored-node.js'
 import { NodeDisk, podText } from './pods.js'
 
 const reason = { reason: 'INC-7', since: 0, until: null }

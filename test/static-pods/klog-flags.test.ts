@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import t from 'tap'
-import { installCommand } from '../../src/cli/install.js'
-import { monitorCommand } from '../../src/cli/monitor.js'
-import { pruneCommand } from '../../src/cli/prune.js'
-import { rbacCommand } from '../../src/cli/rbac.js'
+import { installCommand } from '../../src/cli/commands/install.js'
+import { monitorCommand } from '../../src/cli/commands/monitor.js'
+import { pruneCommand } from '../../src/cli/commands/prune.js'
+import { rbacCommand } from '../../src/cli/commands/rbac.js'
 import { testIo } from '../cli/in-process.js'
 
 const { io } = testIo()

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { logToFile } from '../../src/cli/log-file.js'
+import { logToFile } from '../../src/cli/output/log-file.js'
 import type { Log } from '../../src/log.js'
 import { modeOf, scratch } from './pods.js'
 

@@ -15,9 +15,9 @@ import t, { type Test } from 'tap'
 import { Disk } from '../../src/durable/index.js'
 import { silent } from '../../src/log.js'
 import { contentAnnotation, contentMark, renewStaticPod } from '../../src/static-pods/renew.js'
-import { rolloutLockPath, writeState } from '../../src/static-pods/rollout-state.js'
+import { rolloutLockPath, writeState } from '../../src/static-pods/rollout/rollout-state.js'
 import { until } from '../until.js'
-import { RolledNode } from './rolled-node.js'
+import { RolledNode } from './rollout/rolled-node.js'
 
 /** As kubeadm writes it, with a comment that is somebody's. */
 const etcd = `apiVersion: v1

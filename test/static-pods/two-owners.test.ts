@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Node } from '../cli/holdfast.js'
 import { run } from './command.js'
-import { InstallerApi } from './installer-api.js'
+import { InstallerApi } from './install/installer-api.js'
 import { modeOf } from './pods.js'
 
 /** One directory that an installer's flags and an agent's configuration both name, with other modes. */

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { YamlError } from '../../src/yaml/parse.js'
-import { readJson, readOne, readYaml } from '../../src/yaml/read.js'
+import { readJson, readYaml } from '../../src/yaml/read.js'
 import type { Dialect } from '../../src/yaml/dialects.js'
 import { holds } from '../property.js'
 
 const canary = 'canary-of-a-secret'
-const every: readonly Dialect[] = ['configuration', 'kubeconfig', 'objects', 'manifest']
+const every: readonly Dialect[] = ['configuration', 'kubeconfig', 'objects']
 
 async function errorOf(work: () => unknown): Promise<YamlError> {
   try {
@@ -50,23 +50,10 @@ void t.test('aliases: what has no end is refused in every dialect', async (t) =>
 })
 
 void t.test('each dialect reads what its own reader reads', async (t) => {
-  const mode = async (dialect: Dialect) => (await readYaml('0644', dialect))[0]?.value
-  t.equal(await mode('manifest'), 0o644, 'kubelet reads YAML 1.1')
-  t.equal(await mode('objects'), 644)
-  t.equal(await readOne('yes', 'manifest'), true)
-  t.equal(await readOne('yes', 'objects'), 'yes')
-  t.strictSame(await readOne('a: &a {x: 1}\nb: {<<: *a}', 'kubeconfig'), { a: { x: 1 }, b: { x: 1 } })
-  t.strictSame(await readOne('1: one', 'manifest'), { '1': 'one' })
-})
-
-void t.test('one document: JSON, a flow mapping, or the only one that holds anything', async (t) => {
-  t.strictSame(await readOne('{"a": 1}', 'manifest'), { a: 1 })
-  t.strictSame(await readOne('{a: 1}', 'manifest'), { a: 1 })
-  t.strictSame(await readOne('---\n---\na: 1\n---\n', 'manifest'), { a: 1 })
-  t.equal(await readOne('', 'manifest'), undefined)
-  t.match(await errorOf(() => readOne('a: 1\n---\nb: 2', 'manifest')), {
-    problem: 'it holds 2 documents, but may hold only one',
-  })
+  const first = async (text: string, dialect: Dialect) => (await readYaml(text, dialect))[0]?.value
+  t.equal(await first('0644', 'objects'), 644)
+  t.equal(await first('yes', 'objects'), 'yes')
+  t.strictSame(await first('a: &a {x: 1}\nb: {<<: *a}', 'kubeconfig'), { a: { x: 1 }, b: { x: 1 } })
 })
 
 void t.test('whatever is written as YAML is read again as it was', async (t) => {

@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { table } from '../table.js'
+import { table } from '../output/table.js'
 
 /** A directory as `ls -lR` and `tree` would show it together: mode, links, inode, size, name. */
 export async function listing(root: string): Promise<string> {

@@ -1,6 +1,6 @@
 import * as native from '../../../native/index.js'
 import type { Descriptor, ExtendedAttributes } from '../file-system.js'
-import { accessAttribute, isKept, modeOf } from '../kept-attributes.js'
+import { accessAttribute, isKept, modeOf } from '../path/index.js'
 import { atPath } from './calls.js'
 import { pathOf } from './open-path.js'
 

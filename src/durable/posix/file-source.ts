@@ -1,5 +1,5 @@
 import { adviceOnShortage, isSystemError } from '../../errors.js'
-import { type ContentReader, ContentSource, type FileReadingOptions } from '../content-source.js'
+import { type ContentReader, ContentSource, type FileReadingOptions } from '../path/index.js'
 import { DurableWriteError } from '../errors.js'
 import type { Descriptor } from '../file-system.js'
 import { errorAt } from './calls.js'

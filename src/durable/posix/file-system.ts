@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import * as native from '../../../native/index.js'
-import { isSystemError } from '../../errors.js'
+import { codeOf } from '../../errors.js'
 import type {
   Attributes,
   Descriptor,
@@ -42,7 +42,7 @@ import { startWriteOutAll, syncAll } from './sync.js'
  * disk on the event loop, unless at-once.ts makes it.
  */
 
-const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = fs.constants
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK, O_APPEND } = fs.constants
 
 export class NodeFileSystem implements FileSystem {
   readonly user = { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
@@ -73,7 +73,7 @@ export class NodeFileSystem implements FileSystem {
   }
 
   openAppend(parent: Descriptor, name: string): Promise<Descriptor> {
-    return this.#open(parent, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
+    return this.#open(parent, name, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK)
   }
 
   async createFile(parent: Descriptor, name: string): Promise<Descriptor> {
@@ -82,13 +82,14 @@ export class NodeFileSystem implements FileSystem {
     return file
   }
 
-  async openLock(parent: Descriptor, name: string): Promise<Descriptor> {
-    try {
-      return await this.#open(parent, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
-    } catch (error) {
-      if (!isSystemError(error) || error.code !== 'ENOENT') throw error
-    }
-    return this.#open(parent, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
+  openLock(parent: Descriptor, name: string): Promise<Descriptor> {
+    const flags = O_NOFOLLOW | O_NONBLOCK
+    return this.#open(parent, name, O_RDWR | flags).catch((error: unknown) => {
+      // flock needs no right to write: a read-only mount may show what other programs write.
+      if (codeOf(error) === 'EROFS') return this.#open(parent, name, O_RDONLY | flags)
+      if (codeOf(error) === 'ENOENT') return this.#open(parent, name, O_RDWR | O_CREAT | flags)
+      throw error
+    })
   }
 
   createDirectory(parent: Descriptor, name: string, mode = 0o700): Promise<void> {

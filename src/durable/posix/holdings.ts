@@ -1,7 +1,7 @@
 import { promises as fsp, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { endsWithin } from '../../deadline.js'
 import { codeOf, failureOf } from '../../errors.js'
-import { pathWithin } from '../place.js'
+import { pathWithin } from '../path/index.js'
 import { type MountDetails, mountsOf, unescaped } from './mountinfo.js'
 
 /*

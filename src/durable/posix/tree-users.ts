@@ -1,6 +1,5 @@
 import type { Descriptor, FileSystem, Writers } from '../file-system.js'
-import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../open-directories.js'
-import { pathWithin } from '../place.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf, pathWithin } from '../path/index.js'
 import { commandOf, type Holding, holdingsOn, type HoldingKind, type Unseen } from './holdings.js'
 import { mountIdOf } from './mount.js'
 import { mountDetails } from './mountinfo.js'

@@ -2,7 +2,7 @@
 import type { Log } from '../../log.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
-import { addStringData, decodeData, InvalidObjectError, record } from '../kubernetes/decode.js'
+import { addStringData, decodeData, InvalidObjectError, record } from '../../kubernetes/reads/decode.js'
 import type { Labels } from '../../label-selector.js'
 import type { KubernetesObject, ObjectKind } from '../types.js'
 import type { ParsedDocument } from './documents.js'

@@ -1,10 +1,10 @@
 /** Reads of one object that accept no cache: no resourceVersion is given. */
 import type { ObservedVersion } from '../stored-object.js'
 import type { ObjectReference } from '../types.js'
-import { isAbsent, protocolError, refusedRequest } from './api-error.js'
-import type { ApiClient, RequestOptions } from './client.js'
-import { collectionPath, listQuery, objectTarget, pathOf } from './requests.js'
-import { resourceVersionOf, observeList, observeObject } from './observed-version.js'
+import { isAbsent, protocolError, refusedRequest } from '../../kubernetes/reads/api-error.js'
+import type { ApiClient, RequestOptions } from '../../kubernetes/connection/client.js'
+import { collectionPath, listQuery, objectTarget, pathOf } from '../../kubernetes/reads/requests.js'
+import { resourceVersionOf, observeList, observeObject } from '../../kubernetes/reads/observed-version.js'
 
 /** What the object is now, and the version of the collection as of which that is so: a watch goes on from there. */
 export interface ListRead {

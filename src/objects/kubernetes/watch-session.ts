@@ -1,10 +1,11 @@
 /** One watch stream, event by event, and the limits of its time: what each event says goes to the stored object. */
-import type { ApiStream } from './client.js'
-import { field, refusedRequest, statusMessage, ApiError } from './api-error.js'
-import { describeTarget, type ApiTarget } from './requests.js'
-import type { StreamLine } from './stream-line.js'
+import { PausableTimer, type Pausable } from '../../deadline.js'
+import type { ApiStream } from '../../kubernetes/connection/client.js'
+import { field, refusedRequest, statusMessage, ApiError } from '../../kubernetes/reads/api-error.js'
+import { describeTarget, type ApiTarget } from '../../kubernetes/reads/requests.js'
+import type { StreamLine } from '../../kubernetes/connection/stream-line.js'
 import type { WatchTiming } from './timing.js'
-import { resourceVersionOf } from './observed-version.js'
+import { resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { isBelow, type WatchEvents, type WatchSubject } from './watch-subject.js'
 
 /** The annotation of the bookmark that ends the initial events (KEP-3157). */
@@ -126,54 +127,36 @@ export async function readEvents(
     forgotten(`the server did not end the watch after the agreed ${seconds} s`),
     seconds * 1000 + timing.overrun,
   )
-  const initial = new Patience(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))
+  const initial = new PausableTimer(timing.initialEventsTimeout, () => attempt.abort(new InitialEventsLate()))
+  initial.pause()
   let silence: NodeJS.Timeout | undefined
-  const wait = () => {
-    if (session.initialEventsPending) initial.resume()
-    else if (bookmarked || session.bookmarked)
-      silence = setTimeout(forgotten(`the watch was silent for ${timing.silence / 1000} s`), timing.silence)
-  }
-  wait()
-  try {
-    await takeLines(async (line) => {
-      // What an event makes us ask for meanwhile is not the server's silence.
+  const patience: Pausable = {
+    resume: () => {
+      if (session.initialEventsPending) initial.resume()
+      else if (bookmarked || session.bookmarked)
+        silence = setTimeout(forgotten(`the watch was silent for ${timing.silence / 1000} s`), timing.silence)
+    },
+    pause: () => {
       initial.pause()
       clearTimeout(silence)
+    },
+  }
+  patience.resume()
+  try {
+    // What an event makes us ask for meanwhile is not the server's silence; nor is what we do not read yet.
+    await takeLines(async (line) => {
+      patience.pause()
       await session.take(line)
-      wait()
-    })
+      patience.resume()
+    }, patience)
   } catch (error) {
     attempt.signal.throwIfAborted()
     throw error
   } finally {
     clearTimeout(overrun)
-    clearTimeout(silence)
-    initial.pause()
+    patience.pause()
   }
   attempt.signal.throwIfAborted()
-}
-
-/** Calls back when it has been waited for so many milliseconds in all; pauses do not count. */
-class Patience {
-  #timer: NodeJS.Timeout | undefined
-  #since = 0
-
-  constructor(
-    private left: number,
-    private readonly over: () => void,
-  ) {}
-
-  resume(): void {
-    this.#since = performance.now()
-    this.#timer = setTimeout(this.over, this.left)
-  }
-
-  pause(): void {
-    if (this.#timer === undefined) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.left -= performance.now() - this.#since
-  }
 }
 
 function parse(line: StreamLine, target: ApiTarget): unknown {

@@ -4,10 +4,17 @@ import { describeReference, type ObjectReference, type ObservedState, type Unkno
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { isSameState } from '../same-state.js'
 import { compareResourceVersions } from '../resource-version.js'
-import type { ApiClient, RequestOptions } from './client.js'
-import { observeAbsence, observeObject } from './observed-version.js'
+import type { ApiClient, RequestOptions } from '../../kubernetes/connection/client.js'
+import { observeAbsence, observeObject } from '../../kubernetes/reads/observed-version.js'
 import { readFresh, readList } from './reads.js'
-import { collectionPath, objectTarget, streamingListQuery, watchQuery, type ApiTarget, type Query } from './requests.js'
+import {
+  collectionPath,
+  objectTarget,
+  streamingListQuery,
+  watchQuery,
+  type ApiTarget,
+  type Query,
+} from '../../kubernetes/reads/requests.js'
 
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 

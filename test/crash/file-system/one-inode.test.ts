@@ -5,10 +5,10 @@
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { directoryPublication } from '../../../src/durable/replace.js'
-import { namesFor } from '../../../src/durable/names.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import { namesFor } from '../../../src/durable/path/names.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { publish } from '../../../src/durable/publish.js'
+import { publish } from '../../../src/durable/publish/publish.js'
 import { contents, scratch } from '../../durable/scratch.js'
 
 await t.test('holdfast touches nothing, and says so', async (t) => {

@@ -6,9 +6,9 @@ import { cpSync, fstatSync, readdirSync, readlinkSync, renameSync, statSync } fr
 import { join } from 'node:path'
 import t from 'tap'
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { directoryPublication } from '../../../src/durable/replace.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
-import { publish } from '../../../src/durable/publish.js'
+import { publish } from '../../../src/durable/publish/publish.js'
 import { failure, intercepted } from '../../durable/intercepted.js'
 import { contents, kept, scratch } from '../../durable/scratch.js'
 

@@ -5,7 +5,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { join } from 'node:path'
 import t from 'tap'
 import { replaceDirectory } from '../../../src/durable/index.js'
-import { namesFor } from '../../../src/durable/names.js'
+import { namesFor } from '../../../src/durable/path/names.js'
 import { contents, kept, scratch } from '../../durable/scratch.js'
 
 const names = namesFor('certs')

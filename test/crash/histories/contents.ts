@@ -1,8 +1,8 @@
 /** What histories publish: every file says whose it is, so that a mixture is seen. */
 import { join } from 'node:path'
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import type { TargetPublication } from '../../../src/durable/publication.js'
-import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
+import type { TargetPublication } from '../../../src/durable/publish/publication.js'
+import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import type { Random } from '../model/choices.js'
 import type { Content, Publication } from './vocabulary.js'
@@ -57,6 +57,13 @@ function filesOf(content: number): Record<string, string> {
     'sub/same': 'the same in all of them\n',
     [`only-${content}`]: `certificate ${content} `.repeat(40),
   }
+}
+
+/** What a publication of it puts there, as another program would: directories before what is in them. */
+export function recalled(content: number): readonly { name: string; text?: string; mode: number }[] {
+  const { mode, fileMode } = formOf(content)
+  const files = Object.entries(filesOf(content)).map(([name, text]) => ({ name, text, mode: fileMode }))
+  return [{ name: '', mode }, { name: 'sub', mode }, ...files]
 }
 
 export function publicationOf(

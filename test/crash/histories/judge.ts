@@ -1,6 +1,6 @@
 /** What the program promises, asked of what can be seen before and after a call. After a power cut: judge-cut.ts. */
 import { OverlappingTargets } from '../../../src/durable/errors.js'
-import type { PublishOutcome } from '../../../src/durable/publish.js'
+import type { PublishOutcome } from '../../../src/durable/publish/publish.js'
 import {
   expectedTexts,
   generationsKept,
@@ -162,7 +162,17 @@ function faultsOfError(
   const text = published ? visibleText(after, target) : left(after)
   const possible = published ? expectedTexts(target, content) : [before, between].map(left)
   if (!possible.includes(text)) faults.push(`says published: ${published}, and holds:\n${text}`)
+  if (!published && content !== 'none') faults.push(...lostRecords(target, before, after))
   return faults.map((fault) => `${target}: ${fault}`)
+}
+
+/** A call that says that nothing was published leaves what readers are told: each record says what it said, or more. */
+function lostRecords(target: string, before: Snapshot, after: Snapshot): string[] {
+  const prefix = ownPrefix(resolved(before, target) ?? target)
+  return [...before].flatMap(([path, { data }]) => {
+    if (!recordName.test(path) || !path.startsWith(prefix) || after.get(path)?.data.startsWith(data) === true) return []
+    return [`says published: false, and ${nameOf(path)} ${after.has(path) ? 'says less' : 'is gone'}`]
+  })
 }
 
 /** What another program wrote after the target had been read is somewhere. */

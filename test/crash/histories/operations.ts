@@ -4,6 +4,7 @@
  * taken) changes nothing, so that any part of a history is a history: it can be shrunk by leaving out what does not matter.
  */
 import { posix } from 'node:path'
+import { kindOf, recalled } from './contents.js'
 import type { ModelDisk } from '../model/model-disk.js'
 import * as model from './on-model.js'
 import * as real from './on-real.js'
@@ -69,6 +70,24 @@ function prefixes(from: string, to: string): { from: string; to: string }[] {
 const ends = ({ from, to }: OfTwo<string>): string[] => [from, to]
 const path = (operation: OfOne<string>): string[] => [operation.path]
 
+/** What other programs do, on a model disk or below a directory. */
+interface Hands<Ground> {
+  readonly remove: (ground: Ground, path: string) => void
+  readonly mkdir: (ground: Ground, path: string) => void
+  readonly write: (ground: Ground, path: string, text: string) => void
+  readonly chmod: (ground: Ground, path: string, mode: number) => void
+}
+
+function recall<Ground>(by: Hands<Ground>, ground: Ground, { path: target, content }: Of<'recall'>): void {
+  by.remove(ground, target)
+  for (const { name, text, mode } of recalled(content)) {
+    const at = posix.join(target, name)
+    if (text === undefined) by.mkdir(ground, at)
+    else by.write(ground, at, text)
+    by.chmod(ground, at, mode)
+  }
+}
+
 export const operations = {
   rename: {
     weight: 10,
@@ -115,6 +134,20 @@ export const operations = {
       real.remove(root, operation.path)
       real.rename(root, aside, operation.path)
     },
+  },
+  recall: {
+    weight: 4,
+    draw(random, world) {
+      const target = existing(
+        random,
+        world,
+        targets.filter((one) => kindOf(one) === 'directory' && world.isDirectory(one)),
+      )
+      return target === undefined ? undefined : { do: 'recall', path: target, content: random.below(2) }
+    },
+    touches: path,
+    onModel: (disk, operation) => recall(model, disk, operation),
+    onReal: (root, operation) => recall(real, root, operation),
   },
   link: {
     weight: 2,

@@ -1,12 +1,17 @@
 /** Plays a history where it is told to, and judges each call of the program in it. */
+import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { join } from 'node:path'
 import { Killed } from '../../durable/intercepted.js'
 import { DurableWriteError } from '../../../src/durable/errors.js'
-import { publish } from '../../../src/durable/publish.js'
-import { relocateByHand } from '../../../src/durable/relocate-by-hand.js'
-import { removePublished } from '../../../src/durable/removal.js'
-import { rollBack } from '../../../src/durable/rollback.js'
+import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
+import { type PublishedContent, readPublishedContent } from '../../../src/durable/look/published-content.js'
+import { recordOf } from '../../../src/durable/move/old-path.js'
+import { endRelocation, relocate } from '../../../src/durable/move/relocation.js'
+import { removePublished } from '../../../src/durable/remove/removal.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import { rollBack } from '../../../src/durable/operator/rollback.js'
+import type { DirectoryRequest, PublicationOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { publicationOf } from './contents.js'
 import { type Answer, type CallOutcome, faultsOfCall } from './judge.js'
@@ -139,7 +144,7 @@ export async function call(fs: FileSystem, base: string, publication: Publicatio
   }
   const log: Log = { debug() {}, info() {}, warn: hear, error: hear }
   const { targets, content, careful, adopting } = publication
-  const adopt = adopting && { replace: true }
+  const adopt = adopting && takeOver({ replace: true })
   const options = { log, foreign: careful ? 'same-names' : 'always', ...(adopt && { adopt }) } as const
   try {
     if (content === 'moved') {
@@ -178,12 +183,43 @@ function rollback(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> 
   })
 }
 
+/** As by `movedFrom`, where the source says at the new path what the old one has held. */
 function move(fs: FileSystem, [to = '', from = '']: readonly string[], log: Log): Promise<CallOutcome> {
   return outcomeOf(async () => {
-    const { state, entered } = await relocateByHand(fs, from, to, { as: 'removed', log })
+    const content = await readPublishedContent(fs, from)
+    const { relocation, removing } = (await recordOf(fs, to)) ?? {}
+    const isMoving = relocation?.from === from && removing === undefined
+    if (content === undefined && !isMoving) return { outcome: 'waits' }
+    if (content !== undefined) {
+      // It has moved before, was published since, and is named once more.
+      if (isMoving && relocation.state === 'done') await endRelocation(fs, to, { log })
+      resultsOf(await publish([directoryPublication(fs, { ...requestFor(content, from, to), log })]))
+    }
+    const { state, entered } = await relocate(fs, to, { from, as: 'removed', keep: 0, log })
     if (state !== 'done') return { outcome: 'waits' }
     return { outcome: entered === undefined ? 'unchanged' : 'moved' }
   })
+}
+
+/** The old path's content, with its modes and in its form. */
+function requestFor(
+  { record, files }: PublishedContent,
+  from: string,
+  to: string,
+): DirectoryRequest & PublicationOptions {
+  const [root] = record.entries
+  const modes = new Map(record.entries.map(({ path, mode }) => [path, mode]))
+  return {
+    target: to,
+    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
+    mode: root?.mode,
+    owner: root,
+    ...(record.history && { history: { keep: record.history.keep, maxAge: record.history.maxAge } }),
+    ...(record.kind === 'symlink' && { publish: 'symlink' }),
+    foreign: 'same-names',
+    movedFrom: { from, as: 'removed' },
+    movedTo: null,
+  }
 }
 
 async function outcomeOf(call: () => Promise<CallOutcome>): Promise<CallOutcome> {

@@ -45,6 +45,8 @@ export type Operation =
   | OfOne<'unmount'>
   /** What is there comes back from a copy, in new inodes. */
   | OfOne<'restore'>
+  /** Another program (a backup) puts there just what a publication had put there, whatever has been published since. */
+  | (OfOne<'recall'> & { readonly content: number })
   | (OfOne<'write'> & { readonly text: string })
   | (OfOne<'chmod'> & { readonly mode: number })
   /** An access list for a user; `inherited`: the default of what will be made there. */

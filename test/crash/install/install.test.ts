@@ -147,7 +147,7 @@ await t.test('a revision of 30 Secrets and 10 ConfigMaps costs four barriers: tw
   const one = counting()
   await one.disk.publishDirectories([{ target: `${node.resources}/one`, files }], undefined)
   const both = counting()
-  const { install } = await import('../../../src/static-pods/install.js')
+  const { install } = await import('../../../src/static-pods/install/install.js')
   if (plan.directory === undefined) throw new Error('a plan without a directory')
   const { silent } = await import('../../../src/log.js')
   await install(

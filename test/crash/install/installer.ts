@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Disk as InstallDisk } from '../../../src/durable/index.js'
-import type * as Install from '../../../src/static-pods/install.js'
-import type { InstallPlan, InstallSettings } from '../../../src/static-pods/install-plan.js'
+import type * as Install from '../../../src/static-pods/install/install.js'
+import type { InstallPlan, InstallSettings } from '../../../src/static-pods/install/install-plan.js'
 
 type Settings = Pick<
   InstallSettings,
@@ -18,7 +18,7 @@ const load = async (module: string): Promise<unknown> =>
   import(pathToFileURL(join(process.env['HOLDFAST_BUILT'] ?? '', module)).href)
 
 const { Disk } = (await load('src/durable/index.js')) as { Disk: new () => InstallDisk }
-const { install } = (await load('src/static-pods/install.js')) as typeof Install
+const { install } = (await load('src/static-pods/install/install.js')) as typeof Install
 const nothing = (): void => undefined
 const { plan, settings } = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'), bytesBack) as {
   plan: InstallPlan

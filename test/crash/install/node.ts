@@ -13,9 +13,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silent } from '../../../src/log.js'
 import type { Disk } from '../../../src/durable/index.js'
-import { install } from '../../../src/static-pods/install.js'
-import { planFromFiles } from '../../../src/static-pods/install-from-files.js'
-import type { InstallPlan, InstallResult } from '../../../src/static-pods/install-plan.js'
+import { install } from '../../../src/static-pods/install/install.js'
+import { planFromFiles } from '../../../src/static-pods/install/install-from-files.js'
+import type { InstallPlan, InstallResult } from '../../../src/static-pods/install/install-plan.js'
 
 const keys = ['secrets/a/tls.crt', 'secrets/a/tls.key', 'configmaps/b/config.yaml', 'configmaps/b/run.sh']
 

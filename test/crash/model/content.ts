@@ -1,3 +1,4 @@
+import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type {
   DirectoryRequest,
   FileContent,
@@ -137,7 +138,7 @@ export function requestFor(target: Target, content: Content): DirectoryRequest &
     publish,
     foreign,
     ...(target.family && { family: target.family }),
-    ...(target.takesOver && { adopt: { replace: true } }),
+    ...(target.takesOver && { adopt: takeOver({ replace: true }) }),
     ...(target.retire && { retire: target.retire }),
     ...(target.history !== undefined && { history: { keep: target.history, maxAge: null } }),
   }

@@ -3,10 +3,10 @@
  * directory is held, or not: as it was before, or as was asked for. Once the call has answered, only the latter; and what comes next
  * publishes where it is not held, and nowhere else.
  */
-import { publish, resultsOf } from '../../../src/durable/publish.js'
-import { directoryPublication } from '../../../src/durable/replace.js'
-import { setHold } from '../../../src/durable/hold.js'
-import { recordOf } from '../../../src/durable/old-path.js'
+import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import { setHold } from '../../../src/durable/operator/hold.js'
+import { recordOf } from '../../../src/durable/move/old-path.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { Effort } from './explore.js'
 import type { Explorer, Position } from './explorer.js'

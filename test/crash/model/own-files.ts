@@ -2,8 +2,8 @@
  * A file that a process keeps for itself, on the model disk. Whatever instant a power cut or a kill comes at, the file is whole, and never
  * older than the last write that has answered; the next process's write succeeds.
  */
-import { publish, resultsOf } from '../../../src/durable/publish.js'
-import { filePublication } from '../../../src/durable/replace.js'
+import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
+import { filePublication } from '../../../src/durable/publish/replace.js'
 import { OwnFile } from '../../../src/durable/index.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { Effort } from './explore.js'

@@ -2,10 +2,9 @@
  * A directory moves to another path on the model disk. Whatever instant a power cut or a kill comes at, each path is all old or all new,
  * the new path is first, and the old one is only gone, or a link, once the new one holds what it held; the same command then goes on.
  */
-import { publish, resultsOf } from '../../../src/durable/publish.js'
-import { relocateByHand } from '../../../src/durable/relocate-by-hand.js'
-import { relocate } from '../../../src/durable/relocation.js'
-import { directoryPublication } from '../../../src/durable/replace.js'
+import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
+import { relocate } from '../../../src/durable/move/relocation.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import type { MovedFromForm } from '../../../src/durable/types.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import type { Effort } from './explore.js'
@@ -30,8 +29,6 @@ export interface RelocationStory {
   readonly end: 'none' | 'link' | Version
   /** The other way round: the paths change their roles. */
   readonly back?: true
-  /** By hand: the new path takes content and mode of the old one. */
-  readonly byHand?: true
   /** What has happened before. */
   readonly before: (fs: FileSystem) => Promise<void>
   readonly command: (fs: FileSystem) => Promise<void>
@@ -102,35 +99,21 @@ export const relocationStories: readonly RelocationStory[] = [
       await move(fs, forEver)
     },
   },
-  ...(['removed', 'link'] as const).map((as): RelocationStory => ({
-    name: `relocation by hand, ${as}`,
-    end: as === 'link' ? 'link' : 'none',
-    byHand: true,
-    before: (fs) => replace(fs, from, 'first'),
-    async command(fs) {
-      await relocateByHand(fs, from, to, { as, force: true })
-    },
-  })),
 ]
 
-function versionAt(disk: ModelDisk, path: string, isMode: number | undefined = modes[path]): string {
+function versionAt(disk: ModelDisk, path: string): string {
   const inode = find(disk, path)
   if (inode === undefined) return 'none'
   if (inode.type === 'symlink') return 'link'
-  const mode = (isMode ?? 0).toString(8)
+  const mode = (modes[path] ?? 0).toString(8)
   const found = textOf(disk, inode)
   const textFor = (version: Version): string =>
     `d ${mode} 0:0 {sub=d ${mode} 0:0 {tls.key=f 600 0:0 <${version}>},tls.crt=f 600 0:0 <${version}>}`
   return versions.find((version) => textFor(version) === found) ?? found
 }
 
-/** An empty file that tried the journal and was left by a kill counts where a publication follows, which removes it: not by hand. */
-function leftBeside(disk: ModelDisk, path: string, { byHand }: RelocationStory): string[] {
-  const entries = [...(find(disk, path)?.now.entries ?? [])]
-  return entries
-    .filter(([name]) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
-    .filter(([, number]) => !byHand || disk.inode(number).type !== 'file' || disk.inode(number).now.data !== '')
-    .map(([name]) => name)
+function leftBeside(disk: ModelDisk, path: string): string[] {
+  return [...(find(disk, path)?.now.entries.keys() ?? [])].filter((name) => /^\.holdfast-[0-9a-f]{16}-/.test(name))
 }
 
 const linkTo = (path: string): string => `../${path.slice('/node/'.length)}`
@@ -138,26 +121,25 @@ const linkTo = (path: string): string => `../${path.slice('/node/'.length)}`
 export async function exploreRelocations(explorer: Explorer, story: RelocationStory, effort: Effort): Promise<void> {
   const known = (version: string): boolean => versions.some((one) => one === version)
   const [oldPath, newPath] = story.back ? [to, from] : [from, to]
-  const [final, mode] = story.byHand ? (['first', modes[from]] as const) : (['second', undefined] as const)
   const whole = ({ disk, trail }: Position): void => {
-    const [old, now] = [versionAt(disk, oldPath), versionAt(disk, newPath, mode)]
+    const [old, now] = [versionAt(disk, oldPath), versionAt(disk, newPath)]
     const report = (fault: string): void =>
       explorer.report(`${fault}: ${oldPath} is ${old}, ${newPath} is ${now}`, trail)
     const isBefore = now === 'none' || now === 'link'
     if (!known(old) && old !== 'none' && old !== 'link') report('the old path is torn')
     if (!known(now) && !isBefore) report('the new path is torn')
-    if ((old === 'none' || old === 'link') && !(story.end === old && now === final)) report('the old path is gone')
+    if ((old === 'none' || old === 'link') && !(story.end === old && now === 'second')) report('the old path is gone')
     if (old === 'second' && now !== 'second') report('the old path comes first')
     if (story.end === 'second' && now === 'none') report('the new path is gone')
     if (story.back && now === 'none') report('the link is gone')
   }
   const done = ({ disk, trail }: Position, isCut = false): void => {
-    const found = [versionAt(disk, oldPath), versionAt(disk, newPath, mode)].join()
-    const expected = `${story.end},${final}`
+    const found = [versionAt(disk, oldPath), versionAt(disk, newPath)].join()
+    const expected = `${story.end},second`
     if (found !== expected) explorer.report(`after success: ${found}, not ${expected}`, trail)
     const link = story.end === 'link' ? find(disk, oldPath)?.now.data : undefined
     if (link !== undefined && link !== linkTo(newPath)) explorer.report(`the link leads to ${link}`, trail)
-    const left = isCut ? [] : [was, is].flatMap((path) => leftBeside(disk, path, story))
+    const left = isCut ? [] : [was, is].flatMap((path) => leftBeside(disk, path))
     if (left.length > 0) explorer.report(`after success: ${left.join()} is left`, trail)
   }
   const succeeds = async (position: Position): Promise<void> => {

@@ -32,13 +32,14 @@ const testsIn = (room: string, chosen = /\.test\.ts$/): string[] =>
 
 /** Of static pods, those that come to the disk. */
 const staticPods =
-  /^(held|install[.]|install-f|last-known|library-go-r|monitor|newer|older|orphaned|prune|rollout|two-owners|watch-start)/
+  /(?:^|\/)(held|install[.]|install-f|last-known|library-go-r|monitor|newer|older|orphaned|prune|rollout|two-owners|watch-start)/
 
 /** Rooms that are copied beside the program and the crash suites, for those tests. */
 export const rooms = [
   'test/runner',
   'test/static-pods',
   'test/directories',
+  'test/kubernetes',
   'test/objects',
   'test/cli',
   'test/e2e',
@@ -76,7 +77,7 @@ function besides(name: string): string[] {
 }
 
 /** What people do to a directory with a command of its own: most of what those refuse is tested there. */
-const commands = ['adopt', 'diff', 'history', 'hold', 'orphans', 'relocate', 'remove', 'replace', 'rollback', 'write']
+const commands = ['adopt', 'diff', 'history', 'hold', 'remove', 'replace', 'rollback', 'write']
 
 /** Tests that test/README.md names for a source which is changed, in a room that is copied. */
 const namedTests = (): string[] =>
@@ -91,16 +92,18 @@ const namedTests = (): string[] =>
 export function battery(): Item[] {
   const names = new Set([
     ...namedTests(),
-    ...commands.map((name) => `test/cli/${name}.test.ts`),
+    ...commands.map((name) => `test/cli/commands/${name}.test.ts`),
     ...testsIn('native'),
     ...testsIn('durable'),
     ...testsIn('crash/file-system'),
     ...testsIn('static-pods', staticPods),
     'test/errors.test.ts',
+    'test/parallel.test.ts',
     'test/crash/syscalls/aio.test.ts',
     'test/agent/file-systems.test.ts',
     'test/directories/content-check.test.ts',
     'test/cli/core-dumps.test.ts',
+    'test/cli/output/orphans.test.ts',
   ])
   const tests = [...names].map((name) => ({
     name,

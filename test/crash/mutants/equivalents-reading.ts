@@ -25,16 +25,16 @@ export const ofReading = [
     reason:
       'two statements, neither of which reads or writes what the other one writes, or that is dropped where the other one throws',
     mutants: [
-      `${durable}/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
+      `${durable}/path/content-source.ts: ContentSource.pieces swapped this.options.signal?.throwIfAborted()`,
       `${stream}.constructor swapped super(target, reading)`,
-      `${durable}/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
-      `${durable}/inspect.ts: readOnce swapped refuseMissed(target, records, missed)`,
-      `${durable}/tree.ts: readTree swapped await files.closeAll()`,
-      `${durable}/tree.ts: addContent swapped digest.content(first.value)`,
-      `${durable}/tree.ts: addContent swapped if (first?.done === false && first.value.length === size) { digest.content(first.value) c…`,
-      `${durable}/tree.ts: addContent swapped digest.content(piece.value)`,
-      `${durable}/planned-tree.ts: PlannedTree.keep swapped this.#byPath = byPath(items)`,
-      `${durable}/planned-tree.ts: PlannedTree.#addTo swapped this.#sizes.set(content, size)`,
+      `${durable}/look/target-content.ts: presentOnce swapped refuseMissed(target, records, missed)`,
+      `${durable}/look/inspect.ts: readOnce swapped refuseMissed(target, records, missed)`,
+      `${durable}/path/tree.ts: readTree swapped await files.closeAll()`,
+      `${durable}/path/tree.ts: addContent swapped digest.content(first.value)`,
+      `${durable}/path/tree.ts: addContent swapped if (first?.done === false && first.value.length === size) { digest.content(first.value) c…`,
+      `${durable}/path/tree.ts: addContent swapped digest.content(piece.value)`,
+      `${durable}/publish/planned-tree.ts: PlannedTree.keep swapped this.#byPath = byPath(items)`,
+      `${durable}/publish/planned-tree.ts: PlannedTree.#addTo swapped this.#sizes.set(content, size)`,
       `${stream}.#received swapped if (signal?.aborted || error instanceof DurableWriteError) throw error`,
       `${durable}/posix/show-in-place.ts: showNewName swapped for (const name of names) showAgain(\`\${uncovered}/\${name}\`, \`\${parent}/\${name}\`)`,
     ],
@@ -46,32 +46,32 @@ export const ofReading = [
   {
     reason: 'what has no content has no size either: the digest asks for none',
     mutants: [
-      `${durable}/tree.ts: beginDirectory counted digest.entry(head, 0)`,
-      `${durable}/tree.ts: beginOther shortened text?.length ?? 0`,
-      `${durable}/tree.ts: beginOther counted text?.length ?? 0`,
-      `${durable}/planned-tree.ts: PlannedTree.#addTo shortened content?.length ?? 0`,
-      `${durable}/planned-tree.ts: PlannedTree.#addTo counted content?.length ?? 0`,
+      `${durable}/path/tree.ts: beginDirectory counted digest.entry(head, 0)`,
+      `${durable}/path/tree.ts: beginOther shortened text?.length ?? 0`,
+      `${durable}/path/tree.ts: beginOther counted text?.length ?? 0`,
+      `${durable}/publish/planned-tree.ts: PlannedTree.#addTo shortened content?.length ?? 0`,
+      `${durable}/publish/planned-tree.ts: PlannedTree.#addTo counted content?.length ?? 0`,
     ],
   },
   {
     reason: 'what no record tells of is looked at once: nobody compares its number',
     mutants: [
-      `${durable}/target-content.ts: presentOnce counted record?.sequence ?? 0`,
-      `${durable}/target-content.ts: presentOnce shortened record?.sequence ?? 0`,
+      `${durable}/look/target-content.ts: presentOnce counted record?.sequence ?? 0`,
+      `${durable}/look/target-content.ts: presentOnce shortened record?.sequence ?? 0`,
     ],
   },
   {
     reason: 'what is read before its turn, and how much: a matter of speed and memory',
     mutants: [
-      `${durable}/tree.ts: beginFile compared attributes.size < readAhead`,
-      `${durable}/tree.ts: beginFile negated attributes.size < readAhead`,
-      `${durable}/tree.ts: readAhead counted 16 * 1024`,
-      `${durable}/tree.ts: readAhead counted 16 * 1024 (2)`,
+      `${durable}/path/tree.ts: beginFile compared attributes.size < readAhead`,
+      `${durable}/path/tree.ts: beginFile negated attributes.size < readAhead`,
+      `${durable}/path/tree.ts: readAhead counted 16 * 1024`,
+      `${durable}/path/tree.ts: readAhead counted 16 * 1024 (2)`,
     ],
   },
   {
     reason: 'a target that is a file itself has nothing that is read below it',
-    mutants: [`${durable}/target-content.ts: entriesOf shortened type === 'file' && path !== ''`],
+    mutants: [`${durable}/look/target-content.ts: entriesOf shortened type === 'file' && path !== ''`],
   },
   {
     reason: 'two questions, each of which refuses with the same error',
@@ -97,10 +97,10 @@ export const ofReading = [
     reason:
       'what stands for an element that is always there, or is of another type than the one it is compared with next, for the compiler',
     mutants: [
-      `${durable}/target-content.ts: entriesOf counted size = 0`,
-      `${durable}/planned-tree.ts: PlannedTree.keep shortened root === undefined || target === undefined`,
+      `${durable}/look/target-content.ts: entriesOf counted size = 0`,
+      `${durable}/publish/planned-tree.ts: PlannedTree.keep shortened root === undefined || target === undefined`,
       `${file}.#readable shortened error instanceof DurableWriteError || !isSystemError(error)`,
-      `${durable}/content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
+      `${durable}/publish/content.ts: isFilePath shortened typeof content === 'object' && content !== null && 'path' in content`,
     ],
   },
   {
@@ -112,7 +112,7 @@ export const ofReading = [
   },
   {
     reason: 'a list of a header alone has no entries, and is treated as none',
-    mutants: [`${durable}/access-list.ts: entriesOf compared list.length < headerSize`],
+    mutants: [`${durable}/path/access-list.ts: entriesOf compared list.length < headerSize`],
   },
   {
     reason: 'all that is looked at is on the one file system that is asked about',
@@ -122,6 +122,6 @@ export const ofReading = [
   },
   {
     reason: 'what could not be opened fails with the same error where its descriptor is waited for',
-    mutants: [`${durable}/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
+    mutants: [`${durable}/path/open-directories.ts: OpenDirectories.#hold swallowed throw error`],
   },
 ] as const

@@ -25,13 +25,13 @@ export interface Source {
 
 /** What static-pods does to the disk; the rest of that room decides, and asks. */
 const staticPods = [
-  'fall-back',
-  'install',
-  'last-known-good',
-  'newer-published',
-  'orphaned-records',
-  'prune',
-  'watch-start',
+  'install/install',
+  'install/newer-published',
+  'install/orphaned-records',
+  'monitor/fall-back',
+  'monitor/last-known-good',
+  'monitor/watch-start',
+  'prune/prune',
 ]
 
 function files(): string[] {
@@ -39,7 +39,12 @@ function files(): string[] {
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `${room}/${name}`)
-  return [...below('native'), ...below('src/durable'), ...staticPods.map((name) => `src/static-pods/${name}.ts`)].sort()
+  return [
+    'src/parallel.ts',
+    ...below('native'),
+    ...below('src/durable'),
+    ...staticPods.map((name) => `src/static-pods/${name}.ts`),
+  ].sort()
 }
 
 /** `Class.method`, the function, or the constant at the top whose value it is. */

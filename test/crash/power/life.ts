@@ -2,17 +2,18 @@
  * Targets with a life: each generation is a step of a story, which whoever comes after a power cut repeats, or goes on from. `act` does
  * a step, `problem` looks at what lies beside the target: without the library under test, as far as that can be.
  */
+import type { DirectoryPublicationOptions } from '../../../src/durable/publish/request.js'
 import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type * as durableModule from '../../../src/durable/index.js'
 import { failureOf } from '../../../src/errors.js'
 import type { FileSystem, Writers } from '../../../src/durable/file-system.js'
-import type * as publishModule from '../../../src/durable/publish.js'
-import type * as relocationModule from '../../../src/durable/relocation.js'
-import type * as removalModule from '../../../src/durable/removal.js'
-import type * as replaceModule from '../../../src/durable/replace.js'
-import type { PublicationOptions } from '../../../src/durable/types.js'
+import type * as publishModule from '../../../src/durable/publish/publish.js'
+import type * as relocationModule from '../../../src/durable/move/relocation.js'
+import type * as removalModule from '../../../src/durable/remove/removal.js'
+import type * as replaceModule from '../../../src/durable/publish/replace.js'
 import { module, type Result } from './library.js'
 import { contentAfter, hold, type Life, rollback, stepsOf } from './lives.js'
 import { difference, treeDifference, wantedDifference } from './observe.js'
@@ -78,13 +79,13 @@ const stories: Record<Life, Story> = {
     },
   },
   adoption: {
-    act: (place, step) => publish(place, step, { adopt: { replace: false } }),
+    act: (place, step) => publish(place, step, { adopt: takeOver({ replace: false }) }),
     problem: (place, step, how) => pastProblem(place, step === 1 ? [1] : [], 1, how),
   },
   relocation: {
     async act(place, step) {
       const { fs, path, mountPoint, target } = place
-      const { relocate } = await module<typeof relocationModule>('durable/relocation')
+      const { relocate } = await module<typeof relocationModule>('durable/move/relocation')
       const from = join(mountPoint, oldPath)
       if (step === 1) return publish({ ...place, path: from }, step, {}, contentOf(target, 1))
       const published = await publish(place, step, { movedFrom: { from, as: 'removed' } })
@@ -163,20 +164,20 @@ async function storyOf(mountPoint: string, target: Target): Promise<{ story: Sto
 async function publish(
   { fs, target, path }: Place,
   step: number,
-  options: PublicationOptions,
+  options: DirectoryPublicationOptions,
   files = filesOf(target, step),
 ): Promise<Result> {
   const publish = target.kind === 'symlink' ? 'symlink' : 'exchange'
   const request = { target: path, files: Object.fromEntries(files), mode: directoryMode, publish } as const
-  const { directoryPublication } = await module<typeof replaceModule>('durable/replace')
-  const { publish: publishAll, resultsOf } = await module<typeof publishModule>('durable/publish')
+  const { directoryPublication } = await module<typeof replaceModule>('durable/publish/replace')
+  const { publish: publishAll, resultsOf } = await module<typeof publishModule>('durable/publish/publish')
   const [result] = resultsOf(await publishAll([directoryPublication(fs, { ...request, ...options })]))
   if (result === undefined) throw new Error('publish() returned nothing')
   return { outcome: result.outcome }
 }
 
 async function remove({ fs, path }: Place): Promise<Result> {
-  const { removePublished } = await module<typeof removalModule>('durable/removal')
+  const { removePublished } = await module<typeof removalModule>('durable/remove/removal')
   try {
     await removePublished(fs, path, {})
     return { outcome: 'replaced' }

@@ -6,11 +6,11 @@ import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type * as durableModule from '../../../src/durable/index.js'
 import type * as logModule from '../../../src/log.js'
-import type * as installerModule from '../../../src/static-pods/install.js'
-import type * as plansModule from '../../../src/static-pods/install-plan.js'
-import type * as manifestsModule from '../../../src/static-pods/manifest.js'
-import type * as linksModule from '../../../src/static-pods/last-known-good.js'
-import type * as prunerModule from '../../../src/static-pods/prune.js'
+import type * as installerModule from '../../../src/static-pods/install/install.js'
+import type * as plansModule from '../../../src/static-pods/install/install-plan.js'
+import type * as manifestsModule from '../../../src/static-pods/pod/manifest.js'
+import type * as linksModule from '../../../src/static-pods/monitor/last-known-good.js'
+import type * as prunerModule from '../../../src/static-pods/prune/prune.js'
 import { module, type Result } from './library.js'
 import { treeDifference } from './observe.js'
 import { filesOf, type Target, type WantedFile, wholeFile } from './targets.js'
@@ -40,11 +40,11 @@ function prunesLast(generation: number): boolean {
 export async function publishPod(mountPoint: string, target: Target, generation: number): Promise<Result> {
   const { Disk } = await module<typeof durableModule>('durable/index')
   const { silent } = await module<typeof logModule>('log')
-  const { install } = await module<typeof installerModule>('static-pods/install')
-  const { revisionRequest } = await module<typeof plansModule>('static-pods/install-plan')
-  const { parseManifest } = await module<typeof manifestsModule>('static-pods/manifest')
-  const { recordLastKnownGood } = await module<typeof linksModule>('static-pods/last-known-good')
-  const { prune } = await module<typeof prunerModule>('static-pods/prune')
+  const { install } = await module<typeof installerModule>('static-pods/install/install')
+  const { revisionRequest } = await module<typeof plansModule>('static-pods/install/install-plan')
+  const { parseManifest } = await module<typeof manifestsModule>('static-pods/pod/manifest')
+  const { recordLastKnownGood } = await module<typeof linksModule>('static-pods/monitor/last-known-good')
+  const { prune } = await module<typeof prunerModule>('static-pods/prune/prune')
   const places = placesOf(mountPoint, target)
   const { signal } = new AbortController()
   const disk = new Disk()

@@ -18,13 +18,12 @@ syncBuiltinESMExports()
 const built = process.env['HOLDFAST_BUILT'] ?? ''
 const command = process.argv[2] ?? ''
 const own: Readonly<Record<string, readonly string[]>> = {
-  sync: ['cli/sync-lines', 'agent/one-pass', 'agent/open-source'],
-  rollback: ['cli/rollback'],
-  remove: ['cli/remove', 'static-pods/host-path-users'],
-  hold: ['cli/hold'],
-  relocate: ['cli/relocate', 'static-pods/host-path-users', 'unproven'],
+  sync: ['cli/output/sync-lines', 'agent/one-pass', 'agent/open-source'],
+  rollback: ['cli/commands/rollback'],
+  remove: ['cli/commands/remove', 'static-pods/host-path-users'],
+  hold: ['cli/commands/hold'],
 }
-const modules = ['cli/main', ...(own[command] ?? ['cli/read-tree']), 'cli/logger', 'durable/index']
+const modules = ['cli/main', ...(own[command] ?? ['cli/content/read-tree']), 'cli/output/logger', 'durable/index']
 for (const module of modules.map((name) => `src/${name}.js`)) await import(pathToFileURL(join(built, module)).href)
 
 // In the thread that opens it, this link is PID/task/TID (proc(5)).

@@ -1,7 +1,7 @@
 /** Whether the program kept its word under one injected fault. */
 import { join } from 'node:path'
 import { placeOf, type Scenario } from './scene.js'
-import type { Site } from './sites.js'
+import { exchangeIn, type Site } from './sites.js'
 import { leftovers, snapshot } from './snapshot.js'
 import type { Traced } from './traced.js'
 
@@ -44,7 +44,7 @@ const essential = new Set(['write', 'fchmod', 'fchown', 'sync_file_range', 'fsyn
 /** Where in the run a call lies. */
 function phase({ sites }: Prepared, site: Site): 'staging' | 'uncommitted' | 'committed' {
   const at = sites.indexOf(site)
-  const swap = sites.findIndex(({ call }) => call === 'renameat2' || call === 'rename')
+  const swap = exchangeIn(sites)
   const committed = sites.findIndex(
     ({ call, subject }, index) => index > swap && call === 'write' && subject.endsWith('RECORD'),
   )

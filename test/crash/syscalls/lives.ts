@@ -1,9 +1,9 @@
 /** Swept, too: what comes after a first publication, up to the end of a target. */
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { library } from './distribution.js'
-import { clean, configure, placeOf, put, run, runSync, type Scenario, synced, syncArgs } from './scene.js'
+import { clean, configure, placeOf, put, runSync, type Scenario, synced, syncArgs } from './scene.js'
 
 const history = (keep: number) => ({ history: { keep, maxAge: null } })
 
@@ -139,32 +139,4 @@ const hold: Scenario = {
   after: ['flock LOCK', 'write RECORD', 'io_submit ', 'io_getevents ', 'unlink RECORD'],
 }
 
-/** By hand: both paths are whole, or one of them and nothing of the other. */
-const relocation: Scenario = {
-  name: 'relocate',
-  targets: ['new/certs', 'was/certs'],
-  hasPhases: false,
-  async prepare(root) {
-    const place = clean(root)
-    mkdirSync(join(place, 'new'))
-    await publish(join(place, 'was/certs'), 'old')
-  },
-  args: (root) => [
-    ...['relocate', join(placeOf(root), 'was/certs'), join(placeOf(root), 'new/certs')],
-    ...['--force', '--state-directory', root, '-o', 'json'],
-  ],
-  async again(root, executable) {
-    const { outcome } = (await run(executable, this.args(root))) as { outcome: string }
-    // As above.
-    await (await library()).replaceDirectory(join(placeOf(root), 'new/certs'), { files: synced('old') })
-    return [outcome]
-  },
-  beside(root) {
-    const left = readdirSync(join(placeOf(root), 'was')).filter((name) => !name.endsWith('.lock'))
-    return Promise.resolve(left.map((name) => `${name} is left`))
-  },
-  before: ['write new/RECORD', 'flock new/LOCK'],
-  after: ['write was/RECORD', 'flock was/LOCK', 'rmdir STAGING', 'unlink RECORD'],
-}
-
-export const lives: readonly Scenario[] = [batch, rollback, removal, hold, relocation]
+export const lives: readonly Scenario[] = [batch, rollback, removal, hold]

@@ -83,7 +83,7 @@ export async function runSync(root: string, executable: string): Promise<string[
 }
 
 /** The document that a command prints; throws unless it ends with 0. */
-export async function run(executable: string, args: readonly string[]): Promise<unknown> {
+async function run(executable: string, args: readonly string[]): Promise<unknown> {
   const child = spawn('env', plainNode([executable, ...args]), { stdio: ['ignore', 'pipe', 'pipe'] })
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.stdout += chunk))

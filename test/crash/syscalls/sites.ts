@@ -52,13 +52,22 @@ export async function sitesOf(
   return sites
 }
 
+/** What \`sync\` notes in the state directory: which directories are configured. */
+const listed = 'directories.json'
+
+/** Where in a run what is staged becomes visible. */
+export function exchangeIn(sites: readonly Pick<Site, 'call' | 'subject'>[]): number {
+  return sites.findIndex(({ call, subject }) => (call === 'renameat2' || call === 'rename') && subject !== listed)
+}
+
 /** undefined for what Node does for itself. */
 function subjectOf(call: string, rest: string, root: string): string | undefined {
   if (call.startsWith('io_')) return ''
   const inside = /"\/proc\/self\/fd\/\d+\/([^"]*)"/.exec(rest)?.[1]
   const path = new RegExp(`[<"]${root}/?([^>"]*)`).exec(rest)?.[1]
   // A name inside an open directory; the listing of one; or the path of an open file.
-  const subject = call === 'renameat2' ? 'the target' : (inside ?? path)
+  const isList = rest.includes(`${listed}"`)
+  const subject = isList ? listed : call === 'renameat2' ? 'the target' : (inside ?? path)
   // The hint, or the wait for what it has begun: two steps.
   const waits = call === 'sync_file_range' && rest.includes('WAIT_AFTER') ? ', waiting' : ''
   return (subject === undefined ? undefined : subject + waits)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Fault, type Job, judge, type Prepared, states } from './judge.js'
 import { randomFrom, shuffled } from './random.js'
 import { placeOf, type Scenario } from './scene.js'
-import { nameOf, sitesOf } from './sites.js'
+import { exchangeIn, nameOf, sitesOf } from './sites.js'
 import { type Program, type Traced, traced } from './traced.js'
 
 export const errors: readonly Fault[] = ['EIO', 'ENOSPC', 'EDQUOT', 'EUCLEAN', 'EROFS', 'EINTR', 'EMFILE']
@@ -32,7 +32,7 @@ export async function prepare(
   const prepared = { scenario, sites, old, new: await states(scenario, root) }
   rmSync(root, { recursive: true })
   const names = sites.map(({ call, subject }) => `${call} ${subject}`)
-  const swap = names.findIndex((name) => name.startsWith('renameat2') || name.startsWith('rename '))
+  const swap = exchangeIn(sites)
   const lacking = (wanted: readonly string[], made: readonly string[], when: string): string[] =>
     wanted.filter((name) => !made.includes(name)).map((name) => `no ${name.trim()} ${when} the exchange`)
   return {

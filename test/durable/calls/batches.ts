@@ -1,6 +1,6 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { publish } from '../../../src/durable/publish.js'
-import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
 import type { PublicationOptions } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'

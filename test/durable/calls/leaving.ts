@@ -1,9 +1,11 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { namesFor } from '../../../src/durable/names.js'
-import { relocateByHand } from '../../../src/durable/relocate-by-hand.js'
-import { removePublished } from '../../../src/durable/removal.js'
-import type { RemovalOptions } from '../../../src/durable/removal-options.js'
+import { namesFor } from '../../../src/durable/path/names.js'
+import { relocate } from '../../../src/durable/move/relocation.js'
+import { removePublished } from '../../../src/durable/remove/removal.js'
+import type { RemovalOptions } from '../../../src/durable/remove/removal-options.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
+import type { PublicationOptions } from '../../../src/durable/types.js'
+import type { Log } from '../../../src/log.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { symlinked } from './forms.js'
 import { directory, first, killed, killedIn, link, numberOf, published, refused, second, target } from './scene.js'
@@ -35,7 +37,13 @@ const takeAway =
 
 const gone = /^noreplace \.holdfast/
 
-const move: Scene['run'] = (fs, log) => relocateByHand(fs, target, moved, { as: 'link', log }).catch(refused)
+const move =
+  (form: PublicationOptions = {}) =>
+  async (fs: FileSystem, log?: Log): Promise<unknown> => {
+    const movedFrom = { from: target, as: 'link' } as const
+    const published = await directory({ target: moved, files: second, movedFrom, ...form })(fs, log)
+    return [published, await relocate(fs, moved, { ...movedFrom, keep: 0, ...(log && { log }) }).catch(refused)]
+  }
 
 const withoutTarget = (disk: ModelDisk): void => disk.link(numberOf(disk, parent), [['certs', undefined]], 'unlink')
 
@@ -160,12 +168,12 @@ export const leaving: readonly Scene[] = [
   {
     name: 'a directory gets another path',
     before: published({ files: first }),
-    run: async (fs, log) => [await move(fs, log), await move(fs, log)],
+    run: async (fs, log) => [await move()(fs, log), await move()(fs, log)],
   },
   {
     name: 'a directory of the symlink form gets another path',
     before: published({ files: first, ...symlinked }),
-    run: move,
+    run: move(symlinked),
   },
   {
     name: 'a directory gets a path where there is something else',
@@ -174,7 +182,7 @@ export const leaving: readonly Scene[] = [
       makeDirectory(disk, moved, 0o755)
       makeEntry(disk, `${moved}/foreign`, 'file', 0o644, 'x')
     },
-    run: move,
+    run: move({ foreign: 'same-names' }),
   },
   {
     name: 'a directory that somebody uses gets another path',
@@ -182,14 +190,14 @@ export const leaving: readonly Scene[] = [
       await directory({ files: first })(fs)
       disk.user = 'process 7'
     },
-    run: move,
+    run: move(),
   },
   {
     name: 'a directory gets another path after a kill',
     before: async (disk, fs) => {
       await directory({ files: first })(fs)
-      return killed(disk, /^noreplace certs/, 1, (by) => relocateByHand(by, target, moved, { as: 'link' }))
+      return killed(disk, /^noreplace certs/, 1, move())
     },
-    run: move,
+    run: move(),
   },
 ]

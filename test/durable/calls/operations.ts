@@ -1,8 +1,8 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { setHold } from '../../../src/durable/hold.js'
-import { readHold, readPublication, readPublishedFiles } from '../../../src/durable/inspect.js'
-import { Disk } from '../../../src/durable/operations.js'
-import { completeHook, recordObjects } from '../../../src/durable/record-files.js'
+import { setHold } from '../../../src/durable/operator/hold.js'
+import { readHold, readPublication, readPublishedFiles } from '../../../src/durable/look/inspect.js'
+import { Disk } from '../../../src/durable/disk/operations.js'
+import { completeHook, recordObjects } from '../../../src/durable/record/record-files.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { symlinked } from './forms.js'
 import {

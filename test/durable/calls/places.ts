@@ -1,6 +1,12 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { identityAt, knownContent, removeTarget, swapPlaces, syncPlaces } from '../../../src/durable/swap-places.js'
-import type { KnownEntry } from '../../../src/durable/record.js'
+import {
+  identityAt,
+  knownContent,
+  removeTarget,
+  swapPlaces,
+  syncPlaces,
+} from '../../../src/durable/disk/swap-places.js'
+import type { KnownEntry } from '../../../src/durable/record/record.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import { directory, first, killedIn, numberOf, published, root, second, target, type Scene } from './scene.js'

@@ -1,5 +1,6 @@
-import { publish } from '../../../src/durable/publish.js'
-import { directoryPublication } from '../../../src/durable/replace.js'
+import { takeOver } from '../../../src/durable/adopt/adoption.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { powerCut } from '../../crash/model/power-cut.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
 import {
@@ -63,7 +64,7 @@ export const publications: readonly Scene[] = [
   {
     name: 'foreign directory, taken over once seven checks have passed',
     before: foreignDirectory,
-    run: directory({ files: second, hooks: ['reload'], adopt: { replace: true } }),
+    run: directory({ files: second, hooks: ['reload'], adopt: takeOver({ replace: true }) }),
   },
   {
     name: 'foreign directory, refused',

@@ -1,5 +1,5 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { removePublished } from '../../../src/durable/removal.js'
+import { removePublished } from '../../../src/durable/remove/removal.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { symlinked } from './forms.js'

@@ -1,5 +1,5 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { readPublication } from '../../../src/durable/inspect.js'
+import { readPublication } from '../../../src/durable/look/inspect.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
 import { makeEntry } from '../../crash/model/scenario.js'
 import { directory, first, killedIn, numberOf, root, second, target, type Scene } from './scene.js'

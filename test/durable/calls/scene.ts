@@ -1,7 +1,8 @@
 import type { FileSystem } from '../../../src/durable/file-system.js'
-import { publish } from '../../../src/durable/publish.js'
-import { directoryPublication, filePublication } from '../../../src/durable/replace.js'
-import type { DirectoryRequest, PublicationOptions } from '../../../src/durable/types.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication, filePublication } from '../../../src/durable/publish/replace.js'
+import type { DirectoryPublicationOptions } from '../../../src/durable/publish/request.js'
+import type { DirectoryRequest } from '../../../src/durable/types.js'
 import type { Log } from '../../../src/log.js'
 import { access, byDefault, encoded, listOf } from '../../crash/model/access-lists.js'
 import type { ModelDisk } from '../../crash/model/model-disk.js'
@@ -27,7 +28,7 @@ export const second = {
 }
 export const object = { kind: 'Secret', namespace: 'a', name: 'b', uid: 'c', resourceVersion: '1', paths: ['tls.crt'] }
 
-type Request = Omit<DirectoryRequest, 'target'> & Partial<DirectoryRequest> & PublicationOptions
+type Request = Omit<DirectoryRequest, 'target'> & Partial<DirectoryRequest> & DirectoryPublicationOptions
 
 export const directory =
   (request: Request) =>

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { until } from '../../until.js'
-import { temporaryDirectory } from './certificates.js'
-import { once, start } from './connected.js'
-import { kubeconfig, loadKubeconfig } from './kubeconfig-text.js'
+import { temporaryDirectory } from '../../kubernetes/connection/certificates.js'
+import { once, start } from '../../kubernetes/connection/connected.js'
+import { kubeconfig, loadKubeconfig } from '../../kubernetes/credentials/kubeconfig-text.js'
 
 /** Milliseconds that are long enough for a real clock to pass each short interval below. */
 const later = 60
@@ -17,7 +17,7 @@ function setBack(t: Test): void {
   Date.now = () => realNow() - 3_600_000
 }
 
-const cluster = { server: 'http://127.0.0.1:1' }
+const cluster = { server: 'https://127.0.0.1:1' }
 
 void t.test('a token file and a kubeconfig that change are followed', async (t) => {
   const directory = temporaryDirectory()

@@ -2,12 +2,12 @@
 import t, { type Test } from 'tap'
 import { silent } from '../../../src/log.js'
 import { CollectionSubject } from '../../../src/objects/kubernetes/collection-subject.js'
-import { observeObject } from '../../../src/objects/kubernetes/observed-version.js'
+import { observeObject } from '../../../src/kubernetes/reads/observed-version.js'
 import { ObjectEvents } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../recorder.js'
-import { json, refuse, startServer, type Reply } from './api-server.js'
-import { connectTo, serving } from './connected.js'
+import { json, refuse, startServer, type Reply } from '../../kubernetes/connection/api-server.js'
+import { connectTo, serving } from '../../kubernetes/connection/connected.js'
 
 const one = reference('one')
 const two = reference('two')

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import { Recorder, reference } from '../recorder.js'
-import { json, refuse, startServer, type Reply } from './api-server.js'
-import { connectTo, serving } from './connected.js'
+import { json, refuse, startServer, type Reply } from '../../kubernetes/connection/api-server.js'
+import { connectTo, serving } from '../../kubernetes/connection/connected.js'
 import { shortTiming } from './watching.js'
 
 const one = reference('one')

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { firstAnswers } from '../../../src/objects/first-answers.js'
 import { reference } from '../recorder.js'
-import { refuse } from './api-server.js'
+import { refuse } from '../../kubernetes/connection/api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')

@@ -8,7 +8,7 @@ import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
 import { ObjectSubject } from '../../../src/objects/kubernetes/watch-subject.js'
 import { StoredObject } from '../../../src/objects/stored-object.js'
 import { Recorder, reference } from '../recorder.js'
-import { connectTo } from './connected.js'
+import { connectTo } from '../../kubernetes/connection/connected.js'
 import { ModelCluster } from './model-cluster.js'
 
 const cert = reference('serving-cert')

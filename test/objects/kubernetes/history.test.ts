@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { randomFrom, replay, seed } from '../../seed.js'
 import { contentOf, reference } from '../recorder.js'
-import { json, type Reply } from './api-server.js'
+import { json, type Reply } from '../../kubernetes/connection/api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')

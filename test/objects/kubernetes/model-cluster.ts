@@ -5,8 +5,8 @@
 import type { ServerResponse } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { json, type Reply } from './api-server.js'
-import { serving } from './connected.js'
+import { json, type Reply } from '../../kubernetes/connection/api-server.js'
+import { serving } from '../../kubernetes/connection/connected.js'
 
 export interface ModelRequest {
   readonly verb: 'get' | 'list' | 'watch'

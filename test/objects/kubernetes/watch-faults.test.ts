@@ -1,6 +1,6 @@
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
-import { refuse } from './api-server.js'
+import { refuse } from '../../kubernetes/connection/api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')

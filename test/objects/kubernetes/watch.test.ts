@@ -1,6 +1,6 @@
 import t from 'tap'
 import { contentOf, reference } from '../recorder.js'
-import { json } from './api-server.js'
+import { json } from '../../kubernetes/connection/api-server.js'
 import { startWatching } from './watching.js'
 
 const cert = reference('serving-cert')

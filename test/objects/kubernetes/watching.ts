@@ -3,7 +3,7 @@ import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
 import type { WatchTiming } from '../../../src/objects/kubernetes/timing.js'
 import type { Log } from '../../../src/log.js'
 import { Recorder } from '../recorder.js'
-import { connectTo } from './connected.js'
+import { connectTo } from '../../kubernetes/connection/connected.js'
 import { ModelCluster } from './model-cluster.js'
 
 /**

@@ -4,9 +4,9 @@
  */
 import { Disk } from '../../../../src/durable/index.js'
 import { silent } from '../../../../src/log.js'
-import { parseManifest } from '../../../../src/static-pods/manifest.js'
-import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../../src/static-pods/rollout.js'
-import type { RolloutRequest } from '../../../../src/static-pods/rollout-plan.js'
+import { parseManifest } from '../../../../src/static-pods/pod/manifest.js'
+import { resume, rollout, type RolloutMeans, type RolloutOutcome } from '../../../../src/static-pods/rollout/rollout.js'
+import type { RolloutRequest } from '../../../../src/static-pods/rollout/rollout-plan.js'
 import { find, holds, textOf } from '../content.js'
 import type { Effort } from '../explore.js'
 import type { Explorer, Position } from '../explorer.js'

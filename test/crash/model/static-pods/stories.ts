@@ -1,6 +1,6 @@
 /* What is done to a node with a static pod: each command on the model disk, from a node that is as its name says. */
 import type { Disk } from '../../../../src/durable/index.js'
-import { recordLastKnownGood } from '../../../../src/static-pods/last-known-good.js'
+import { recordLastKnownGood } from '../../../../src/static-pods/monitor/last-known-good.js'
 import { elsewhere, moveAway, putBack } from '../foreigners.js'
 import type { ModelDisk } from '../model-disk.js'
 import { makeDirectory, makeEntry } from '../scenario.js'

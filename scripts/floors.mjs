@@ -1,0 +1,15 @@
+/** The rooms of the core, lowest first: each imports from the doors of those before it (eslint.config.js, figures.mjs). */
+export const floors = [
+  'path',
+  'posix',
+  'record',
+  'target',
+  'keep',
+  'look',
+  'publish',
+  'operator',
+  'adopt',
+  'remove',
+  'move',
+  'disk',
+]

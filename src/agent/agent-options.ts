@@ -1,0 +1,18 @@
+import type { SourceConfiguration } from '../config/types.js'
+import type { Log } from '../log.js'
+import type { Source, SourceListener } from '../objects/types.js'
+import type { Metrics } from './report/report-metrics.js'
+
+export type OpenSource = (configuration: SourceConfiguration, listener: SourceListener) => Promise<Source>
+
+export interface AgentOptions {
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly openSource: OpenSource
+  /** This node's name in the cluster, for events; the empty string where neither flag nor environment names it. */
+  readonly node: string
+  /** The random name of this agent; undefined where its state directory could not keep one. */
+  readonly identity: () => string | undefined
+  /** Called when something that the status shows has changed. */
+  readonly changed: () => void
+}

@@ -1,0 +1,81 @@
+import type { DirectoryConfiguration } from '../../config/types.js'
+import { endRelocation, relocate } from '../../durable/index.js'
+import { messageOf } from '../../errors.js'
+import type { Log } from '../../log.js'
+import { describeHostPathUser } from '../../static-pods/host-path-users.js'
+import type { DirectoryState } from '../directory-state.js'
+import { beside } from '../file-systems.js'
+import type { Outcome } from '../outcome.js'
+import { failedOutcome } from '../publish.js'
+
+/*
+ * The old paths of directories that have moved (`movedFrom`). Each is a directory of the agent, too, with operations of its own on its own
+ * file system: a disk that hangs delays the old path alone. It asks the source for nothing, and gets what the new path holds.
+ */
+
+/** The configured directories, and the old paths of those that have moved. */
+export function withOldPaths(directories: readonly DirectoryConfiguration[]): DirectoryConfiguration[] {
+  return directories.flatMap((directory) => {
+    const { movedFrom, path, place } = directory
+    if (movedFrom === undefined) return [directory]
+    const none = { beforePublish: [], validate: [], history: { keep: 0, maxAge: null }, onDrop: 'keep' } as const
+    return [directory, { ...directory, ...none, path: movedFrom.path, place: `${place}.movedFrom`, follows: path }]
+  })
+}
+
+interface MoveOptions {
+  readonly lockTimeout: number
+  readonly signal: AbortSignal
+  readonly log: Log
+  readonly requireProven: () => boolean
+  readonly agent?: string | undefined
+}
+
+/** One pass over an old path: brings it up to what the new one holds, and takes it away once nobody needs it. Never rejects. */
+export async function follow(
+  { movedFrom, follows: to, afterPublish, retire, retireTimeout }: DirectoryConfiguration,
+  { lockTimeout, signal, log, requireProven, agent }: MoveOptions,
+): Promise<Outcome> {
+  try {
+    if (movedFrom === undefined || to === undefined) throw new Error('this directory has not moved')
+    const { path: from, as, keep } = movedFrom
+    const hooks = afterPublish.map(({ key }) => key)
+    const publication = {
+      hooks,
+      publisher: 'agent',
+      agent,
+      retire,
+      retireTimeout,
+      requireProven: requireProven(),
+    } as const
+    const usedBy = () => describeHostPathUser(from)
+    const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
+    const progress = await relocate(to, { from, as, keep, publication, atNew, usedBy, lockTimeout, signal, log })
+    const { result, ...rest } = progress
+    return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome, digest: result.digest }) }
+  } catch (error) {
+    const outcome = failedOutcome(error)
+    return signal.aborted && !outcome.published ? { kind: 'aborted' } : outcome
+  }
+}
+
+/** Whether the record of a directory speaks of a move that its configuration does not ask for: it was taken back, or is over. */
+export function hasOtherMove({ relocation, movedTo, configuration }: DirectoryState): boolean {
+  if (configuration.follows !== undefined) return false
+  return movedTo !== undefined || (relocation !== undefined && relocation.from !== configuration.movedFrom?.path)
+}
+
+/** Then it speaks of it no more: what is configured again later starts over. */
+export async function endOtherMove(
+  state: DirectoryState,
+  { lockTimeout, signal, log }: Pick<MoveOptions, 'lockTimeout' | 'signal' | 'log'>,
+): Promise<void> {
+  if (!hasOtherMove(state)) return
+  try {
+    await endRelocation(state.path, { lockTimeout, signal, log })
+    state.relocation = undefined
+    state.movedTo = undefined
+  } catch (error) {
+    log.warn({ directory: state.path }, `${messageOf(error)}; the next comparison retries`)
+  }
+}

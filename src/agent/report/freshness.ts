@@ -1,0 +1,159 @@
+import { expand, referencesOf } from '../../config/references.js'
+import {
+  describeReference,
+  type ObservedState,
+  type ObjectReference,
+  type UnknownState,
+  type WatchRestartReason,
+} from '../../objects/types.js'
+import type { Reason } from '../../reasons.js'
+import type { ConditionState, DirectoryState } from '../directory-state.js'
+
+/**
+ * Milliseconds without a confirmation after which a directory is not called fresh any more, although no error was reported. An API
+ * server sends a bookmark each minute, and a watch starts again after ten minutes at most.
+ */
+const longestSilence = 15 * 60_000
+
+/** Milliseconds that a lost watch has to come back before the agent reports it: most do within a second. */
+export const lossGrace = 3_000
+
+interface Freshness {
+  readonly condition: ConditionState
+  /** When all of what is published was last confirmed as the newest; undefined: not since the start. */
+  readonly confirmedAt: Date | undefined
+}
+
+/**
+ * Whether what a directory has published is confirmed as current: the publication must hold the newest objects, and the source must
+ * have confirmed each of them lately.
+ */
+export function freshness(
+  state: DirectoryState,
+  latest: (reference: ObjectReference) => ObservedState | undefined,
+  moment: Moment,
+  heartbeats: Pick<Heartbeats, 'lastConfirmed' | 'lossOf'>,
+): Freshness {
+  const unconfirmed = (reason: ConditionState['reason'], message: string): Freshness => ({
+    condition: { status: 'False', reason, message },
+    confirmedAt: undefined,
+  })
+  let oldest: Moment | undefined
+  for (const reference of referencesOf(expand(state.configuration, latest))) {
+    const name = describeReference(reference)
+    const observation = latest(reference)
+    if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)
+    const confirmation = heartbeats.lastConfirmed(reference)
+    const loss = heartbeats.lossOf(reference, moment)
+    if (loss && moment.monotonic - loss.since.monotonic >= lossGrace) {
+      const since = loss.since.wall.toISOString()
+      const last = loss.message === undefined ? '' : `: ${loss.message}`
+      return unconfirmed(loss.reason, `the watch of ${name} was lost at ${since}, and has not recovered${last}`)
+    }
+    if (observation === undefined || confirmation === undefined) {
+      return unconfirmed('SourceUnavailable', `the source has not reported ${name} yet`)
+    }
+    if (oldest === undefined || confirmation.monotonic < oldest.monotonic) oldest = confirmation
+  }
+  if (state.published?.status !== 'True') {
+    return unconfirmed(state.published?.reason ?? 'SourceUnavailable', 'the newest objects are not published')
+  }
+  if (state.reports !== state.publishedReports) {
+    return unconfirmed('NotConfirmed', 'the source has something newer, which is not published yet')
+  }
+  if (oldest === undefined) return unconfirmed('SourceUnavailable', 'the source has not confirmed anything yet')
+  if (moment.monotonic - oldest.monotonic > longestSilence) {
+    const message = `the source has confirmed nothing for ${Math.round(longestSilence / 60_000)} minutes`
+    return { condition: { status: 'False', reason: 'SourceUnavailable', message }, confirmedAt: oldest.wall }
+  }
+  return {
+    condition: {
+      status: 'True',
+      reason: 'Published',
+      message: 'the source has confirmed that nothing is newer',
+    },
+    confirmedAt: oldest.wall,
+  }
+}
+
+/** A point in time: `monotonic` to measure with, since the wall clock may step; `wall` to show. */
+export interface Moment {
+  /** performance.now(). */
+  readonly monotonic: number
+  readonly wall: Date
+}
+
+export const now = (): Moment => ({ monotonic: performance.now(), wall: new Date() })
+
+/** The watch of an object was lost, and the source has said nothing of the object since. */
+interface Loss {
+  readonly reason: Reason
+  /** The last error, where there was one. */
+  readonly message: string | undefined
+  readonly since: Moment
+  /** The API server refused the watch itself. */
+  readonly denied: boolean
+  /** When a list has answered since then. */
+  readonly listed?: Moment
+}
+
+/** These end a watch in the ordinary course: it starts again at once, and nothing was missed. */
+const ordinary: ReadonlySet<WatchRestartReason> = new Set(['timeout', 'expired', 'goaway'])
+
+/** When the source last said that what it reported of an object is current, and whether it may have lost sight of it since. */
+export class Heartbeats {
+  readonly #confirmed = new Map<string, Moment>()
+  readonly #lost = new Map<string, Loss>()
+
+  /**
+   * Answers whether that ends what was lost. Who may list but not watch is confirmed at each try, and denied a moment later: a denial
+   * that was reported is over when none has followed for a while.
+   */
+  confirmed(reference: ObjectReference, moment: Moment): boolean {
+    const name = describeReference(reference)
+    this.#confirmed.set(name, moment)
+    const loss = this.lossOf(reference, moment)
+    const stays = loss?.denied === true && moment.monotonic - loss.since.monotonic >= lossGrace
+    if (stays) this.#lost.set(name, { listed: moment, ...loss })
+    else this.#lost.delete(name)
+    return !stays
+  }
+
+  /** `lost`: the error that ended the watch. A loss is as old as its first error, and has the reason of its last. */
+  restarted(reference: ObjectReference, reason: WatchRestartReason, moment: Moment, lost?: UnknownState): void {
+    const name = describeReference(reference)
+    const earlier = this.lossOf(reference, moment)
+    if (ordinary.has(reason) || (earlier !== undefined && lost === undefined)) return
+    const denied = reason === 'unauthorized' || reason === 'denied'
+    this.#lost.set(name, {
+      reason: lost?.reason ?? (denied ? 'AccessDenied' : 'SourceUnavailable'),
+      message: lost?.message,
+      since: earlier?.since ?? moment,
+      denied: reason === 'denied',
+    })
+  }
+
+  lastConfirmed(reference: ObjectReference): Moment | undefined {
+    return this.#confirmed.get(describeReference(reference))
+  }
+
+  lossOf(reference: ObjectReference, moment: Moment): Loss | undefined {
+    const loss = this.#lost.get(describeReference(reference))
+    const over = loss?.listed !== undefined && moment.monotonic - loss.listed.monotonic >= lossGrace
+    return over ? undefined : loss
+  }
+
+  /** Forgets all others: what a selector matches comes and goes for as long as the agent runs. */
+  keepOnly(references: Iterable<ObjectReference>): void {
+    const names = new Set([...references].map(describeReference))
+    for (const known of [this.#confirmed, this.#lost]) {
+      for (const name of known.keys()) if (!names.has(name)) known.delete(name)
+    }
+  }
+
+  /** Another source knows nothing of what this one said. */
+  clear(): void {
+    this.#confirmed.clear()
+    this.#lost.clear()
+  }
+}

@@ -1,0 +1,172 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { ApiVerb } from '../../kubernetes/connection/client.js'
+import { watchRestartReasons } from '../../objects/types.js'
+import { publishResults } from '../outcome.js'
+import { hookResults, type Metrics } from './report-metrics.js'
+
+export interface PrometheusMetrics extends Metrics {
+  /** The text exposition format, and its content type. */
+  expose(): Promise<{ type: string; text: string }>
+}
+
+/** From an SSD's flush to a worn-out eMMC's. */
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** What the file label says of the agent's own certificate, which is in no directory. */
+const clientCertificateLabels = { directory: '', file: 'client-certificate' }
+
+/** Verbs, and the code of each one's success: together with 429 and no answer, these label sets are there from the start. */
+const successes = {
+  get: '200',
+  list: '200',
+  watch: '200',
+  create: '201',
+  patch: '200',
+} as const satisfies Record<ApiVerb, string>
+
+/** What client-go calls it, too. */
+const noAnswer = '<error>'
+
+/** Codes of the Kubernetes API that mean something of their own; what a proxy may answer besides is counted by its class. */
+const codes = new Set([200, 201, 400, 401, 403, 404, 409, 410, 422, 429, 500, 502, 503, 504])
+
+function codeLabel(status: number | undefined): string {
+  if (status === undefined) return noAnswer
+  return codes.has(status) ? String(status) : `${Math.floor(status / 100)}xx`
+}
+
+/** The agent's metrics on prom-client. Only its own: a node's process metrics come from the node exporter and cAdvisor. */
+export function prometheusMetrics(version: string, node: string): PrometheusMetrics {
+  const registry = new Registry()
+  const registers = [registry]
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const histogram = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Histogram({ name, help, labelNames, registers, buckets: durationBuckets })
+
+  const running = gauge(
+    'holdfast_operation_running_seconds',
+    'How long the current operation on the disk has been running; 0: there is none.',
+    ['directory'],
+  )
+
+  const build = gauge('holdfast_build_info', 'Always 1; the labels say what runs.', ['version', 'node'])
+  const publishes = counter('holdfast_publishes_total', 'Publications by result.', ['directory', 'result'])
+  const durations = histogram(
+    'holdfast_publish_duration_seconds',
+    'Time from when a publication was due until it was durable.',
+    ['directory'],
+  )
+  const published = gauge(
+    'holdfast_last_publish_timestamp_seconds',
+    'When the content on the disk was published; 0: never.',
+    ['directory'],
+  )
+  const ready = gauge('holdfast_directory_ready', '1: intact on the disk, as recorded.', ['directory'])
+  const held = gauge('holdfast_directory_held', '1: an operator holds it as it is.', ['directory'])
+  const moving = gauge('holdfast_directory_moving', '1: it is the old path of one that has moved.', ['directory'])
+  const dropPending = gauge(
+    'holdfast_directory_drop_pending',
+    '1: it is not configured any more, and is to be removed.',
+    ['directory'],
+  )
+  const drift = counter('holdfast_drift_total', 'Differences from what was published, found on the disk.', [
+    'directory',
+  ])
+  const barrier = histogram(
+    'holdfast_barrier_duration_seconds',
+    'One batch: staging, both barriers and the exchanges between them.',
+    [],
+  )
+  const restarts = counter('holdfast_watch_restarts_total', 'Watches started again, by reason.', ['reason'])
+  const requests = counter('holdfast_api_requests_total', 'Requests to the API server.', ['verb', 'code'])
+  const watches = gauge('holdfast_watches_open', 'Watches of the API server that are open now.', [])
+  const throttled = counter(
+    'holdfast_api_throttled_seconds_total',
+    "How long requests have waited because of the agent's own limit, source.kubernetes.qps.",
+    [],
+  )
+  const confirmed = gauge(
+    'holdfast_last_confirmed_timestamp_seconds',
+    'When the source last confirmed that the published content is current; 0: never.',
+    ['directory'],
+  )
+  const hooks = counter('holdfast_hooks_total', 'Hooks run after a publication.', ['directory', 'hook', 'result'])
+  const notAfter = gauge(
+    'holdfast_certificate_not_after_timestamp_seconds',
+    'When the certificates of a file expire; directory "" is the agent itself.',
+    ['directory', 'file'],
+  )
+
+  build.set({ version, node }, 1)
+  for (const reason of watchRestartReasons) restarts.inc({ reason }, 0)
+  for (const [verb, success] of Object.entries(successes)) {
+    for (const code of [success, '429', noAnswer]) requests.inc({ verb, code }, 0)
+  }
+  const followed = new Map<string, { hooks: Set<string>; files: Set<string> }>()
+  const seconds = (date: Date) => date.getTime() / 1000
+
+  return {
+    follow(directory, names) {
+      const known = followed.get(directory) ?? { hooks: new Set(), files: new Set() }
+      followed.set(directory, known)
+      for (const result of publishResults) publishes.inc({ directory, result }, 0)
+      for (const metric of [published, ready, held, moving, confirmed, drift, running]) metric.inc({ directory }, 0)
+      durations.zero({ directory })
+      for (const hook of known.hooks) {
+        if (!names.includes(hook)) for (const result of hookResults) hooks.remove({ directory, hook, result })
+      }
+      for (const hook of names) for (const result of hookResults) hooks.inc({ directory, hook, result }, 0)
+      known.hooks = new Set(names)
+    },
+    forget(directory) {
+      const known = followed.get(directory)
+      followed.delete(directory)
+      for (const result of publishResults) publishes.remove({ directory, result })
+      for (const metric of [published, ready, held, moving, confirmed, drift, durations, running])
+        metric.remove({ directory })
+      for (const hook of known?.hooks ?? []) {
+        for (const result of hookResults) hooks.remove({ directory, hook, result })
+      }
+      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
+    },
+    publish(directory, result, duration) {
+      publishes.inc({ directory, result })
+      if (duration !== undefined) durations.observe({ directory }, duration)
+    },
+    publishedAt: (directory, date) => published.set({ directory }, seconds(date)),
+    ready: (directory, value) => ready.set({ directory }, value ? 1 : 0),
+    held: (directory, value) => held.set({ directory }, value ? 1 : 0),
+    moving: (directory, value) => moving.set({ directory }, value ? 1 : 0),
+    drift: (directory) => drift.inc({ directory }),
+    dropPending(directory, pending) {
+      if (pending) dropPending.set({ directory }, 1)
+      else dropPending.remove({ directory })
+    },
+    barrier: (duration) => barrier.observe(duration),
+    watchRestarted: (reason) => restarts.inc({ reason }),
+    api: {
+      requested: (verb, status) => requests.inc({ verb, code: codeLabel(status) }),
+      throttled: (duration) => throttled.inc(duration),
+      watches: (change) => watches.inc(change),
+    },
+    confirmed: (directory, date) => confirmed.set({ directory }, seconds(date)),
+    hook: (directory, hook, result) => hooks.inc({ directory, hook, result }),
+    certificates(directory, dates) {
+      const known = followed.get(directory)
+      for (const file of known?.files ?? []) notAfter.remove({ directory, file })
+      for (const { file, notAfter: date } of dates) notAfter.set({ directory, file }, seconds(date))
+      if (known) known.files = new Set(dates.map(({ file }) => file))
+    },
+    clientCertificate(date) {
+      if (date === undefined) notAfter.remove(clientCertificateLabels)
+      else notAfter.set(clientCertificateLabels, seconds(date))
+    },
+    running: (directory, seconds) => running.set({ directory }, seconds),
+    async expose() {
+      return { type: registry.contentType, text: await registry.metrics() }
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { CertificateDate } from '../../directories/types.js'
+import type { ApiObserver } from '../../kubernetes/connection/client.js'
+import type { WatchRestartReason } from '../../objects/types.js'
+import type { DirectoryState } from '../directory-state.js'
+import type { Context, Meaning, PublishResult } from '../outcome.js'
+
+export const hookResults = ['success', 'failure'] as const
+type HookResult = (typeof hookResults)[number]
+
+/** What the agent counts. Every label set that is known beforehand starts at 0. */
+export interface Metrics {
+  /** Starts a directory's label sets; again after its configuration has changed. */
+  follow(directory: string, hooks: readonly string[]): void
+  /** Ends all label sets of a directory. */
+  forget(directory: string): void
+  /** `seconds`: from the moment it was due until it was durable; undefined where nothing was tried. */
+  publish(directory: string, result: PublishResult, seconds: number | undefined): void
+  publishedAt(directory: string, date: Date): void
+  ready(directory: string, ready: boolean): void
+  /** An operator keeps it as it is. */
+  held(directory: string, held: boolean): void
+  /** It is the old path of a directory that has moved, and still kept. */
+  moving(directory: string, moving: boolean): void
+  drift(directory: string): void
+  /** It is not configured any more, and is to be removed. */
+  dropPending(directory: string, pending: boolean): void
+  /** One pair of barriers with what lies between, whatever number of directories shared it. */
+  barrier(seconds: number): void
+  watchRestarted(reason: WatchRestartReason): void
+  /** What the agent costs the API server. */
+  readonly api: ApiObserver
+  confirmed(directory: string, date: Date): void
+  hook(directory: string, hook: string, result: HookResult): void
+  certificates(directory: string, dates: readonly CertificateDate[]): void
+  clientCertificate(notAfter: Date | undefined): void
+  /** How long the operation that works on the disk now has been running; 0: none is. */
+  running(directory: string, seconds: number): void
+}
+
+/** For commands without a server. */
+export const noMetrics: Metrics = {
+  follow() {},
+  forget() {},
+  publish() {},
+  publishedAt() {},
+  ready() {},
+  held() {},
+  moving() {},
+  drift() {},
+  dropPending() {},
+  barrier() {},
+  watchRestarted() {},
+  api: { requested() {}, throttled() {}, watches() {} },
+  confirmed() {},
+  hook() {},
+  certificates() {},
+  clientCertificate() {},
+  running() {},
+}
+
+/** Counts one pass over a directory, and shows how the directory stands after it. */
+export function reportMetrics(
+  metrics: Metrics,
+  { result }: Pick<Meaning, 'result'>,
+  { directory, milliseconds, intact }: Pick<Context, 'directory' | 'milliseconds' | 'intact'>,
+  { publishedAt, certificates, hold }: Pick<DirectoryState, 'publishedAt' | 'certificates' | 'hold'>,
+): void {
+  metrics.ready(directory, intact)
+  metrics.held(directory, hold !== undefined)
+  if (publishedAt) metrics.publishedAt(directory, publishedAt)
+  metrics.certificates(directory, certificates)
+  if (result !== undefined) metrics.publish(directory, result, result === 'refused' ? undefined : milliseconds / 1000)
+}

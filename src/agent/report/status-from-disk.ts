@@ -1,0 +1,87 @@
+import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
+import { publishedCertificateDates } from '../../directories/published-certificates.js'
+import { dateFindings } from '../../directories/validate.js'
+import { describeHold, describePin, readPublication } from '../../durable/index.js'
+import type { Relocation } from '../../durable/types.js'
+import { silent } from '../../log.js'
+import { startDirectory } from '../detect-drift.js'
+import { DirectoryState, type ConditionState } from '../directory-state.js'
+import { withOldPaths } from '../leaving/moves.js'
+import { movingCondition } from '../leaving/moving.js'
+import { noMetrics } from './report-metrics.js'
+import { directoryStatus, type DirectoryStatus, type StatusDocument } from './status-file.js'
+
+/**
+ * The status where no agent runs: each directory of the configuration by its record, compared with the disk. `last`: what an agent
+ * that has ended said at its end.
+ */
+export async function statusFromDisk(
+  configuration: AgentConfiguration,
+  last?: StatusDocument,
+): Promise<StatusDocument> {
+  const endedAt = last?.agent?.stoppedAt ?? last?.agent?.writtenAt
+  const directories = []
+  for (const { directory, relocation } of await unmoved(withOldPaths(configuration.directories))) {
+    const state = new DirectoryState(directory)
+    const before = last?.directories.find(({ path }) => path === directory.path)
+    if (before) state.restore(before)
+    await startDirectory(state, { log: silent, metrics: noMetrics })
+    const now = new Date()
+    const refused = refusedAtTheEnd(state, before)
+    if (refused) state.setPublished(refused, now)
+    else if (state.published) state.setPublished(await recordedCondition(state, state.published, now), now)
+    if (directory.follows !== undefined && state.published?.status === 'True') {
+      const moving = { kind: 'moving', to: directory.follows, ...(relocation && { state: relocation.state }) } as const
+      state.setPublished(movingCondition(moving, { directory: state.path, intact: state.intact }), now)
+    }
+    const message =
+      endedAt === undefined
+        ? 'no agent has reported, so nobody has asked the source for newer objects'
+        : `the agent has ended, and nobody has asked the source since ${endedAt}`
+    state.setFresh({ status: 'Unknown', reason: 'NotConfirmed', message }, now)
+    directories.push(directoryStatus(state))
+  }
+  return { agent: last?.agent ?? null, directories }
+}
+
+interface Unmoved {
+  readonly directory: DirectoryConfiguration
+  /** How far it has come: of an old path alone. */
+  readonly relocation: Relocation | undefined
+}
+
+/** Without the old paths that are done with, by the records of the new ones. */
+async function unmoved(directories: readonly DirectoryConfiguration[]): Promise<Unmoved[]> {
+  const left: Unmoved[] = []
+  for (const directory of directories) {
+    const { follows, path } = directory
+    const found = follows === undefined ? undefined : (await readPublication(follows))?.relocation
+    const relocation = found?.from === path ? found : undefined
+    if (relocation?.state !== 'done') left.push({ directory, relocation })
+  }
+  return left
+}
+
+/**
+ * What the record and the published files tell without a source: a hold or a pin of an operator, and else a certificate whose time is
+ * over. `compared`: what the comparison with the disk came to.
+ */
+async function recordedCondition(
+  { path, hold, pin }: DirectoryState,
+  compared: ConditionState,
+  now: Date,
+): Promise<ConditionState> {
+  const orders = [...(hold ? [describeHold(path, hold)] : []), ...(pin ? [describePin(path, pin)] : [])]
+  if (compared.status !== 'True') return { ...compared, message: [compared.message, ...orders].join('; ') }
+  if (orders.length > 0) return { status: 'True', reason: hold ? 'Held' : 'RolledBack', message: orders.join('; ') }
+  // A file that cannot be read is a difference, which the comparison has told already.
+  const [expired] = dateFindings(await publishedCertificateDates(path).catch(() => []), now)
+  if (expired) return { status: 'True', reason: expired.reason, message: expired.message }
+  return { ...compared, message: 'the disk holds the content that was published last' }
+}
+
+/** Why the agent could not publish something newer, where what it left is still what the disk holds. */
+function refusedAtTheEnd({ intact, digest }: DirectoryState, before: DirectoryStatus | undefined) {
+  if (!intact || before?.digest !== digest) return undefined
+  return before?.conditions.find(({ type, status }) => type === 'Published' && status !== 'True')
+}

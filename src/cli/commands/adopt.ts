@@ -1,0 +1,125 @@
+import type { DirectoryConfiguration } from '../../config/types.js'
+import type { AdoptionResult, ReplaceResult } from '../../durable/index.js'
+import type { Log } from '../../log.js'
+import { askSource, type Asked } from '../content/ask-source.js'
+import { contentCheck } from '../content/content-check.js'
+import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import {
+  configOption,
+  lockTimeoutOption,
+  reportOptions,
+  sourceOptions,
+  type OutputOptions,
+  type SourceOptions,
+} from '../words/options.js'
+import { parseDuration } from '../words/option-values.js'
+import { print } from '../output/print.js'
+import { interruptible } from '../signals.js'
+import { table } from '../output/table.js'
+import { targetArgument, warnIfUnproven } from '../words/target.js'
+
+interface AdoptOptions extends SourceOptions, OutputOptions {
+  readonly config?: string
+  readonly timeout: number
+  readonly lockTimeout: number
+  readonly dryRun?: true
+}
+
+/** `holdfast adopt PATH` */
+export function adoptCommand(io: Io): Command {
+  return new Command('adopt')
+    .summary("take over another program's directory")
+    .description(
+      `Takes over a directory that holdfast did not publish: puts what the source says in its place, once seven checks have passed. Changes nothing
+before that. What was there stays as content 0 of its history (see "holdfast history PATH") until the next publication. Where the
+content is equal, no hook runs; else the agent runs them.
+
+The directory needs no "adopt" in its configuration: the command is its own consent. With "adopt: replace", it is taken over even if
+it holds what the new content does not have.`,
+    )
+    .argument('<path>', 'a directory of the configuration')
+    .addOption(configOption())
+    .option('--dry-run', 'print what each check finds, and change nothing')
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for the source')
+        .argParser(parseDuration)
+        .default(60_000, '60s'),
+    )
+    .addOption(lockTimeoutOption())
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml --dry-run
+  holdfast adopt /etc/kubernetes/certs --config /etc/holdfast.yaml
+
+Exit codes: 0 adopted, or holdfast's already (with --dry-run: it would be), 1 a check has not passed, and nothing was changed, 2 wrong
+usage or configuration, 3 published but not known to be durable, 75 another process holds the lock.`,
+    )
+    .action((path: string, options: AdoptOptions) => runAdopt(io, path, options))
+}
+
+async function runAdopt(io: Io, path: string, options: AdoptOptions): Promise<void> {
+  const target = await targetArgument(path)
+  const { disableCoreDumps, examineAdoption, planDirectory, replaceDirectory } = await import('../../durable/index.js')
+  disableCoreDumps()
+  const log = createLogger(io, options)
+  const { own, checks, result } = await interruptible(io, async (signal) => {
+    const request = await requestBy(await askSource(target, { io, options, signal, as: adopting }), log, signal)
+    const { own, checks } = await examineAdoption(request, request.adopt ?? { replace: false })
+    if (own || !hasPassed(checks)) return { own, checks, result: undefined }
+    if (options.dryRun === true) {
+      await planDirectory(request)
+      return { own, checks, result: undefined }
+    }
+    const { lockTimeout } = options
+    // Looks again, under the lock.
+    const result = await replaceDirectory(target, { ...request, lockTimeout, signal, log })
+    return { own, checks, result }
+  })
+  if (result) await warnIfUnproven(io, options, target, result)
+  await print(io.stdout, options.output, shown(target, own, checks, result), () => textOf(target, own, checks, result))
+  if (!own && !hasPassed(checks)) throw new Exit(exitCodes.failed)
+}
+
+/** As the agent publishes: what refuses content, or a file system, does so here, too. */
+async function requestBy({ request, configuration, directory }: Asked, log: Log, signal: AbortSignal) {
+  const { requireProven, stateDirectory } = configuration
+  const agent = await (await import('../../agent/identity.js')).passIdentity(stateDirectory)
+  const check = await contentCheck(directory, { log, signal })
+  return { ...request, requireProven, agent, ...(check && { check }) }
+}
+
+function adopting(directory: DirectoryConfiguration): DirectoryConfiguration {
+  const { adopt, path, publish } = directory
+  if (publish === 'exchange') return { ...directory, adopt: adopt === false ? true : adopt }
+  throw new UsageError(`${path} has publish: ${publish}, and only publish: exchange takes a directory over`)
+}
+
+function hasPassed(checks: readonly AdoptionResult[]): boolean {
+  return checks.every(({ verdict }) => verdict === 'passed')
+}
+
+function shown(path: string, own: boolean, checks: readonly AdoptionResult[], result: ReplaceResult | undefined) {
+  const { outcome = null, digest = null, unproven } = result ?? {}
+  return { path, own, checks, outcome, digest, ...(unproven && { unproven }) }
+}
+
+function textOf(
+  path: string,
+  own: boolean,
+  checks: readonly AdoptionResult[],
+  result: ReplaceResult | undefined,
+): string {
+  if (own) return `${path} is holdfast's already\n`
+  const rows = checks.flatMap(({ check, verdict, message, advice }) => [
+    [check, verdict, message],
+    ...(advice === null ? [] : [['', '', `→ ${advice}`]]),
+  ])
+  return table([['CHECK', 'VERDICT', 'FOUND'], ...rows]) + (result ? `adopted ${path} ${result.digest}\n` : '')
+}

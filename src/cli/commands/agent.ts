@@ -1,0 +1,104 @@
+import type { ServerConfiguration } from '../../config/types.js'
+import { fingerprint } from '../../regular-file.js'
+import { Exit, exitCodeAfter } from '../words/exit-codes.js'
+import { returnMemoryWith } from '../../content-garbage.js'
+import type { Io } from '../output/io.js'
+import { loadWithFlags, nodeName } from '../content/load.js'
+import { createLogger, type LogOptions } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import { logOptions, configOption, requireProvenOption, sourceOptions, type SourceOptions } from '../words/options.js'
+import { parseListen } from '../words/option-values.js'
+import { Ending } from '../signals.js'
+import { version } from '../words/version.js'
+
+interface AgentOptions extends SourceOptions, LogOptions {
+  readonly config?: string
+  readonly listen?: ServerConfiguration
+  readonly requireProven?: true
+}
+
+/** `holdfast agent --config FILE` */
+export function agentCommand(io: Io): Command {
+  const command = new Command('agent')
+    .summary('keep the configured directories as their source says, until stopped')
+    .description(
+      `Runs as a daemon: keeps each configured directory as its Secrets and ConfigMaps say, intact and durable, and repairs what
+other programs change in it. Logs go to standard error, state to the configured stateDirectory.
+
+SIGHUP: reads the configuration again (reports an invalid one and keeps the old one in force) and compares the disk.
+SIGTERM: finishes or aborts what is in flight, leaves every target intact, and ends with 0.`,
+    )
+    .addOption(configOption())
+    .addOption(
+      new Option('--listen <address:port>', 'serve /livez, /readyz and /metrics here instead of server.address')
+        .argParser(parseListen)
+        .env('HOLDFAST_LISTEN'),
+    )
+  return command
+    .addOptions(sourceOptions())
+    .addOption(requireProvenOption().env('HOLDFAST_REQUIRE_PROVEN'))
+    .addOptions(logOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast agent --config /etc/holdfast.yaml
+  HOLDFAST_CONFIG=/etc/holdfast.yaml NODE_NAME=node-1 holdfast agent --log-level debug
+  kill -HUP PID
+
+Exit codes: 0 after SIGTERM, 1 could not start, 2 wrong usage or configuration, 75 another agent has the stateDirectory,
+128+N ended by another signal.`,
+    )
+    .action((options: AgentOptions) => runAgent(io, options))
+}
+
+/** Runs the agent until a signal ends it. Throws Exit with the signal's code, unless it was an orderly SIGTERM. */
+async function runAgent(io: Io, options: AgentOptions): Promise<void> {
+  const [{ Daemon }, { openSource }, { disableCoreDumps, returnFreedMemory }] = await Promise.all([
+    import('../../agent/daemon.js'),
+    import('../../agent/open-source.js'),
+    import('../../durable/index.js'),
+  ])
+  disableCoreDumps()
+  returnMemoryWith(returnFreedMemory)
+  const node = nodeName(options, io.env)
+  const log = createLogger(io, options, node === '' ? {} : { node })
+  const ending = new Ending(io, log)
+  io.events.on('uncaughtException', (error: Error) => {
+    log.error({ stack: error.stack }, `an internal error of holdfast: ${error.message}`)
+    io.exit(1)
+  })
+  // What is asked for while the agent starts is done when it has; once it ends, nothing is read any more.
+  const early = { hangUps: 0 }
+  let reload = () => void (early.hangUps += 1)
+  // Stays to the very end: a SIGHUP that comes late must not end in another way what ends in order.
+  io.events.on('SIGHUP', () => reload())
+  // What changes while it is read is read again.
+  const seen = await fingerprint(options.config ?? '')
+  const configuration = await loadWithFlags(options)
+  // A signal at the very start may have opened it only now.
+  io.closeInspector()
+  const daemon = await Daemon.start({
+    configuration,
+    fingerprint: seen,
+    load: () => loadWithFlags(options),
+    openSource: (source, listener) => openSource(source, listener, { log, version: version() }),
+    log,
+    version: version(),
+    node,
+  })
+  reload = () => void daemon.reload()
+  if (early.hangUps > 0) reload()
+  const signal = await ending.signal
+  reload = () => {}
+  const directories = await daemon.stop()
+  if (directories.length > 0) {
+    const message = `${signal}: the agent ends without ${directories.join(', ')}: a thread that waits in the kernel for the disk keeps this process, its locks and its pod until the disk answers`
+    log.error({ reason: 'Stalled', signal, directories }, message)
+    io.raise(signal)
+    return
+  }
+  log.info({ signal }, `the agent ended in order after ${signal}`)
+  ending.release()
+  if (signal !== 'SIGTERM') throw new Exit(exitCodeAfter(signal))
+}

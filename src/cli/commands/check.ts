@@ -1,0 +1,137 @@
+import type { ConsumerReport } from '../../check/consumers.js'
+import type { Finding, Status } from '../../check/findings.js'
+import type { AgentConfiguration } from '../../config/types.js'
+import { painter, wantsColour, type Colour, type Paint } from '../output/colour.js'
+import { Exit, exitCodes } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { loadWithFlags, nodeName } from '../content/load.js'
+import { Command, Option } from '../words/option.js'
+import {
+  reportOptions,
+  configOption,
+  requireProvenOption,
+  sourceOptions,
+  type OutputOptions,
+  type SourceOptions,
+} from '../words/options.js'
+import { print } from '../output/print.js'
+import { parseDuration } from '../words/option-values.js'
+import { interruptible } from '../signals.js'
+import { table, type Cell } from '../output/table.js'
+import { version } from '../words/version.js'
+
+interface CheckOptions extends SourceOptions, OutputOptions {
+  readonly config?: string
+  readonly timeout: number
+  readonly requireProven?: true
+  readonly consumers?: true
+  readonly podManifestDir?: string
+}
+
+/** `holdfast check --config FILE` */
+export function checkCommand(io: Io): Command {
+  const command = new Command('check')
+    .summary('check whether this node is fit: file systems, permissions, API access, free space')
+    .description(
+      `Checks whether this node is fit for the configuration, and says what to do where it is not. For each directory: mount, file
+system, an exchange tried beside the target, free space, owners, hooks, certificates against the clock; for the process:
+capabilities, AIO, limits; for the source: whether it answers, and each permission that the agent needs. Run it where the
+agent runs: in its pod, as its user.
+
+With --consumers it also looks, in /proc and in the manifests of static pods, for who uses the directories: processes that still
+have old content open, and mounts of a directory itself, which never show what is published next.
+
+Beside each target, holdfast creates two empty directories, exchanges them, and removes them. It writes nothing else, runs
+no hook, and reads no object from the API server.`,
+    )
+    .addOption(configOption())
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for each answer of the API server')
+        .argParser(parseDuration)
+        .default(10_000, '10s'),
+    )
+    .addOption(requireProvenOption())
+    .addOption(new Option('--consumers', 'look also for who uses the directories, and who still uses old content'))
+    .addOption(
+      new Option(
+        '--pod-manifest-dir <dir>',
+        "kubelet's manifest directory, for --consumers (default: /etc/kubernetes/manifests)",
+      ),
+    )
+  return command
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast check --config /etc/holdfast.yaml
+  holdfast check --config /etc/holdfast.yaml -o json
+  holdfast check --config /etc/holdfast.yaml --consumers
+  kubectl -n holdfast exec daemonset/holdfast -- holdfast check --config /etc/holdfast/holdfast.yaml
+
+Exit codes: 0 fit (perhaps with warnings), 2 wrong usage or configuration, 4 not fit.`,
+    )
+    .action((options: CheckOptions) => runCheck(io, options))
+}
+
+async function consumersOf({ directories }: AgentConfiguration, named: string | undefined): Promise<ConsumerReport> {
+  const { findConsumers } = await import('../../check/consumers.js')
+  const manifests = named ?? (await import('../../static-pods/host-path-users.js')).usualManifestDirectory
+  return findConsumers(
+    directories.map(({ path }) => path),
+    { manifests, followLinks: true },
+  )
+}
+
+/** Milliseconds to wait for a publication that goes on at a target in this moment. */
+const lockTimeout = 5_000
+
+async function runCheck(io: Io, options: CheckOptions): Promise<void> {
+  const configuration = await loadWithFlags(options)
+  const { checkNode } = await import('../../check/check.js')
+  const consumers = options.consumers && (await consumersOf(configuration, options.podManifestDir))
+  const findings = await interruptible(io, (signal) =>
+    checkNode(configuration, {
+      version: version(),
+      environment: io.env,
+      nodeName: nodeName(options, io.env),
+      timeout: options.timeout,
+      lockTimeout,
+      signal,
+      ...(consumers && { consumers }),
+    }),
+  )
+  const count = (status: Status) => findings.filter((finding) => finding.status === status).length
+  const [faults, warnings] = [count('FAULT'), count('WARN')]
+  const document = { checks: findings, faults, warnings, ...(consumers && { consumers: consumers.consumers }) }
+  await print(io.stdout, options.output, document, () => checkText(findings, painter(wantsColour(io.stdout, io.env))))
+  if (faults > 0) throw new Exit(exitCodes.fault)
+}
+
+const colours: Readonly<Record<Status, Colour>> = { OK: 'green', WARN: 'yellow', FAULT: 'red' }
+
+/** The table, what to do on a line of its own, and what it comes to. @internal */
+export function checkText(findings: readonly Finding[], paint: Paint): string {
+  const rows: (string | Cell)[][] = [['SUBJECT', 'CHECK', 'STATUS', 'FOUND']]
+  let last = ''
+  for (const { subject, check, status, found, advice } of findings) {
+    const colour = colours[status]
+    const cell = { text: status, paint: (text: string) => paint(colour, text) }
+    rows.push([subject === last ? '' : subject, check, cell, found])
+    if (advice !== null) rows.push(['', '', '', { text: `→ ${advice}`, paint: (text) => paint('bold', text) }])
+    last = subject
+  }
+  const count = (status: Status) => findings.filter((finding) => finding.status === status).length
+  const [faults, warnings] = [count('FAULT'), count('WARN')]
+  const counts = `${plural(faults, 'fault')}, ${plural(warnings, 'warning')}`
+  const conclusion =
+    faults > 0
+      ? paint('red', `this node is not fit: ${counts}`)
+      : paint(warnings > 0 ? 'yellow' : 'green', `this node is fit: ${counts}`)
+  return `${table(rows)}\n${conclusion}\n`
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

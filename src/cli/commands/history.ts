@@ -1,0 +1,80 @@
+import type { PastContent } from '../../durable/types.js'
+import type { Io } from '../output/io.js'
+import { Command } from '../words/option.js'
+import { reportOptions, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { objectText, shortDigest, table } from '../output/table.js'
+import { targetArgument } from '../words/target.js'
+
+/** `holdfast history PATH` */
+export function historyCommand({ stdout }: Io): Command {
+  return new Command('history')
+    .summary("show a directory's earlier contents")
+    .description(
+      `Lists what PATH holds and what it held before, newest first: the earlier contents that "history: N" keeps beside it. Each is compared
+with the digest of what was published; one that is damaged is never published again.`,
+    )
+    .argument('<path>', 'a directory or file that holdfast has published')
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast history /etc/kubernetes/certs
+  holdfast history /etc/kubernetes/certs -o json
+
+Exit codes: 0 shown, 1 nothing is published there, or it cannot be read, 2 wrong usage.`,
+    )
+    .action(async (target: string, options: OutputOptions) => {
+      const path = await targetArgument(target)
+      const { readHistory } = await import('../../durable/index.js')
+      const contents = await readHistory(path)
+      if (contents === undefined) {
+        throw new Error(`holdfast has published nothing at ${path}: there is no record beside it`)
+      }
+      await print(stdout, options.output, { path, contents: contents.map(shown) }, (wide) =>
+        table([
+          ['SEQUENCE', 'PUBLISHED', 'REPLACED', 'WHY', 'STATE', 'DIGEST', 'OBJECTS'],
+          ...contents.map((content) => row(content, wide)),
+        ]),
+      )
+    })
+}
+
+/** What people call the reasons; the words of the JSON are those of the record. */
+const causes = {
+  published: 'published',
+  driftRepaired: 'drift repaired',
+  rolledBack: 'rolled back',
+  adopted: 'adopted',
+} as const satisfies Record<PastContent['why'], string>
+
+function row(content: PastContent, wide: boolean): string[] {
+  const { sequence, publishedAt, replacedAt, why, state, problem, digest, objects } = content
+  return [
+    String(sequence),
+    // Nobody knows when another program put it there.
+    sequence === 0 ? '-' : publishedAt.toISOString(),
+    replacedAt?.toISOString() ?? '-',
+    causes[why],
+    problem === undefined ? state : `${state}: ${problem}`,
+    wide ? digest : shortDigest(digest),
+    objects.length === 0 ? '-' : objects.map(objectText).join(', '),
+  ]
+}
+
+function shown({ publishedAt, replacedAt, problem, objects, ...content }: PastContent) {
+  return {
+    ...content,
+    publishedAt: content.sequence === 0 ? null : publishedAt.toISOString(),
+    replacedAt: replacedAt?.toISOString() ?? null,
+    problem: problem ?? null,
+    objects: objects.map(({ kind, namespace, name, uid, resourceVersion }) => ({
+      kind,
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    })),
+  }
+}

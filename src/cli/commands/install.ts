@@ -1,0 +1,238 @@
+import { hostname } from 'node:os'
+import type { Log } from '../../log.js'
+import type { InstallLine, InstallResult } from '../../static-pods/install/install-plan.js'
+import { UsageError } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { openApi } from '../content/open-api.js'
+import { Command, Option } from '../words/option.js'
+import {
+  reportOptions,
+  addKlogOptions,
+  addPlaceOptions,
+  addRevisionOptions,
+  logOptionsOf,
+  nodeNameOf,
+  nodeNameOption,
+  requireFlags,
+  requireProvenOption,
+  revisionObjects,
+  verbosityOption,
+  type OutputOptions,
+  type PlaceFlags,
+  type RevisionFlags,
+} from '../words/options.js'
+import { print } from '../output/print.js'
+import { interruptible } from '../signals.js'
+import { table } from '../output/table.js'
+import { pathArgument } from '../words/target.js'
+
+interface InstallOptions extends RevisionFlags, PlaceFlags, OutputOptions {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly nodeName?: string
+  readonly resources?: string
+  readonly checkHostPaths?: true
+  readonly allowOlder?: true
+  readonly requireProven?: true
+  readonly dryRun?: true
+  readonly v?: number
+}
+
+/** `holdfast install [MANIFEST] …` */
+export function installCommand(io: Io): Command {
+  const command = new Command('install')
+    .summary('install one revision of a static pod, from the API or from local files')
+    .description(
+      `Installs a static pod with all that it needs on this node: first its revision's directory, complete, in one rename; then
+its manifest, in one rename, as kubelet needs it. After a crash at any instant, the node has the old pod or the new one, never
+a manifest that names missing files.
+
+From the API: the flags are those of OpenShift's installer. In a pod (POD_NAME is set), it first waits for the
+other installers on the node, and gives way to one of a newer revision. From files: name a manifest, and with --resources what goes into
+the revision beside it; it asks no API server.`,
+    )
+    .argument('[manifest]', 'a local manifest; without one, the pod comes from the API')
+  addKlogOptions(addPlaceOptions(addRevisionOptions(command)))
+  return command
+    .option('--resources <dir>', "from files: the directory that holds the revision's content")
+    .addOption(new Option('--kubeconfig <file>', 'kubeconfig to use').env('HOLDFAST_KUBECONFIG'))
+    .addOption(new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'))
+    .addOption(nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'))
+    .option('--check-host-paths', 'refuse a pod whose host paths do not exist on this node')
+    .option('--allow-older', 'install an older revision in place of a newer, live one')
+    .option('--dry-run', 'print what would change (paths and digests), write nothing')
+    .addOption(requireProvenOption())
+    .addOptions(reportOptions())
+    .addOption(verbosityOption())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast install -v=4 --revision=6 --namespace=openshift-kube-apiserver --pod=kube-apiserver-pod \\
+    --resource-dir=/etc/kubernetes/static-pod-resources --pod-manifest-dir=/etc/kubernetes/manifests \\
+    --configmaps=kube-apiserver-pod --configmaps=config --secrets=etcd-client --node-name=master-0
+  holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests
+  holdfast install web.yaml --pod-manifest-dir /etc/kubernetes/manifests --resources ./web \\
+    --resource-dir /var/lib/web --revision 7 --dry-run
+
+Exit codes: 0 installed or already so, 1 not installed (the manifests are as they were), 2 wrong usage or a manifest that
+kubelet would refuse, 3 published but not known to be durable, 75 another process holds a lock.`,
+    )
+    .action(async (manifest: string | undefined, options: InstallOptions, self: Command) => {
+      const typed = ['kubeconfig', 'context', 'namespace'].filter((name) => self.getOptionValueSource(name) === 'cli')
+      await runInstall(
+        io,
+        manifest,
+        options,
+        typed.map((name) => `--${name}`),
+      )
+    })
+}
+
+/** `typed`: of the flags that the environment may hold too, those that stand on the command line. */
+async function runInstall(
+  io: Io,
+  manifest: string | undefined,
+  options: InstallOptions,
+  typed: readonly string[],
+): Promise<void> {
+  const log = createLogger(io, logOptionsOf(options))
+  if (options.timeoutDuration === 0) throw new UsageError('--timeout-duration must be more than 0')
+  const result = await interruptible(io, (signal) =>
+    manifest === undefined ? fromApi(io, options, log, signal) : fromFiles(io, manifest, options, typed, log, signal),
+  )
+  await warnOfUnproven(result, log)
+  const dryRun = options.dryRun === true
+  await print(io.stdout, options.output, dryRun ? { dryRun, ...result } : result, () =>
+    text([...result.directories, ...result.manifests], dryRun),
+  )
+}
+
+async function fromApi({ env }: Io, options: InstallOptions, log: Log, signal: AbortSignal): Promise<InstallResult> {
+  const { resourceDir, podManifestDir, resources } = options
+  const nodeName = nodeNameOf(options, env)
+  const objects = revisionObjects(options, {
+    '--resource-dir': resourceDir,
+    '--pod-manifest-dir': podManifestDir,
+    '--node-name (or NODE_NAME)': nodeName,
+  })
+  if (resources !== undefined)
+    throw new UsageError('--resources belongs to an installation from files: name a manifest too')
+  const { certificates } = objects
+  const { api } = await openApi(options, env, log)
+  const [{ Disk }, { installFromApi }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../static-pods/install/install-from-api.js'),
+  ])
+  try {
+    return await installFromApi(
+      {
+        objects: {
+          ...objects,
+          certificates: certificates && { ...certificates, directory: pathArgument(certificates.directory) },
+        },
+        nodeName: nodeName ?? '',
+        // Where it runs as an installer pod.
+        podName: env.POD_NAME || undefined,
+        resourceDirectory: pathArgument(resourceDir ?? ''),
+        manifestDirectory: pathArgument(podManifestDir ?? ''),
+        manifestLock: lockFile(options),
+        timeout: options.timeoutDuration,
+        dryRun: options.dryRun === true,
+        requireProven: options.requireProven === true,
+        allowOlder: options.allowOlder === true,
+        checkHostPaths: options.checkHostPaths === true,
+      },
+      {
+        api,
+        disk: new Disk(),
+        log,
+        signal,
+        instance: env.POD_NAME || hostname(),
+      },
+    )
+  } finally {
+    await api.close()
+  }
+}
+
+async function fromFiles(
+  { env }: Io,
+  manifest: string,
+  options: InstallOptions,
+  typed: readonly string[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<InstallResult> {
+  const { podManifestDir, resourceDir, revision, resources } = options
+  requireFlags({ '--pod-manifest-dir': podManifestDir })
+  if (revision === undefined && (resources !== undefined || resourceDir !== undefined)) {
+    throw new UsageError('--revision is missing: --resources and --resource-dir install a revision')
+  }
+  if (revision !== undefined) requireFlags({ '--resource-dir': resourceDir })
+  for (const [flag, given] of Object.entries({
+    '--secrets': options.secrets,
+    '--optional-secrets': options.optionalSecrets,
+    '--configmaps': options.configmaps,
+    '--optional-configmaps': options.optionalConfigmaps,
+    '--cert-dir': options.certDir,
+    '--cert-secrets': options.certSecrets,
+    '--optional-cert-secrets': options.optionalCertSecrets,
+    '--cert-configmaps': options.certConfigmaps,
+    '--optional-cert-configmaps': options.optionalCertConfigmaps,
+    // Of these, only what was typed: the environment may hold them for other commands.
+    ...Object.fromEntries(typed.map((flag) => [flag, true])),
+  })) {
+    if (given !== undefined)
+      throw new UsageError(`${flag} belongs to an installation from the API: leave it out, or name no manifest`)
+  }
+  const [{ Disk, disableCoreDumps }, { installFromFiles }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../static-pods/install/install-from-files.js'),
+  ])
+  disableCoreDumps()
+  return installFromFiles({
+    disk: new Disk(),
+    log,
+    signal,
+    files: {
+      manifest,
+      pod: options.pod,
+      revision:
+        revision === undefined
+          ? undefined
+          : { number: revision, resourceDirectory: pathArgument(resourceDir ?? ''), resources },
+      nodeName: nodeNameOf(options, env),
+    },
+    manifestDirectory: pathArgument(podManifestDir ?? ''),
+    manifestLock: lockFile(options),
+    timeout: options.timeoutDuration,
+    dryRun: options.dryRun === true,
+    requireProven: options.requireProven === true,
+    allowOlder: options.allowOlder === true,
+    checkHostPaths: options.checkHostPaths === true,
+  })
+}
+
+function lockFile({ podManifestsLockFile }: InstallOptions): string | undefined {
+  return podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined
+}
+
+async function warnOfUnproven(result: InstallResult, log: Log): Promise<void> {
+  const unproven = [...result.directories, ...result.manifests].find((line) => line.unproven)
+  if (unproven === undefined) return
+  const { warnUnproven } = await import('../../unproven.js')
+  warnUnproven(log, unproven.path)
+}
+
+function text(lines: readonly InstallLine[], dry: boolean): string {
+  const signs = { add: '+', change: '~', remove: '-' }
+  return lines
+    .map(({ path, outcome, digest, changes = [] }) => {
+      const verb = dry && (outcome === 'created' || outcome === 'replaced') ? `would be ${outcome}` : outcome
+      const details = changes.map((change) => ['', `${signs[change.change]} ${change.path}`])
+      return table([[verb, path, digest ?? '']]) + table(details)
+    })
+    .join('')
+}

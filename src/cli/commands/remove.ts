@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { KeptRecord } from '../../durable/index.js'
+import type { Log } from '../../log.js'
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import { parseDuration } from '../words/option-values.js'
+import { reportOptions, lockTimeoutOption, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { refuseConfigured, refuseOthers } from '../content/refuse-configured.js'
+import { interruptible } from '../signals.js'
+import { targetArgument, warnIfUnproven } from '../words/target.js'
+
+interface RemoveOptions extends OutputOptions {
+  readonly force: boolean
+  readonly release: boolean
+  readonly wait?: number
+  readonly stateDirectory?: string
+  readonly podManifestDir?: string
+  readonly requireProven?: true
+  readonly lockTimeout: number
+}
+
+/** Milliseconds between two looks whether somebody still uses it. */
+const lookInterval = 1_000
+
+const removeItFirst = (file: string): string => `remove it from ${file} first`
+
+/** `holdfast remove PATH` */
+export function removeCommand(io: Io): Command {
+  return new Command('remove')
+    .summary('take a published directory or file away')
+    .description(
+      `Removes PATH, with its earlier contents and, last, its record, on the disk before this command ends with 0: a power cut at any
+instant leaves PATH whole, or the removal is finished by the same command.
+
+PATH goes only while nobody uses it: no process has something of it open, mapped or mounted, or works in it, and no static pod
+mounts it by itself. What holdfast did not publish stays in any case; what has changed since, and what an agent that runs here is
+configured to publish, stays, too.`,
+    )
+    .argument('<path>', 'a directory or file that holdfast has published')
+    .option(
+      '--force',
+      'even if PATH is not as it was published, an agent with its state elsewhere has published it, or not all processes can be looked at; what is seen to be in use stays',
+      false,
+    )
+    .option('--release', 'even if PATH is held or rolled back', false)
+    .addOption(new Option('--wait <duration>', 'how long to wait until nobody uses it').argParser(parseDuration))
+    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
+    .addOption(
+      new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory; without it, /etc/kubernetes/manifests"),
+    )
+    .addOption(requireProvenOption())
+    .addOption(lockTimeoutOption())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast remove /etc/kubernetes/certs
+  holdfast remove /etc/kubernetes/certs --wait 10m
+
+Exit codes: 0 removed, 1 not removed (in use, held, rolled back, changed, configured, or nothing is published there; PATH is as it
+was), 2 wrong usage, 3 gone from its place, but not all of it is known to be removed: do what the error says, then run the same command
+again, 75 another process holds PATH's lock.`,
+    )
+    .action(async (path: string, options: RemoveOptions) => {
+      const target = await targetArgument(path)
+      const log = createLogger(io, options)
+      await refuseConfigured(target, options, removeItFirst)
+      const proof = await interruptible(io, (signal) => removeOnceUnused(target, options, signal, log))
+      const unproven = await warnIfUnproven(io, options, target, proof)
+      await print(io.stdout, options.output, { path: target, removed: true, ...unproven }, () => `removed ${target}\n`)
+    })
+}
+
+/** Answers whether it is on a file system on which durability is not proven. */
+async function removeOnceUnused(
+  target: string,
+  options: RemoveOptions,
+  signal: AbortSignal,
+  log: Log,
+): Promise<{ unproven?: true }> {
+  const [{ agentOf, letGoSince, removePublished, unprovenAt, DurableWriteError }, { describeHostPathUser }] =
+    await Promise.all([import('../../durable/index.js'), import('../../static-pods/host-path-users.js')])
+  const { force, release, requireProven = false, lockTimeout, wait = 0 } = options
+  const usedBy = () => describeHostPathUser(target, options.podManifestDir)
+  // The configuration may change while this waits.
+  const confirm = async (record: KeptRecord) => {
+    await refuseConfigured(target, options, removeItFirst)
+    if (!force && letGoSince(record) === undefined) await refuseOthers(target, agentOf(record), options.stateDirectory)
+  }
+  // Before: what fails then has changed nothing.
+  const proof = await unprovenAt(target, requireProven)
+  const deadline = performance.now() + wait
+  let said: string | undefined
+  for (;;) {
+    try {
+      await removePublished(target, { force, release, requireProven, lockTimeout, usedBy, confirm, signal, log })
+      return proof
+    } catch (error) {
+      const left = deadline - performance.now()
+      if (!(error instanceof DurableWriteError) || error.reason !== 'InUse' || left <= 0) throw error
+      if (error.problem !== said) log.info({ path: target, reason: 'InUse' }, `${error.problem}; holdfast waits`)
+      said = error.problem
+      await sleep(Math.min(lookInterval, left), undefined, { signal })
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import type { Io } from '../output/io.js'
+import {
+  directoryModeOption,
+  fileModeOption,
+  isNamed,
+  keepAttributesOption,
+  ownerOption,
+  publicationOptions,
+  type PublishingOptions,
+  publishingOptions,
+} from '../words/options.js'
+import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
+import { findOwnSource, type OwnSource, takesLinks } from '../content/own-source.js'
+import { Progress, Reading } from '../output/progress.js'
+import type { FoundTree } from '../content/read-tree.js'
+import type { ReplaceResult } from '../../durable/types.js'
+import { createLogger } from '../output/logger.js'
+import { Command } from '../words/option.js'
+import { printPublished, targetArgument } from '../words/target.js'
+import { UsageError } from '../words/exit-codes.js'
+import { interruptible } from '../signals.js'
+
+interface ReplaceOptions extends PublishingOptions {
+  readonly from?: string
+  readonly mode: number
+  readonly fileMode: number
+  readonly owner?: { uid: number; gid: number }
+}
+
+/** `holdfast replace TARGET --from DIR` */
+export function replaceCommand(io: Io): Command {
+  const replace = new Command('replace')
+  replace
+    .summary("publish a directory's content as TARGET, intact and durable")
+    .description(
+      `Publishes the content of a directory as TARGET: whoever opens TARGET sees all of the old content or all of the new, and
+when this command ends with 0, the new content survives a power cut at any later instant.
+
+holdfast copies DIR and never changes it: at most 10,000 files, of any size; a file that another program changes meanwhile is refused. It may hold files and directories of files; holdfast refuses symbolic links, sockets,
+devices and empty directories. It does not copy modes and owners: --mode, --file-mode and --owner set them, or --keep-attributes keeps
+those of TARGET. Without --file-mode, a file that is executable in DIR is executable in TARGET for those who may read it.
+
+Where holdfast itself has published DIR, TARGET gets its modes and its owner, unless these flags say otherwise, and a TARGET that is
+not there yet gets its form: so a directory is moved by hand. "holdfast remove DIR" takes the old one away once nobody uses it.`,
+    )
+    .argument('<target>', 'the directory to replace, or to create')
+    .option('--from <dir>', 'the directory that holds the new content')
+    .addOption(directoryModeOption('mode of TARGET and of the directories in it', '0755'))
+    .addOption(fileModeOption('--file-mode', 'mode of files', '0600'))
+    .addOption(ownerOption())
+    .addOption(keepAttributesOption(['mode', 'fileMode']))
+  return replace
+    .addOptions(publishingOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast replace /etc/kubernetes/certs --from ./certs
+  holdfast replace /etc/haproxy/tls --from ./new --mode 0750 --file-mode 0640 --owner 0:99
+  holdfast replace /etc/kubernetes/certs --from ./certs -o json
+
+Exit codes: 0 published or already so, 1 not published (TARGET is as it was), 2 wrong usage, 3 published but not known
+to be durable, 75 another process holds TARGET's lock.`,
+    )
+    .action(async (target: string, options: ReplaceOptions) => {
+      const { from } = options
+      // Not commander's requiredOption, which would hide a misspelt flag behind this one.
+      if (from === undefined)
+        throw new UsageError('--from DIR is missing: name the directory that holds the new content')
+      const result = await interruptible(io, async (signal) => {
+        const path = await targetArgument(target)
+        const { withTree, refuseInside } = await import('../content/read-tree.js')
+        refuseInside(from, path)
+        const { disableCoreDumps } = await import('../../durable/publishing.js')
+        disableCoreDumps()
+        const own = await findOwnSource(from)
+        return withTree(from, signal, (tree) => publishTree(path, tree, { io, command: replace, options, signal, own }))
+      })
+      await printPublished(io, result, options)
+    })
+}
+
+interface ReplaceContext {
+  readonly io: Io
+  readonly command: Command
+  readonly options: ReplaceOptions
+  readonly signal: AbortSignal
+  /** Where holdfast itself has published what this copies. */
+  readonly own: OwnSource | undefined
+}
+
+async function publishTree(
+  path: string,
+  tree: FoundTree,
+  { io, command, options, signal, own }: ReplaceContext,
+): Promise<ReplaceResult> {
+  const { AtOnceFileSystem, replaceDirectory } = await import('../../durable/publishing.js')
+  const found = await findAttributes(path, Object.keys(tree.files))
+  const fileModeNamed = isNamed(command, 'fileMode')
+  const modeOf = async ({ path: at, mode }: FoundTree['files'][string]): Promise<number> => {
+    if (fileModeNamed) return options.fileMode
+    return own ? own.modeOf(at, mode) : withExecution(options.fileMode, mode)
+  }
+  const entries = Object.entries(tree.files).map(
+    async ([name, file]) => [name, { content: { path: file.path, follow: false }, mode: await modeOf(file) }] as const,
+  )
+  const files = Object.fromEntries(await Promise.all(entries))
+  const mode = own && !isNamed(command, 'mode') ? own.mode : options.mode
+  const owner = options.owner ?? own?.owner
+  const log = createLogger(io, options)
+  const reading = new Reading(tree.bytes)
+  const result = await new Progress(io.stderr).during(reading.describe, () =>
+    replaceDirectory(
+      path,
+      {
+        files,
+        mode,
+        owner,
+        ...(own?.form === 'symlink' && takesLinks(path) && { publish: own.form }),
+        ...publicationOptions(options),
+        // Whoever publishes here for its own sake takes a move back.
+        movedTo: null,
+        progress: reading.add,
+        signal,
+        log,
+      },
+      // This process has nothing else to do.
+      new AtOnceFileSystem(),
+    ),
+  )
+  if (options.keepAttributes === true) return result
+  warnOfChanges(log, result, found, {
+    mode: isNamed(command, 'mode') ? undefined : mode,
+    fileMode: (name) => (fileModeNamed ? undefined : files[name]?.mode),
+    owner: options.owner ? undefined : (owner ?? ownOwner()),
+  })
+  return result
+}
+
+/** A mode with the right to execute for those who may read, where anybody may execute the file that it is made from. */
+function withExecution(mode: number, source: number): number {
+  return (source & 0o111) === 0 ? mode : mode | ((mode & 0o444) >> 2)
+}

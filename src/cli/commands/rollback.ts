@@ -1,0 +1,144 @@
+import { InvalidArgumentError } from 'commander'
+import type { Pin } from '../../durable/types.js'
+import { findConditions, type CheckOptions } from '../content/content-check.js'
+import type { Io } from '../output/io.js'
+import { Command, Option } from '../words/option.js'
+import { parseDuration, parseSequence } from '../words/option-values.js'
+import { configOption, reportOptions, lockTimeoutOption, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { createLogger } from '../output/logger.js'
+import { interruptible } from '../signals.js'
+import { targetArgument, warnIfUnproven } from '../words/target.js'
+
+interface RollbackOptions extends OutputOptions, CheckOptions {
+  readonly to?: number
+  readonly reason: string
+  readonly pin: 'newer' | 'released' | number
+  readonly force: boolean
+  readonly release: boolean
+  readonly lockTimeout: number
+}
+
+/** `holdfast rollback PATH` */
+export function rollbackCommand(io: Io): Command {
+  return new Command('rollback')
+    .summary('publish an earlier content again')
+    .description(
+      `Publishes an earlier content of PATH again (see "holdfast history PATH"), by the same steps as any publication: whoever opens PATH
+sees all of the present content or all of the earlier one. The present content becomes history.
+
+PATH is pinned then, so that neither the agent nor "sync" undoes it: with --pin newer until an object is newer than those that were
+rolled back from, is deleted or is another one of the same name; with --pin released until "holdfast release PATH"; or for a time.
+While it is pinned, drift is reported and not repaired. The agent runs the hooks.
+
+The commands of "beforePublish" examine the earlier content first, and what they reject is not published. Without --config, they are those
+of the configuration that the agent of this node has in force: where its file is not what the agent has read, nothing is published.
+Where no agent's state leads to PATH, a warning says so.`,
+    )
+    .argument('<path>', 'a directory with "history" in its configuration')
+    .addOption(
+      new Option('--to <sequence>', 'which content; without it, the newest one that differs').argParser(parseSequence),
+    )
+    .option('--reason <text>', 'why, for those who meet the pin', '')
+    .addOption(new Option('--pin <until>', 'newer, released, or how long (2h)').default('newer').argParser(parsePin))
+    .option(
+      '--force',
+      'even if a certificate in it has expired, or an object in it has been replaced by another one',
+      false,
+    )
+    .option('--release', 'even if PATH is held, which ends the hold', false)
+    .addOption(configOption())
+    .addOption(new Option('--state-directory <dir>', 'of the agent that may run here; without it, /var/lib/holdfast'))
+    .option('--no-check', 'without the commands of "beforePublish"')
+    .addOption(lockTimeoutOption())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast rollback /etc/kubernetes/certs --reason 'INC-1234: old clients'
+  holdfast rollback /etc/kubernetes/certs --to 7 --pin 2h
+  holdfast release /etc/kubernetes/certs
+
+Exit codes: 0 published, 1 not published (PATH is as it was), 2 wrong usage, 3 published, but its durability is unknown,
+75 another process holds PATH's lock.`,
+    )
+    .action((path: string, options: RollbackOptions) => rollback(io, path, options))
+}
+
+/** Publishes it, and says what is published. */
+async function rollback(io: Io, path: string, options: RollbackOptions): Promise<void> {
+  const target = await targetArgument(path)
+  const { reason, force, release, lockTimeout, to } = options
+  const until = typeof options.pin === 'number' ? Date.now() + options.pin : options.pin
+  const log = createLogger(io, options)
+  const result = await interruptible(io, async (signal) => {
+    const { disableCoreDumps, rollBack } = await import('../../durable/index.js')
+    disableCoreDumps()
+    const confirmFiles = force ? undefined : await expiryCheck(target)
+    const conditions = await findConditions(target, options, { log, signal })
+    return rollBack(target, {
+      to,
+      pin: { reason, until },
+      force,
+      release,
+      lockTimeout,
+      signal,
+      log,
+      ...(confirmFiles && { confirmFiles }),
+      ...conditions,
+    })
+  })
+  await warnIfUnproven(io, options, target, result)
+  const shown = typeof until === 'number' ? new Date(until).toISOString() : until
+  const { outcome, digest, sequence, unproven } = result
+  const document = { path: target, outcome, digest, sequence, pin: shown, ...(unproven && { unproven }) }
+  await print(
+    io.stdout,
+    options.output,
+    document,
+    () => `rolled back ${target} to ${sequence} ${digest}\n${pinned(until, shown)}\n`,
+  )
+}
+
+/** Refuses a certificate that has expired. One that is not valid yet is no reason: the clock may be wrong. */
+async function expiryCheck(target: string): Promise<(files: ReadonlyMap<string, Uint8Array>) => void> {
+  const [{ DurableWriteError }, { certificateBlocks }, { certificateDate }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../directories/certificates.js'),
+    import('../../directories/validate.js'),
+  ])
+  return (files) => {
+    for (const [path, content] of files) {
+      const date = certificateDate(path, certificateBlocks(content))
+      if (date === undefined || date.notAfter > new Date()) continue
+      throw new DurableWriteError(
+        `${path} of the earlier content: a certificate expired at ${date.notAfter.toISOString()}`,
+        {
+          code: 'ESTALE',
+          syscall: 'none',
+          path: target,
+          reason: 'CertificateExpired',
+          state: 'nothing was changed',
+          advice: 'to publish it all the same, use --force',
+        },
+      )
+    }
+  }
+}
+
+function pinned(until: Pin['until'], shown: string): string {
+  if (until === 'newer') return 'pinned until an object is newer than those that were rolled back from'
+  return until === 'released' ? 'pinned until it is released' : `pinned until ${shown}`
+}
+
+function parsePin(text: string): RollbackOptions['pin'] {
+  if (text === 'newer' || text === 'released') return text
+  try {
+    return parseDuration(text)
+  } catch {
+    throw new InvalidArgumentError(
+      'It must be newer, released, or less than 24 days as a duration with units: 2h, 1m30s.',
+    )
+  }
+}

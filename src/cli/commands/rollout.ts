@@ -1,0 +1,173 @@
+import type { ProbeFiles } from '../../static-pods/ready/probe-files.js'
+import type { ReadinessSettings } from '../../static-pods/ready/readiness-settings.js'
+import type { RolloutMeans, RolloutOutcome } from '../../static-pods/rollout/rollout.js'
+import type { RolloutRequest } from '../../static-pods/rollout/rollout-plan.js'
+import { Exit, exitCodes, UsageError } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import { parseDuration } from '../words/option-values.js'
+import { reportOptions, requireFlags, requireProvenOption, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { addReadinessOptions, openProbes, readinessSettings, type ReadinessFlags } from '../words/readiness-options.js'
+import { interruptible } from '../signals.js'
+import { pathArgument, targetArgument } from '../words/target.js'
+
+interface RolloutOptions extends OutputOptions, ReadinessFlags {
+  readonly podManifestDir?: string
+  readonly resources?: string
+  readonly resourceDir?: string
+  readonly podManifestsLockFile?: string
+  readonly timeout: number
+  readonly fallback: boolean
+  readonly resume?: true
+  readonly takeBack?: true
+  readonly allowOlder?: true
+  readonly requireProven?: true
+}
+
+/** `holdfast rollout MANIFEST …` */
+export function rolloutCommand(io: Io): Command {
+  const command = new Command('rollout')
+    .summary('change static pods one after the other; take all back if one does not become ready')
+    .description(
+      `Makes each MANIFEST live, and watches its pod. Ready three times in a row: the next one. Not ready in time: every manifest goes back
+to what it was before, byte for byte, and the exit code is 1. With --resources, the content of DIR takes the place of --resource-dir in the
+same rollout; the old directory stays, out of sight, until every pod is ready and no process uses it, and the way back exchanges the two again.
+
+holdfast finds the live manifest of the same pod, whatever its file name. It writes down each step before it makes it: if it is killed or the
+power is cut, the next rollout, or --resume in a unit at boot, finishes it or takes it back.
+
+A pod is ready when all of --ready-url, --ready-exec, --kubelet-url and, with --kubeconfig, the mirror pod say so. The last two tell the new
+pod from the old one. The others cannot: with these alone, an answer counts after a failed one, or after 30 s.`,
+    )
+    .argument('[manifests...]', 'files, each with one pod, in the order in which the pods change')
+    .option('--pod-manifest-dir <dir>', "kubelet's manifest directory")
+    .option(
+      '--resources <dir>',
+      'the new content of --resource-dir; holdfast copies it, with its owners, modes and ACLs',
+    )
+    .option('--resource-dir <dir>', 'the directory that the pods read')
+    .option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change')
+    .addOption(
+      new Option('--timeout <duration>', 'how long each pod may take to become ready')
+        .argParser(parseDuration)
+        .default(300_000, '5m'),
+    )
+    .option('--no-fallback', 'leave a pod that is not ready as it is, for what cannot go back (a schema of etcd)')
+    .option('--resume', 'finish or take back a rollout that was interrupted, as its own flags said')
+    .option('--take-back', 'with --resume: take it back at once, without a look at the pods')
+    .option('--allow-older', 'make an older revision live in place of a newer one')
+  return addReadinessOptions(command)
+    .addOption(requireProvenOption())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast rollout kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests --timeout 5m \\
+    --ready-url https://node-1:6443/readyz --ready-ca /etc/kubernetes/pki/ca.crt
+  holdfast rollout etcd.yaml kube-apiserver.yaml --pod-manifest-dir /etc/kubernetes/manifests \\
+    --resources ./pki.new --resource-dir /etc/kubernetes/pki --kubelet-url https://node-1:10250 \\
+    --kubelet-ca /var/lib/kubelet/pki/kubelet.crt --kubelet-cert /root/admin.crt --kubelet-key /root/admin.key
+  holdfast rollout --resume --pod-manifest-dir /etc/kubernetes/manifests
+
+Exit codes: 0 every pod is ready, or nothing to do, 1 taken back, or not known to be ready, 2 wrong usage, 3 written but not
+known to be durable, 75 another rollout is under way,
+or another program holds a lock (then --resume goes on).`,
+    )
+    .action((manifests: string[], options: RolloutOptions) => runRollout(io, manifests, options))
+}
+
+async function runRollout(io: Io, paths: readonly string[], options: RolloutOptions): Promise<void> {
+  requireFlags({ '--pod-manifest-dir': options.podManifestDir })
+  const manifestDirectory = pathArgument(options.podManifestDir ?? '')
+  if (options.resume && paths.length > 0)
+    throw new UsageError('--resume takes no MANIFEST: it ends what was interrupted')
+  if (options.takeBack && !options.resume) throw new UsageError('--take-back goes with --resume')
+  const log = createLogger(io, options)
+  const request = options.resume ? undefined : await requestOf(io, paths, manifestDirectory, options)
+  const [{ Disk }, { rollout, resume }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../static-pods/rollout/rollout.js'),
+  ])
+  const closing: (() => Promise<unknown>)[] = []
+  const open = async (settings: ReadinessSettings, files?: ProbeFiles) => {
+    const { probes, apis } = await openProbes(settings, undefined, io.env, log, files)
+    closing.push(...apis.map((api) => () => api.close()))
+    return probes
+  }
+  let outcome: RolloutOutcome
+  try {
+    // What is wrong with the flags of readiness must show before anything is changed.
+    if (request) await open(request.readiness)
+    outcome = await interruptible(io, (signal) => {
+      const means: RolloutMeans = { disk: new Disk(), log, signal, openProbes: open }
+      return request
+        ? rollout(request, means)
+        : resume(manifestDirectory, means, { takeBack: options.takeBack === true })
+    })
+  } finally {
+    for (const close of closing) await close()
+  }
+  await print(io.stdout, options.output, outcome, () =>
+    [sentence(outcome), ...(outcome.kept ?? [])].map((line) => `${line}\n`).join(''),
+  )
+  const isDone = ['ready', 'unchanged', 'nothing-to-resume'].includes(outcome.outcome)
+  if (!isDone) throw new Exit(exitCodes.failed)
+}
+
+/** @throws UsageError, InvalidInput */
+async function requestOf(
+  io: Io,
+  paths: readonly string[],
+  manifestDirectory: string,
+  options: RolloutOptions,
+): Promise<RolloutRequest> {
+  const { resources, resourceDir, podManifestsLockFile } = options
+  if (paths.length === 0) throw new UsageError('name at least one MANIFEST, or --resume')
+  if ((resources === undefined) !== (resourceDir === undefined)) {
+    throw new UsageError('--resources and --resource-dir go together: what is new, and where the pods read it')
+  }
+  const readiness = readinessSettings(options, io.env)
+  const [{ readManifests }, { readRolloutTree }] = await Promise.all([
+    import('../../static-pods/rollout/rollout-plan.js'),
+    import('../../static-pods/rollout/rollout-tree.js'),
+  ])
+  const manifests = await readManifests(paths.map(pathArgument))
+  return {
+    manifestDirectory,
+    manifests,
+    tree:
+      resources && resourceDir
+        ? await readRolloutTree(
+            pathArgument(resources),
+            await targetArgument(resourceDir),
+            options.requireProven === true,
+          )
+        : undefined,
+    manifestLock: podManifestsLockFile ? pathArgument(podManifestsLockFile) : undefined,
+    timeout: options.timeout,
+    fallback: options.fallback,
+    allowOlder: options.allowOlder === true,
+    requireProven: options.requireProven === true,
+    readiness,
+  }
+}
+
+function sentence({ outcome, manifests, message }: RolloutOutcome): string {
+  switch (outcome) {
+    case 'ready':
+      return `ready: ${manifests.join(', ')}`
+    case 'unchanged':
+      return 'unchanged: the manifests and the directory are live already'
+    case 'taken-back':
+      return `taken back${manifests.length > 0 ? ` (${manifests.join(', ')})` : ''}: ${message ?? ''}`
+    case 'not-ready':
+      return `not ready, and it stays (--no-fallback): ${message ?? ''}`
+    case 'unknown':
+      return `could not find out whether the pod is ready; it stays, and --resume watches it again: ${message ?? ''}`
+    case 'nothing-to-resume':
+      return 'no rollout was interrupted'
+  }
+}

@@ -1,0 +1,265 @@
+import type { Condition } from '../../agent/directory-state.js'
+import type { DirectoryStatus, StatusDocument } from '../../agent/report/status-file.js'
+import type { Consumer } from '../../check/consumers.js'
+import type { AgentConfiguration } from '../../config/types.js'
+import { painter, wantsColour, type Paint } from '../output/colour.js'
+import { UsageError } from '../words/exit-codes.js'
+import { Command } from '../words/option.js'
+import { reportOptions, configOption, type OutputOptions } from '../words/options.js'
+import { loadForLooking } from '../content/load.js'
+import type { Io, Output } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { findOrphans, orphansText, type Orphan } from '../output/orphans.js'
+import { isForPrograms, print } from '../output/print.js'
+import { interruptible } from '../signals.js'
+import { age, objectText, shortDigest, table, type Cell } from '../output/table.js'
+
+/** A running agent writes every five minutes at least; after twice that, in milliseconds, something is wrong. */
+const longestSilence = 10 * 60_000
+
+/** ECMA-48: erase the screen, and go to its first place. */
+const clearScreen = '\u001b[2J\u001b[H'
+
+/** `holdfast status [--config FILE]` */
+export function statusCommand(io: Io): Command {
+  return new Command('status')
+    .summary("show each directory's state as a table")
+    .description(
+      `Shows what the agent last reported of each directory: whether the newest objects are published, and whether the source has
+recently confirmed that nothing is newer, and which processes still use old content. It says when the configuration has changed
+since the agent read it. Where no agent runs, or that of another configuration, --config makes it compare the disk with the records
+of what was published in the configured directories: it tells a hold, a rollback and an expired certificate, too. It asks no source.
+
+Without --config, it shows the status in /var/lib/holdfast.
+
+With --orphans, it also lists what holdfast keeps for paths that are no directories of the configuration: beside those directories,
+and in or beside each PATH.`,
+    )
+    .argument('[path...]', 'with --orphans: where to look, too')
+    .option('--orphans', 'with what is kept for paths that are not configured')
+    .addOption(configOption())
+    .option('-w, --watch', 'show it again whenever the agent reports something new, until SIGINT')
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast status
+  holdfast status --config /etc/holdfast.yaml -o json
+  holdfast status --orphans /etc/kubernetes
+  holdfast status --watch
+
+Exit codes: 0 shown, 1 there is no status, 2 wrong usage or configuration, 130 --watch ended by SIGINT.`,
+    )
+    .action(async (paths: string[], options: StatusOptions) => {
+      if (paths.length > 0 && options.orphans !== true)
+        throw new UsageError('a path is for --orphans: add it, or leave the path out')
+      if (options.watch === true) await interruptible(io, (signal) => watchStatus(io, paths, options, signal))
+      else await printStatus(io, io.stdout, options, await shownFor(options, paths))
+    })
+}
+
+interface StatusOptions extends OutputOptions {
+  readonly config?: string
+  readonly orphans?: true
+  readonly watch?: true
+}
+
+async function shownFor(options: StatusOptions, paths: readonly string[]): Promise<ShownStatus> {
+  const status = await statusFor(options)
+  if (options.orphans !== true) return status
+  const configured = status.directories.map(({ path }) => path)
+  return { ...status, orphans: await findOrphans(configured, paths) }
+}
+
+async function printStatus({ stdout, env }: Io, to: Output, { output }: StatusOptions, shown: ShownStatus) {
+  const paint = painter(wantsColour(stdout, env))
+  await print(to, output, shown, (wide) => statusText(shown, new Date(), paint, wide))
+}
+
+/** On a terminal the table stays in its place, and ages are kept up to date; elsewhere each change is one more table, or document. */
+async function watchStatus(
+  io: Io,
+  paths: readonly string[],
+  options: StatusOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { stdout } = io
+  const redraws = stdout.isTTY && !isForPrograms(options.output)
+  const separator = { text: '\n', wide: '\n', json: '', yaml: '---\n' }[options.output]
+  const first = await statusFor(options)
+  let last: string | undefined
+  const { showChanges } = await import('../output/watch.js')
+  await showChanges(first.stateDirectory, { signal, log: createLogger(io, options) }, async () => {
+    const shown = await shownFor(options, paths)
+    const now = JSON.stringify(shown)
+    if (!redraws && now === last) return stdout.closed ? 'unseen' : 'shown'
+    // In one write, so that no half of it is seen.
+    let text = redraws ? clearScreen : last === undefined ? '' : separator
+    await printStatus(io, { ...stdout, write: (more) => void (text += more) }, options, shown)
+    stdout.write(text)
+    last = now
+    return stdout.closed ? 'unseen' : 'shown'
+  })
+}
+
+/** What `status -o json` prints. */
+interface ShownStatus extends StatusDocument {
+  readonly stateDirectory: string
+  /** An agent that keeps its state there runs now. */
+  readonly running: boolean
+  /** Its configuration file is not what it was when that agent read it. */
+  readonly configurationChanged: boolean
+  /** The configuration file of the agent whose state is there, where that is not the one that was asked about. */
+  readonly otherConfiguration: string | null
+  readonly consumers: readonly Consumer[]
+  /** With --orphans. */
+  readonly orphans?: readonly Orphan[]
+}
+
+async function statusFor(options: StatusOptions): Promise<ShownStatus> {
+  const [{ readStatusFile, statusFileIn }, { isAgentRunning }] = await Promise.all([
+    import('../../agent/report/status-file.js'),
+    import('../../agent/state-lock.js'),
+  ])
+  const configuration = options.config === undefined ? undefined : await loadForLooking(options)
+  const stateDirectory =
+    configuration?.stateDirectory ?? (await import('../../config/document.js')).defaultStateDirectory
+  const found = await readStatusFile(stateDirectory)
+  const running = found?.agent ? await isAgentRunning(stateDirectory, found.agent) : false
+  const otherConfiguration = otherThan(configuration, found)
+  const own = otherConfiguration === null ? found : undefined
+  const document =
+    configuration !== undefined && (own === undefined || !running)
+      ? await (await import('../../agent/report/status-from-disk.js')).statusFromDisk(configuration, own)
+      : own
+  if (document === undefined) {
+    throw new Error(
+      `no status in ${statusFileIn(stateDirectory)}: no agent has run with this stateDirectory; name the configuration (--config) to compare the disk without an agent`,
+    )
+  }
+  const configurationChanged = running && own !== undefined && (await hasChanged(own, configuration))
+  const consumers = await consumersOf(document)
+  const operations = running ? (document.operations ?? []) : []
+  return { ...document, operations, stateDirectory, running, configurationChanged, otherConfiguration, consumers }
+}
+
+/** A file that was moved, or is mounted elsewhere, is still the same configuration: by its text. */
+function otherThan(asked: AgentConfiguration | undefined, found: StatusDocument | undefined): string | null {
+  const known = found?.agent?.configuration
+  if (asked === undefined || known === undefined) return null
+  return known.file === asked.file || known.digest === asked.digest ? null : known.file
+}
+
+async function hasChanged({ agent }: StatusDocument, asked: AgentConfiguration | undefined): Promise<boolean> {
+  const known = agent?.configuration
+  if (known === undefined) return false
+  const now = asked ?? (await loadForLooking({ config: known.file }).catch(() => undefined))
+  return now !== undefined && now.digest !== known.digest
+}
+
+/** Who uses the directories. Looks at procfs alone: a disk that hangs must not keep the status from being shown. */
+async function consumersOf({ directories }: StatusDocument): Promise<readonly Consumer[]> {
+  const { findConsumers } = await import('../../check/consumers.js')
+  const paths = directories.map(({ path }) => path)
+  return (await findConsumers(paths, { followLinks: false })).consumers
+}
+
+/** The table and what has to be said beside it. @internal */
+export function statusText(shown: ShownStatus, now: Date, paint: Paint, wide = false): string {
+  const { directories, consumers } = shown
+  const rows: (string | Cell)[][] = [
+    ['PATH', 'PUBLISHED', 'FRESH', 'REASON', 'AGE', 'CONFIRMED', 'DIGEST', ...(wide ? ['OBJECTS'] : [])],
+  ]
+  for (const directory of directories) {
+    rows.push([
+      directory.path,
+      conditionCell(directory, 'Published', paint),
+      conditionCell(directory, 'Fresh', paint),
+      problemOf(directory)?.reason ?? find(directory, 'Published')?.reason ?? '-',
+      directory.publishedAt ? age(new Date(directory.publishedAt), now) : '-',
+      directory.confirmedAt ? age(new Date(directory.confirmedAt), now) : 'never',
+      directory.digest === null ? '-' : wide ? directory.digest : shortDigest(directory.digest),
+      ...(wide ? [directory.objects.map(objectText).join(', ') || '-'] : []),
+    ])
+  }
+  const notes = directories.flatMap((directory) => {
+    const condition = problemOf(directory)
+    const hooks = directory.pendingHooks.map((hook) => `${directory.path}: the hook "${hook}" has not run yet\n`)
+    // Whoever uses an old path at all keeps it from going.
+    const moves = condition?.reason === 'Relocating'
+    const old = consumers.filter(({ path, retired }) => (retired || moves) && path === directory.path)
+    const users = old.map((consumer) => `${directory.path}: ${consumer.description}\n`)
+    return [...(condition ? [`${directory.path}: ${condition.message}\n`] : []), ...hooks, ...users]
+  })
+  const orphans = shown.orphans ? ['\n', orphansText(shown.orphans, now)] : []
+  return [
+    table(rows),
+    ...(notes.length > 0 ? ['\n', ...notes] : []),
+    '\n',
+    agentLine(shown, now, paint),
+    ...orphans,
+  ].join('')
+}
+
+function agentLine(shown: ShownStatus, now: Date, paint: Paint): string {
+  const { agent, running, otherConfiguration, stateDirectory } = shown
+  if (otherConfiguration !== null) {
+    const whose = `the state in ${stateDirectory} is of another configuration, ${otherConfiguration}`
+    return paint('yellow', `${whose}: this comes from the disk and its records`) + '\n'
+  }
+  if (agent === null) {
+    return paint('yellow', 'no agent has reported: this comes from the disk and its records') + '\n'
+  }
+  const name = `agent ${agent.version}`
+  const written = new Date(agent.writtenAt)
+  if (agent.stoppedAt !== undefined) {
+    return (
+      paint('yellow', `${name} is not running: it ended in order ${age(new Date(agent.stoppedAt), now)} ago`) + '\n'
+    )
+  }
+  if (!running) {
+    return paint('red', `${name} is not running: it was killed, and last reported ${age(written, now)} ago`) + '\n'
+  }
+  if (now.getTime() - written.getTime() > longestSilence) {
+    return paint('red', `${name} hangs: it last reported ${age(written, now)} ago`) + '\n'
+  }
+  const invalid = agent.configurationInvalid
+  const suffix =
+    invalid === undefined
+      ? ''
+      : paint('red', `\nits configuration file is invalid; the previous configuration is in force:\n${invalid}`)
+  const unserved =
+    agent.serverProblem === undefined
+      ? ''
+      : paint('yellow', `\nit serves neither health nor metrics, and tries again: ${agent.serverProblem}`)
+  const changed =
+    shown.configurationChanged && invalid === undefined
+      ? paint(
+          'yellow',
+          `\n${agent.configuration?.file} has changed since the agent read it: run "holdfast reload", or see its log`,
+        )
+      : ''
+  return `${name}, last reported ${age(written, now)} ago${suffix}${changed}${unserved}\n`
+}
+
+function find({ conditions }: DirectoryStatus, type: Condition['type']): Condition | undefined {
+  return conditions.find((condition) => condition.type === type)
+}
+
+/** What is said of a directory although it is as it should be. */
+const notable: ReadonlySet<Condition['reason']> = new Set(['CertificateExpired', 'Held', 'Relocating', 'RolledBack'])
+
+/** The condition that most needs a reader: what is not True, Published first; then a warning on what is. */
+function problemOf(directory: DirectoryStatus): Condition | undefined {
+  const published = find(directory, 'Published')
+  const fresh = find(directory, 'Fresh')
+  if (published && (published.status !== 'True' || notable.has(published.reason))) return published
+  return fresh && fresh.status !== 'True' ? fresh : undefined
+}
+
+function conditionCell(directory: DirectoryStatus, type: Condition['type'], paint: Paint): Cell {
+  const status = find(directory, type)?.status ?? 'Unknown'
+  const colour = status === 'True' ? 'green' : status === 'False' ? 'red' : 'yellow'
+  return { text: status, paint: (text) => paint(colour, text) }
+}

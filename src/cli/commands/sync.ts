@@ -1,0 +1,127 @@
+import type { OnePassOptions } from '../../agent/one-pass.js'
+import { Exit, exitCodeOfAll, exitCodes } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { loadWithFlags } from '../content/load.js'
+import { createLogger } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import {
+  reportOptions,
+  configOption,
+  lockTimeoutOption,
+  releaseOption,
+  requireProvenOption,
+  sourceOptions,
+  type OutputOptions,
+  type SourceOptions,
+} from '../words/options.js'
+import { print } from '../output/print.js'
+import { parseDuration } from '../words/option-values.js'
+import { Progress, waitingFor } from '../output/progress.js'
+import { interruptible } from '../signals.js'
+import { version } from '../words/version.js'
+
+interface SyncOptions extends SourceOptions, OutputOptions {
+  readonly config?: string
+  readonly timeout: number
+  readonly allowStale?: true
+  readonly dryRun?: true
+  readonly hooks?: true
+  readonly requireProven?: true
+  readonly release?: true
+  readonly lockTimeout: number
+}
+
+/** `holdfast sync --config FILE` */
+export function syncCommand(io: Io): Command {
+  const command = new Command('sync')
+    .summary('publish every configured directory once, then exit: for init containers')
+    .description(
+      `Runs one pass: asks the source for all objects, publishes every directory that differs from them, and exits. It reads and
+writes as the agent does, but leaves hooks to the agent unless --hooks is given.`,
+    )
+    .addOption(configOption())
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait for the source')
+        .argParser(parseDuration)
+        .default(60_000, '60s'),
+    )
+    .option('--allow-stale', 'succeed without an answer of the source where the directory is intact by its record')
+    .option('--dry-run', 'print what would change (paths and digests), write nothing')
+    .option('--hooks', 'run the hooks too; a hook that fails makes the exit code 1, though its directory is published')
+    .addOption(requireProvenOption())
+    .addOption(releaseOption())
+    .addOption(lockTimeoutOption())
+  return command
+    .addOptions(sourceOptions())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast sync --config /etc/holdfast.yaml --timeout 60s
+  holdfast sync --config /etc/holdfast.yaml --dry-run
+  holdfast sync --config /etc/holdfast.yaml --allow-stale -o json
+
+Exit codes: 0 every directory is as asked, 1 at least one is not (and was not changed), or a hook failed that --hooks
+asked for, 2 wrong usage or configuration, 3 published but not known to be durable, 75 another process holds a lock.`,
+    )
+    .action((options: SyncOptions) => runSync(io, options))
+}
+
+async function runSync(io: Io, options: SyncOptions): Promise<void> {
+  const [
+    { dryPass, onePass },
+    { openSource },
+    { passIdentity },
+    { disableCoreDumps },
+    { isAborted, lineOf, lineText, errorsOf },
+  ] = await Promise.all([
+    import('../../agent/one-pass.js'),
+    import('../../agent/open-source.js'),
+    import('../../agent/identity.js'),
+    import('../../durable/index.js'),
+    import('../output/sync-lines.js'),
+  ])
+  disableCoreDumps()
+  const configuration = await loadWithFlags(options)
+  const log = createLogger(io, options)
+  const progress = new Progress(io.stderr)
+  const lines = await interruptible(io, async (signal) => {
+    const pass: OnePassOptions = {
+      log,
+      signal,
+      timeout: options.timeout,
+      lockTimeout: options.lockTimeout,
+      requireProven: configuration.requireProven,
+      release: options.release ?? false,
+      agent: options.dryRun ? undefined : await passIdentity(configuration.stateDirectory),
+      openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+      waiting: (references, source) => progress.start(waitingFor(references, source)),
+    }
+    const stale = options.allowStale === true
+    try {
+      if (options.dryRun) {
+        const planned = await dryPass(configuration, pass)
+        return planned.map(({ state, plan }) =>
+          'notPlanned' in plan
+            ? lineOf(state, plan.notPlanned, stale)
+            : { path: state.path, ...plan, error: undefined },
+        )
+      }
+      const hooks = options.hooks === true
+      const passed = await onePass(configuration, { ...pass, hooks })
+      const lines = passed.map(({ state, outcome }) => lineOf(state, outcome, stale, hooks))
+      // The exit code of what was ended early is the signal's; of what was published nevertheless, what became of it.
+      const unknown = exitCodeOfAll(errorsOf(lines)) === exitCodes.durabilityUnknown
+      if (!unknown && passed.some(({ outcome }) => isAborted(outcome))) signal.throwIfAborted()
+      return lines
+    } finally {
+      progress.stop()
+    }
+  })
+  const dryRun = options.dryRun === true
+  const document = { ...(dryRun && { dryRun }), directories: lines.map((line) => ({ ...line, error: undefined })) }
+  await print(io.stdout, options.output, document, () => lines.map((line) => lineText(line, dryRun)).join(''))
+  const code = exitCodeOfAll(errorsOf(lines))
+  if (code !== 0) throw new Exit(code)
+}

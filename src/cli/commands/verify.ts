@@ -1,0 +1,106 @@
+import type { DirectoryConfiguration } from '../../config/types.js'
+import type { Publication } from '../../durable/types.js'
+import { painter, wantsColour, type Paint } from '../output/colour.js'
+import { Command } from '../words/option.js'
+import { reportOptions, configOption, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { Exit, exitCodes } from '../words/exit-codes.js'
+import { loadForLooking } from '../content/load.js'
+import type { Io } from '../output/io.js'
+import { table, type Cell } from '../output/table.js'
+
+/** What the comparison of a directory came to. Everything but `ok` and `nothing` is a fault. */
+type State = 'ok' | 'differs' | 'unsettled' | 'unpublished' | 'nothing' | 'unreadable'
+
+interface Verified {
+  readonly path: string
+  readonly state: State
+  readonly digest: string | null
+  readonly actual: string | null
+  readonly publishedAt: string | null
+  readonly differences: Publication['differences']
+  /** One sentence for each thing that is wrong. */
+  readonly details: readonly string[]
+}
+
+/** `holdfast verify --config FILE` */
+export function verifyCommand({ stdout, env }: Io): Command {
+  return new Command('verify')
+    .summary('compare the disk with what was published')
+    .description(
+      `Compares each configured directory with the record of what was published there: names, contents, modes and owners. It
+only reads; it asks no API server and needs no running agent.
+
+States: ok; differs (another program changed it); unsettled (visible, but not known to survive a power cut); unpublished
+(nothing was ever published there, although it has required objects); nothing (the same, with optional objects alone).`,
+    )
+    .addOption(configOption())
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast verify --config /etc/holdfast.yaml
+  holdfast verify --config /etc/holdfast.yaml -o json
+
+Exit codes: 0 the disk is as published, 2 wrong usage or configuration, 4 it is not.`,
+    )
+    .action(async (options: OutputOptions & { config?: string }) => {
+      const configuration = await loadForLooking(options)
+      const directories: Verified[] = []
+      for (const directory of configuration.directories) directories.push(await verify(directory))
+      const paint = painter(wantsColour(stdout, env))
+      await print(stdout, options.output, { directories }, (wide) => verifyTable(directories, paint, wide))
+      if (directories.some(({ state }) => state !== 'ok' && state !== 'nothing')) throw new Exit(exitCodes.fault)
+    })
+}
+
+async function verify(directory: DirectoryConfiguration): Promise<Verified> {
+  const { path } = directory
+  const nothing = { path, digest: null, actual: null, publishedAt: null, differences: [] }
+  const [{ disableCoreDumps, readPublication }, { describeDifferences, inOrder }, { hasRequired }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../directories/verify.js'),
+    import('../../agent/directory-state.js'),
+  ])
+  disableCoreDumps()
+  let publication: Publication | undefined
+  try {
+    publication = await readPublication(path)
+  } catch (error) {
+    return {
+      ...nothing,
+      state: 'unreadable',
+      details: [error instanceof Error ? error.message : String(error)],
+    }
+  }
+  if (publication === undefined) {
+    return hasRequired(directory)
+      ? { ...nothing, state: 'unpublished', details: ['holdfast has published nothing here'] }
+      : { ...nothing, state: 'nothing', details: [] }
+  }
+  const details = describeDifferences(publication)
+  const unsettled = publication.settled ? [] : ['visible, but not known to survive a power cut']
+  return {
+    path,
+    state: details.length > 0 ? 'differs' : publication.settled ? 'ok' : 'unsettled',
+    digest: publication.digest,
+    actual: publication.actual ?? null,
+    publishedAt: publication.publishedAt.toISOString(),
+    differences: inOrder(publication.differences),
+    details: [...details, ...unsettled],
+  }
+}
+
+function verifyTable(directories: readonly Verified[], paint: Paint, wide: boolean): string {
+  const further = (...cells: string[]) => (wide ? cells : [])
+  const rows: (string | Cell)[][] = [['PATH', 'STATE', ...further('PUBLISHED', 'DIGEST', 'ACTUAL'), 'WHAT DIFFERS']]
+  for (const { path, state, details, publishedAt, digest, actual } of directories) {
+    const fine = state === 'ok' || state === 'nothing'
+    const [first = '', ...others] = details
+    const found = further(publishedAt ?? '-', digest ?? '-', actual ?? '-')
+    rows.push([path, { text: state, paint: (text) => paint(fine ? 'green' : 'red', text) }, ...found, first])
+    for (const detail of others) rows.push(['', '', ...further('', '', ''), detail])
+  }
+  return table(rows)
+}

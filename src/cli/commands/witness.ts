@@ -1,0 +1,86 @@
+import type { Io } from '../output/io.js'
+import { createLogger } from '../output/logger.js'
+import { Command, Option } from '../words/option.js'
+import { parseListen } from '../words/option-values.js'
+import { reportOptions, requireFlags, type OutputOptions } from '../words/options.js'
+import { print } from '../output/print.js'
+import { interruptible } from '../signals.js'
+import { pathArgument } from '../words/target.js'
+
+interface WitnessOptions extends OutputOptions {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly keyFile?: string
+  readonly state?: string
+}
+
+/** `holdfast witness --state FILE` */
+export function witnessCommand(io: Io): Command {
+  return new Command('witness')
+    .summary('remember what "holdfast torture" acknowledged on another machine')
+    .description(
+      `Listens for one "holdfast torture" on a machine whose power will be cut, and remembers in FILE what that has announced and
+acknowledged. Start it on a machine that keeps its power; started again with the same FILE, it goes on.
+
+Both prove with a key that they are who they say. Without --key-file it makes one for this FILE, in FILE.key with mode 0600, and prints
+that name: copy the file to the other machine by a way that you trust.`,
+    )
+    .addOption(
+      new Option('--listen <address:port>', 'where to listen')
+        .argParser(parseListen)
+        .default(parseListen(':10809'), ':10809'),
+    )
+    .addOption(
+      new Option('--key-file <file>', 'the key that both share; only its owner may read it').env('HOLDFAST_KEY_FILE'),
+    )
+    .option('--state <file>', 'where to remember; a file for each disk')
+    .addOptions(reportOptions())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  holdfast witness --state disk-7.json
+  holdfast witness --listen 192.0.2.7:10809 --state disk-7.json --key-file witness.key
+
+Exit codes: 0 ended by SIGTERM or SIGINT, 1 it cannot listen, or cannot write FILE, 2 wrong usage, 75 another witness has FILE.`,
+    )
+    .action((options: WitnessOptions) => run(io, options))
+}
+
+async function run(io: Io, options: WitnessOptions): Promise<void> {
+  requireFlags({ '--state FILE': options.state })
+  if (options.state === undefined) throw new Error('unreachable')
+  const stateFile = pathArgument(options.state)
+  const keyFile = options.keyFile ?? `${stateFile}.key`
+  const [{ Witness }, { lockLedger, readLedger }, { readKey, readOrMakeKey }] = await Promise.all([
+    import('../../torture/witness.js'),
+    import('../../torture/witness-file.js'),
+    import('../../torture/key.js'),
+  ])
+  await interruptible(io, async (signal) => {
+    // Before it is read: another witness may still write it.
+    const held = await lockLedger(stateFile, signal)
+    try {
+      const state = await readLedger(stateFile)
+      const key = await (options.keyFile === undefined ? readOrMakeKey : readKey)(keyFile)
+      const witness = await Witness.start({ ...options, stateFile, state, key, log: createLogger(io, options) })
+      try {
+        const { host, port } = witness.address
+        const document = { address: { host, port }, keyFile, stateFile }
+        await print(
+          io.stdout,
+          options.output,
+          document,
+          () => `listening on ${host.includes(':') ? `[${host}]` : host}:${port}, key in ${keyFile}\n`,
+        )
+        await new Promise<void>((resolve) => {
+          if (signal.aborted) resolve()
+          else signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      } finally {
+        await witness.close()
+      }
+    } finally {
+      await held.release()
+    }
+  })
+}

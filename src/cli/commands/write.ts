@@ -1,0 +1,124 @@
+import { Command, Option } from '../words/option.js'
+import { findAttributes, ownOwner, warnOfChanges } from '../content/attributes.js'
+import { contentOf, type ContentChecks, throwReason } from '../content/content.js'
+import { contentKinds } from '../content/content-kinds.js'
+import type { Io } from '../output/io.js'
+import { parseDigest } from '../words/option-values.js'
+import {
+  fileModeOption,
+  keepAttributesOption,
+  isNamed,
+  ownerOption,
+  publicationOptions,
+  type PublishingOptions,
+  publishingOptions,
+} from '../words/options.js'
+import { UsageError } from '../words/exit-codes.js'
+import { Progress, Reading } from '../output/progress.js'
+import { createLogger } from '../output/logger.js'
+import { interruptible } from '../signals.js'
+import { printPublished, targetArgument } from '../words/target.js'
+
+interface WriteOptions extends PublishingOptions, ContentChecks {
+  readonly from?: string
+  readonly mode: number
+  readonly owner?: { uid: number; gid: number }
+}
+
+/** Knows what stood after `--`, which the parser takes away. */
+class WriteCommand extends Command {
+  #afterDashes: readonly string[] | undefined
+
+  override parseOptions(argv: string[]) {
+    const dashes = argv.indexOf('--')
+    this.#afterDashes = dashes < 0 ? undefined : argv.slice(dashes + 1)
+    return super.parseOptions(argv)
+  }
+
+  /** @throws UsageError for words behind FILE that do not stand after `--`, and for a command beside --from */
+  checkCommand(words: readonly string[], from: string | undefined): void {
+    const after = this.#afterDashes?.length
+    if (after === 0 || (after === words.length && words[0] === '')) throw new UsageError('there is no command after --')
+    if (words.length > 0 && words.length !== after) {
+      throw new UsageError("too many arguments for 'write': it takes FILE, and a command after --: FILE -- COMMAND")
+    }
+    if (from === '') throw new UsageError('--from is empty: name a file')
+    if (from !== undefined && words.length > 0)
+      throw new UsageError('--from and a command exclude each other: name one of them')
+  }
+}
+
+/** `holdfast write FILE` */
+export function writeCommand(io: Io): Command {
+  const write = new WriteCommand('write')
+  write
+    .summary('publish standard input, a file, or the output of a command as FILE, intact and durable')
+    .description(
+      `Publishes as FILE standard input, another file (--from), or what COMMAND prints: readers see the old file or the new one,
+never a part, and when this command ends with 0, the new content survives a power cut. It takes files of any size, up to 1 GiB from a
+pipe, and 64 MiB where it validates. It suits kubelet's manifest directory: one rename, and no other name that kubelet reads.
+
+A pipe hides that the command before it failed. COMMAND, after --, inherits standard input and standard error; holdfast forwards
+signals to it, and publishes its output only if it exits with 0. holdfast refuses empty content, and what fails --expect or --validate, and then touches nothing.`,
+    )
+    .usage('[options] <file> [-- <command> [args...]]')
+    .argument('<file>', 'the file to replace, or to create')
+    .argument('[command...]', 'after --: the command whose standard output to publish')
+    .option('--from <file>', 'publish this file instead of standard input')
+    .option('--allow-empty', 'publish empty content')
+    .addOption(
+      new Option('--expect <digest>', 'publish only content with this digest: sha256:…').argParser(parseDigest),
+    )
+    .addOption(new Option('--validate <kind>', 'publish only content of this kind').choices(contentKinds))
+    .addOption(fileModeOption('--mode', 'mode of FILE', '0600'))
+    .addOption(ownerOption())
+    .addOption(keepAttributesOption(['mode']))
+  return write
+    .addOptions(publishingOptions())
+    .addHelpText(
+      'after',
+      `
+Kinds of --validate: pem (each block intact, each certificate and key parses), key-pair (a certificate and its private key
+in one file), yaml, json, pod (a static pod's manifest that kubelet would take).
+
+Examples:
+  holdfast write /etc/kubernetes/manifests/web.yaml --validate pod < web.yaml
+  holdfast write /etc/ssl/ca.crt --mode 0644 --validate pem -- \\
+    kubectl get configmap ca -o 'jsonpath={.data.ca\\.crt}'
+  holdfast write /etc/ssl/ca.crt --from ca.crt --expect sha256:$(sha256sum < ca.crt | cut -c 1-64)
+
+Exit codes: 0 published or already so, 1 not published (FILE is as it was), 2 wrong usage, 3 published but not known
+to be durable, 75 another process holds FILE's lock.`,
+    )
+    .action(async (file: string, command: string[], options: WriteOptions) => {
+      const { from } = options
+      write.checkCommand(command, from)
+      const result = await interruptible(io, async (signal) => {
+        const path = await targetArgument(file)
+        const { AtOnceFileSystem, checkFile, disableCoreDumps, replaceFile } =
+          await import('../../durable/publishing.js')
+        disableCoreDumps()
+        const request = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
+        // Before a command runs, whose effects nobody could take back.
+        if (command.length > 0) await checkFile(path, request)
+        const content = await contentOf({ from, command }, options, { io, signal, path })
+        const found = await findAttributes(path)
+        const log = createLogger(io, options)
+        const reading = new Reading()
+        const result = await new Progress(io.stderr)
+          .during(reading.describe, () =>
+            // This process has nothing else to do.
+            replaceFile(path, content, { ...request, progress: reading.add, signal, log }, new AtOnceFileSystem()),
+          )
+          .catch(throwReason)
+        if (options.keepAttributes !== true)
+          warnOfChanges(log, result, found, {
+            mode: isNamed(write, 'mode') ? undefined : options.mode,
+            fileMode: () => undefined,
+            owner: options.owner ? undefined : ownOwner(),
+          })
+        return result
+      })
+      await printPublished(io, result, options)
+    })
+}

@@ -1,0 +1,73 @@
+import type { desiredContents } from '../../agent/one-pass.js'
+import type { AgentConfiguration, DirectoryConfiguration } from '../../config/types.js'
+import { UsageError } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+import { loadWithFlags } from './load.js'
+import { createLogger } from '../output/logger.js'
+import type { OutputOptions, SourceOptions } from '../words/options.js'
+import { Progress, waitingFor } from '../output/progress.js'
+import { version } from '../words/version.js'
+
+/* What one directory of the configuration must hold by its source, for the commands that name it. */
+
+interface AskOptions extends SourceOptions, OutputOptions {
+  readonly config?: string
+  /** Milliseconds to wait for the source. */
+  readonly timeout: number
+}
+
+export interface AskContext {
+  readonly io: Io
+  readonly options: AskOptions
+  readonly signal: AbortSignal
+  /** What to do where the path is not in the configuration, beside naming one that is. */
+  readonly otherwise?: string
+  /** The directory as it is asked for; default: as it is configured. */
+  readonly as?: (directory: DirectoryConfiguration) => DirectoryConfiguration
+}
+
+export type Asked = Exclude<Awaited<ReturnType<typeof desiredContents>>[number], { notPlanned: unknown }> & {
+  readonly configuration: AgentConfiguration
+  readonly directory: DirectoryConfiguration
+}
+
+/** @throws where nobody knows what the directory must hold: nothing is compared or written then */
+export async function askSource(target: string, context: AskContext): Promise<Asked> {
+  const { io, options, signal, otherwise } = context
+  const configuration = await loadWithFlags(options)
+  const { file, directories } = configuration
+  const configured = directories.find(({ path }) => path === target)
+  if (configured === undefined) {
+    const known = directories.map(({ path }) => path).join(', ')
+    const more = otherwise === undefined ? '' : `; ${otherwise}`
+    throw new UsageError(`${target} is not a directory of ${file}, which has ${known}${more}`)
+  }
+  const [{ desiredContents }, { openSource }, { silent }] = await Promise.all([
+    import('../../agent/one-pass.js'),
+    import('../../agent/open-source.js'),
+    import('../../log.js'),
+  ])
+  const directory = context.as?.(configured) ?? configured
+  const log = createLogger(io, options)
+  const progress = new Progress(io.stderr)
+  try {
+    const [desired] = await desiredContents(
+      { ...configuration, directories: [directory] },
+      {
+        // That the disk differs is the answer, and no news.
+        log: silent,
+        signal,
+        timeout: options.timeout,
+        openSource: (listener) => openSource(configuration.source, listener, { log, version: version() }),
+        waiting: (references, source) => progress.start(waitingFor(references, source)),
+      },
+    )
+    if (desired === undefined) throw new Error('no directory was rendered')
+    if (!('notPlanned' in desired)) return { ...desired, configuration, directory }
+    const { explanation } = await import('../output/sync-lines.js')
+    const why = explanation(desired.notPlanned) ?? 'the source did not answer'
+    throw new Error(`what ${target} must hold is not known: ${why}`)
+  } finally {
+    progress.stop()
+  }
+}

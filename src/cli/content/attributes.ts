@@ -1,0 +1,104 @@
+import { lstatSync, type Stats } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { formatMode } from '../../config/mode.js'
+import type { Owner, ReplaceResult } from '../../durable/types.js'
+import type { Log } from '../../log.js'
+import { directoriesAbove } from '../../relative-path.js'
+
+/* Mode and owner of what a publication replaces: their change is reported. */
+
+interface Attributes {
+  readonly kind: 'file' | 'directory'
+  readonly mode: number
+  readonly owner: Owner
+}
+
+/** What is there now, by its path in the target; `''` is the target itself. */
+type FoundAttributes = ReadonlyMap<string, Attributes>
+
+function statusOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+async function attributesAt(path: string): Promise<Attributes | undefined> {
+  // What cannot be looked at is for the publication to refuse.
+  const status = statusOf(path)
+  const kind = status?.isFile() ? 'file' : status?.isDirectory() ? 'directory' : undefined
+  if (status === undefined || kind === undefined) return undefined
+  const { modeAt } = await import('../../durable/publishing.js')
+  // What cannot be looked at is for the publication to refuse, here, too.
+  const mode = await modeAt(path, status.mode & 0o7777).catch(() => status.mode & 0o7777)
+  return { kind, mode, owner: { uid: status.uid, gid: status.gid } }
+}
+
+/** Looks at the target and at those of `paths`, relative to it, that it has already. */
+export async function findAttributes(target: string, paths: readonly string[] = []): Promise<FoundAttributes> {
+  const found = new Map<string, Attributes>()
+  const look = async (path: string): Promise<void> => {
+    const attributes = await attributesAt(join(target, path))
+    if (attributes !== undefined) found.set(path, attributes)
+  }
+  await look('')
+  const directories = new Set(paths.flatMap(directoriesAbove))
+  // Parents first: nothing is looked at behind a symbolic link.
+  const all = [...directories, ...paths.filter((path) => !directories.has(path))]
+  for (const path of all) if (found.get(parentOf(path))?.kind === 'directory') await look(path)
+  return found
+}
+
+function parentOf(path: string): string {
+  const parent = dirname(path)
+  return parent === '.' ? '' : parent
+}
+
+/** What was published with; undefined: the user named it, and knows. */
+interface MadeAttributes {
+  readonly mode: number | undefined
+  /** Of a file in a directory. */
+  readonly fileMode: (path: string) => number | undefined
+  readonly owner: Owner | undefined
+}
+
+/** Warns of each mode and owner that nobody asked to change, where something was replaced. */
+export function warnOfChanges(
+  log: Log,
+  { outcome, path }: Pick<ReplaceResult, 'outcome' | 'path'>,
+  found: FoundAttributes,
+  made: MadeAttributes,
+): void {
+  const changes = outcome === 'replaced' ? describeChanges(path, found, made) : undefined
+  if (changes !== undefined) log.warn({ path }, changes)
+}
+
+/** One sentence that names old and new, of each mode and owner that nobody asked to change; undefined where none has changed. */
+function describeChanges(target: string, found: FoundAttributes, made: MadeAttributes): string | undefined {
+  const changes = [...found].flatMap(([path, { kind, mode, owner }]) => {
+    const newMode = path !== '' && kind === 'file' ? made.fileMode(path) : made.mode
+    const parts = []
+    if (newMode !== undefined && newMode !== mode)
+      parts.push(`mode changed from ${formatMode(mode)} to ${formatMode(newMode)}`)
+    if (made.owner !== undefined && (made.owner.uid !== owner.uid || made.owner.gid !== owner.gid))
+      parts.push(`owner changed from ${show(owner)} to ${show(made.owner)}`)
+    return parts.length === 0 ? [] : [{ path, text: parts.join(', ') }]
+  })
+  const own = changes.find(({ path }) => path === '')
+  const inside = changes.filter((change) => change !== own)
+  const [first] = inside
+  if (own === undefined && first === undefined) return undefined
+  const count = inside.length === 1 ? '1 path' : `${inside.length} paths`
+  const sentences = [own?.text, first && `${count} in it changed, the first is ${first.path}: ${first.text}`]
+  return `${target}: ${sentences.filter((sentence) => sentence !== undefined).join('; ')} (--keep-attributes keeps mode and owner)`
+}
+
+function show({ uid, gid }: Owner): string {
+  return `${uid}:${gid}`
+}
+
+/** The owner of what is published without one: this process's effective user and group. */
+export function ownOwner(): Owner {
+  return { uid: process.geteuid?.() ?? 0, gid: process.getegid?.() ?? 0 }
+}

@@ -1,0 +1,54 @@
+import { messageOf } from '../../errors.js'
+import type { ContentKind } from './content-kinds.js'
+
+/** What keeps content from being of a kind: a sentence about it, which quotes nothing of it. undefined: it is of that kind. */
+type ContentRule = (content: Uint8Array) => Promise<string | undefined>
+
+/** The rules of `write --validate`. Each loads its parser when it runs. */
+export const contentRules = {
+  pem: async (content) => {
+    const { pemProblem } = await import('../../directories/certificates.js')
+    return withSubject(pemProblem(content))
+  },
+  'key-pair': async (content) => {
+    const { keyPairProblem } = await import('../../directories/certificates.js')
+    return withSubject(keyPairProblem(content))
+  },
+  yaml: async (content) => {
+    const { readYaml } = await import('../../yaml/read.js')
+    return problemOf(async () => {
+      const documents = await readYaml(decode(content), 'any')
+      if (documents.every(({ value }) => value === null)) throw new Error('it holds no YAML document')
+    })
+  },
+  json: async (content) => {
+    const { readJson } = await import('../../yaml/read.js')
+    return problemOf(() => readJson(decode(content)))
+  },
+  pod: async (content) => {
+    const { parseManifest, refuseUnrunnable } = await import('../../static-pods/pod/manifest.js')
+    return problemOf(async () => refuseUnrunnable(await parseManifest(content, 'the manifest'), 'the manifest'))
+  },
+} satisfies Record<ContentKind, ContentRule>
+
+function withSubject(problem: string | undefined): string | undefined {
+  return problem === undefined ? undefined : `it ${problem}`
+}
+
+async function problemOf(check: () => unknown): Promise<string | undefined> {
+  try {
+    await check()
+    return undefined
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** A byte order mark stays: neither JSON nor kubelet takes one for nothing. */
+function decode(content: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content)
+  } catch {
+    throw new Error('it is not UTF-8 text')
+  }
+}

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { fstatSync } from 'node:fs'
+import { contentPassed } from '../../content-garbage.js'
+import type { ContentKind } from './content-kinds.js'
+import { NotPublished, UsageError } from '../words/exit-codes.js'
+import type { Io } from '../output/io.js'
+
+/* What `write` publishes: where it comes from, and whether it may be published. */
+
+const mebibyte = 1024 * 1024
+/** What is parsed is in memory as a whole. */
+const mostToValidate = 64 * mebibyte
+/** A pipe that never ends would fill the disk. */
+const mostToReceive = 1024 * mebibyte
+
+export interface ContentSource {
+  /** `--from`; undefined and no command: standard input. */
+  readonly from: string | undefined
+  readonly command: readonly string[]
+}
+
+export interface ContentChecks {
+  readonly allowEmpty?: true
+  /** `sha256:` and lower-case digits. */
+  readonly expect?: string
+  readonly validate?: ContentKind
+}
+
+export interface ContentContext {
+  readonly io: Io
+  readonly signal: AbortSignal
+  /** The file to publish. */
+  readonly path: string
+}
+
+/**
+ * The content to publish. What is not parsed as a whole is a stream, which ends with the error that keeps it from being published:
+ * UsageError for a source that cannot be read, NotPublished for a command or a check that failed. Nothing of the content is quoted.
+ */
+export async function contentOf(
+  source: ContentSource,
+  checks: ContentChecks,
+  context: ContentContext,
+): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const { validate } = checks
+  const { path } = context
+  const content = checked(received(source, validate === undefined ? undefined : mostToValidate, context), path, checks)
+  if (validate === undefined) return content
+  const chunks: Uint8Array[] = []
+  for await (const chunk of content) chunks.push(chunk)
+  const bytes = Buffer.concat(chunks)
+  const { contentRules } = await import('./content-rules.js')
+  const problem = await contentRules[validate](bytes)
+  if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)
+  return bytes
+}
+
+async function* received(
+  { from, command }: ContentSource,
+  most: number | undefined,
+  { io, signal, path }: ContentContext,
+): AsyncIterable<Uint8Array> {
+  if (from !== undefined) {
+    const { readFrom } = await import('./read-file.js')
+    yield* readFrom(from, path, most)
+  } else if (command.length === 0) {
+    yield* readStandardInput(io, signal, most ?? mostToReceive)
+  } else {
+    const { outputOf } = await import('./command-output.js')
+    yield* outputOf(command, { io, most: most ?? mostToReceive, path })
+    signal.throwIfAborted()
+  }
+}
+
+/** Throws what a stream of contentOf() ended with; any other error as it is. */
+export function throwReason(error: unknown): never {
+  const cause = error instanceof Error ? error.cause : undefined
+  throw cause instanceof NotPublished || cause instanceof UsageError ? cause : error
+}
+
+/** The same content. @throws NotPublished at its end, where a check fails */
+async function* checked(
+  content: AsyncIterable<Uint8Array>,
+  path: string,
+  { allowEmpty, expect }: ContentChecks,
+): AsyncIterable<Uint8Array> {
+  const hash = createHash('sha256')
+  let size = 0
+  for await (const chunk of content) {
+    size += chunk.length
+    hash.update(chunk)
+    yield chunk
+    // It is one buffer, and not five of them, that becomes garbage: a collection for each 10 MiB is enough.
+    contentPassed(chunk.length / 5)
+  }
+  if (size === 0 && allowEmpty !== true) {
+    throw new NotPublished('the content is empty; --allow-empty publishes it all the same', path)
+  }
+  const digest = `sha256:${hash.digest('hex')}`
+  if (expect !== undefined && digest !== expect) {
+    throw new NotPublished(`the content (${size} bytes) has the digest ${digest}, not ${expect}`, path)
+  }
+}
+
+async function* readStandardInput({ stdin, stderr }: Io, signal: AbortSignal, most: number): AsyncIterable<Uint8Array> {
+  // Node reads a directory as if it were empty.
+  if (stdin.fd !== undefined && fstatSync(stdin.fd).isDirectory())
+    throw new UsageError('standard input is a directory; nothing was written')
+  if (stdin.isTTY) stderr.write('Reading standard input; end it with Ctrl-D.\n')
+  const stop = () => stdin.destroy(new Error('interrupted'))
+  signal.addEventListener('abort', stop, { once: true })
+  let size = 0
+  for await (const chunk of stdin as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > most) throw new UsageError(`standard input is larger than ${most / mebibyte} MiB; nothing was written`)
+    yield chunk
+  }
+  signal.removeEventListener('abort', stop)
+}

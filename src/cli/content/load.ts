@@ -1,0 +1,89 @@
+import type { AgentConfiguration, ServerConfiguration, SourceConfiguration } from '../../config/types.js'
+import type { SourceOptions } from '../words/options.js'
+import { UsageError } from '../words/exit-codes.js'
+
+export interface LoadOptions extends SourceOptions {
+  readonly config?: string
+  readonly listen?: ServerConfiguration
+  readonly requireProven?: true
+}
+
+/**
+ * Reads the configuration file, with what the flags say in place of what it says. Throws UsageError where no file is named,
+ * ConfigurationError for what is wrong with it.
+ */
+export async function loadWithFlags(options: LoadOptions): Promise<AgentConfiguration> {
+  return load(options, async (source) => {
+    const { namespaceOf } = await import('../../agent/open-source.js')
+    return namespaceOf(withFlags(source, options))
+  })
+}
+
+async function load(
+  options: LoadOptions,
+  defaultNamespace: string | ((source: SourceConfiguration) => Promise<string | undefined>),
+): Promise<AgentConfiguration> {
+  if (options.config === undefined || options.config === '') {
+    throw new UsageError('--config FILE is missing: name the configuration file, or set HOLDFAST_CONFIG')
+  }
+  const { loadConfiguration } = await import('../../config/load.js')
+  const configuration = await loadConfiguration(options.config, {
+    namespace: options.namespace,
+    defaultNamespace,
+  })
+  return {
+    ...configuration,
+    requireProven: configuration.requireProven || options.requireProven === true,
+    source: withFlags(configuration.source, options),
+    ...(options.listen ? { server: options.listen } : {}),
+  }
+}
+
+function withFlags(source: SourceConfiguration, options: LoadOptions): SourceConfiguration {
+  const { kubeconfig, context, namespace } = options
+  if (source.type !== 'kubernetes') {
+    refuseClusterFlags(options)
+    return namespace === undefined ? source : { ...source, namespace }
+  }
+  return {
+    ...source,
+    kubeconfig: kubeconfig ?? source.kubeconfig,
+    ...(context !== undefined && { context }),
+  }
+}
+
+/** A flag without an effect is a misunderstanding: whoever gave it believes that a cluster is asked. */
+function refuseClusterFlags({ kubeconfig, context }: SourceOptions): void {
+  const given = kubeconfig !== undefined ? '--kubeconfig' : context !== undefined ? '--context' : undefined
+  if (given === undefined) return
+  const variable = given === '--kubeconfig' ? 'HOLDFAST_KUBECONFIG' : 'HOLDFAST_CONTEXT'
+  throw new UsageError(
+    `${given} (or ${variable}) has no effect: the configured source is files; leave it out, or configure source.kubernetes`,
+  )
+}
+
+/**
+ * The same for commands that only look at the disk. They ask nobody for objects, so that names without a namespace are no reason to
+ * read a kubeconfig.
+ */
+export function loadForLooking(options: LoadOptions): Promise<AgentConfiguration> {
+  return load(options, 'default')
+}
+
+/**
+ * The same for `rbac`, on any machine: the node's kubeconfig need not be here. `podNamespace`: that of
+ * the service account that the agent's pod has.
+ */
+export function loadForRights(options: LoadOptions, podNamespace: string): Promise<AgentConfiguration> {
+  return load(options, async (source) => {
+    if (source.type === 'kubernetes' && source.kubeconfig === undefined) return podNamespace
+    const { namespaceOf } = await import('../../agent/open-source.js')
+    // Without it, the configuration's own error says what is missing.
+    return namespaceOf(source).catch(() => undefined)
+  })
+}
+
+/** This node's name: the flag, HOLDFAST_NODE_NAME, NODE_NAME; the empty string where nobody says. */
+export function nodeName(options: SourceOptions, environment: NodeJS.ProcessEnv): string {
+  return options.nodeName ?? environment.NODE_NAME ?? ''
+}

@@ -1,0 +1,77 @@
+import { messageOf } from '../../errors.js'
+import type { Log } from '../../log.js'
+import type { ApiClient } from '../../kubernetes/connection/client.js'
+import type { FileVersion } from '../../static-pods/ready/probe-files.js'
+import type { ApiWay } from '../../static-pods/ready/probe-mirror-pod.js'
+import { UsageError } from '../words/exit-codes.js'
+import { version } from '../words/version.js'
+
+export interface ApiFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+}
+
+/**
+ * A client of the API server, found as kubectl finds it: --kubeconfig, KUBECONFIG, the pod's service account, ~/.kube/config.
+ * Close it in the end. Before its credentials are read, this process can no longer leave them in a core file.
+ * @throws UsageError where there is none, or its file is wrong
+ */
+export async function openApi(
+  { kubeconfig, context }: ApiFlags,
+  environment: NodeJS.ProcessEnv,
+  log: Log,
+): Promise<{ api: ApiClient }> {
+  const [{ disableCoreDumps }, { loadClusterAccess }, { connect }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../kubernetes/credentials/cluster-access.js'),
+    import('../../kubernetes/connection/connection.js'),
+  ])
+  disableCoreDumps()
+  try {
+    const access = await loadClusterAccess({ kubeconfig, context, environment, log })
+    return { api: connect(access, { version: version() }) }
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+/**
+ * A client for each version of the files of a kubeconfig that differs from the first one; each trusts the authorities of all. The first
+ * one is read at each request: where it cannot be used, the request fails, and tells why. The others are read now. Close each in the end.
+ */
+export async function openApiWays(
+  { kubeconfig, context }: Required<ApiFlags>,
+  environment: NodeJS.ProcessEnv,
+  log: Log,
+  [first, ...others]: readonly [FileVersion, ...FileVersion[]],
+): Promise<ApiWay[]> {
+  const [{ disableCoreDumps }, { loadClusterAccess }, { alsoTrusting, lazyAccess }, { connect }] = await Promise.all([
+    import('../../durable/index.js'),
+    import('../../kubernetes/credentials/cluster-access.js'),
+    import('../../kubernetes/credentials/access.js'),
+    import('../../kubernetes/connection/connection.js'),
+  ])
+  disableCoreDumps()
+  const load = ({ read }: FileVersion) =>
+    loadClusterAccess({ kubeconfig, context, environment, log, read, timing: { look: 0 } })
+  const all = [lazyAccess(() => load(first))]
+  for (const other of others) {
+    // What cannot be used is no other way; what the first one lacks then shows itself.
+    const access = await load(other).catch((error: unknown) => {
+      log.warn({}, `the mirror pod is asked without what the directory held before: ${messageOf(error)}`)
+      return undefined
+    })
+    if (access && other.hasOwn) all.push(access)
+  }
+  return all.map((own) => {
+    const access = alsoTrusting(
+      own,
+      all.filter((other) => other !== own),
+    )
+    const namespace = async () => {
+      await access.current()
+      return access.namespace
+    }
+    return { api: connect(access, { version: version() }), namespace }
+  })
+}

@@ -1,0 +1,54 @@
+import { lstatSync, readdirSync, type Stats } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { Owner } from '../../durable/types.js'
+import { codeOf } from '../../errors.js'
+
+/* A directory of holdfast's own that `replace` copies to another path: that gets its modes, owner and form, too. */
+
+export interface OwnSource {
+  readonly mode: number
+  readonly owner: Owner
+  readonly form: 'exchange' | 'symlink'
+  /** That of a file in it, whose st_mode is known. */
+  readonly modeOf: (path: string, mode: number) => Promise<number>
+}
+
+/** undefined where holdfast has published no directory at `from`. */
+export async function findOwnSource(from: string): Promise<OwnSource | undefined> {
+  const path = resolve(from)
+  // Most sources have nothing of holdfast's beside them: then the half of the core that reads records is not loaded.
+  if (!hasRecords(dirname(path))) return undefined
+  const { readForm } = await import('../../durable/index.js')
+  const form = await readForm(path).catch((error: unknown) => {
+    // Who may not read its record copies it as any other directory.
+    if (codeOf(error) === 'EACCES') return undefined
+    throw error
+  })
+  const status = statusOf(path)
+  if (form === undefined || status?.isDirectory() !== true) return undefined
+  const { modeAt } = await import('../../durable/publishing.js')
+  const modeOf = (at: string, mode: number): Promise<number> => modeAt(at, mode & 0o7777)
+  return { form, mode: await modeOf(path, status.mode), owner: { uid: status.uid, gid: status.gid }, modeOf }
+}
+
+/** Whether a new target, or one that is in this form already, can be published in the form of links. */
+export function takesLinks(target: string): boolean {
+  return statusOf(target) === undefined || statusOf(join(target, '..data'))?.isSymbolicLink() === true
+}
+
+function hasRecords(directory: string): boolean {
+  try {
+    return readdirSync(directory).some((name) => name.startsWith('.holdfast-'))
+  } catch {
+    // Whoever reads the source says why it cannot be read.
+    return false
+  }
+}
+
+function statusOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}

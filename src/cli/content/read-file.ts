@@ -1,0 +1,95 @@
+import { closeSync, constants, fstatSync, openSync, read } from 'node:fs'
+import { codeOf } from '../../errors.js'
+import { NotPublished, UsageError } from '../words/exit-codes.js'
+
+/** Bytes. */
+const pieceSize = 64 * 1024
+
+export interface FoundFile {
+  readonly mode: number
+  readonly size: number
+}
+
+/*
+ * Short calls are made at once: the process has nothing else to do, and each hop to a thread costs it more than the call.
+ */
+
+/**
+ * Opens a regular file that `--from` leads to. `follow`: also through a symbolic link in the path's last part.
+ * @throws UsageError for what cannot be read, or is no file
+ */
+function openFrom(path: string, follow: boolean): { descriptor: number } & FoundFile {
+  // O_NONBLOCK: a pipe that took the file's place does not hold us up.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | (follow ? 0 : constants.O_NOFOLLOW)
+  const descriptor = orRefuse(path, () => openSync(path, flags))
+  const status = fstatSync(descriptor)
+  if (status.isFile()) return { descriptor, mode: status.mode, size: status.size }
+  closeSync(descriptor)
+  throw new UsageError(`--from: ${path} is not a regular file`)
+}
+
+/** Mode and size of a regular file that this process may read. @throws UsageError for any other */
+export function examineFrom(path: string): FoundFile {
+  const { descriptor, ...found } = openFrom(path, false)
+  closeSync(descriptor)
+  return found
+}
+
+/**
+ * The bytes of a regular file, at most `most`.
+ * @throws UsageError for what cannot be read, is no file, or is larger
+ * @throws NotPublished, of `target`, where somebody wrote to the file meanwhile: its content may be torn
+ */
+export async function* readFrom(path: string, target: string, most = Infinity): AsyncIterable<Uint8Array> {
+  const { descriptor } = openFrom(path, true)
+  try {
+    const before = fstatSync(descriptor, { bigint: true })
+    if (Number(before.size) > most) throw new UsageError(`--from: ${path} is larger than ${most / 1024 / 1024} MiB`)
+    let size = 0n
+    for (;;) {
+      const chunk = await readPiece(descriptor, size)
+      if (chunk.length === 0) break
+      size += BigInt(chunk.length)
+      yield chunk
+    }
+    const after = fstatSync(descriptor, { bigint: true })
+    if (after.size !== size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs) {
+      throw new NotPublished(
+        `another program changed ${path} while holdfast read it: publish from a file that nobody writes to`,
+        target,
+      )
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** On a thread: it may wait for a disk. */
+function readPiece(descriptor: number, position: bigint): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafeSlow(pieceSize)
+  return new Promise((resolve, reject) => {
+    read(descriptor, buffer, 0, pieceSize, position, (error, length) => {
+      if (error) reject(error)
+      else resolve(buffer.subarray(0, length))
+    })
+  })
+}
+
+/** What a look at a path of `--from` answers. @throws UsageError where it fails */
+export function orRefuse<T>(path: string, look: () => T): T {
+  try {
+    return look()
+  } catch (error) {
+    return refuseUnreadable(path, error)
+  }
+}
+
+/** @throws UsageError */
+function refuseUnreadable(path: string, error: unknown): never {
+  const code = codeOf(error) ?? String(error)
+  const problems: Readonly<Record<string, string>> = {
+    ENOENT: 'no such file or directory',
+    EACCES: 'this user may not read it',
+  }
+  throw new UsageError(`--from: ${path}: ${code}: ${problems[code] ?? 'could not read it'}`)
+}

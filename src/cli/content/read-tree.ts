@@ -1,0 +1,129 @@
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isPublicationError } from '../../errors.js'
+import { UsageError } from '../words/exit-codes.js'
+import { examineFrom, type FoundFile, orRefuse } from './read-file.js'
+
+/** More than any directory of certificates or configuration holds; a mistaken `--from /` ends here. */
+const mostFiles = 10_000
+
+/** Attempts to publish one version of a mounted volume; it changes once in minutes. */
+const mostTries = 5
+
+/** A directory's files, by relative path; none of their content has been read. */
+export interface FoundTree {
+  readonly files: Readonly<Record<string, FoundFile & { readonly path: string }>>
+  /** Of all files. */
+  readonly bytes: number
+}
+
+/**
+ * Hands a directory's files to `publish`. Of a volume as kubelet mounts it, with a `..data` link to what the names in it lead to, these
+ * are what its readers see: the files behind that link, all of one version. Where that version is replaced and removed while `publish`
+ * reads it, the next one is handed over.
+ * @throws UsageError for what cannot be published: no directory, a symbolic link or special file in it, an empty directory, a name that
+ *   is not UTF-8, too many files
+ */
+export async function withTree<T>(
+  root: string,
+  signal: AbortSignal,
+  publish: (tree: FoundTree) => Promise<T>,
+): Promise<T> {
+  if (root === '') throw new UsageError('--from is empty: name a directory')
+  const found = orRefuse(root, () => lstatSync(root))
+  if (!found.isDirectory()) {
+    const what = found.isSymbolicLink() ? 'a symbolic link: name the directory that it leads to' : 'not a directory'
+    throw new UsageError(`--from ${root} is ${what}`)
+  }
+  for (let tries = 1; ; tries++) {
+    const version = mountedVersion(root)
+    try {
+      return await publish(findFiles(version === undefined ? root : join(root, version), signal))
+    } catch (error) {
+      if (version === undefined || isPublished(error) || tries === mostTries) throw error
+      // Whoever replaces it points the link elsewhere, before what it led to is removed.
+      if (mountedVersion(root) === version) throw error
+    }
+  }
+}
+
+function isPublished(error: unknown): boolean {
+  return isPublicationError(error) && error.published
+}
+
+/** The directory beside it that a mounted volume's `..data` leads to; undefined where it is none. */
+function mountedVersion(root: string): string | undefined {
+  const target = orElse('', () => readlinkSync(join(root, '..data')))
+  return /^\.\.[^/]+$/.test(target) ? target : undefined
+}
+
+/** What a look answers, or this where it fails. */
+function orElse<T>(otherwise: T, look: () => T): T {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}
+
+function findFiles(root: string, signal: AbortSignal): FoundTree {
+  const files = new Map<string, FoundFile & { path: string }>()
+  let bytes = 0
+  const walk = (directory: string): void => {
+    signal.throwIfAborted()
+    const at = join(root, directory)
+    const entries = orRefuse(at, () => readdirSync(at, { withFileTypes: true, encoding: 'buffer' }))
+    if (entries.length === 0) {
+      throw new UsageError(`${at} is empty: holdfast publishes files, and directories that hold files`)
+    }
+    for (const entry of entries) {
+      const name = entry.name.toString('utf8')
+      const path = directory === '' ? name : `${directory}/${name}`
+      if (!Buffer.from(name, 'utf8').equals(entry.name))
+        throw new UsageError(`${join(root, path)}: its name is not UTF-8`)
+      if (entry.isDirectory()) {
+        walk(path)
+        continue
+      }
+      if (!entry.isFile())
+        throw new UsageError(`${join(root, path)} is ${kindOf(entry)}: holdfast publishes regular files only`)
+      const file = examineFrom(join(root, path))
+      bytes += file.size
+      files.set(path, { ...file, path: join(root, path) })
+      if (files.size > mostFiles) throw new UsageError(`--from ${root} holds more than ${mostFiles} files`)
+    }
+  }
+  walk('')
+  return { files: Object.fromEntries(files), bytes }
+}
+
+/**
+ * Refuses a target inside the directory that it is made from: that would be changed by it, and the next time hold the target and
+ * what is kept beside it. Throws UsageError.
+ */
+export function refuseInside(root: string, target: string): void {
+  const real = (path: string): string | undefined => orElse(undefined, () => realpathSync.native(path))
+  const from = real(root)
+  if (from === undefined) return
+  for (let above = dirname(target); above !== '/'; above = dirname(above)) {
+    // What is missing above it is made, and is in the first directory that is there.
+    const found = real(above)
+    if (found === undefined) continue
+    if (`${found}/`.startsWith(`${from}/`))
+      throw new UsageError(`${target} is inside --from ${root}: name a target outside of that directory`)
+    return
+  }
+}
+
+interface EntryKind {
+  isSymbolicLink(): boolean
+  isFIFO(): boolean
+  isSocket(): boolean
+}
+
+function kindOf(entry: EntryKind): string {
+  if (entry.isSymbolicLink()) return 'a symbolic link'
+  if (entry.isFIFO()) return 'a pipe'
+  if (entry.isSocket()) return 'a socket'
+  return 'a device'
+}

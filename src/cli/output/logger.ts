@@ -1,0 +1,113 @@
+import type { pino } from 'pino'
+import type { Log } from '../../log.js'
+import { painter, wantsColour, type Paint } from './colour.js'
+import type { Io, Output } from './io.js'
+
+/** Where the package has pino, beside its program: set as the package is made, and nowhere else. */
+declare const bundledPino: string | undefined
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+type LogLevel = (typeof logLevels)[number]
+
+/** `auto`: text on a terminal, JSON lines elsewhere. */
+export const logFormats = ['auto', 'json', 'text'] as const
+type LogFormat = (typeof logFormats)[number]
+
+export interface LogOptions {
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+}
+
+/**
+ * Logs to standard error: JSON lines, or readable ones. Each line is written before the call returns: a
+ * worker thread would cost 18 MB on every node, and lose the last lines of a crash. A standard error that is gone is not a
+ * reason to fail.
+ */
+export function createLogger(io: Io, options: LogOptions, fields: Readonly<Record<string, string>> = {}): Log {
+  const destination = destinationFor(io, options.logFormat)
+  const least = logLevels.indexOf(options.logLevel)
+  // Loaded for the first line that is written, so that a command which has nothing to say starts sooner.
+  let loaded: Log | undefined
+  const logger = (): Log => {
+    try {
+      return (loaded ??= loadPino(destination, options.logLevel, fields))
+    } catch {
+      return plainLog(destination, fields)
+    }
+  }
+  const write = (level: keyof Log) => (details: object, message: string) => {
+    if (logLevels.indexOf(level) >= least) logger()[level](details, message)
+  }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** An error must be reported even where no file can be opened any more, so that pino cannot be loaded: the next line tries again. */
+function plainLog(destination: Destination, fields: Readonly<Record<string, string>>): Log {
+  const write = (level: keyof Log) => (details: object, message: string) => {
+    const line = { level, time: new Date().toISOString(), ...fields, ...details, msg: message }
+    destination.write(`${JSON.stringify(line, serializable)}\n`)
+  }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** A number of an inode or of nanoseconds, which JSON would refuse, is no reason to fail either. */
+function serializable(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+type Destination = Pick<Output, 'write'>
+
+/** Takes lines of JSON. */
+function destinationFor({ stderr, env }: Io, format: LogFormat): Destination {
+  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return stderr
+  const paint = painter(wantsColour(stderr, env))
+  return { write: (line) => stderr.write(readableLine(line, paint)) }
+}
+
+function loadPino(destination: Destination, level: LogLevel, fields: Readonly<Record<string, string>>): Log {
+  const name = typeof bundledPino === 'string' ? bundledPino : 'pino'
+  const { createRequire } = process.getBuiltinModule('node:module')
+  const create = createRequire(import.meta.url)(name) as typeof pino
+  const options: pino.LoggerOptions = {
+    level,
+    base: fields,
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label) => ({ level: label }) },
+  }
+  return create(options, destination)
+}
+
+const looks = {
+  fatal: ['FATAL', 'red'],
+  error: ['ERROR', 'red'],
+  warn: ['WARN ', 'yellow'],
+  info: ['INFO ', 'green'],
+  debug: ['DEBUG', 'blue'],
+  trace: ['TRACE', 'grey'],
+} as const
+
+function isLevel(value: unknown): value is keyof typeof looks {
+  return typeof value === 'string' && Object.hasOwn(looks, value)
+}
+
+/** Fields that the sentence says already, or that no reader of a terminal wants. */
+const hidden = new Set(['level', 'time', 'msg', 'operation', 'directory', 'objects', 'causes'])
+
+/** One line of JSON as a person reads it: `12:00:01 INFO  Published  the sentence  key=value`. @internal */
+export function readableLine(line: string, paint: Paint): string {
+  let entry: Record<string, unknown>
+  try {
+    entry = JSON.parse(line) as Record<string, unknown>
+  } catch {
+    return line
+  }
+  const [label, colour] = looks[isLevel(entry.level) ? entry.level : 'info']
+  const parts = [paint('grey', String(entry.time).slice(11, 19)), paint(colour, label)]
+  if (typeof entry.reason === 'string') parts.push(paint('bold', entry.reason))
+  if (typeof entry.msg === 'string') parts.push(entry.msg)
+  for (const [name, value] of Object.entries(entry)) {
+    if (hidden.has(name) || name === 'reason') continue
+    parts.push(paint('grey', `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
+  }
+  return `${parts.join(' ')}\n`
+}

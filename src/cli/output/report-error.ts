@@ -1,0 +1,64 @@
+import { logProblems } from '../../config/log-problems.js'
+import type { ConfigurationError } from '../../config/problem.js'
+import { invalidInputOf } from '../../errors.js'
+import { Exit } from '../words/exit-codes.js'
+import { createLogger, logFormats, logLevels } from './logger.js'
+import { isForPrograms, print } from './print.js'
+import type { Io } from './io.js'
+
+interface ErrorFacts {
+  readonly message: string
+  readonly code?: string
+  readonly syscall?: string
+  readonly path?: string
+  readonly published?: boolean
+  readonly reason?: string
+  /** Each thing that is wrong in a configuration file, with its place. */
+  readonly problems?: ConfigurationError['problems']
+}
+
+/** What may be reported of an error: its sentence, and the fields of a durable write's error. Its cause stays inside. */
+function errorFacts(error: unknown): ErrorFacts {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const problems = problemsOf(error)
+  const field = (name: string, type: 'string' | 'boolean') => {
+    const value: unknown = Reflect.get(error, name)
+    return typeof value === type ? { [name]: value } : {}
+  }
+  return {
+    message: error.message,
+    ...field('code', 'string'),
+    ...field('syscall', 'string'),
+    ...field('path', 'string'),
+    ...field('published', 'boolean'),
+    ...field('reason', 'string'),
+    ...(invalidInputOf(error) === 'configuration' && { reason: 'ConfigurationInvalid' }),
+    ...(problems && { problems }),
+  }
+}
+
+/** The parser of the configuration gathers what is wrong. */
+function problemsOf(error: Error): ConfigurationError['problems'] | undefined {
+  return invalidInputOf(error) === 'configuration' && 'problems' in error
+    ? (error as ConfigurationError).problems
+    : undefined
+}
+
+/**
+ * Reports the error that ended a command, as its flags ask for it: a line on standard error, and with `-o json` or `yaml` a document on
+ * standard output too. Wrong usage is one plain sentence, as from the parser of the arguments, unless JSON lines were asked for.
+ */
+export async function reportError(error: unknown, options: Readonly<Record<string, unknown>>, io: Io): Promise<void> {
+  if (error instanceof Exit) return
+  const facts = errorFacts(error)
+  if (isForPrograms(options.output)) await print(io.stdout, options.output, { error: facts }, () => '')
+  const logFormat = logFormats.find((known) => known === options.logFormat) ?? 'auto'
+  if (invalidInputOf(error) === 'argument' && logFormat !== 'json') {
+    io.stderr.write(`error: ${facts.message}\n`)
+    return
+  }
+  const { message, problems, ...fields } = facts
+  const log = createLogger(io, { logLevel: logLevels.find((known) => known === options.logLevel) ?? 'info', logFormat })
+  if (problems === undefined) log.error(fields, message)
+  else logProblems(log, { problems })
+}

@@ -1,0 +1,97 @@
+import type { DirectoryState } from '../../agent/directory-state.js'
+import { isSourceAway, type Outcome } from '../../agent/outcome.js'
+import { pendingHookNames } from '../../agent/report/status-file.js'
+import type { DirectoryChange } from '../../durable/index.js'
+import { table } from './table.js'
+
+/* What `sync` prints of a pass. */
+
+/** One directory, as `-o json` shows it. */
+export interface SyncLine {
+  readonly path: string
+  /** created, replaced, unchanged; `moving`, `moved`: an old path; `stale`: intact by its record, the source did not answer; `failed`. */
+  readonly outcome: string
+  readonly digest: string | null
+  /** Where it is true: the file system is not one on which durability is proven. */
+  readonly unproven?: true
+  readonly reason?: string
+  readonly message?: string
+  readonly changes?: readonly DirectoryChange[]
+  /** With --hooks: those that have failed, and are left to the agent or the next run. */
+  readonly pendingHooks?: readonly string[]
+  /** What decides the exit code. */
+  readonly error: unknown
+}
+
+export function errorsOf(lines: readonly SyncLine[]): unknown[] {
+  return lines.map(({ error }) => error).filter((error) => error !== undefined)
+}
+
+/** A signal ended it before anything was published. */
+export function isAborted(outcome: Outcome | undefined): boolean {
+  return outcome === undefined || outcome.kind === 'aborted'
+}
+
+export function lineOf(
+  state: DirectoryState,
+  outcome: Outcome | undefined,
+  allowStale: boolean,
+  hooks = false,
+): SyncLine {
+  const { path, published } = state
+  if (outcome?.kind === 'published') {
+    const { change, digest } = outcome
+    const line = { path, outcome: change, digest, ...(outcome.unproven ? { unproven: true as const } : {}) }
+    const pendingHooks = hooks ? pendingHookNames(state) : []
+    if (pendingHooks.length === 0) return { ...line, error: undefined }
+    return { ...line, pendingHooks, error: new Error(`${path}: at least one hook failed`) }
+  }
+  const digest = state.digest ?? null
+  if (outcome?.kind === 'moving') {
+    const about = published && { reason: published.reason, message: published.message }
+    return { path, digest, ...about, outcome: outcome.state === 'done' ? 'moved' : 'moving', error: undefined }
+  }
+  const message = explanation(outcome) ?? published?.message ?? ''
+  const reason =
+    outcome?.kind === 'incomplete'
+      ? outcome.findings[0]?.reason
+      : outcome?.kind === 'failed'
+        ? outcome.reason
+        : 'SourceUnavailable'
+  const details = { path, digest, message, ...(reason ? { reason } : {}) }
+  if (outcome && isSourceAway(outcome) && state.intact && allowStale) {
+    return { ...details, outcome: 'stale', error: undefined }
+  }
+  return {
+    ...details,
+    outcome: 'failed',
+    error: outcome?.kind === 'failed' ? outcome.error : new Error(message),
+  }
+}
+
+/** Why a directory was not published. */
+export function explanation(outcome: Outcome | undefined): string | undefined {
+  if (outcome === undefined) return undefined
+  switch (outcome.kind) {
+    case 'incomplete':
+      return outcome.findings.map(({ message }) => message).join('; ')
+    case 'failed':
+      return outcome.error.message
+    case 'waiting':
+      return outcome.message
+    case 'published':
+    case 'moving':
+    case 'aborted':
+      return undefined
+  }
+}
+
+export function lineText(line: SyncLine, dryRun: boolean): string {
+  const { path, outcome, digest, reason, message, changes, pendingHooks = [] } = line
+  const verb = dryRun && ['created', 'replaced'].includes(outcome) ? `would be ${outcome}` : outcome
+  const about = message === undefined ? (digest ?? '') : `${reason ?? ''}: ${message}`
+  const signs = { add: '+', change: '~', remove: '-' }
+  const details = (changes ?? []).map((change) => ['', `${signs[change.change]} ${change.path}`])
+  const hooks = pendingHooks.map((hook) => ['', `the hook "${hook}" failed`])
+  return table([[verb, path, about]]) + table([...details, ...hooks])
+}

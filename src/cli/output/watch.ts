@@ -1,0 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from '../../log.js'
+
+/** Milliseconds. No event says that a process was killed, or how much time has passed. */
+const heartbeat = 10_000
+
+/**
+ * Shows something again whenever a file in this directory changes, until `show` answers that nobody looks any more. One showing at a time:
+ * what changes meanwhile is shown next. Rejects with what `show` rejects with, and with the signal's reason.
+ */
+export async function showChanges(
+  directory: string,
+  { signal, log }: { readonly signal: AbortSignal; readonly log: Log },
+  show: () => Promise<'shown' | 'unseen'>,
+): Promise<void> {
+  const { DirectoryWatch } = await import('../../objects/files/directory-watch.js')
+  let waking = new AbortController()
+  const wake = () => waking.abort()
+  signal.addEventListener('abort', wake)
+  const watch = new DirectoryWatch(directory, wake, log)
+  try {
+    for (;;) {
+      waking = new AbortController()
+      // Before the look: what changes during it wakes the next wait.
+      await watch.arm()
+      if ((await show()) === 'unseen') return
+      signal.throwIfAborted()
+      await delay(heartbeat, undefined, { signal: waking.signal }).catch(() => undefined)
+      signal.throwIfAborted()
+    }
+  } finally {
+    signal.removeEventListener('abort', wake)
+    watch.close()
+  }
+}

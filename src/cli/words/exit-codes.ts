@@ -1,0 +1,70 @@
+import { invalidInputOf, isPublicationError, type InvalidInput } from '../../errors.js'
+
+/** What each exit code means; scripts rely on them. */
+export const exitCodes = {
+  done: 0,
+  /** At least one target is not as asked; none that failed was changed. */
+  failed: 1,
+  /** Wrong usage or configuration; nothing was started. */
+  usage: 2,
+  /** Published, but whether it survives a power cut is unknown. Wins over `failed`. */
+  durabilityUnknown: 3,
+  /** `verify` or `diff` found a difference, `check` what is in the way, `torture` that the disk lost what it had. */
+  fault: 4,
+  /** Another process holds the lock. */
+  busy: 75,
+} as const
+
+const afterSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+
+export type EndingSignal = keyof typeof afterSignal
+
+/** 128 + N for a command that a signal ended. */
+export function exitCodeAfter(signal: EndingSignal): number {
+  return afterSignal[signal]
+}
+
+/** Wrong usage, found after the arguments were parsed: exit 2, with the message alone. */
+export class UsageError extends Error implements InvalidInput {
+  override readonly name = 'UsageError'
+  readonly invalid = 'argument'
+}
+
+/** What was asked for cannot be published, by what was found: the target is what it was, exit 1. */
+export class NotPublished extends Error {
+  override readonly name = 'NotPublished'
+  readonly published = false
+  constructor(
+    problem: string,
+    readonly path: string,
+    state = `holdfast left ${path} as it was`,
+  ) {
+    super(`${problem}; ${state}`)
+  }
+}
+
+/** The command has said all there is to say; only the exit code is left. */
+export class Exit extends Error {
+  override readonly name = 'Exit'
+  constructor(readonly exitCode: number) {
+    super(`exit ${exitCode}`)
+  }
+}
+
+/** The one place that turns an error into an exit code. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof Exit) return error.exitCode
+  if (invalidInputOf(error) !== undefined) return exitCodes.usage
+  if (isPublicationError(error)) {
+    if (error.published) return exitCodes.durabilityUnknown
+    return error.reason === 'Busy' ? exitCodes.busy : exitCodes.failed
+  }
+  return exitCodes.failed
+}
+
+/** The exit code of several targets: unknown durability wins, then what failed, then what was busy. */
+export function exitCodeOfAll(errors: readonly unknown[]): number {
+  const codes = errors.map(exitCodeOf)
+  const order = [exitCodes.durabilityUnknown, exitCodes.failed, exitCodes.busy]
+  return order.find((code) => codes.includes(code)) ?? exitCodes.done
+}

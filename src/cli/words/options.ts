@@ -1,0 +1,269 @@
+import type { RevisionObjects } from '../../static-pods/install/plan-from-api.js'
+import { isObjectName } from '../../kubernetes-names.js'
+import { UsageError } from './exit-codes.js'
+import { logFormats, logLevels, type LogOptions } from '../output/logger.js'
+import { type Command, Option } from './option.js'
+import { outputFormats, type OutputFormat } from '../output/print.js'
+import {
+  collectNames,
+  parseCount,
+  parseGoBoolean,
+  parseDirectoryMode,
+  parseDuration,
+  parseFileMode,
+  parseName,
+  parseOwner,
+  parseRevisionFlag,
+} from './option-values.js'
+
+/* Flags that several commands share, so that they mean the same and are explained the same everywhere. */
+
+export interface OutputOptions extends LogOptions {
+  readonly output: OutputFormat
+}
+
+const outputOption = () =>
+  new Option('-o, --output <format>', 'text; wide: text with more columns; json or yaml: one document')
+    .choices(outputFormats)
+    .default('text')
+    .env('HOLDFAST_OUTPUT')
+
+const logLevelOption = () =>
+  new Option('--log-level <level>', 'least severe level to log (to standard error)')
+    .choices(logLevels)
+    .default('info')
+    .env('HOLDFAST_LOG_LEVEL')
+
+export const logFormatOption = () =>
+  new Option('--log-format <format>', 'format of the log; auto: text on a terminal, JSON lines elsewhere')
+    .choices(logFormats)
+    .default('auto')
+    .env('HOLDFAST_LOG_FORMAT')
+
+/** What every command logs by. */
+export const logOptions = () => [logLevelOption(), logFormatOption()]
+
+/** What every command prints and logs by. */
+export const reportOptions = () => [outputOption(), ...logOptions()]
+
+export const configOption = () => new Option('-c, --config <file>', 'the configuration file').env('HOLDFAST_CONFIG')
+
+/** Where objects come from, as kubectl's users know it. */
+export interface SourceOptions {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly namespace?: string
+  readonly nodeName?: string
+}
+
+export const sourceOptions = () => [
+  new Option('--kubeconfig <file>', 'kubeconfig to use instead of the configured one').env('HOLDFAST_KUBECONFIG'),
+  new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
+  new Option('-n, --namespace <name>', 'namespace for objects named without one').env('HOLDFAST_NAMESPACE'),
+  new Option('--node-name <name>', 'this node, as the cluster calls it (also: NODE_NAME)').env('HOLDFAST_NODE_NAME'),
+]
+
+export const ownerOption = () =>
+  new Option('--owner <uid:gid>', 'owner, as numbers (default: the user who runs this)').argParser(parseOwner)
+
+export const directoryModeOption = (description: string, fallback: string) =>
+  new Option('--mode <mode>', description).argParser(parseDirectoryMode).default(parseDirectoryMode(fallback), fallback)
+
+export const fileModeOption = (flag: '--mode' | '--file-mode', description: string, fallback: string) =>
+  new Option(`${flag} <mode>`, description).argParser(parseFileMode).default(parseFileMode(fallback), fallback)
+
+/** `modes`: the attribute names of the flags of the command that it excludes beside `owner`. */
+export const keepAttributesOption = (modes: readonly string[]) =>
+  new Option('--keep-attributes', 'keep mode and owner of the target being replaced').conflicts([...modes, 'owner'])
+
+export const requireProvenOption = () =>
+  new Option('--require-proven', 'refuse file systems on which durability is not proven (not ext4, xfs, btrfs)')
+
+export const releaseOption = () => new Option('--release', 'publish even what an operator holds, and let it go')
+
+export const lockTimeoutOption = () =>
+  new Option('--lock-timeout <duration>', 'how long to wait for another holder of the lock')
+    .argParser(parseDuration)
+    .default(0, '0: fails at once, with exit code 75')
+
+/** What `replace` and `write` have in common. */
+export interface PublishingOptions extends OutputOptions {
+  readonly parents?: true
+  readonly requireProven?: true
+  readonly release?: true
+  readonly lockTimeout: number
+  readonly keepAttributes?: true
+}
+
+export const publishingOptions = () => [
+  new Option('--parents', 'make the directories above the target that are missing'),
+  requireProvenOption(),
+  releaseOption(),
+  lockTimeoutOption(),
+  ...reportOptions(),
+]
+
+export function publicationOptions(options: PublishingOptions) {
+  const { parents, requireProven, release, lockTimeout, keepAttributes } = options
+  return {
+    attributes: keepAttributes ? ('keep' as const) : ('set' as const),
+    parents: parents ?? false,
+    requireProven: requireProven ?? false,
+    release: release ?? false,
+    lockTimeout,
+  }
+}
+
+/** Whether the user named a flag's value, by its attribute name; it is not its default. */
+export function isNamed(command: Command, attribute: string): boolean {
+  return command.getOptionValueSource(attribute) === 'cli'
+}
+
+/* Flags of install, prune and monitor, as OpenShift's installer, prune and startup-monitor commands take them. */
+
+export const nodeNameOption = (description: string) =>
+  new Option('--node-name <name>', description)
+    // What a template leaves empty is not set.
+    .argParser((text: string) => (text === '' ? text : parseName(text)))
+    .env('HOLDFAST_NODE_NAME')
+
+/** The flag's, or NODE_NAME's, which an operator's template sets; empty counts as not set. Throws UsageError. */
+export function nodeNameOf(
+  { nodeName }: { readonly nodeName?: string },
+  environment: NodeJS.ProcessEnv,
+): string | undefined {
+  if (nodeName) return nodeName
+  const name = environment.NODE_NAME || undefined
+  if (name !== undefined && !isObjectName(name))
+    throw new UsageError(`NODE_NAME is ${JSON.stringify(name)}: it must be a name that Kubernetes allows`)
+  return name
+}
+
+/** klog's `-v=4`: from 4 on, everything is logged. */
+export const verbosityOption = () =>
+  new Option(
+    '-v, --v <number>',
+    'verbosity as in klog: 4 and above log everything, as --log-level debug does',
+  ).argParser((text) => parseCount(text.replace(/^=/, '')))
+
+/** klog's other flags, which say nothing here: what is logged goes to standard error, as JSON lines or readable. */
+export function addKlogOptions(command: Command): Command {
+  for (const flag of [
+    'add-dir-header',
+    'alsologtostderr',
+    'logtostderr',
+    'one-output',
+    'skip-headers',
+    'skip-log-headers',
+  ])
+    command.addOption(new Option(`--${flag} [boolean]`).argParser(parseGoBoolean).hideHelp())
+  for (const flag of ['log-backtrace-at', 'log-dir', 'log-file', 'log-file-max-size', 'stderrthreshold', 'vmodule'])
+    command.addOption(new Option(`--${flag} <value>`).hideHelp())
+  return command
+}
+
+export function logOptionsOf({ v, logLevel, logFormat }: LogOptions & { readonly v?: number }): LogOptions {
+  return { logLevel: v !== undefined && v >= 4 && logLevel === 'info' ? 'debug' : logLevel, logFormat }
+}
+
+/** `hint`: what else may be meant. @throws UsageError that names every flag that is missing */
+export function requireFlags(flags: Readonly<Record<string, unknown>>, hint = ''): void {
+  const missing = Object.keys(flags).filter((flag) => {
+    const value = flags[flag]
+    return value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
+  })
+  if (missing.length > 0)
+    throw new UsageError(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing${hint}`)
+}
+
+/** What says which objects a revision is made of: shared by `install` and `rbac install`. */
+export interface RevisionFlags {
+  readonly revision?: number
+  readonly namespace?: string
+  readonly pod?: string
+  readonly secrets?: readonly string[]
+  readonly optionalSecrets?: readonly string[]
+  readonly configmaps?: readonly string[]
+  readonly optionalConfigmaps?: readonly string[]
+  readonly certDir?: string
+  readonly certSecrets?: readonly string[]
+  readonly optionalCertSecrets?: readonly string[]
+  readonly certConfigmaps?: readonly string[]
+  readonly optionalCertConfigmaps?: readonly string[]
+}
+
+export interface PlaceFlags {
+  readonly resourceDir?: string
+  readonly podManifestDir?: string
+  readonly podManifestsLockFile?: string
+  readonly timeoutDuration: number
+}
+
+const list = (flags: string, description: string) => new Option(flags, description).argParser(collectNames)
+
+export function addRevisionOptions(command: Command): Command {
+  const options = [
+    new Option('--revision <number>', 'the revision to install').argParser(parseRevisionFlag),
+    new Option('-n, --namespace <name>', 'namespace of the objects').argParser(parseName).env('HOLDFAST_NAMESPACE'),
+    new Option('--pod <name>', 'name of the pod: ConfigMap POD-REVISION holds its manifests').argParser(parseName),
+    list('--secrets <names>', 'Secrets NAME-REVISION that go into the revision; repeat the flag, or use commas'),
+    list('--optional-secrets <names>', 'the same, but they may be absent'),
+    list('--configmaps <names>', 'ConfigMaps NAME-REVISION that go into the revision'),
+    list('--optional-configmaps <names>', 'the same, but they may be absent'),
+    new Option('--cert-dir <dir>', 'directory for objects without revisions; used as it is'),
+    list('--cert-secrets <names>', 'Secrets NAME that go into --cert-dir'),
+    list('--optional-cert-secrets <names>', 'the same, but they may be absent'),
+    list('--cert-configmaps <names>', 'ConfigMaps NAME that go into --cert-dir'),
+    list('--optional-cert-configmaps <names>', 'the same, but they may be absent'),
+  ]
+  for (const option of options) command.addOption(option)
+  return command
+}
+
+export function addPlaceOptions(command: Command): Command {
+  const options = [
+    new Option('--resource-dir <dir>', 'parent of the revisions, DIR/POD-REVISION'),
+    new Option('--pod-manifest-dir <dir>', "kubelet's manifest directory"),
+    new Option('--pod-manifests-lock-file <file>', 'lock (flock) to hold while manifests change'),
+    new Option('--timeout-duration <duration>', 'time limit for the whole run')
+      .argParser(parseDuration)
+      .default(120_000, '2m0s'),
+  ]
+  for (const option of options) command.addOption(option)
+  return command
+}
+
+/** `more`: further flags that the command needs. @throws UsageError that names all that are missing */
+export function revisionObjects(flags: RevisionFlags, more: Readonly<Record<string, unknown>> = {}): RevisionObjects {
+  const { revision, namespace, pod, configmaps, certDir } = flags
+  const certificates = {
+    secrets: flags.certSecrets ?? [],
+    optionalSecrets: flags.optionalCertSecrets ?? [],
+    configMaps: flags.certConfigmaps ?? [],
+    optionalConfigMaps: flags.optionalCertConfigmaps ?? [],
+  }
+  const needed = {
+    '--revision': revision,
+    '--namespace': namespace,
+    '--pod': pod,
+    '--configmaps': configmaps,
+    ...(Object.values(certificates).some((names) => names.length > 0) && {
+      '--cert-dir (there are objects for it)': certDir,
+    }),
+    ...more,
+  }
+  // Nothing was said of any object: it may be files that are meant.
+  const fromFiles = namespace === undefined && configmaps === undefined && '--pod-manifest-dir' in more
+  requireFlags(needed, fromFiles ? '; to install from files, name a manifest' : '')
+  if (revision === undefined || namespace === undefined || pod === undefined) throw new Error('unreachable')
+  return {
+    revision,
+    namespace,
+    pod,
+    secrets: flags.secrets ?? [],
+    optionalSecrets: flags.optionalSecrets ?? [],
+    configMaps: configmaps ?? [],
+    optionalConfigMaps: flags.optionalConfigmaps ?? [],
+    certificates: certDir ? { directory: certDir, ...certificates } : undefined,
+  }
+}

@@ -1,0 +1,52 @@
+import { InvalidArgumentError } from 'commander'
+import type { Subject } from '../../static-pods/install/rbac.js'
+import { UsageError } from './exit-codes.js'
+import { Option } from './option.js'
+import { parseName } from './option-values.js'
+
+/** Whom to bind. */
+export interface Bound {
+  readonly serviceAccount?: string
+  readonly user?: readonly string[]
+  readonly group?: readonly string[]
+}
+
+const apiGroup = 'rbac.authorization.k8s.io'
+
+export const userOption = () =>
+  new Option('--user <name>', 'bind this user, as the API server knows it, too; repeat it for several').argParser(
+    collectSubjects,
+  )
+
+export const groupOption = () =>
+  new Option('--group <name>', 'bind this group too; repeat it for several').argParser(collectSubjects)
+
+/** Names of users and groups may hold commas and colons: system:node:n1. */
+function collectSubjects(text: string, before: readonly string[] = []): string[] {
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty.')
+  return [...before, text]
+}
+
+/** Whom to bind: a service account, users and groups, as `kubectl create rolebinding` takes them. Throws UsageError. */
+export function subjectsOf({ serviceAccount, user = [], group = [] }: Bound, namespace: string): Subject[] {
+  const account = serviceAccount === undefined ? [] : [serviceAccountOf(serviceAccount, namespace)]
+  return [
+    ...account.map((found) => ({ kind: 'ServiceAccount', ...found }) as const),
+    ...user.map((name) => ({ kind: 'User', apiGroup, name }) as const),
+    ...group.map((name) => ({ kind: 'Group', apiGroup, name }) as const),
+  ]
+}
+
+/** `[NAMESPACE/]NAME`; `namespace`: of a name without one. Throws UsageError. */
+export function serviceAccountOf(text: string, namespace: string) {
+  const parts = text.split('/')
+  const [first = '', second] = parts
+  try {
+    if (parts.length > 2) throw new Error('more than one slash')
+    return second === undefined
+      ? { namespace, name: parseName(first) }
+      : { namespace: parseName(first), name: parseName(second) }
+  } catch {
+    throw new UsageError(`--service-account ${JSON.stringify(text)} must be [NAMESPACE/]NAME`)
+  }
+}

@@ -1,0 +1,177 @@
+/* How `monitor` and `rollout` find out whether a pod is ready: their flags, and the probes that these open. */
+import { InvalidArgumentError } from 'commander'
+import type { Log } from '../../log.js'
+import type { ApiClient } from '../../kubernetes/connection/client.js'
+import type { ReadinessSettings } from '../../static-pods/ready/readiness-settings.js'
+import type { ProbeFiles } from '../../static-pods/ready/probe-files.js'
+import type { ApiWay } from '../../static-pods/ready/probe-mirror-pod.js'
+import type { Probe } from '../../static-pods/ready/readiness.js'
+import { UsageError } from './exit-codes.js'
+import { openApi, openApiWays, type ApiFlags } from '../content/open-api.js'
+import { type Command, Option } from './option.js'
+import { parseName } from './option-values.js'
+import { nodeNameOf, nodeNameOption, requireFlags } from './options.js'
+import { pathArgument } from './target.js'
+
+export interface ReadinessFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly namespace?: string
+  readonly nodeName?: string
+  readonly readyUrl?: readonly URL[]
+  readonly readyCa?: string
+  readonly readyExec?: readonly string[]
+  readonly kubeletUrl?: URL
+  readonly kubeletCa?: string
+  readonly kubeletCert?: string
+  readonly kubeletKey?: string
+  readonly kubeletTokenFile?: string
+}
+
+export function addReadinessOptions(command: Command): Command {
+  const options = [
+    new Option('--ready-url <url>', 'ready when a GET answers 200 to 299; repeat it for several').argParser(
+      collectUrls,
+    ),
+    new Option('--ready-ca <file>', 'certificate authorities for --ready-url, PEM'),
+    new Option(
+      '--ready-exec <command>',
+      'ready when /bin/sh -c COMMAND exits with 0; REVISION is in its environment',
+    ).argParser(collectCommands),
+    new Option('--kubelet-url <url>', 'ask this kubelet for the pod: https://NODE:10250').argParser(parseUrl),
+    new Option('--kubelet-ca <file>', 'certificate authorities for --kubelet-url, PEM'),
+    new Option('--kubelet-cert <file>', 'client certificate for --kubelet-url, PEM'),
+    new Option('--kubelet-key <file>', 'its key, PEM'),
+    new Option('--kubelet-token-file <file>', 'a token for --kubelet-url'),
+    new Option('--kubeconfig <file>', 'kubeconfig with which to read the mirror pod').env('HOLDFAST_KUBECONFIG'),
+    new Option('--context <name>', "the kubeconfig's context to use").env('HOLDFAST_CONTEXT'),
+    new Option('-n, --namespace <name>', 'namespace of the pod, if its manifest names none')
+      .argParser(parseName)
+      .env('HOLDFAST_NAMESPACE'),
+    nodeNameOption('this node, as the cluster calls it (also: NODE_NAME)'),
+  ]
+  for (const option of options) command.addOption(option)
+  return command
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.username || url.password) {
+    throw new InvalidArgumentError(
+      'It must be an http or https URL without credentials: https://localhost:6443/readyz.',
+    )
+  }
+  return url
+}
+
+function collectUrls(text: string, before: readonly URL[] = []): URL[] {
+  return [...before, parseUrl(text)]
+}
+
+function collectCommands(text: string, before: readonly string[] = []): string[] {
+  // The shell would end with 0.
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty; an empty command always succeeds.')
+  return [...before, text]
+}
+
+/** The flags, checked together, with absolute paths: as a file can keep them. @throws UsageError */
+export function readinessSettings(flags: ReadinessFlags, env: NodeJS.ProcessEnv): ReadinessSettings {
+  const { readyUrl = [], readyExec = [], kubeconfig, kubeletUrl } = flags
+  const path = (text: string | undefined): string | null => (text ? pathArgument(text) : null)
+  if (flags.readyCa !== undefined && !readyUrl.some(({ protocol }) => protocol === 'https:')) {
+    throw new UsageError('--ready-ca needs a --ready-url with https')
+  }
+  const secure = {
+    '--kubelet-ca': flags.kubeletCa,
+    '--kubelet-cert': flags.kubeletCert,
+    '--kubelet-key': flags.kubeletKey,
+  }
+  const given = Object.entries({ ...secure, '--kubelet-token-file': flags.kubeletTokenFile }).find(([, value]) => value)
+  if (given && kubeletUrl?.protocol !== 'https:') throw new UsageError(`${given[0]} needs a --kubelet-url with https`)
+  if ((flags.kubeletCert === undefined) !== (flags.kubeletKey === undefined)) {
+    throw new UsageError('--kubelet-cert and --kubelet-key go together')
+  }
+  if (!kubeconfig && !kubeletUrl && readyUrl.length === 0 && readyExec.length === 0) {
+    throw new UsageError(
+      'name at least one check of readiness: --ready-url, --ready-exec, --kubelet-url or --kubeconfig',
+    )
+  }
+  const nodeName = kubeconfig ? nodeNameOf(flags, env) : undefined
+  if (kubeconfig) requireFlags({ '--node-name (or NODE_NAME)': nodeName })
+  return {
+    urls: readyUrl.map(({ href }) => href),
+    authority: path(flags.readyCa),
+    commands: readyExec,
+    kubelet: kubeletUrl
+      ? {
+          url: kubeletUrl.href,
+          authority: path(flags.kubeletCa),
+          certificate: path(flags.kubeletCert),
+          key: path(flags.kubeletKey),
+          tokenFile: path(flags.kubeletTokenFile),
+        }
+      : null,
+    mirrorPod:
+      kubeconfig && nodeName
+        ? {
+            kubeconfig: pathArgument(kubeconfig),
+            context: flags.context ?? null,
+            namespace: flags.namespace ?? null,
+            nodeName,
+          }
+        : null,
+  }
+}
+
+export interface OpenProbes {
+  readonly probes: readonly Probe[]
+  /** To be closed in the end. */
+  readonly apis: readonly ApiClient[]
+}
+
+/**
+ * Opens what the settings name. `revision`: of the pod that is asked for; undefined: the manifest's. `files`: of a rollout.
+ * @throws UsageError, InvalidInput for files that cannot be right
+ */
+export async function openProbes(
+  settings: ReadinessSettings,
+  revision: number | undefined,
+  env: NodeJS.ProcessEnv,
+  log: Log,
+  files?: ProbeFiles,
+): Promise<OpenProbes> {
+  const { urls, authority, commands, kubelet, mirrorPod } = settings
+  const [{ checkAuthority }, { openProbe }, { presentFiles }] = await Promise.all([
+    import('../../static-pods/ready/probe-url.js'),
+    import('../../static-pods/ready/probes.js'),
+    import('../../static-pods/ready/probe-files.js'),
+  ])
+  // A rollout that has begun, or is resumed, may have lost them: that is its failure, and no wrong flag.
+  if (files === undefined) {
+    if (authority !== null) await checkAuthority(authority)
+    if (kubelet?.authority) await checkAuthority(kubelet.authority, '--kubelet-ca')
+    if (kubelet?.certificate) await checkAuthority(kubelet.certificate, '--kubelet-cert')
+  }
+  const probes: Probe[] = [
+    ...urls.map((url) =>
+      openProbe({ kind: 'url', url: new URL(url), authority: authority ?? undefined, files: files ?? presentFiles }),
+    ),
+    ...commands.map((command) => openProbe({ kind: 'exec', command, revision })),
+    ...(kubelet ? [openProbe({ kind: 'kubelet', access: kubelet, revision, files: files ?? presentFiles })] : []),
+  ]
+  if (kubelet?.key || kubelet?.tokenFile) (await import('../../durable/index.js')).disableCoreDumps()
+  if (mirrorPod === null) return { probes, apis: [] }
+  const { kubeconfig, context, nodeName } = mirrorPod
+  const namespace = mirrorPod.namespace ?? undefined
+  const ways = files
+    ? await openApiWays({ kubeconfig, context: context ?? '' }, env, log, files.versions)
+    : [await wayOf({ kubeconfig, ...(context !== null && { context }) }, env, log)]
+  probes.push(openProbe({ kind: 'mirror-pod', ways, nodeName, revision, namespace }))
+  return { probes, apis: ways.map(({ api }) => api) }
+}
+
+/** @throws UsageError */
+async function wayOf(flags: ApiFlags, env: NodeJS.ProcessEnv, log: Log): Promise<ApiWay> {
+  const { api } = await openApi(flags, env, log)
+  return { api, namespace: () => Promise.resolve(api.defaultNamespace) }
+}

@@ -1,0 +1,47 @@
+import { absolutePath } from '../../absolute-path.js'
+import type { ReplaceResult } from '../../durable/types.js'
+import { messageOf } from '../../errors.js'
+import { UsageError } from './exit-codes.js'
+import type { Io } from '../output/io.js'
+import { createLogger, type LogOptions } from '../output/logger.js'
+import type { OutputOptions } from './options.js'
+import { print } from '../output/print.js'
+
+/* What `replace` and `write` share: one target, named on the command line. */
+
+/** A target as the durable core takes it, absolute. Throws UsageError for what can be no target, before anything is read. */
+export async function targetArgument(text: string): Promise<string> {
+  const { checkTarget } = await import('../../durable/publishing.js')
+  try {
+    return checkTarget(text)
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
+}
+
+/** A path of an option, absolute. Throws UsageError for one that leads the kernel elsewhere than its text. */
+export function pathArgument(text: string): string {
+  try {
+    return absolutePath(text)
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
+}
+
+/** What is said of durability at a path, for people and in the document that is printed. */
+export async function warnIfUnproven(
+  io: Io,
+  options: LogOptions,
+  path: string,
+  { unproven }: { readonly unproven?: true },
+): Promise<{ unproven?: true }> {
+  if (!unproven) return {}
+  const { warnUnproven } = await import('../../unproven.js')
+  warnUnproven(createLogger(io, options), path)
+  return { unproven }
+}
+
+export async function printPublished(io: Io, result: ReplaceResult, options: OutputOptions): Promise<void> {
+  await warnIfUnproven(io, options, result.path, result)
+  await print(io.stdout, options.output, result, () => `${result.outcome} ${result.path} ${result.digest}\n`)
+}

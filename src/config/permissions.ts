@@ -1,0 +1,60 @@
+/*
+ * What the agent must be allowed at the API server, for a configuration: the Role that `holdfast rbac` prints and the questions
+ * that `holdfast check` asks come from here, so that they cannot differ.
+ */
+import { nodeEventsNamespace } from '../kubernetes-names.js'
+import type { AgentConfiguration } from './types.js'
+import type { ObjectKind } from '../objects/types.js'
+
+/** One rule of a Role: each of `verbs`, on each of `names`. */
+export interface Permission {
+  readonly namespace: string
+  /** The API group; the empty string for the core group. */
+  readonly group: string
+  readonly resource: 'secrets' | 'configmaps' | 'events'
+  /** Names of objects, sorted, at least one; undefined: any, since `create` cannot be limited to names. */
+  readonly names: readonly string[] | undefined
+  readonly verbs: readonly string[]
+  /** Without `objects` nothing is published; without `events` the agent works, and only its events are not seen. */
+  readonly purpose: 'objects' | 'events'
+}
+
+const resources: Readonly<Record<ObjectKind, 'secrets' | 'configmaps'>> = {
+  Secret: 'secrets',
+  ConfigMap: 'configmaps',
+}
+
+/**
+ * All that the agent asks for with this configuration, by namespace and resource in order. Empty for the source `files`. For a
+ * review of a single access (SelfSubjectAccessReview), each verb with each name is one; list and watch are made with a field
+ * selector for the name, which the API server authorizes as if the name stood in the path. With `watch: namespaces` no name limits them:
+ * whoever may list all Secrets of a namespace has read them.
+ */
+export function permissionsOf(configuration: Pick<AgentConfiguration, 'source' | 'directories'>): Permission[] {
+  if (configuration.source.type !== 'kubernetes') return []
+  const references = configuration.directories.flatMap(({ contents }) =>
+    contents.flatMap((content) =>
+      content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
+    ),
+  )
+  const namespaces = [...new Set(references.map(({ namespace }) => namespace))].sort()
+  const permissions: Permission[] = []
+  for (const namespace of namespaces) {
+    for (const kind of ['Secret', 'ConfigMap'] as const) {
+      const needed = references.filter((one) => one.namespace === namespace && one.kind === kind)
+      const names = [...new Set(needed.map(({ name }) => name))].sort()
+      // A rule without names would allow all.
+      if (names.length === 0) continue
+      const verbs = ['get', 'list', 'watch']
+      const all = configuration.source.watch === 'namespaces' || needed.some(({ selector }) => selector !== undefined)
+      const own = { namespace, group: '', resource: resources[kind], verbs, purpose: 'objects' } as const
+      permissions.push({ ...own, names: all ? undefined : names })
+    }
+  }
+  for (const namespace of [...new Set([...namespaces, nodeEventsNamespace])].sort()) {
+    const verbs = ['create', 'patch']
+    const about = { group: 'events.k8s.io', resource: 'events', names: undefined } as const
+    permissions.push({ namespace, ...about, verbs, purpose: 'events' })
+  }
+  return permissions.sort((a, b) => Number(a.namespace > b.namespace) - Number(a.namespace < b.namespace))
+}

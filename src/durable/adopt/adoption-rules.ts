@@ -1,0 +1,285 @@
+import { codeOf, failureOf } from '../../errors.js'
+import { listed } from '../../listed.js'
+import type { AdoptedFiles, Adopting, AdoptionCheck, AdoptionResult } from '../types.js'
+import {
+  writersBy,
+  dataLink,
+  accessAttribute,
+  defaultAttribute,
+  modeOf,
+  nameOf,
+  OpenDirectories,
+  parentOf,
+  readWhole,
+  type Tree,
+} from '../path/index.js'
+import type { Attributes, Descriptor, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { refuseTargetBelow } from '../target/index.js'
+import type { AdoptionScene, DirectoryPlan } from '../publish/index.js'
+import { usageBy, usageOf } from '../look/index.js'
+import { relationOf } from '../record/index.js'
+
+/** What the checks look at. A publication holds the lock; `holdfast adopt` may find that another process holds it. */
+export interface Scene extends AdoptionScene {
+  readonly adopt: Adopting
+}
+
+/** The directory, once it is known to be one. */
+export interface OpenedTarget {
+  readonly opened: Descriptor
+  readonly tree: Tree
+}
+
+/** What each check may ask, in its turn. */
+export interface AdoptionLook extends Scene {
+  /** What is at the path; undefined where there is nothing. */
+  readonly attributes: Attributes | undefined
+  /** @throws DurableWriteError for what cannot be replaced; what the system answers */
+  readonly target: () => Promise<OpenedTarget>
+}
+
+export type Verdict = Omit<AdoptionResult, 'check' | 'terminal'>
+
+const passed = (message: string): Verdict => ({ verdict: 'passed', message, advice: null })
+/** Looked at again by itself. */
+export const pending = (message: string, advice: string): Verdict => ({ verdict: 'pending', message, advice })
+/** Until somebody acts. */
+export const refused = (message: string, advice: string): Verdict => ({ verdict: 'refused', message, advice })
+
+export interface Rule {
+  /** What must be there for this to be looked at: a `directory` is one that can be replaced. */
+  readonly needs: 'nothing' | 'something' | 'directory'
+  readonly check: (look: AdoptionLook) => Promise<Verdict>
+}
+
+/** The seven checks, in their order. None of them changes anything. */
+export const adoptionRules = {
+  exists: { needs: 'nothing', check: checkExists },
+  noOtherWriter: { needs: 'something', check: checkWriters },
+  realDirectory: { needs: 'something', check: checkDirectory },
+  fileSystem: { needs: 'something', check: checkFileSystem },
+  safeOwner: { needs: 'directory', check: checkOwners },
+  space: { needs: 'directory', check: checkSpace },
+  content: { needs: 'directory', check: checkContent },
+} as const satisfies Record<AdoptionCheck, Rule>
+
+async function checkExists({ path, attributes }: AdoptionLook): Promise<Verdict> {
+  if (attributes !== undefined) return Promise.resolve(passed(`${path} exists`))
+  return Promise.resolve(
+    pending(`${path} does not exist`, 'there is nothing to adopt: holdfast makes it with its first publication'),
+  )
+}
+
+/** By library-go's order, DESTINATION/staging/WRITER/KIND/NAME becomes DESTINATION/KIND/NAME; see pkg/operator/staticpod. */
+const writersOfLibraryGo = ['cert-sync', 'installer']
+
+/** What library-go's WriteFileAtomic writes beside a file, before it renames it. */
+const temporary = /\.tmp-?[0-9]+$/
+
+async function checkWriters(look: AdoptionLook): Promise<Verdict> {
+  const { fs, path, site, name, busy, attributes } = look
+  if (busy) return pending(`another process of holdfast has the lock of ${path}`, 'wait until it is done')
+  const [destination, kind] = splitAt(splitAt(site.realPath)[0])
+  for (const writer of writersOfLibraryGo) {
+    const staging = `${destination}/staging/${writer}/${kind}/${name}`
+    if ((await fs.lookPath(staging)) === undefined) continue
+    const advice = `stop it; if ${writer} runs no more, remove ${destination}/staging/${writer}`
+    return pending(`library-go's ${writer} stages new content in ${staging}`, advice)
+  }
+  if (attributes?.type !== 'directory') return passed('no other writer is seen')
+  const { writer, unseen } = await fs.writersIn(site.parent.directory, name)
+  if (writer !== undefined) return pending(writer, 'wait until it has closed its files, or stop it')
+  const inside = await treeInside(look)
+  // A target below is a target, however it comes to be looked at.
+  await refuseTargetBelow({ fs, path, parent: site.parent.directory, name }, inside)
+  const staged = inside?.entries.map((entry) => entry.path).find((entry) => temporary.test(nameOf(entry)))
+  if (staged !== undefined) {
+    return pending(`somebody is writing ${staged} in it`, 'wait until it is renamed, or remove it if nobody does that')
+  }
+  return passed(`no other writer is seen${unseen === undefined ? '' : `, but not everybody: ${unseen}`}`)
+}
+
+function splitAt(path: string): [before: string, last: string] {
+  const cut = path.lastIndexOf('/')
+  return [path.slice(0, cut), path.slice(cut + 1)]
+}
+
+/** A directory that cannot be replaced is the next check's matter. */
+async function treeInside({ target }: AdoptionLook): Promise<Tree | undefined> {
+  return (await target().catch(() => undefined))?.tree
+}
+
+async function checkDirectory({ target }: AdoptionLook): Promise<Verdict> {
+  const { tree } = await target()
+  if (tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink'))
+    return refused(
+      `it holds a link ${dataLink}, which its readers may go through, as kubelet's volumes have`,
+      'stop whoever makes it, and remove the directory',
+    )
+  return passed("a directory on its parent's mount")
+}
+
+/** None of them takes RENAME_EXCHANGE (fs/nfs, fs/9p, fs/smb, fs/exfat, fs/ntfs3, fs/ceph). */
+const cannotExchange: ReadonlySet<string> = new Set(['nfs', 'nfs4', '9p', 'cifs', 'smb3', 'exfat', 'ntfs3', 'ceph'])
+const canExchange: ReadonlySet<string> = new Set([
+  'ext4',
+  'xfs',
+  'btrfs',
+  'f2fs',
+  'tmpfs',
+  'overlay',
+  'bcachefs',
+  'gfs2',
+  'ubifs',
+])
+
+async function checkFileSystem({ fs, site, names }: AdoptionLook): Promise<Verdict> {
+  const { directory: parent } = site.parent
+  const { type, proven } = await fs.mount(parent)
+  const other = 'put it on ext4, xfs or btrfs'
+  if (cannotExchange.has(type)) return refused(`${type} cannot exchange two names in one step`, other)
+  // Two names that nobody has: the kernel says ENOENT, unless the mount is read-only or the call is not to be had.
+  const [one, two] = [names.staging(fs.random()), names.staging(fs.random())]
+  const exchanging = codeOf(await failureOf(fs.rename(parent, one, parent, two, 'exchange')))
+  if (exchanging === 'EROFS')
+    return pending(`${type} is mounted read-only`, 'look for a disk error (dmesg), then mount it read-write')
+  if (exchanging !== 'ENOENT') return refused(`${type} does not exchange names: ${exchanging ?? 'no answer'}`, other)
+  const syncing = codeOf((await fs.sync([parent]))[0])
+  if (syncing === 'EINVAL' || syncing === 'ENOSYS')
+    return refused(`${type} does not sync a directory: ${syncing}`, other)
+  if (syncing !== undefined)
+    return pending(`its parent could not be synced: ${syncing}`, 'look for a disk error (dmesg)')
+  const known = canExchange.has(type)
+    ? 'exchanges and syncs'
+    : 'syncs; only the exchange itself will tell whether it can do that'
+  return passed(`${type} ${known}${proven ? '' : '; durability is not proven here'}`)
+}
+
+/** Who may write there, now or later, apart from root, this user and the owner that is configured, or kept. */
+async function checkOwners({ fs, path, plan, site, target, keepsOwners }: AdoptionLook): Promise<Verdict> {
+  const { mode, uid, gid } = site.parent.attributes
+  const { tree } = await target()
+  const owner = keepsOwners ? tree.entries[0] : plan.owner
+  const users = new Set([0, fs.user.uid, owner?.uid])
+  const groups = new Set([0, fs.user.gid, owner?.gid])
+  const extended = await fs.extendedAttributes(site.parent.directory)
+  const parent = { path: '..', type: 'directory' as const, mode: modeOf(mode, extended), uid, gid, extended }
+  for (const entry of [parent, ...tree.entries]) {
+    if (entry.type === 'symlink') continue
+    const isParent = entry === parent
+    const shown = isParent
+      ? path.slice(0, path.lastIndexOf('/')) || '/'
+      : entry.path === ''
+        ? path
+        : `${path}/${entry.path}`
+    // Who may only make files in a sticky directory can replace none of others.
+    const sticky = isParent && (entry.mode & 0o1000) !== 0
+    if ((entry.mode & 0o002) !== 0 && !sticky) return refused(`everybody may write to ${shown}`, `chmod o-w ${shown}`)
+    if ((entry.mode & 0o020) !== 0 && !groups.has(entry.gid) && !sticky)
+      return refused(`group ${entry.gid} may write to ${shown}`, `chmod g-w ${shown}`)
+    if (!users.has(entry.uid))
+      return refused(
+        `user ${entry.uid} owns ${shown}, and may write to it`,
+        `chown ${fs.user.uid} ${shown}, or set owner`,
+      )
+    const byList = sticky ? undefined : writerByList(entry.extended, !isParent, { user: users, group: groups })
+    if (byList !== undefined) return refused(`${byList.who} ${shown}`, `${byList.command} ${shown}`)
+  }
+  const open = keepsOwners ? tree.entries.filter(({ path, mode }) => path.endsWith('.key') && (mode & 0o004) !== 0) : []
+  if (open.length === 0) return passed('nobody else may write to it')
+  const keys = open.map(({ path }) => path)
+  return passed(`nobody else may write to it; everybody may read ${listed(keys, 3)}, which attributes: keep leaves so`)
+}
+
+/** New content gets the lists of the old, and what is made in a directory gets its default list. */
+function writerByList(
+  extended: ExtendedAttributes | undefined,
+  withDefault: boolean,
+  known: Readonly<Record<'user' | 'group', ReadonlySet<number | undefined>>>,
+): { readonly who: string; readonly command: string } | undefined {
+  const strangerIn = (attribute: string) => {
+    const list = extended?.get(attribute)
+    return list && writersBy(list).find(({ kind, id }) => !known[kind].has(id))
+  }
+  const now = strangerIn(accessAttribute)
+  if (now) return { who: `an ACL lets ${now.kind} ${now.id} write to`, command: `setfacl -x ${now.kind}:${now.id}` }
+  const later = withDefault ? strangerIn(defaultAttribute) : undefined
+  if (later === undefined) return undefined
+  const who = `the default ACL lets ${later.kind} ${later.id} write to what is made in`
+  return { who, command: `setfacl -d -x ${later.kind}:${later.id}` }
+}
+
+/** The new content, and a copy of the old. */
+async function checkSpace({ fs, site, plan, target }: AdoptionLook): Promise<Verdict> {
+  const free = await fs.free(site.parent.directory)
+  const { blockSize } = free
+  const old = await usageOf(fs, (await target()).opened, blockSize)
+  const sizes: number[] = []
+  for (const { content } of plan.files)
+    sizes.push(content instanceof Uint8Array ? content.length : await content.size())
+  const coming = usageBy(sizes, plan.directories.length + 1, blockSize)
+  const bytes = old.bytes + coming.bytes
+  const inodes = old.inodes + coming.inodes
+  const advice = 'free up space on this file system'
+  if (free.bytes < bytes) return pending(`${free.bytes} bytes are free, ${bytes} are needed`, advice)
+  if (free.inodes !== undefined && free.inodes < inodes)
+    return pending(`${free.inodes} inodes are free, ${inodes} are needed`, advice)
+  return passed(`${bytes} bytes are needed, ${free.bytes} are free`)
+}
+
+async function checkContent(look: AdoptionLook): Promise<Verdict> {
+  const { adopt, desired, fs, plan, target } = look
+  const { opened, tree } = await target()
+  const strange = tree.entries.filter(({ type }) => type === 'other').map(({ path }) => path)
+  if (strange.length > 0)
+    return refused(`it holds what is no file, directory or link (${listed(strange, 3)})`, 'move it away')
+  const relation = relationOf(tree, desired)
+  if (relation.more.length > 0 && !adopt.replace) {
+    const advice =
+      'set adopt: replace to take it over without them (they stay in the content 0 of its history), or move them away'
+    return refused(`it holds what the new content does not have (${listed(relation.more, 3)})`, advice)
+  }
+  const { keyPairs } = adopt
+  const coming = await keyPairs?.(contentsOf(plan))
+  if (coming !== undefined) return refused(`the new content: ${coming}`, 'put the right pair into its objects')
+  const there = adopt.replace ? undefined : await keyPairs?.(contentsOf({ fs, opened, tree }))
+  if (there !== undefined) {
+    return pending(`${there}: somebody may be between the two files`, 'put the right pair there, or set adopt: replace')
+  }
+  return passed(relation.text)
+}
+
+/** Bytes. A larger file is neither a key nor a certificate, and the check does not read it into memory: any program can have put it there. */
+const largestKey = 4 * 1024 * 1024
+
+/**
+ * The files of a plan that are in memory, or those of an open directory that can be a key.
+ * @internal
+ */
+export function contentsOf(
+  from: Pick<DirectoryPlan, 'files'> | { readonly fs: FileSystem; readonly opened: Descriptor; readonly tree: Tree },
+): AdoptedFiles {
+  if ('files' in from) {
+    const inMemory = new Map(
+      from.files.flatMap(({ path, content }) => (content instanceof Uint8Array ? [[path, content]] : [])),
+    )
+    return { paths: [...inMemory.keys()], read: (path) => Promise.resolve(inMemory.get(path) ?? new Uint8Array()) }
+  }
+  const { fs, opened, tree } = from
+  return {
+    paths: tree.entries.filter(({ type, size = 0 }) => type === 'file' && size <= largestKey).map(({ path }) => path),
+    async read(path) {
+      const directories = new OpenDirectories(fs, opened)
+      try {
+        const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+        try {
+          return await readWhole(fs, file, (await fs.attributes(file)).size)
+        } finally {
+          await fs.close(file)
+        }
+      } finally {
+        await directories.closeAll()
+      }
+    },
+  }
+}

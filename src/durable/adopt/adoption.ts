@@ -1,0 +1,189 @@
+import { failureOf } from '../../errors.js'
+import {
+  adoptionRules,
+  type AdoptionLook,
+  type OpenedTarget,
+  pending,
+  refused,
+  type Rule,
+  type Scene,
+  type Verdict,
+} from './adoption-rules.js'
+import { DurableWriteError, wrapError } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import { readTarget } from '../look/index.js'
+import { lock, namesFor, Scope, readTree, type Tree } from '../path/index.js'
+import { PlannedTree, type Adoption, type AdoptionScene, planFor } from '../publish/index.js'
+import { readRecords, isRecorded } from '../record/index.js'
+import { openTarget, refuseOtherThanDirectory, Parents, Site } from '../target/index.js'
+import type { Adopting, AdoptionCheck, AdoptionResult, DirectoryRequest, PublicationOptions } from '../types.js'
+
+/*
+ * Adoption: a directory that somebody else made comes under holdfast's care. Seven checks, in their order, look at it first; nothing is
+ * changed before all of them have passed. Then it is exchanged for new content like any other, and what it held stays beside it as the
+ * content 0 of its history, until something is published after it.
+ *
+ * Content that is equal is exchanged, too, for fresh inodes that are synced: a failed fsync of whoever wrote the old ones may have left
+ * pages that only this kernel's memory holds, and no later fsync says so. (To read them back past the page cache would tell, but O_DIRECT
+ * is not to be had on every file system, asks for aligned sizes, and reads btrfs's compressed and inline extents through the cache all
+ * the same.) Its consumers know it: no hook runs.
+ */
+
+/** Each check in its order. Whoever publishes stops at the first that has not passed. */
+async function* adoptionChecks(scene: Scene, missing = false): AsyncGenerator<AdoptionResult> {
+  const { fs, path, name, site } = scene
+  const scope = new Scope(fs)
+  let opening: Promise<OpenedTarget> | undefined
+  const open = async (): Promise<OpenedTarget> => {
+    const { directory: parent, attributes } = site.parent
+    const found = await fs.look(parent, name)
+    if (found) refuseOtherThanDirectory(path, found)
+    const opened = await scope.keep(openTarget(fs, path, parent, name, attributes.device))
+    return { opened, tree: await readTree(fs, opened, false) }
+  }
+  try {
+    const attributes = missing ? undefined : await fs.look(site.parent.directory, name)
+    const look: AdoptionLook = { ...scene, attributes, target: () => (opening ??= open()) }
+    for (const [check, rule] of Object.entries(adoptionRules) as [AdoptionCheck, Rule][]) {
+      const found = await verdictOf(look, rule)
+      yield { check, ...found, terminal: found.verdict === 'refused' }
+    }
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** What is refused in a publication's own words is terminal. */
+async function verdictOf(look: AdoptionLook, rule: Rule): Promise<Verdict> {
+  const { needs, check } = rule
+  if (needs !== 'nothing' && look.attributes === undefined) return unseen(`${look.path} does not exist`)
+  if (needs === 'directory') {
+    const failure = await failureOf(look.target())
+    if (failure instanceof DurableWriteError) return unseen(failure.problem)
+  }
+  try {
+    return await check(look)
+  } catch (error) {
+    if (!(error instanceof DurableWriteError)) throw error
+    return refused(error.problem, error.advice ?? 'choose another path')
+  }
+}
+
+function unseen(why: string): Verdict {
+  return pending(`not looked at: ${why}`, 'see the checks before it')
+}
+
+/** The publication takes over another program's directory once the seven checks have passed, and stops at the first that has not. */
+export function takeOver(adopt: Adopting): Adoption {
+  return {
+    ...adopt,
+    async approve(scene, { digest }) {
+      await passChecks({ ...scene, adopt })
+      if ((await treeOf(scene))?.digest !== digest) throw changedMeanwhile(scene.path)
+    },
+    async refuseUnreadable(scene) {
+      if (!(await isOwn(scene))) await passChecks({ ...scene, adopt })
+    },
+  }
+}
+
+async function passChecks(scene: Scene): Promise<void> {
+  const { path } = scene
+  for await (const result of adoptionChecks(scene)) {
+    if (result.verdict !== 'passed') throw adoptionError(path, result)
+  }
+}
+
+/** Whether holdfast has published what is there, or what has drifted into it. */
+async function isOwn(scene: AdoptionScene): Promise<boolean> {
+  const { fs, name, names, site } = scene
+  const { valid, newer } = await readRecords(fs, site.parent.directory, name, names)
+  if (newer.length > 0) return true
+  return valid.length > 0 && isRecorded(valid, await treeOf(scene))
+}
+
+/** What the target holds; undefined where nobody can replace it. */
+async function treeOf({ fs, path, name, site }: AdoptionScene): Promise<Tree | undefined> {
+  try {
+    return await readTarget(fs, path, site.parent.directory, name, 'exchange')
+  } catch (error) {
+    if (error instanceof DurableWriteError) return undefined
+    throw error
+  }
+}
+
+/** All that the seven checks find of a path, without publishing. `own`: holdfast publishes there already. */
+export async function examineAdoption(
+  fs: FileSystem,
+  request: DirectoryRequest & Omit<PublicationOptions, 'adopt'>,
+  adopt: Adopting,
+): Promise<{ own: boolean; checks: AdoptionResult[] }> {
+  const plan = planFor(request.target, { ...request, fs })
+  const path = plan.target
+  const scope = new Scope(fs)
+  const parents = new Parents(fs)
+  const planned = PlannedTree.ofDirectory(plan, fs.user)
+  const names = namesFor(path.slice(path.lastIndexOf('/') + 1))
+  const site = new Site(scope, path, names)
+  let lease: Awaited<ReturnType<typeof lookUnderLock>>
+  try {
+    lease = await lookUnderLock(scope, parents, site)
+    await planned.read()
+    const { tree: desired } = planned
+    const keepsOwners = request.attributes === 'keep'
+    const scene = { fs, path, name: site.name, names, plan, desired, site, adopt, keepsOwners, busy: lease === 'busy' }
+    const own = lease !== 'missing' && (await isOwn(scene))
+    const checks: AdoptionResult[] = []
+    if (!own) for await (const result of adoptionChecks(scene, lease === 'missing')) checks.push(result)
+    return { own, checks }
+  } catch (error) {
+    throw wrapError(path, error, false, `could not look at ${path}`)
+  } finally {
+    await planned.close()
+    await parents.close()
+    await scope.closeAll()
+    // The last: whoever waits for it in this process would find the lock still held.
+    if (typeof lease === 'function') lease()
+  }
+}
+
+/** Takes the lock where there is one, so that nobody changes the target meanwhile; none is made. Opens the site, if its parent exists. */
+async function lookUnderLock(
+  scope: Scope,
+  parents: Parents,
+  site: Site,
+): Promise<(() => void) | 'busy' | 'missing' | undefined> {
+  if ((await site.resolve(parents)).missing.length > 0) return 'missing'
+  await site.open({})
+  const { names, identity, path: target } = site
+  const { directory: parent } = site.parent
+  if ((await scope.fs.look(parent, names.lock)) === undefined) return undefined
+  try {
+    return await lock(scope, { parent, name: names.lock, identity, target, timeout: 0, signal: undefined })
+  } catch (error) {
+    if (error instanceof DurableWriteError && error.reason === 'Busy') return 'busy'
+    throw error
+  }
+}
+
+/** What a publication throws where a check has not passed. Nothing was changed. */
+function adoptionError(
+  path: string,
+  { check, verdict, message, advice }: Omit<AdoptionResult, 'terminal'>,
+): DurableWriteError {
+  return new DurableWriteError(`${path} cannot be adopted: ${check}: ${message}`, {
+    code: verdict === 'pending' ? 'EBUSY' : 'EEXIST',
+    syscall: 'none',
+    path,
+    reason: verdict === 'pending' ? 'AdoptionPending' : 'AdoptionRefused',
+    state: 'nothing was changed',
+    advice: advice ?? undefined,
+  })
+}
+
+/** Somebody has written there between the checks and the reading. */
+function changedMeanwhile(path: string): DurableWriteError {
+  const message = 'its content changed while it was looked at'
+  const advice = 'stop whoever writes there'
+  return adoptionError(path, { check: 'noOtherWriter', verdict: 'pending', message, advice })
+}

@@ -1,0 +1,314 @@
+import { basename, dirname, join } from 'node:path'
+import { isSystemError } from '../../errors.js'
+import {
+  probeJournal,
+  fsyncAll,
+  otherLists,
+  type HeldLock,
+  lockFile,
+  namesFor,
+  remove,
+  type CopyOptions,
+  checkTarget,
+  openAncestors,
+  openParent,
+  resolve,
+  resolveLinks,
+  Scope,
+  syncBelow,
+} from '../path/index.js'
+import { DurableWriteError, leftAsItWas, wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { compare, readPublication } from '../look/index.js'
+import { NodeFileSystem } from '../posix/index.js'
+import {
+  publish,
+  resultsOf,
+  type DirectoryChange,
+  directoryPublication,
+  filePublication,
+  type DirectoryPublicationOptions,
+} from '../publish/index.js'
+import type {
+  DirectoryRequest,
+  Outcome,
+  PublicationOptions,
+  RecordedObject,
+  ReplaceFileOptions,
+  ReplaceResult,
+} from '../types.js'
+
+/*
+ * What is done to a disk beside publishing one target: batches that fail as one, links, removals, locks, trees. All of it goes
+ * through the FileSystem interface, so that a test can stop it at each call. Errors are DurableWriteErrors.
+ */
+
+export type DirectoryPublicationRequest = DirectoryRequest & DirectoryPublicationOptions & CopyOptions
+
+export interface FileRequest {
+  readonly path: string
+  readonly content: Uint8Array
+  readonly options: ReplaceFileOptions & PublicationOptions
+}
+
+export interface Difference {
+  /** The target exists. */
+  readonly exists: boolean
+  readonly changes: readonly DirectoryChange[]
+  /** Of what it is to be. */
+  readonly digest: string
+}
+
+export class Disk {
+  constructor(readonly fs: FileSystem = new NodeFileSystem()) {}
+
+  /**
+   * Publishes directories, with one barrier before and one after for all of them. Those that did not fail stay published.
+   * @throws DurableWriteError of the gravest failure: unknown durability before all others
+   */
+  async publishDirectories(
+    requests: readonly DirectoryPublicationRequest[],
+    signal: AbortSignal | undefined,
+  ): Promise<ReplaceResult[]> {
+    return resultsOf(
+      await publish(
+        requests.map((request) => directoryPublication(this.fs, request)),
+        signal,
+      ),
+    )
+  }
+
+  /** The same for files. */
+  async publishFiles(requests: readonly FileRequest[], signal: AbortSignal | undefined): Promise<ReplaceResult[]> {
+    return resultsOf(
+      await publish(
+        requests.map(({ path, content, options }) => filePublication(this.fs, path, content, options)),
+        signal,
+      ),
+    )
+  }
+
+  /** How a directory differs from what it is to be. Writes nothing. */
+  async difference(request: DirectoryPublicationRequest): Promise<Difference> {
+    const publication = directoryPublication(this.fs, request)
+    let seen: Awaited<ReturnType<typeof publication.preview>>
+    try {
+      seen = await this.#looking(request.target, publication.preview())
+    } finally {
+      await publication.close()
+    }
+    const { desired, found } = seen
+    const kinds = { missing: 'add', unexpected: 'remove' } as const
+    const changes = compare(desired, found).map(({ path, problem }) => ({
+      path,
+      change: problem === 'missing' || problem === 'unexpected' ? kinds[problem] : ('change' as const),
+    }))
+    const listed = otherLists(request.entries, found?.entries ?? [])
+    const all = [...changes, ...listed.map((path) => ({ path, change: 'change' as const }))]
+    return { exists: found !== undefined, changes: all, digest: desired.digest }
+  }
+
+  /** What publishing a file would do, as far as looking can show: throws what publishing would throw. Writes nothing. */
+  async previewFile({ path, content, options }: FileRequest): Promise<{ outcome: Outcome; digest: string }> {
+    const publication = filePublication(this.fs, path, content, options)
+    try {
+      const { outcome, desired } = await this.#looking(path, publication.preview())
+      return { outcome, digest: desired.digest }
+    } finally {
+      await publication.close()
+    }
+  }
+
+  /** Whether a target is what its record says, and known to be durable; undefined where it has no record. */
+  async isCommitted(target: string): Promise<boolean | undefined> {
+    const known = await this.#looking(target, readPublication(this.fs, target))
+    return known && known.durable && known.digest === known.actual
+  }
+
+  /** Whether what holdfast published at a path has been changed; undefined where it has published nothing. */
+  async isDrifted(target: string): Promise<boolean | undefined> {
+    const known = await this.#looking(target, readPublication(this.fs, target))
+    return known && known.digest !== known.actual
+  }
+
+  /** The objects that a target was last published from. */
+  async recordedObjects(target: string): Promise<readonly RecordedObject[]> {
+    return (await this.#looking(target, readPublication(this.fs, target)))?.objects ?? []
+  }
+
+  /** Takes an advisory lock on a file: see lock.ts. `state`: what is true of the disk before it is taken, for the message. */
+  async lock(
+    path: string,
+    timeout: number,
+    signal: AbortSignal | undefined,
+    state = 'nothing was changed',
+  ): Promise<HeldLock> {
+    return lockFile(this.fs, path, timeout, signal, state)
+  }
+
+  /** Makes a symbolic link with this text, in place of the one that is there: atomically, and durable on return. */
+  async replaceLink(path: string, text: string): Promise<void> {
+    await this.#inParent(path, 'could not create the link', async (parent, name, visible, ancestors) => {
+      const staging = namesFor(name).staging(this.fs.random())
+      for (const entry of await this.fs.list(parent)) {
+        if (namesFor(name).stagingOf(entry) !== undefined) await remove(this.fs, parent, entry)
+      }
+      const found = await this.fs.look(parent, name)
+      if (found !== undefined && found.type !== 'symlink' && found.type !== 'file') {
+        throw new DurableWriteError(`${path} is not a symbolic link`, {
+          code: 'EEXIST',
+          syscall: 'lstat',
+          path,
+          reason: 'TargetForeign',
+          state: leftAsItWas(path),
+          advice: 'move it away',
+        })
+      }
+      // The same already: a predecessor may have been killed before its sync.
+      if (found?.type !== 'symlink' || (await this.fs.readLink(parent, name)) !== text) {
+        await this.fs.createLink(parent, staging, text)
+        await this.fs.rename(parent, staging, parent, name, 'replace')
+      }
+      visible()
+      await fsyncAll(this.fs, [parent, ...ancestors])
+      await probeJournal(this.fs, parent, namesFor(name))
+    })
+  }
+
+  /** Removes what a publication of this path, or of this link, left when it was killed; unless one is under way. */
+  async tidy(path: string): Promise<void> {
+    const names = namesFor(basename(path))
+    await this.inDirectory(dirname(path), async (directory) => {
+      const left = (await this.fs.list(directory)).filter((entry) => names.stagingOf(entry) !== undefined)
+      if (left.length === 0) return
+      const held = await this.lock(join(dirname(path), names.lock), 0, undefined).catch((error: unknown) => {
+        if (error instanceof DurableWriteError && error.reason === 'Busy') return undefined
+        throw error
+      })
+      if (held === undefined) return
+      try {
+        for (const entry of left) await remove(this.fs, directory, entry)
+      } finally {
+        await held.release()
+      }
+    })
+  }
+
+  /** Removes a file, durably. False where there was none: a predecessor may have removed it, and been killed before its sync. */
+  async removeFile(path: string): Promise<boolean> {
+    let removed = false
+    await this.#inParent(path, 'could not remove', async (parent, name, visible, ancestors) => {
+      removed = (await this.fs.look(parent, name)) !== undefined
+      if (removed) await this.fs.removeFile(parent, name)
+      visible()
+      await fsyncAll(this.fs, [parent, ...ancestors])
+    })
+    return removed
+  }
+
+  /** Makes a directory durable that another program wrote: all that is in it, its own name, and those of its ancestors. */
+  async syncTree(path: string): Promise<void> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const root = await scope.keep(this.fs.openDirectory(place.anchor, place.name))
+      await syncBelow(this.fs, root, [root, place.anchor, ...(await openAncestors(scope, place, place.anchor))])
+    } catch (error) {
+      throw readable(path, error, true, 'could not sync')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /**
+   * Makes durable these files of a directory, as far as they are there, its names, and those of its ancestors, and what links among them
+   * lead to: another program may have written or renamed them. Nothing where there is no such directory.
+   */
+  async syncNames(path: string, files: readonly string[] = []): Promise<void> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, join(checkTarget(path), 'x'))
+      if (place.missing.length > 0) return
+      const open = [place.anchor, ...(await openAncestors(scope, place, place.anchor))]
+      for (const name of files) {
+        const { places, found } = await resolveLinks(scope, join(path, name))
+        for (const on of places.slice(1)) {
+          open.push(on.anchor)
+          if (on.missing.length === 0) open.push(...(await openAncestors(scope, on, on.anchor)))
+        }
+        const { anchor, name: last } = places.at(-1) ?? place
+        if (found?.type === 'file') open.push(await scope.keep(this.fs.openFile(anchor, last)))
+      }
+      await fsyncAll(this.fs, open)
+    } catch (error) {
+      throw readable(path, error, false, 'could not sync')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /**
+   * Opens a directory for as long as `use` runs; undefined where it does not exist.
+   * @throws DurableWriteError
+   */
+  async inDirectory<T>(path: string, use: (directory: Descriptor) => Promise<T>): Promise<T | undefined> {
+    const scope = new Scope(this.fs)
+    try {
+      const place = await resolve(scope, join(checkTarget(path), 'x'))
+      if (place.missing.length > 0) return undefined
+      return await use(place.anchor)
+    } catch (error) {
+      throw readable(path, error, false, 'could not work in')
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  async #looking<T>(path: string, look: Promise<T>): Promise<T> {
+    try {
+      return await look
+    } catch (error) {
+      throw readable(path, error, false, 'could not read')
+    }
+  }
+
+  /** `ancestors`: of the parent, for whoever has changed it: a directory above it may have been renamed, and nobody have synced that. */
+  async #inParent(
+    path: string,
+    doing: string,
+    work: (parent: Descriptor, name: string, visible: () => void, ancestors: readonly Descriptor[]) => Promise<void>,
+  ): Promise<void> {
+    const scope = new Scope(this.fs)
+    let published = false
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const { directory } = await openParent(scope, place)
+      const ancestors = await openAncestors(scope, place, directory)
+      await work(directory, basename(path), () => (published = true), ancestors)
+    } catch (error) {
+      throw readable(path, error, published, doing)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /** fsync of one open directory. @throws the system's failure */
+  async syncDirectory(directory: Descriptor): Promise<void> {
+    await fsyncAll(this.fs, [directory])
+  }
+
+  /** The path without symbolic links in its parent; the parent need not exist. */
+  async realPath(path: string): Promise<string> {
+    const scope = new Scope(this.fs)
+    try {
+      const { realParent, name } = await this.#looking(path, resolve(scope, checkTarget(path)))
+      return join(realParent, name)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+}
+
+function readable(path: string, error: unknown, published: boolean, doing: string): unknown {
+  return isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
+}

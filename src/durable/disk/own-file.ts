@@ -1,0 +1,89 @@
+import {
+  fsyncAll,
+  probeJournal,
+  lock,
+  namesFor,
+  type TargetNames,
+  attempt,
+  remove,
+  checkTarget,
+  openAncestors,
+  openParent,
+  resolve,
+  Scope,
+} from '../path/index.js'
+import { wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { NodeFileSystem } from '../posix/index.js'
+import { silent } from '../../log.js'
+
+/**
+ * A file that a process keeps for itself and writes often, as its status: whole and durable as any other, but without a record, a
+ * comparison or a lock for each write. Nobody asks of it whether it is as it was published.
+ */
+export class OwnFile {
+  /** What a predecessor left has gone. */
+  #tidied = false
+
+  constructor(
+    readonly path: string,
+    private readonly fs: FileSystem = new NodeFileSystem(),
+  ) {}
+
+  /** Puts this text in the place of what is there, 0600; durable on return. @throws DurableWriteError */
+  async replace(text: string): Promise<void> {
+    const { fs, path } = this
+    const scope = new Scope(fs)
+    let published = false
+    try {
+      const place = await resolve(scope, checkTarget(path))
+      const { directory } = await openParent(scope, place)
+      const names = namesFor(place.name)
+      if (!this.#tidied) await this.#tidy(scope, directory, names)
+      // Another program may have renamed or made anew what is above it since the last write, and synced nothing.
+      const ancestors = await openAncestors(scope, place, directory)
+      const staging = names.staging(fs.random())
+      const file = await scope.keep(fs.createFile(directory, staging))
+      try {
+        await fs.write(file, Buffer.from(text))
+        await fsyncAll(fs, [file, ...ancestors])
+        await fs.rename(directory, staging, directory, place.name, 'replace')
+      } catch (error) {
+        await attempt(silent, path, 'could not remove the staged content', () => remove(fs, directory, staging))
+        throw error
+      }
+      published = true
+      await fsyncAll(fs, [directory])
+      await probeJournal(fs, directory, names)
+      this.#tidied = true
+    } catch (error) {
+      throw wrapError(path, error, published, `could not write ${path}`)
+    } finally {
+      await scope.closeAll()
+    }
+  }
+
+  /** Removes what a predecessor left, unless another one is at it just now. */
+  async #tidy(scope: Scope, directory: Descriptor, { lock: name, stagingOf, sequenceOf }: TargetNames): Promise<void> {
+    const { fs, path } = this
+    // Its record is one of a version that published it as any other file.
+    const isLeft = (entry: string): boolean => stagingOf(entry) !== undefined || sequenceOf(entry) !== undefined
+    await attempt(silent, path, 'could not remove what was left', async () => {
+      if (!(await fs.list(directory)).some(isLeft)) return
+      const identity = `own ${path}`
+      const release = await lock(scope, {
+        parent: directory,
+        name,
+        identity,
+        target: path,
+        timeout: 0,
+        signal: undefined,
+      })
+      try {
+        for (const entry of await fs.list(directory)) if (isLeft(entry)) await remove(fs, directory, entry)
+      } finally {
+        release()
+      }
+    })
+  }
+}

@@ -1,0 +1,176 @@
+/*
+ * Two trees that change places and may change back, so that neither goes before somebody says so. A publication removes what it takes
+ * out; who must first see whether the new content works keeps the old one under a name of its own, and ends with `removeTarget`.
+ */
+import { basename, dirname } from 'node:path'
+import {
+  probeJournal,
+  fsyncAll,
+  lock,
+  namesFor,
+  type TargetNames,
+  type Identity,
+  identityOf,
+  refuseMounted,
+  remove,
+  checkTarget,
+  openAncestors,
+  openParent,
+  resolve,
+  Scope,
+  readTree,
+} from '../path/index.js'
+import { codeOf, isSystemError, messageOf } from '../../errors.js'
+import { wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { isPartOf, removeEntries } from '../keep/index.js'
+import type { KnownEntry } from '../record/index.js'
+import { openTarget } from '../target/index.js'
+
+/** The directory at a path, distinguished from a later one of the same number; undefined where there is none. */
+export async function identityAt(fs: FileSystem, path: string): Promise<Identity | undefined> {
+  return inParent(fs, path, 'could not look at', async ({ scope, parent, device, name }) => {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    return identityOf(await fs.attributes(await scope.keep(openTarget(fs, path, parent, name, device))))
+  })
+}
+
+/**
+ * Two directories in one parent change places: in one exchange, or, where only one is there, in one rename. Durable on return. What a
+ * kill leaves of it has the name of `other`, and goes with that.
+ * @throws DurableWriteError; `published: true` where they have changed places and that is not known to be durable
+ */
+export async function swapPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
+  if (dirname(path) !== dirname(other)) throw new TypeError(`${path} and ${other} are not in one directory`)
+  await inParent(fs, path, 'could not exchange', async ({ parent, name, ancestors, visible }) => {
+    const second = basename(other)
+    const [here, there] = [await fs.look(parent, name), await fs.look(parent, second)]
+    if (here && there) await fs.rename(parent, name, parent, second, 'exchange')
+    else if (there) await fs.rename(parent, second, parent, name, 'noreplace')
+    else if (here) await fs.rename(parent, name, parent, second, 'noreplace')
+    visible()
+    await fsyncAll(fs, [parent, ...ancestors])
+    await probeJournal(fs, parent, namesFor(second))
+  })
+}
+
+/** Makes the places durable that two directories have: a predecessor may have been killed between its exchange and its sync. */
+export async function syncPlaces(fs: FileSystem, path: string, other: string): Promise<void> {
+  await inParent(fs, path, 'could not sync', async ({ parent, ancestors, visible }) => {
+    visible()
+    await fsyncAll(fs, [parent, ...ancestors])
+    await probeJournal(fs, parent, namesFor(basename(other)))
+  })
+}
+
+/** Who uses what is at a path, or may do so, in a few words; undefined: nobody, or nothing is there. */
+export async function userAt(fs: FileSystem, path: string): Promise<string | undefined> {
+  return inParent(fs, path, 'could not look at', async ({ parent, name }) => {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    return fs.userOf(parent, name).catch((error: unknown) => `it cannot be looked at: ${messageOf(error)}`)
+  })
+}
+
+/** What an open directory holds, as `removeTarget` expects it. */
+export async function knownContent(fs: FileSystem, directory: Descriptor): Promise<KnownEntry[]> {
+  const { entries } = await readTree(fs, directory, false)
+  return entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+}
+
+/**
+ * Removes a directory that was published, its records, its earlier contents and what was staged for it, durably. What is not there is no failure.
+ * `known`: what it held by this program's knowledge. Where it holds anything else, it gets another name, which no cleanup touches, and
+ * that name is returned.
+ */
+export async function removeTarget(
+  fs: FileSystem,
+  path: string,
+  known: readonly KnownEntry[],
+): Promise<string | undefined> {
+  return inParent(fs, path, 'could not remove', async ({ scope, parent, name, ancestors }) => {
+    const names = namesFor(name)
+    const isOwn = (entry: string) =>
+      names.sequenceOf(entry) !== undefined || names.stagingOf(entry) !== undefined || names.isGeneration(entry)
+    const quarantined = await removeKnown(scope, { fs, parent, name, names }, known)
+    for (const entry of await fs.list(parent)) if (isOwn(entry)) await remove(fs, parent, entry)
+    await fsyncAll(fs, [parent, ...ancestors])
+    return quarantined
+  })
+}
+
+interface Kept {
+  readonly fs: FileSystem
+  readonly parent: Descriptor
+  readonly name: string
+  readonly names: TargetNames
+}
+
+/** The name that it gets where it holds more than is known. */
+async function removeKnown(
+  scope: Scope,
+  { fs, parent, name, names }: Kept,
+  known: readonly KnownEntry[],
+): Promise<string | undefined> {
+  const found = await fs.look(parent, name)
+  if (found === undefined) return undefined
+  if (found.type === 'directory') {
+    const opened = await scope.keep(fs.openDirectory(parent, name))
+    await refuseMounted(fs, opened)
+    try {
+      if (await isPartOf(fs, parent, name, known)) {
+        await removeEntries(fs, opened, known)
+        await fs.removeDirectory(parent, name)
+        return undefined
+      }
+    } catch (error) {
+      // Somebody has put more there since it was looked at.
+      if (codeOf(error) !== 'ENOTEMPTY') throw error
+    }
+  }
+  const quarantined = names.quarantine(fs.random())
+  await fs.rename(parent, name, parent, quarantined, 'noreplace')
+  return quarantined
+}
+
+interface InParent {
+  readonly scope: Scope
+  readonly parent: Descriptor
+  readonly device: number
+  readonly name: string
+  readonly ancestors: readonly Descriptor[]
+  readonly visible: () => void
+}
+
+/** Works in the parent under the lock of the path's target: nobody publishes there meanwhile. */
+async function inParent<T>(
+  fs: FileSystem,
+  path: string,
+  doing: string,
+  work: (site: InParent) => Promise<T>,
+): Promise<T> {
+  const scope = new Scope(fs)
+  let published = false
+  let leave: (() => void) | undefined
+  try {
+    const place = await resolve(scope, checkTarget(path))
+    const { directory, attributes } = await openParent(scope, place)
+    const { device, inode } = attributes
+    const name = namesFor(place.name).lock
+    const identity = `${device}:${inode}:${name}`
+    leave = await lock(scope, { parent: directory, name, identity, target: path, timeout: 0, signal: undefined })
+    const ancestors = await openAncestors(scope, place, directory)
+    return await work({
+      scope,
+      parent: directory,
+      device,
+      name: place.name,
+      ancestors,
+      visible: () => (published = true),
+    })
+  } catch (error) {
+    throw isSystemError(error) ? wrapError(path, error, published, `${doing} ${path}`) : error
+  } finally {
+    await scope.closeAll()
+    leave?.()
+  }
+}

@@ -1,0 +1,117 @@
+import { join } from 'node:path'
+import { absolutePath } from '../../absolute-path.js'
+import {
+  probeJournal,
+  fsyncAll,
+  namesFor,
+  unprovenRefused,
+  checkPath,
+  checkTarget,
+  openAncestors,
+  type Place,
+  resolve,
+  Scope,
+} from '../path/index.js'
+import { DurableWriteError, wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { NodeFileSystem } from '../posix/index.js'
+import type { SyncOptions } from '../types.js'
+
+const system: FileSystem = new NodeFileSystem()
+
+/** fsync of a file or a directory; symbolic links in its last part are refused. Throws DurableWriteError. */
+export async function syncPath(path: string, { requireProven }: SyncOptions = {}): Promise<void> {
+  const absolute = absolutePath(checkPath(path))
+  const scope = new Scope(system)
+  try {
+    const opened = absolute === '/' ? await scope.keep(system.openPath('/')) : await openAny(scope, absolute)
+    if (requireProven === true) await refuseUnproven(absolute, opened)
+    await fsyncAll(system, [opened])
+  } catch (error) {
+    throw wrapError(path, error, false, `could not sync ${path}`)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+async function openAny(scope: Scope, path: string): Promise<Descriptor> {
+  const { anchor, name, realParent } = await place(scope, path)
+  const entry = await system.look(anchor, name)
+  if (entry === undefined) throw missing(path, 'open')
+  // A mount point may be synced as any other directory.
+  return scope.keep(
+    entry.type === 'directory' ? system.openPath(join(realParent, name)) : system.openFile(anchor, name),
+  )
+}
+
+async function refuseUnproven(path: string, opened: Descriptor): Promise<void> {
+  const { proven, type } = await system.mount(opened)
+  if (!proven) throw unprovenRefused(path, type, 'leave out requireProven')
+}
+
+async function place(scope: Scope, path: string): Promise<Place> {
+  const found = await resolve(scope, checkTarget(path))
+  if (found.missing.length === 0) return found
+  throw missing(path)
+}
+
+function missing(path: string, syscall = 'openat2'): DurableWriteError {
+  return new DurableWriteError(`${path} does not exist`, {
+    code: 'ENOENT',
+    state: 'nothing was changed',
+    syscall,
+    path,
+  })
+}
+
+/**
+ * RENAME_EXCHANGE of two paths of any kind, then fsync of both parents and of what is above them. Throws DurableWriteError; `published: true` when
+ * they have changed places and that is not known to be durable.
+ */
+export async function exchange(a: string, b: string, { requireProven }: SyncOptions = {}): Promise<void> {
+  const scope = new Scope(system)
+  let published = false
+  try {
+    const first = await place(scope, a)
+    const second = await place(scope, b)
+    for (const [path, { anchor, name }] of [[a, first] as const, [b, second] as const]) {
+      if ((await system.look(anchor, name)) === undefined) throw missing(path)
+    }
+    // Both, or EXDEV.
+    if (requireProven === true) await refuseUnproven(a, first.anchor)
+    await system.rename(first.anchor, first.name, second.anchor, second.name, 'exchange')
+    published = true
+    const above: Descriptor[] = []
+    for (const one of [first, second]) above.push(...(await openAncestors(scope, one, one.anchor)))
+    await fsyncAll(system, [first.anchor, second.anchor, ...above])
+    await probeJournal(system, second.anchor, namesFor(second.name))
+  } catch (error) {
+    throw wrapError(a, error, published, `could not exchange ${a} and ${b}`)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/**
+ * fsync of the targets' parents, and of the targets themselves (a symlink directory removes its generations inside), so that
+ * removed content, private keys among it, does not come back.
+ */
+export async function syncParents(targets: readonly string[]): Promise<void> {
+  const scope = new Scope(system)
+  try {
+    const synced = new Map<string, Descriptor>()
+    for (const target of targets) {
+      const { anchor, name, realParent, missing } = await resolve(scope, checkTarget(target))
+      if (missing.length > 0) continue
+      synced.set(realParent, anchor)
+      if ((await system.look(anchor, name))?.type !== 'directory') continue
+      const path = join(realParent, name)
+      synced.set(path, await scope.keep(system.openPath(path)))
+    }
+    await fsyncAll(system, [...synced.values()])
+  } catch (error) {
+    throw wrapError(targets[0] ?? '', error, false, 'could not sync the parents of the targets')
+  } finally {
+    await scope.closeAll()
+  }
+}

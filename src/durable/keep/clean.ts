@@ -1,0 +1,272 @@
+import { fsyncAll, attributesDigest, attempt, remove } from '../path/index.js'
+import { unfit } from '../errors.js'
+import type { Attributes } from '../file-system.js'
+import {
+  judge,
+  type Judgement,
+  type Seen,
+  agentOf,
+  append,
+  readAllRecords,
+  readRecords,
+  type Records,
+  type RetiredTree,
+} from '../record/index.js'
+import { quarantineForeign, type StagingArea } from './quarantine.js'
+import { holdOf, refuseNewer } from '../target/index.js'
+import { sift } from './history.js'
+import { findRetired, removeUnused, retiredClaims } from './retired.js'
+import type { Generation, PublicationOptions } from '../types.js'
+
+/** A target, locked, and where its records and staging are. */
+export interface TargetArea extends StagingArea {
+  readonly name: string
+  /** The target itself; undefined where there is none. */
+  readonly target: Attributes | undefined
+  /** The names in the parent, listed under the lock, where they are known. */
+  readonly listing?: readonly string[] | undefined
+  /** Of the publication. */
+  readonly options: Pick<
+    PublicationOptions,
+    'history' | 'attributes' | 'onDrop' | 'release' | 'family' | 'publisher' | 'agent'
+  >
+}
+
+/** What a predecessor left beside a target, as far as looking shows it. */
+export interface Survey {
+  readonly area: TargetArea
+  readonly found: Judgement
+  readonly records: Records
+  /** Old content that stays for those who use it. */
+  readonly retired: readonly RetiredTree[]
+  /** Earlier contents that stay, newest first. */
+  readonly generations: readonly Generation[]
+  /** Names of earlier contents beyond the limits. */
+  readonly over: readonly string[]
+  /** Names of copies of earlier contents that no record in force names. */
+  readonly strays: readonly string[]
+}
+
+/** What stays beside a target until its publication is committed. */
+export interface Staying {
+  /** Names that go then. */
+  readonly leftovers: readonly string[]
+  /** Old content that its users keep. */
+  readonly retired: readonly RetiredTree[]
+}
+
+/*
+ * Decide first, remove afterwards: a call that is refused, or fails before its exchange, leaves what every reader is told as it was. So
+ * survey() makes and removes nothing; tidy() follows where nothing need be published; and a publication removes what no reader sees
+ * before it stages, since that takes room, and all else once it is committed.
+ */
+
+/** Looks at what a predecessor left. @throws DurableWriteError where it must be left alone */
+export async function survey(
+  area: TargetArea,
+  state: Pick<Seen, 'tree' | 'within' | 'parent' | 'lasting'>,
+): Promise<Survey> {
+  const records = await readBeside(area)
+  refuseNewer(area.path, records)
+  const retired = await findRetired(area, records.valid)
+  const staying = new Set(retired.map(({ name }) => name))
+  const staging = records.staging.filter((random) => !staying.has(area.names.staging(random)))
+  const { names, target, options } = area
+  const more = { names, exists: target !== undefined, sharedStaging: options.family !== undefined }
+  const found = judge({ ...state, ...more, records, staging })
+  const { stays, over, leftovers } = sift(records.generations, found, area.options.history, area.fs.now())
+  return { area, found, records, retired, generations: stays, over, strays: leftovers }
+}
+
+/** Where nothing need be published, removes what is left over, and has the record say what is new; nothing where the target is held. */
+export async function tidy(seen: Survey): Promise<void> {
+  const { area, found, over } = seen
+  if (isHeld(area, found)) return
+  await recordCommit(area, found)
+  await reportAttributes(area, found, true)
+  await recordWhose(area, found)
+  await recordDropRule(area, found)
+  await recordAgent(area, found)
+  const { leftovers } = await makeRoom(seen)
+  const going = leftovers.filter((name) => over.includes(name) || found.removeNow.includes(name))
+  await removeLater(seen, going)
+}
+
+/** Where a publication was refused, removes what no reader is told of: a predecessor may have left keys. */
+export async function clearRefused(seen: Survey, refusal: unknown): Promise<never> {
+  const { area, found } = seen
+  if (!isHeld(area, found)) {
+    await attempt(area.log, area.path, 'could not remove what was left over', async () => {
+      await makeRoom(seen)
+    })
+  }
+  throw refusal
+}
+
+function isHeld({ options, fs }: TargetArea, found: Judgement): boolean {
+  return options.release !== true && holdOf(found, fs.now()) !== undefined
+}
+
+/** Before something is published, removes what no reader is told of. A power cut may still bring it back beside an unknown target. */
+export async function makeRoom(seen: Survey): Promise<Staying> {
+  const { area, found, records, over, strays } = seen
+  const { known, removeNow } = found
+  const own = new Set((await ownStaging(area, records)).map(area.names.staging))
+  const retired = seen.retired.filter(({ name }) => own.has(name))
+  const isGone = (name: string): boolean => area.names.stagingOf(name) !== undefined && !own.has(name)
+  const isRecord = (name: string): boolean => area.names.sequenceOf(name) !== undefined
+  const staying = known ? await removeUnused(area, retired) : retired
+  // Beside a damaged record nobody knows which copies it named: they may be all that a person has to go back to.
+  const isNamedByNone = known && (records.torn.length === 0 || records.valid.length > 0)
+  const left = await clean(area, [
+    ...removeNow.filter((name) => !isRecord(name) && !isGone(name)),
+    ...(isNamedByNone ? strays : []),
+  ])
+  const later = [
+    ...[...left, ...over, ...found.removeLater.filter((name) => !isGone(name))],
+    ...(isNamedByNone ? [] : strays),
+  ]
+  return { leftovers: [...later, ...removeNow.filter(isRecord)], retired: staying }
+}
+
+/** Once the publication is committed, older records last. `kept`: the earlier contents that its record names. */
+export async function removeSuperseded(
+  seen: Survey,
+  { leftovers, retired }: Staying,
+  kept: readonly Generation[],
+): Promise<void> {
+  const { area, found, generations } = seen
+  const { current, known } = found
+  const dropped = generations.filter((one) => !kept.includes(one)).map(({ name }) => name)
+  await reportAttributes(area, found, false)
+  // Those of a known target were looked at before it was published.
+  if (!known) await removeUnused(area, retired)
+  const record = current ? [area.names.record(current.sequence)] : []
+  await removeLater(seen, [...leftovers, ...dropped, ...record])
+}
+
+async function removeLater({ area, over }: Survey, names: readonly string[]): Promise<void> {
+  await clean(area, names)
+  if (over.length > 0)
+    await attempt(area.log, area.path, 'could not sync the removal of history', () => syncParent(area))
+}
+
+/** What is removed of the past is a key that nobody is to have any more: no power cut may bring it back. */
+async function syncParent({ fs, parent }: StagingArea): Promise<void> {
+  await fsyncAll(fs, [parent])
+}
+
+/**
+ * ACLs and user attributes are an administrator's: that they were changed is no drift, and is reported once. `records`: in the record of
+ * what is there, too; the record of a publication names its own.
+ */
+async function reportAttributes(area: TargetArea, { current, tree }: Judgement, records: boolean): Promise<void> {
+  if (current?.attributes === undefined || tree === undefined) return
+  const attributes = attributesDigest(tree.entries)
+  if (attributes === current.attributes) return
+  const { path, names, log } = area
+  log.info(
+    { path },
+    `another program changed ACLs or user attributes of ${path} since holdfast published it; holdfast keeps them as they are`,
+  )
+  if (!records) return
+  await attempt(log, path, 'could not record the attributes', () =>
+    append(area, names.record(current.sequence), { attributes }),
+  )
+}
+
+/** A power cut took the mark away, and what it was of is there, durably: else earlier content that comes back would not be drift of it. */
+async function recordCommit(area: TargetArea, { current }: Judgement): Promise<void> {
+  const { path, names, log } = area
+  if (current?.trusted !== true || current.committed) return
+  await attempt(log, path, 'could not mark the publication as committed', () =>
+    append(area, names.record(current.sequence), { settled: true }),
+  )
+}
+
+/** Those who look at the disk know only the record: it says whose mode and owner are, also of content that stays as it is. */
+async function recordWhose(area: TargetArea, { current }: Judgement): Promise<void> {
+  const { path, names, log, options } = area
+  const keepsAttributes = options.attributes === 'keep'
+  if (current === undefined || (current.keepsAttributes ?? false) === keepsAttributes) return
+  await attempt(log, path, 'could not record whose mode and owner are', () =>
+    append(area, names.record(current.sequence), { keepsAttributes }),
+  )
+}
+
+/** What the configuration says of a target for the time when it names it no more: also of content that stays as it is. */
+async function recordDropRule(area: TargetArea, { current }: Judgement): Promise<void> {
+  const { path, names, log } = area
+  const { onDrop } = area.options
+  if (current === undefined || onDrop === undefined || onDrop === (current.onDrop ?? 'keep')) return
+  await attempt(log, path, 'could not record onDrop', () => append(area, names.record(current.sequence), { onDrop }))
+}
+
+/** Of content that a version without identities has published, nobody knows another keeper: whoever publishes it is that from now on. */
+async function recordAgent(area: TargetArea, { current }: Judgement): Promise<void> {
+  const { path, names, log } = area
+  const { publisher, agent } = area.options
+  if (current === undefined || publisher !== 'agent' || agent === undefined || agentOf(current) !== undefined) return
+  const { sequence, publishedAt } = current
+  await attempt(log, path, 'could not record which agent keeps it', () =>
+    append(area, names.record(sequence), { agent: { id: agent, publishedAt } }),
+  )
+}
+
+/** Reads what is kept beside the target. Throws where the file system has made target and staging one directory. */
+async function readBeside(area: TargetArea): Promise<Records> {
+  const { fs, parent, path, name, names, listing, log } = area
+  const records = await readRecords(fs, parent, name, names, listing)
+  await refuseOneInode(area, records.staging)
+  if (records.torn.length > 0 && records.valid.length === 0) {
+    log.warn(
+      { path, records: records.torn.map((sequence) => names.record(sequence)) },
+      'the publication record is damaged: holdfast ignores it, and the next publication replaces it',
+    )
+  }
+  return records
+}
+
+/** Random parts of staging names that hold what is this program's own; what another program's exchange left is quarantined first. */
+async function ownStaging(area: TargetArea, { valid, staging, quarantined }: Records): Promise<readonly string[]> {
+  if (staging.length + quarantined.length === 0) return staging
+  const records = area.options.family !== undefined ? await readAllRecords(area.fs, area.parent) : valid
+  return quarantineForeign(area, staging, quarantined, [...records, ...retiredClaims(records)])
+}
+
+/** Removes these names beside the target. Returns those that could not be removed: they are left to the next run. `failed` is called with the reason. */
+export async function clean(
+  { fs, parent, path, log }: StagingArea,
+  names: readonly string[],
+  failed: (error: unknown) => void = () => undefined,
+): Promise<string[]> {
+  const left: string[] = []
+  for (const entry of names) {
+    try {
+      await remove(fs, parent, entry)
+    } catch (error) {
+      log.warn({ path, leftover: entry, error: String(error) }, 'could not remove a leftover; the next run retries')
+      left.push(entry)
+      failed(error)
+    }
+  }
+  return left
+}
+
+/** An ext4 without a journal can leave target and staging as two names of one directory: each removal would be both. */
+async function refuseOneInode(
+  { fs, parent, names, path, target }: TargetArea,
+  staging: readonly string[],
+): Promise<void> {
+  for (const random of staging) {
+    const entry = await fs.look(parent, names.staging(random))
+    if (target?.type === 'directory' && entry?.inode === target.inode && entry.device === target.device) {
+      throw unfit(`${path} and ${names.staging(random)} beside it are one directory: the file system is damaged`, {
+        code: 'EUCLEAN',
+        syscall: 'lstat',
+        path,
+        advice: 'unmount the file system and run fsck',
+      })
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { codeOf } from '../../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { nameOf, OpenDirectories, parentOf, makeWritable, readTree, type Tree } from '../path/index.js'
+import { inParallel } from '../../parallel.js'
+import type { KnownEntry } from '../record/index.js'
+
+/*
+ * The old content of a directory, once it is exchanged: only what was read of it may go. Another program can put more there, or write
+ * to a file, between the reading and the exchange, by its path, and later through a descriptor that it holds.
+ */
+
+/** What is known of an old content: its entries by their directory, which is '' for the target itself; parents before children. */
+function byDirectory<Entry extends KnownEntry>(entries: readonly Entry[]): Map<string, Entry[]> {
+  const found = new Map<string, Entry[]>([['', []]])
+  for (const entry of entries) {
+    if (entry.path === '') continue
+    if (entry.type === 'directory') found.set(entry.path, [])
+    found.get(parentOf(entry.path))?.push(entry)
+  }
+  return found
+}
+
+/** Whether a directory holds what was read of it, unchanged since: names, and the time of each inode's last change. */
+export async function isAsRead(fs: FileSystem, root: Descriptor, { entries }: Tree): Promise<boolean> {
+  const gone = new Set<string>()
+  const isDirectoryAsRead = async (directory: Descriptor, expected: Tree['entries']): Promise<boolean> => {
+    const names = new Set(expected.map(({ path }) => nameOf(path)))
+    if ((await fs.list(directory)).some((name) => !names.has(name))) return false
+    let same = true
+    await inParallel(expected, fs.callsAtATime, async ({ path, type, changed }) => {
+      const found = await fs.look(directory, nameOf(path))
+      // What has gone is nobody's loss.
+      if (found === undefined) gone.add(path)
+      else if (found.type !== type || found.changed !== changed) same = false
+    })
+    return same
+  }
+  const directories = new OpenDirectories(fs, root)
+  try {
+    for (const [path, expected] of byDirectory(entries)) {
+      if (gone.has(path) || gone.has(parentOf(path))) gone.add(path)
+      else if (!(await directories.use(path, (directory) => isDirectoryAsRead(directory, expected)))) return false
+    }
+    return true
+  } finally {
+    await directories.closeAll()
+  }
+}
+
+/** Whether all that a directory holds is among these entries, by type and content: the rest of what a predecessor was removing. */
+export async function isPartOf(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  entries: readonly KnownEntry[],
+): Promise<boolean> {
+  const opened = await fs.openDirectory(parent, name)
+  try {
+    // It is left as it is anyway, for what is mounted in it.
+    if ((await fs.mountsBelow(opened)).length > 0) return true
+    const known = new Map(entries.map((entry) => [entry.path, entry]))
+    const { entries: found } = await readTree(fs, opened, false)
+    return found.every(({ path, type, sha256 }) => {
+      const entry = known.get(path)
+      return path === '' || (entry?.type === type && entry.sha256 === sha256)
+    })
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/**
+ * Removes these entries of a directory, and nothing else. `gone`: one that has been removed already.
+ * @throws ENOTEMPTY where a directory below holds more than is known
+ */
+export async function removeEntries(
+  fs: FileSystem,
+  root: Descriptor,
+  entries: readonly KnownEntry[],
+  gone?: string,
+): Promise<void> {
+  const directories = new OpenDirectories(fs, root)
+  const known = byDirectory(entries)
+  try {
+    for (const [path, inIt] of known) {
+      const removeFiles = async (directory: Descriptor): Promise<void> => {
+        await makeWritable(fs, directory)
+        const files = inIt.filter((entry) => entry.type !== 'directory' && entry.path !== gone)
+        await inParallel(files, fs.callsAtATime, (file) => unlessGone(fs.removeFile(directory, nameOf(file.path))))
+      }
+      await unlessGone(directories.use(path, removeFiles))
+    }
+    // The deepest first.
+    for (const path of [...known.keys()].slice(1).reverse()) {
+      const removeIt = (parent: Descriptor): Promise<void> => fs.removeDirectory(parent, nameOf(path))
+      await unlessGone(directories.use(parentOf(path), removeIt))
+    }
+  } finally {
+    await directories.closeAll()
+  }
+}
+
+async function unlessGone(removal: Promise<unknown>): Promise<void> {
+  try {
+    await removal
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}

@@ -1,0 +1,90 @@
+import { codeOf, failureOf, messageOf } from '../../errors.js'
+import { removeEntries } from './old-content.js'
+import { quarantineOld, type StagingArea, type StagingClaims } from './quarantine.js'
+import type { RecordBody, RetiredTree } from '../record/index.js'
+import { refuseMounted } from '../path/index.js'
+
+/*
+ * Old content that stays until nobody uses it (`retire: whenUnused`): a process that works in the directory, or opens its files by a
+ * directory that it holds open, still finds all of them. The exchange puts the old content under its staging name, where nobody finds
+ * it by its path. The record of that exchange, and every later one, names it with its inode and with the time at which it goes in any
+ * case; so recovery keeps it, and goes on with it after a crash. It goes only where the target is known to be durable, and after a
+ * look that began when it was out of reach already: until then somebody may still have come to use it.
+ */
+
+/** Records that name retired content say which inode that is, and what it held: for quarantine.ts. */
+export function retiredClaims(records: readonly RecordBody[]): StagingClaims {
+  const own = new Set(records.map(({ staging }) => staging?.name))
+  return records.flatMap(({ boot, retired = [] }) =>
+    retired
+      .filter(({ name }) => !own.has(name))
+      .map(({ name, inode, entries }) => {
+        const staging = { name, staged: inode, old: inode, entries }
+        return { boot, before: null, after: '', entries: [], staging }
+      }),
+  )
+}
+
+/** The retired content that is there; under the name of what an aborted exchange would have retired is what was staged. */
+export async function findRetired(
+  { fs, parent }: Pick<StagingArea, 'fs' | 'parent'>,
+  records: readonly RecordBody[],
+): Promise<RetiredTree[]> {
+  const found: RetiredTree[] = []
+  const known = new Map(records.flatMap(({ retired = [] }) => retired.map((tree) => [tree.name, tree] as const)))
+  for (const tree of known.values()) {
+    if ((await fs.look(parent, tree.name))?.inode.toString() === tree.inode) found.push(tree)
+  }
+  return found
+}
+
+/** Whether it may go: nobody uses it, or its time is over. */
+export async function isOver(
+  { fs, parent, path, log }: StagingArea,
+  { name, until }: Pick<RetiredTree, 'name' | 'until'>,
+): Promise<boolean> {
+  const user = await fs.userOf(parent, name).catch((error: unknown) => `it cannot be looked at: ${messageOf(error)}`)
+  if (user === undefined) return true
+  if (fs.now() < until) {
+    const end = new Date(until).toISOString()
+    log.info({ path, retired: name }, `the old content of ${path} stays until nobody uses it, or until ${end}: ${user}`)
+    return false
+  }
+  log.warn({ path, retired: name }, `the old content of ${path} goes after retireTimeout, though it is in use: ${user}`)
+  return true
+}
+
+/** Removes those that may go. Answers those that are still there: the next record names them, too. */
+export async function removeUnused(area: StagingArea, trees: readonly RetiredTree[]): Promise<RetiredTree[]> {
+  const staying: RetiredTree[] = []
+  for (const tree of trees) {
+    if (!(await isOver(area, tree)) || !(await isRemoved(area, tree))) staying.push(tree)
+  }
+  return staying
+}
+
+async function isRemoved(area: StagingArea, tree: RetiredTree): Promise<boolean> {
+  const failure = await failureOf(removeTree(area, tree))
+  if (failure === undefined) return true
+  const { path, log } = area
+  log.warn({ path, leftover: tree.name, error: String(failure) }, 'could not remove old content; the next run retries')
+  return false
+}
+
+/** Whoever worked in it may have put more there since it was looked at. */
+async function removeTree(area: StagingArea, { name, inode, entries }: RetiredTree): Promise<void> {
+  const { fs, parent, names } = area
+  const opened = await fs.openDirectory(parent, name)
+  try {
+    if ((await fs.attributes(opened)).inode.toString() !== inode) return
+    await refuseMounted(fs, opened)
+    await removeEntries(fs, opened, entries)
+    await fs.removeDirectory(parent, name)
+  } catch (error) {
+    const random = names.stagingOf(name)
+    if (codeOf(error) !== 'ENOTEMPTY' || random === undefined) throw error
+    await quarantineOld(area, random)
+  } finally {
+    await fs.close(opened)
+  }
+}

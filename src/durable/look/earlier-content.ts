@@ -1,0 +1,69 @@
+import { isSystemError, messageOf } from '../../errors.js'
+import { unfit, type DurableWriteError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { nameOf, OpenDirectories, parentOf, Scope, readTree, readWhole, type TreeEntry } from '../path/index.js'
+import type { Generation } from '../types.js'
+
+/* The bytes of an earlier content, for those who publish it again or compare it. See history.ts. */
+
+export interface EarlierContent {
+  readonly entries: readonly TreeEntry[]
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+/** What it holds, or why it cannot be read; undefined where it is not what was published: that can be of any size. */
+export async function readEarlier(
+  fs: FileSystem,
+  parent: Descriptor,
+  target: string,
+  { name, digest }: Generation,
+): Promise<EarlierContent | Error | undefined> {
+  const scope = new Scope(fs)
+  try {
+    const holder = await scope.keep(fs.openDirectory(parent, name))
+    const root = await scope.keep(fs.openDirectory(holder, target))
+    const { entries, digest: found } = await readTree(fs, root, false)
+    if (found !== digest) return undefined
+    const files = new Map<string, Uint8Array>()
+    const directories = new OpenDirectories(fs, root)
+    try {
+      for (const { path, type } of entries) {
+        if (type !== 'file') continue
+        const file = await directories.use(parentOf(path), (directory) => fs.openFile(directory, nameOf(path)))
+        try {
+          files.set(path, await readWhole(fs, file, (await fs.attributes(file)).size))
+        } finally {
+          await fs.close(file)
+        }
+      }
+    } finally {
+      await directories.closeAll()
+    }
+    return { entries, files }
+  } catch (error) {
+    if (isSystemError(error)) return error
+    throw error
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+export function damaged(target: string, { sequence, name }: Generation, cause?: Error): DurableWriteError {
+  const why = cause === undefined ? 'it is not what was published' : `it cannot be read: ${messageOf(cause)}`
+  return unfit(`the content ${sequence} of ${target} is damaged: ${why}`, {
+    code: 'EBADMSG',
+    syscall: 'read',
+    path: `${target.slice(0, target.lastIndexOf('/'))}/${name}`,
+    advice: `choose another one (holdfast history ${target})`,
+    cause,
+  })
+}
+
+export function noneEarlier(target: string, problem: string): DurableWriteError {
+  return unfit(problem, {
+    code: 'ENOENT',
+    syscall: 'open',
+    path: target,
+    advice: `holdfast history ${target} lists what there is; history: N in the configuration keeps more`,
+  })
+}

@@ -1,0 +1,18 @@
+/* What is at a target, compared with its record; nothing is changed. The door of this room: other rooms import nothing else of it. */
+
+export { damaged, noneEarlier, readEarlier, type EarlierContent } from './earlier-content.js'
+export { usesOf } from './in-use.js'
+export {
+  compare,
+  publicationIn,
+  readForm,
+  readHold,
+  readPublication,
+  readPublishedFiles,
+  readTarget,
+} from './inspect.js'
+export { listKept, type KeptBeside } from './kept-beside.js'
+export { pruneHistory, readHistory } from './past.js'
+export { readPublishedContent, type PublishedContent } from './published-content.js'
+export { usageBy, usageOf, type Usage } from './space.js'
+export { readContent, type ContentEntry, type TargetContent } from './target-content.js'

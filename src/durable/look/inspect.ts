@@ -1,0 +1,284 @@
+import { codeOf } from '../../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import {
+  currentGeneration,
+  dataLink,
+  keyLinks,
+  readGeneration,
+  topNames,
+  metadataOf,
+  nameOf,
+  OpenDirectories,
+  parentOf,
+  type FoundPlace,
+  identityOf,
+  isTrustedHere,
+  checkTarget,
+  Scope,
+  readFileTree,
+  readTree,
+  type Tree,
+  readWhole,
+} from '../path/index.js'
+import { letGoSince, digestBy, isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
+import { openOffMounts } from '../target/index.js'
+import { findRetired } from '../keep/index.js'
+import type { Hold, Pin, Publication } from '../types.js'
+
+/*
+ * Looking without publishing: no lock is taken and nothing is written. A publication in the same instant may change the target between two looks; a reader that finds
+ * another record than before looks again.
+ */
+
+const looks = 8
+
+/** What the newest record says of the target, compared with the disk; undefined where nothing was ever published. */
+export async function readPublication(fs: FileSystem, target: string): Promise<Publication | undefined> {
+  return lookUntilQuiet(() => readOnce(fs, target))
+}
+
+interface Look<State> {
+  readonly state: State
+  readonly sequence: number
+  /** What was found is as it should be: nobody has changed it meanwhile. */
+  readonly quiet: boolean
+}
+
+/** Looks again while a publication may be under way. */
+export async function lookUntilQuiet<State>(once: () => Promise<Look<State> | undefined>): Promise<State | undefined> {
+  let before: Look<State> | undefined
+  for (let look = 1; ; look++) {
+    const now = await lookOnce(once, look === looks)
+    const quiet = now !== 'moving' && (now === undefined || now.quiet)
+    if (now !== 'moving' && (quiet || look === looks || now.sequence === before?.sequence)) return now?.state
+    before = now === 'moving' ? undefined : now
+  }
+}
+
+/** `moving`: what was listed was gone when it was opened, as beside a publication in the same instant. */
+async function lookOnce<State>(
+  once: () => Promise<Look<State> | undefined>,
+  last: boolean,
+): Promise<Look<State> | undefined | 'moving'> {
+  try {
+    return await once()
+  } catch (error) {
+    if (!last && (error instanceof Moving || movingCodes.has(codeOf(error) ?? ''))) return 'moving'
+    throw error
+  }
+}
+
+class Moving extends Error {}
+const movingCodes = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ESTALE'])
+
+/** The record went while it was read, and its successor had not come when the names were listed. */
+export function refuseMissed(target: string, records: readonly StoredRecord[], missed: boolean): void {
+  if (!missed || records.length > 0) return
+  throw new Moving(`the record beside ${target} was replaced at each of ${looks} looks: try again`)
+}
+
+async function readOnce(fs: FileSystem, target: string): Promise<Look<Publication> | undefined> {
+  return withRecord(fs, target, async (parent, name, records, missed) => {
+    refuseMissed(target, records, missed)
+    const seen = await publicationIn(fs, target, parent, name, records)
+    return seen && { state: seen.state, sequence: seen.record.sequence, quiet: seen.state.differences.length === 0 }
+  })
+}
+
+/** In which form a directory was published; undefined where none was. The target itself is not read. */
+export async function readForm(fs: FileSystem, target: string): Promise<'exchange' | 'symlink' | undefined> {
+  const kind = await withRecord(fs, target, (_parent, _name, [newest]) => Promise.resolve(newest?.kind))
+  return kind === 'file' ? undefined : kind
+}
+
+/** What these records, newest first, say of a target in this directory, compared with the disk, and the one that does; undefined without any. */
+export async function publicationIn(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  records: readonly StoredRecord[],
+): Promise<{ state: Publication; record: StoredRecord; tree: Tree | undefined; here: FoundPlace } | undefined> {
+  // An abandoned publication leaves its record until the next run: the one that fits the disk speaks.
+  const [newest] = records
+  if (newest === undefined) return undefined
+  const tree = await readTarget(fs, target, parent, name, newest.kind)
+  const record = recordFor(newest, records, tree)
+  const here = {
+    parent: identityOf(await fs.attributes(parent)),
+    target: tree?.identity,
+    lasting: !record.otherBoot || (await fs.mount(parent)).proven,
+  }
+  const letGo = letGoSince(record)
+  const state: Publication = {
+    path: checkTarget(target),
+    digest: record.after,
+    actual: digestBy(record, tree),
+    settled: record.trusted,
+    durable: isTrustedHere(record, here),
+    publishedAt: new Date(record.publishedAt),
+    ...(isInForce(record.hold, fs.now()) && { hold: record.hold }),
+    ...(isPinned(record.pin, fs.now()) && { pin: record.pin }),
+    objects: [...record.objects],
+    pendingHooks: [...record.pendingHooks],
+    ...((await findRetired({ fs, parent }, records)).length > 0 && { retired: true as const }),
+    ...(await oldestKept(fs, parent, record)),
+    ...(record.removing && { removing: true as const }),
+    ...(letGo !== undefined && { letGo: new Date(letGo) }),
+    ...(record.relocation && { relocation: record.relocation }),
+    ...(record.movedTo !== undefined && { movedTo: record.movedTo }),
+    differences: [...compare(record, tree), ...(await formDifferences(fs, parent, name, record))],
+  }
+  return { state, record, tree, here }
+}
+
+/** They go in the order in which they came. */
+async function oldestKept(
+  fs: FileSystem,
+  parent: Descriptor,
+  { history }: StoredRecord,
+): Promise<Pick<Publication, 'pastSince'>> {
+  for (const { name, replacedAt } of history?.generations.toReversed() ?? []) {
+    if ((await fs.look(parent, name)) !== undefined) return { pastSince: new Date(replacedAt) }
+  }
+  return {}
+}
+
+/** What a target holds, read as what it was published as; undefined where there is no such thing. */
+export async function readTarget(
+  fs: FileSystem,
+  target: string,
+  parent: Descriptor,
+  name: string,
+  kind: StoredRecord['kind'],
+): Promise<Tree | undefined> {
+  const entry = await fs.look(parent, name)
+  if (entry === undefined) return undefined
+  if (entry.type !== (kind === 'file' ? 'file' : 'directory')) return undefined
+  if (kind === 'file') return readFileTree(fs, parent, name)
+  let opened: Descriptor
+  try {
+    opened = await openOffMounts(fs, target, parent, name)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return kind === 'symlink' ? await readGeneration(fs, opened, false) : await readTree(fs, opened, false)
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/** What in a symlink directory is not as its form has it: what its consumers go through. */
+export async function formDifferences(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  record: StoredRecord,
+): Promise<Publication['differences']> {
+  if (record.kind !== 'symlink' || (await fs.look(parent, name))?.type !== 'directory') return []
+  const target = await fs.openDirectory(parent, name)
+  try {
+    const differences: Publication['differences'] = []
+    const root = record.entries.find(({ path }) => path === '')
+    const { mode, uid, gid } = await metadataOf(fs, target)
+    const kept = record.keepsAttributes === true
+    if (kept) {
+      // They are the administrator's.
+    } else if (root && root.mode !== mode) differences.push({ path: '.', problem: 'mode' })
+    else if (root && (root.uid !== uid || root.gid !== gid)) differences.push({ path: '.', problem: 'owner' })
+    const generation = await currentGeneration(fs, target)
+    if (generation === undefined) differences.push({ path: dataLink, problem: 'missing' })
+    const links = await keyLinks(fs, target)
+    const names = topNames(record.entries.map(({ path }) => path))
+    for (const link of names) if (!links.has(link)) differences.push({ path: link, problem: 'missing' })
+    const known = new Set([...names, dataLink, generation])
+    for (const entry of await fs.list(target)) {
+      if (!known.has(entry)) differences.push({ path: entry, problem: 'unexpected' })
+    }
+    return differences
+  } finally {
+    await fs.close(target)
+  }
+}
+
+/** What on the disk is not as it was published. */
+export function compare(
+  record: Pick<StoredRecord, 'entries' | 'keepsAttributes'>,
+  tree: Tree | undefined,
+): Publication['differences'] {
+  const actual = new Map((tree?.entries ?? []).map((entry) => [entry.path, entry]))
+  const differences: Publication['differences'] = []
+  for (const entry of record.entries) {
+    const found = actual.get(entry.path)
+    actual.delete(entry.path)
+    const path = entry.path === '' ? '.' : entry.path
+    if (!found) differences.push({ path, problem: 'missing' })
+    else if (found.type !== entry.type) differences.push({ path, problem: 'type' })
+    else if (found.sha256 !== entry.sha256) differences.push({ path, problem: 'content' })
+    else if (record.keepsAttributes === true) continue
+    else if (found.mode !== entry.mode) differences.push({ path, problem: 'mode' })
+    else if (found.uid !== entry.uid || found.gid !== entry.gid) differences.push({ path, problem: 'owner' })
+  }
+  for (const path of actual.keys()) differences.push({ path, problem: 'unexpected' })
+  return differences
+}
+
+/** The hold of the newest record that is in force, or its pin: what it says, whatever the target holds. */
+export async function readHold(fs: FileSystem, target: string): Promise<Hold | Pin | undefined> {
+  return withRecord(fs, target, (_, __, [newest]) => {
+    const { hold, pin } = newest ?? {}
+    const pinned = isPinned(pin, fs.now()) ? pin : undefined
+    return Promise.resolve(isInForce(hold, fs.now()) ? hold : pinned)
+  })
+}
+
+/** The named files of a published directory, as they are on the disk; those that are gone are left out. */
+export async function readPublishedFiles(
+  fs: FileSystem,
+  target: string,
+  paths: readonly string[],
+): Promise<Record<string, { content: Uint8Array; mode: number }>> {
+  const files: Record<string, { content: Uint8Array; mode: number }> = {}
+  await withRecord(fs, target, async (parent, name, [newest]) => {
+    if ((await fs.look(parent, name))?.type !== 'directory') return
+    const root = await openOffMounts(fs, target, parent, name)
+    const scope = new Scope(fs)
+    let directories: OpenDirectories | undefined
+    try {
+      const generation = newest?.kind === 'symlink' ? await currentGeneration(fs, root) : undefined
+      const content = generation === undefined ? root : await scope.keep(fs.openDirectory(root, generation))
+      directories = new OpenDirectories(fs, content)
+      for (const path of paths) {
+        const file = await readInside(directories, path)
+        if (file) files[path] = file
+      }
+    } finally {
+      await directories?.closeAll()
+      await scope.closeAll()
+      await fs.close(root)
+    }
+  })
+  return files
+}
+
+async function readInside(
+  directories: OpenDirectories,
+  path: string,
+): Promise<{ content: Uint8Array; mode: number } | undefined> {
+  const { fs } = directories
+  let file: Descriptor
+  try {
+    file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const { size, mode } = await metadataOf(fs, file)
+    return { content: await readWhole(fs, file, size), mode }
+  } finally {
+    await fs.close(file)
+  }
+}

@@ -1,0 +1,119 @@
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { letGoSince, isInForce, isPinned, readAllRecords, readRecords } from '../record/index.js'
+import {
+  generationPattern,
+  namesFor,
+  ownPattern,
+  recordPattern,
+  stagingPattern,
+  checkTarget,
+  resolve,
+  Scope,
+} from '../path/index.js'
+import { findRetired } from '../keep/index.js'
+import type { Hold, Pin, Publisher, Relocation } from '../types.js'
+
+/* What holdfast keeps in a directory, for each target there is or was. Nothing is locked, made or removed. */
+
+/** What is kept in a directory for one target that is there, or was. All but `name` are names in that directory. */
+export interface KeptBeside {
+  /** The target's; null where no record tells it. */
+  readonly name: string | null
+  /** Something has this name now. */
+  readonly there: boolean
+  readonly records: string[]
+  /** Earlier contents. */
+  readonly generations: string[]
+  /** Old content that stays for those who use it. */
+  readonly retired: string[]
+  /** Of publications that were interrupted, or are under way. */
+  readonly leftovers: string[]
+  /** What another program put there. */
+  readonly foreign: string[]
+  readonly publishedAt?: Date
+  /** Absent where a person or a program published it by a call of its own. */
+  readonly publisher?: Publisher
+  /** Its configuration names it no more since then. */
+  readonly letGo?: Date
+  /** Where its content moves to. */
+  readonly movedTo?: string
+  /** Where it was before, and how far its move has come. */
+  readonly movedFrom?: Relocation
+  /** In force now. */
+  readonly hold?: Hold | undefined
+  readonly pin?: Pin | undefined
+}
+
+/** By the targets' names; empty where there is no such directory. What a publication has just staged is among it. */
+export async function listKept(fs: FileSystem, directory: string): Promise<KeptBeside[]> {
+  const scope = new Scope(fs)
+  try {
+    // Any name in it leads there.
+    const place = await resolve(scope, checkTarget(`${directory}/name`))
+    if (place.missing.length > 0) return []
+    const parent = place.anchor
+    const listing = (await fs.list(parent)).filter((name) => ownPattern.test(name))
+    if (listing.length === 0) return []
+    const names = [...new Set((await readAllRecords(fs, parent)).map(({ name }) => name))].sort()
+    const named: KeptBeside[] = []
+    for (const name of names) named.push(await keptFor(fs, parent, name, listing))
+    const known = new Set(names.map((name) => idOf(namesFor(name).lock)))
+    return [...named, ...unnamed(listing.filter((entry) => !known.has(idOf(entry))))]
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+async function keptFor(
+  fs: FileSystem,
+  parent: Descriptor,
+  name: string,
+  listing: readonly string[],
+): Promise<KeptBeside> {
+  const names = namesFor(name)
+  const { valid, torn, newer, staging, quarantined, generations } = await readRecords(fs, parent, name, names, listing)
+  const retired = (await findRetired({ fs, parent }, valid)).map((tree) => tree.name)
+  const [newest] = valid
+  const letGo = newest && letGoSince(newest)
+  return {
+    name,
+    there: (await fs.look(parent, name)) !== undefined,
+    records: [...valid.map(({ sequence }) => sequence), ...torn, ...newer].map(names.record),
+    generations: [...generations],
+    retired,
+    leftovers: staging.map(names.staging).filter((entry) => !retired.includes(entry)),
+    foreign: quarantined.map(names.quarantine),
+    ...(newest && { publishedAt: new Date(newest.publishedAt) }),
+    ...(newest?.publisher && { publisher: newest.publisher }),
+    ...(letGo !== undefined && { letGo: new Date(letGo) }),
+    ...(newest?.movedTo !== undefined && { movedTo: newest.movedTo }),
+    ...(newest?.relocation && { movedFrom: newest.relocation }),
+    ...(isInForce(newest?.hold, fs.now()) && { hold: newest.hold }),
+    ...(isPinned(newest?.pin, fs.now()) && { pin: newest.pin }),
+  }
+}
+
+/** No record names their target: its name looks like theirs. */
+function unnamed(entries: readonly string[]): KeptBeside[] {
+  const families = [...new Set(entries.map(idOf))].sort()
+  return families.flatMap((id) => {
+    const own = entries.filter((entry) => idOf(entry) === id && !entry.endsWith('.lock'))
+    if (own.length === 0) return []
+    const of = (pattern: RegExp) => own.filter((entry) => pattern.test(entry))
+    return [
+      {
+        name: null,
+        there: false,
+        records: of(recordPattern),
+        generations: of(generationPattern),
+        retired: [],
+        leftovers: of(stagingPattern),
+        foreign: of(/\.foreign$/),
+      },
+    ]
+  })
+}
+
+function idOf(entry: string): string {
+  return ownPattern.exec(entry)?.[1] ?? ''
+}

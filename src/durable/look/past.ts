@@ -1,0 +1,147 @@
+import { codeOf, messageOf } from '../../errors.js'
+import { silent } from '../../log.js'
+import { fsyncAll, lock, namesFor, checkTarget, Scope, readTree, type Tree } from '../path/index.js'
+import { clean, limitsBeside, within } from '../keep/index.js'
+import { wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import type { HoldOptions } from '../types.js'
+import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
+import {
+  readRecords,
+  withRecord,
+  describes,
+  type StoredRecord,
+  inForce,
+  recordFor,
+  withTakenOver,
+} from '../record/index.js'
+import { holdOf, refuseNewer, Parents, Site } from '../target/index.js'
+import type { Generation, HistoryLimits, PastContent } from '../types.js'
+
+/* Looking at the earlier contents of a target, and removing those that are to stay no longer. See history.ts. */
+
+/** Its present content and its earlier ones, newest first, each compared with the disk; undefined where nothing was ever published. */
+export async function readHistory(fs: FileSystem, target: string): Promise<PastContent[] | undefined> {
+  return lookUntilQuiet(() => readOnce(fs, target))
+}
+
+async function readOnce(
+  fs: FileSystem,
+  target: string,
+): Promise<{ state: PastContent[]; sequence: number; quiet: boolean } | undefined> {
+  return withRecord(fs, target, async (parent, name, records, missed) => {
+    refuseMissed(target, records, missed)
+    const [newest] = records
+    if (newest === undefined) return undefined
+    const tree = await readTarget(fs, target, parent, name, newest.kind)
+    const record = recordFor(newest, records, tree)
+    const past: PastContent[] = [presentOf(record, tree)]
+    // What an aborted publication meant to keep is still at the target.
+    const isInForce = inForce(records, tree).length > 0
+    for (const generation of (isInForce && record.history?.generations) || []) {
+      const found = await generationTree(fs, parent, name, generation)
+      // It was to stay no longer.
+      if (found === undefined) continue
+      past.push({ ...saidOf(generation), replacedAt: new Date(generation.replacedAt), ...stateOf(generation, found) })
+    }
+    return { state: past, sequence: record.sequence, quiet: past.every(({ state }) => state !== 'damaged') }
+  })
+}
+
+function presentOf(record: StoredRecord, tree: Tree | undefined): PastContent {
+  const { sequence, after: digest, publishedAt, why = 'published', objects } = record
+  const said = saidOf({ sequence, digest, publishedAt, why, objects: [...objects] })
+  if (describes(record, tree)) return { ...said, replacedAt: null, state: 'present' }
+  const problem = tree === undefined ? 'it is not there any more' : 'somebody has changed it since'
+  return { ...said, replacedAt: null, state: 'damaged', problem }
+}
+
+function saidOf({ sequence, digest, publishedAt, why, objects }: Omit<Generation, 'name' | 'replacedAt'>) {
+  return { sequence, digest, publishedAt: new Date(publishedAt), why, objects }
+}
+
+function stateOf({ digest }: Generation, found: Tree | Error): Pick<PastContent, 'state' | 'problem'> {
+  if (found instanceof Error) return { state: 'damaged', problem: `it cannot be read: ${messageOf(found)}` }
+  if (found.digest === digest) return { state: 'whole' }
+  return { state: 'damaged', problem: 'it is not what was published' }
+}
+
+/** What an earlier content is now, or why nobody knows; undefined where it is gone as a whole. */
+async function generationTree(
+  fs: FileSystem,
+  parent: Descriptor,
+  target: string,
+  { name }: Generation,
+): Promise<Tree | Error | undefined> {
+  const scope = new Scope(fs)
+  try {
+    if ((await fs.look(parent, name)) === undefined) return undefined
+    const holder = await scope.keep(fs.openDirectory(parent, name))
+    return await readTree(fs, await scope.keep(fs.openDirectory(holder, target)), false)
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    return error as Error
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/**
+ * Removes the earlier contents that are beyond these limits, durably, without publishing anything; nothing where the target is held.
+ * Answers how many.
+ * @throws DurableWriteError: what could not be removed is left to the next run; with `published: true` what is gone may come back
+ */
+export async function pruneHistory(
+  fs: FileSystem,
+  path: string,
+  limits: HistoryLimits,
+  { lockTimeout = 0, requireProven = false, signal, log = silent }: HoldOptions,
+): Promise<number> {
+  const target = checkTarget(path)
+  const scope = new Scope(fs)
+  const parents = new Parents(fs)
+  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
+  const site = new Site(scope, target, names)
+  let leave: (() => void) | undefined
+  let isGone = false
+  try {
+    if ((await site.resolve(parents)).missing.length > 0) return 0
+    await site.open({ requireProven })
+    const { directory: parent } = site.parent
+    // Mostly there is none: then nobody need wait for the lock.
+    if (!(await fs.list(parent)).some(names.isGeneration)) return 0
+    const { identity } = site
+    leave = await lock(scope, { parent, name: names.lock, identity, target, timeout: lockTimeout, signal })
+    const records = await readRecords(fs, parent, site.name, names)
+    refuseNewer(target, records)
+    if (records.valid.some((record) => holdOf({ record }, fs.now()) !== undefined)) return 0
+    const staying = (record: StoredRecord): Generation[] => {
+      const kept = record.history?.generations ?? []
+      return withTakenOver(within(limitsBeside(record, limits), kept, fs.now()), kept)
+    }
+    const over = records.valid.flatMap((record) => {
+      const stays = staying(record)
+      const kept = record.history?.generations ?? []
+      return kept.filter((one) => !stays.includes(one) && records.generations.includes(one.name))
+    })
+    if (over.length === 0) return 0
+    // What an aborted publication counts as too much may be what the record in force keeps.
+    const [newest] = records.valid
+    const tree = await readTarget(fs, target, parent, site.name, newest?.kind ?? 'exchange')
+    const [speaking] = inForce(records.valid, tree)
+    const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
+    const going = [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))
+    if (going.length === 0) return 0
+    const left = await clean({ fs, parent, path: target, names, log }, going)
+    isGone = left.length < going.length
+    await fsyncAll(fs, [parent, ...(await site.ancestors())])
+    return going.length - left.length
+  } catch (error) {
+    const state = `earlier contents of ${target} are gone, but a power cut may bring them back: the next call removes those again`
+    throw wrapError(target, error, isGone, `could not remove earlier contents of ${target}`, state)
+  } finally {
+    await parents.close()
+    await scope.closeAll()
+    leave?.()
+  }
+}

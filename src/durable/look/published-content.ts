@@ -1,0 +1,35 @@
+import { hash } from 'node:crypto'
+import type { FileSystem } from '../file-system.js'
+import { publicationIn, readPublishedFiles } from './inspect.js'
+import { describes, type StoredRecord, withRecord } from '../record/index.js'
+
+/* What was published at a target, with its bytes, for those who publish it at another path, too. */
+
+export interface PublishedContent {
+  readonly record: StoredRecord
+  /** By their relative paths: just what the record says. */
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+/**
+ * undefined where nothing was published, where the target is not what its record says, or is not known to be durable, and where somebody
+ * publishes in the same instant. No lock is taken.
+ */
+export async function readPublishedContent(fs: FileSystem, target: string): Promise<PublishedContent | undefined> {
+  const record = await withRecord(fs, target, async (parent, name, records) => {
+    const seen = await publicationIn(fs, target, parent, name, records)
+    // A record that came with a copy says durable of files that nobody has synced.
+    return seen?.state.durable === true && describes(seen.record, seen.tree) ? seen.record : undefined
+  })
+  if (record === undefined) return undefined
+  const expected = record.entries.filter(({ type }) => type === 'file')
+  const paths = expected.map(({ path }) => path)
+  const found = await readPublishedFiles(fs, target, paths)
+  const files = new Map<string, Uint8Array>()
+  for (const { path, sha256 } of expected) {
+    const content = found[path]?.content
+    if (content === undefined || hash('sha256', content) !== sha256) return undefined
+    files.set(path, content)
+  }
+  return { record, files }
+}

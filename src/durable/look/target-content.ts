@@ -1,0 +1,183 @@
+import { hash } from 'node:crypto'
+import { damaged, noneEarlier, readEarlier } from './earlier-content.js'
+import { unfit } from '../errors.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
+import { formDifferences, lookUntilQuiet, readPublishedFiles, readTarget, refuseMissed } from './inspect.js'
+import { describes, isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
+import type { Tree, TreeEntry } from '../path/index.js'
+import type { Generation, Hold, Pin, Publication, RecordedObject } from '../types.js'
+
+/* What a target holds, or held, with the bytes of its files: for those who compare contents. No lock is taken, nothing is written. */
+
+/** An entry of what a target holds or held. */
+export interface ContentEntry {
+  /** Relative to the target; empty for the target itself. */
+  readonly path: string
+  readonly type: 'file' | 'directory' | 'symlink' | 'other'
+  readonly mode: number
+  readonly uid: number
+  readonly gid: number
+  /** Tells equal contents; of a secret that can be guessed it tells the secret, too. */
+  readonly sha256: string
+  /** Bytes of a file. */
+  readonly size?: number
+  /** Of a file that is not too large. */
+  readonly content?: Uint8Array
+  /** It has the very bytes that the recorded objects gave it. */
+  readonly asRecorded: boolean
+}
+
+/** What a target holds, or what it held before. */
+export interface TargetContent {
+  /** In byte order of their paths; none where there is no target. */
+  readonly entries: readonly ContentEntry[]
+  /** What it was published from. */
+  readonly objects: readonly RecordedObject[]
+  /** Of its record; absent where holdfast has published nothing there. */
+  readonly sequence?: number
+  readonly publishedAt?: Date
+  /** In force now. */
+  readonly hold?: Hold
+  readonly pin?: Pin
+  /** What is not as it was published, of the links and the directory that the consumers of a symlink directory go through. */
+  readonly brokenForm?: Publication['differences']
+}
+
+/** Bytes. What is larger is not taken into memory: any program can have put it there. */
+const largest = 4 * 1024 * 1024
+
+/**
+ * What is at a target now, or with `sequence` the content that `holdfast history` lists so, which is just what was published.
+ * @throws DurableWriteError where there is no such content, or it is damaged
+ */
+export async function readContent(fs: FileSystem, target: string, sequence?: number): Promise<TargetContent> {
+  const present = await lookUntilQuiet(() => presentOnce(fs, target))
+  if (sequence === undefined) return present?.content ?? { entries: [], objects: [] }
+  if (present?.content.sequence === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
+  const { content, record } = present
+  if (content.sequence !== sequence) return earlierContent(fs, target, record, sequence)
+  if (present.intact) return content
+  throw unfit(`what ${target} holds is not what was published as ${sequence}: somebody has changed it since`, {
+    code: 'EBADMSG',
+    syscall: 'read',
+    path: target,
+    advice: 'to compare what it holds now, leave the number out',
+  })
+}
+
+interface Present {
+  readonly content: TargetContent
+  readonly record: StoredRecord | undefined
+  /** It is just what was published. */
+  readonly intact: boolean
+}
+
+async function presentOnce(
+  fs: FileSystem,
+  target: string,
+): Promise<{ state: Present; sequence: number; quiet: boolean } | undefined> {
+  return withRecord(fs, target, async (parent, name, records, missed) => {
+    refuseMissed(target, records, missed)
+    const there = await fs.look(parent, name)
+    const [newest] = records
+    const kind = newest?.kind ?? (there?.type === 'file' ? 'file' : 'exchange')
+    const tree = await readTarget(fs, target, parent, name, kind)
+    const record = newest && recordFor(newest, records, tree)
+    const intact = record !== undefined && describes(record, tree)
+    const brokenForm = record ? await formDifferences(fs, parent, name, record) : []
+    const content = {
+      entries: tree ? await entriesOf(fs, target, tree, record) : there ? [ofOtherKind(there)] : [],
+      ...saidOf(fs, record),
+      ...(brokenForm.length > 0 && { brokenForm }),
+    }
+    return {
+      state: { content, record, intact },
+      sequence: record?.sequence ?? 0,
+      quiet: record === undefined || intact,
+    }
+  })
+}
+
+function saidOf(fs: FileSystem, record: StoredRecord | undefined): Omit<TargetContent, 'entries'> {
+  if (record === undefined) return { objects: [] }
+  const { sequence, publishedAt, objects, hold, pin } = record
+  return {
+    sequence,
+    publishedAt: new Date(publishedAt),
+    objects: [...objects],
+    ...(isInForce(hold, fs.now()) && { hold }),
+    ...(isPinned(pin, fs.now()) && { pin }),
+  }
+}
+
+/** Something else stands in its place: what that holds is not looked at. */
+function ofOtherKind({ type, mode, uid, gid }: Attributes): ContentEntry {
+  return { path: '', type, mode, uid, gid, sha256: '', asRecorded: false }
+}
+
+async function entriesOf(
+  fs: FileSystem,
+  target: string,
+  { entries }: Tree,
+  record: StoredRecord | undefined,
+): Promise<ContentEntry[]> {
+  const recorded = new Map(record?.entries.map((entry) => [entry.path, entry]))
+  const read = entries.filter(({ type, path, size = 0 }) => type === 'file' && path !== '' && size <= largest)
+  const found = await readPublishedFiles(
+    fs,
+    target,
+    read.map(({ path }) => path),
+  )
+  const files = new Map(Object.entries(found).map(([path, { content }]) => [path, content]))
+  return entries.map((entry) => {
+    const { type, sha256 } = recorded.get(entry.path) ?? {}
+    return contentEntry(entry, files.get(entry.path), type === entry.type && sha256 === entry.sha256)
+  })
+}
+
+/** Bytes that were read at another time than the rest are left out where they are others. */
+function contentEntry(entry: TreeEntry, bytes: Uint8Array | undefined, asRecorded: boolean): ContentEntry {
+  const { path, type, mode, uid, gid, sha256, size } = entry
+  const content = bytes !== undefined && hash('sha256', bytes) === sha256 ? bytes : undefined
+  return {
+    path,
+    type,
+    mode,
+    uid,
+    gid,
+    sha256,
+    asRecorded,
+    ...(size !== undefined && { size }),
+    ...(content && { content }),
+  }
+}
+
+async function earlierContent(
+  fs: FileSystem,
+  target: string,
+  record: StoredRecord | undefined,
+  sequence: number,
+): Promise<TargetContent> {
+  const generations = record?.history?.generations ?? []
+  const generation = generations.find((one) => one.sequence === sequence)
+  if (generation === undefined) {
+    const shown = [record?.sequence, ...generations.map((one) => one.sequence)].join(', ')
+    throw noneEarlier(target, `${target} has no content ${sequence}; there are ${shown}`)
+  }
+  const content = await withRecord(fs, target, (parent, name) => earlierOnce(fs, target, { parent, name }, generation))
+  if (content === undefined) throw damaged(target, generation)
+  return content
+}
+
+async function earlierOnce(
+  fs: FileSystem,
+  target: string,
+  { parent, name }: { readonly parent: Descriptor; readonly name: string },
+  generation: Generation,
+): Promise<TargetContent> {
+  const found = await readEarlier(fs, parent, name, generation)
+  if (found === undefined || found instanceof Error) throw damaged(target, generation, found)
+  const entries = found.entries.map((entry) => contentEntry(entry, found.files.get(entry.path), true))
+  const { sequence, publishedAt, objects } = generation
+  return { entries, sequence, publishedAt: new Date(publishedAt), objects }
+}

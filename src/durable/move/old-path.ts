@@ -1,0 +1,248 @@
+import { basename, dirname } from 'node:path'
+import type { Reason } from '../../reasons.js'
+import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import { readTarget, type PublishedContent } from '../look/index.js'
+import { namesFor, pathWithin, resolve, Scope } from '../path/index.js'
+import type { HoldOptions } from '../types.js'
+import { isInForce, isPinned, type StoredRecord, recordFor, withRecord, linkText } from '../record/index.js'
+import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from '../target/index.js'
+import { findRetired } from '../keep/index.js'
+import type {
+  DirectoryRequest,
+  Hold,
+  OldPathOptions,
+  Pin,
+  PublicationOptions,
+  Relocation,
+  RelocationState,
+  ReplaceResult,
+} from '../types.js'
+
+/* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
+
+export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' | 'as'> {
+  /** Milliseconds that both paths stay at least. */
+  readonly keep: number
+  /** Runs what works at the new path: where each file system has its own threads, with those. Default: as the rest. */
+  readonly atNew?: <T>(work: () => Promise<T>) => Promise<T>
+  /** Who uses the old path that is no process, in a few words. Default: nobody. */
+  readonly usedBy?: () => Promise<string | undefined>
+  /** Of the publications of the old path; its form, modes and owner stay what they are. */
+  readonly publication?: OldPathOptions
+}
+
+/** What comes of a state: the next one, which goes on at once unless something is waited for. */
+export interface Next {
+  readonly next?: RelocationState
+  readonly waits?: string
+}
+
+/** Somebody has changed the old path's record since it was looked at. */
+export class NotNow extends DurableWriteError {
+  constructor(
+    from: string,
+    readonly next: Next,
+  ) {
+    super(next.waits ?? `${from} was published or removed meanwhile`, {
+      code: 'EAGAIN',
+      syscall: 'none',
+      path: from,
+      reason: 'Busy',
+      state: leftAsItWas(from),
+      advice: 'try again',
+    })
+  }
+}
+
+/**
+ * The content of the new path in the form, with the modes and for the owner of the old one; what the old one did not have gets the modes
+ * that it has at the new one.
+ */
+export function requestFor(
+  old: StoredRecord,
+  { record, files }: PublishedContent,
+  to: string,
+  { from, publication, lockTimeout = 0, log }: RelocationOptions,
+): DirectoryRequest & PublicationOptions {
+  const [root] = old.entries
+  const ofFiles = [...record.entries, ...old.entries].filter(({ type }) => type === 'file')
+  const modes = new Map(ofFiles.map(({ path, mode }) => [path, mode]))
+  const empty = record.entries.filter(({ type, path }) => type === 'directory' && path !== '')
+  return {
+    ...publication,
+    target: from,
+    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
+    contentStays: true,
+    mode: root?.mode,
+    owner: root,
+    ...(old.keepsAttributes === true && { attributes: 'keep' }),
+    objects: [...record.objects],
+    // Its own keys are the new path's now, and so are their copies.
+    history: { keep: 0, maxAge: null },
+    ...(old.kind === 'symlink'
+      ? { publish: 'symlink', retire: 'immediately' }
+      : { emptyDirectories: empty.map(({ path }) => path) }),
+    // Whoever has published or removed it since, for its own sake, has not done so for this.
+    confirm({ record }) {
+      if (record?.movedTo !== to) throw new NotNow(from, {})
+    },
+    // An operator's rollback of the old path stays until he releases it.
+    supersedes: () => false,
+    lockTimeout,
+    ...(log && { log }),
+  }
+}
+
+/** The record of what a target holds; where that is drift, of what it drifted from. */
+export async function recordOf(fs: FileSystem, target: string): Promise<StoredRecord | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const [newest] = records
+    const tree = newest && (await readTarget(fs, target, parent, name, newest.kind))
+    return newest && recordFor(newest, records, tree)
+  })
+}
+
+/** Of what is there, or of what was there before. */
+export async function userOf(fs: FileSystem, target: string): Promise<string | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const [retired] = await findRetired({ fs, parent }, records)
+    return (await fs.userOf(parent, name)) ?? (retired && `its old content ${retired.name} is still in use`)
+  })
+}
+
+/** Under the old path's lock, before it says where it moves to. @throws DurableWriteError */
+export function refuseClaim(found: StoredRecord, { from, publication }: RelocationOptions, now: number): void {
+  refuseOtherPublisher(from, namesFor(basename(from)), publication?.publisher, { newest: found })
+  refuseHeld(from, holdOf({ record: found }, now))
+}
+
+export function notWhole(to: string): string {
+  return `${to} is not what was published there last`
+}
+
+/** After a failure, the content can be there without its record's word that it survives a power cut. */
+export function notDurable(to: string, record: StoredRecord | undefined): string {
+  return record === undefined ? `${to} is not published yet` : `what ${to} holds is not known to be durable yet`
+}
+
+export function notOurs(from: string, to: string): DurableWriteError {
+  return foreign(`holdfast has published nothing at ${from}, which is to move to ${to}`, from, {
+    state: leftAsItWas(from),
+    advice: 'leave out movedFrom, and move away what is there once nobody needs it',
+  })
+}
+
+export function notDirectory(from: string): DurableWriteError {
+  return unfit(`${from} is a file, and only directories can move`, {
+    code: 'ENOTDIR',
+    syscall: 'lstat',
+    path: from,
+    advice: 'leave out movedFrom',
+  })
+}
+
+/** Why an operator's word keeps it as it is, as a sentence without its full stop; undefined: nothing does. */
+export function wordOn(
+  from: string,
+  { hold, pin }: { readonly hold?: Hold | undefined; readonly pin?: Pin | undefined },
+  now: number,
+): string | undefined {
+  if (isInForce(hold, now)) return describeHold(from, hold)
+  return isPinned(pin, now) ? describePin(from, pin) : undefined
+}
+
+/**
+ * The configuration sees only their texts: by a symbolic link or a bind mount, what is removed at the old path may be what the new one
+ * holds.
+ * @throws DurableWriteError: they are one directory, or one lies in the other
+ */
+export async function refuseSame(fs: FileSystem, to: string, options: RelocationOptions): Promise<void> {
+  const { from } = options
+  if (!(await areOverlapping(fs, to, options))) return
+  throw unfit(`${from} and ${to} are the same directory, or one lies in the other`, {
+    code: 'EEXIST',
+    syscall: 'openat2',
+    path: from,
+    state: leftAsItWas(from),
+    advice: 'leave out movedFrom',
+  })
+}
+
+type Paths = Pick<RelocationOptions, 'from' | 'atNew'>
+
+/** Whether they are one directory, or one lies in the other. */
+async function areOverlapping(fs: FileSystem, to: string, options: Paths): Promise<boolean> {
+  const [old, now] = await placesOf(fs, to, options)
+  if (old.identity !== undefined && old.identity === now.identity) return true
+  const isNested = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)
+  return isNested(old.path, now.path) || (old.device === now.device && isNested(old.within, now.within))
+}
+
+/** The text of a link at the old path that leads to the new one. */
+export async function linkTextFor(fs: FileSystem, to: string, options: Paths): Promise<string> {
+  const [old, now] = await placesOf(fs, to, options)
+  return linkText(dirname(old.path), now.path)
+}
+
+async function placesOf(fs: FileSystem, to: string, { from, atNew }: Paths) {
+  return [await placeOf(fs, from), await (atNew ? atNew(() => placeOf(fs, to)) : placeOf(fs, to))] as const
+}
+
+interface FoundPath {
+  /** Without symbolic links. */
+  readonly path: string
+  /** In its file system, whatever mounts lead there. */
+  readonly within: string
+  /** Of the file system, not st_dev: a subvolume of btrfs lies in another one, and both can be mounted elsewhere. */
+  readonly device: string
+  /** Equal for two paths that are one; undefined where its directory is not there. */
+  readonly identity: string | undefined
+}
+
+async function placeOf(fs: FileSystem, target: string): Promise<FoundPath> {
+  const scope = new Scope(fs)
+  try {
+    const { realParent, anchor, missing, name } = await resolve(scope, target)
+    const path = `${realParent === '/' ? '' : realParent}/${name}`
+    const [{ device, inode }, mount] = [await fs.attributes(anchor), await fs.mount(anchor)]
+    const identity = missing.length > 0 ? undefined : `${device}:${inode}:${name}`
+    return { path, within: pathWithin(mount, path), device: mount.device, identity }
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** For one of these a removal leaves it in its place, which is no failure: somebody uses it, has changed it, or wants it kept as it is. */
+const staying: ReadonlySet<Reason> = new Set(['InUse', 'TargetForeign', 'Held', 'RolledBack'])
+
+/** Why its removal has left it in its place, as a sentence without its full stop; undefined: that was a failure. */
+export function isInPlace(error: unknown): string | undefined {
+  if (!(error instanceof DurableWriteError) || error.published) return undefined
+  return staying.has(error.reason) ? error.problem : undefined
+}
+
+/**
+ * Once the old path was given new content, an error would say that it is as it was: what fails then is what the rest waits for, as a
+ * sentence without its full stop. undefined: it is an error.
+ */
+export function nextTime(error: unknown, result: ReplaceResult | undefined, options: RelocationOptions) {
+  if ([undefined, 'unchanged'].includes(result?.outcome) || options.signal?.aborted) return undefined
+  const { published, problem, advice } = wrapError(options.from, error, false, 'could not go on')
+  return published ? undefined : [problem, advice].filter((part) => part !== undefined).join('; ')
+}
+
+/** Whether anything has this name where a target is. */
+export async function isThere(fs: FileSystem, target: string, name: string): Promise<boolean> {
+  const scope = new Scope(fs)
+  try {
+    const { missing, anchor } = await resolve(scope, target)
+    return missing.length === 0 && (await fs.look(anchor, name)) !== undefined
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+export function shown(time: number): string {
+  return new Date(time).toISOString()
+}

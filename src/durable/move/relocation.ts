@@ -1,0 +1,271 @@
+import { basename } from 'node:path'
+import { silent } from '../../log.js'
+import { DurableWriteError, wrapError } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import { isOtherAgents, type RecordBody, type StoredRecord } from '../record/index.js'
+import { claimed, publish, resultsOf, directoryPublication } from '../publish/index.js'
+import { namesFor, attempt, checkTarget, type Tree } from '../path/index.js'
+import {
+  isInPlace,
+  isThere,
+  linkTextFor,
+  type Next,
+  nextTime,
+  NotNow,
+  notDirectory,
+  notDurable,
+  notOurs,
+  notWhole,
+  recordOf,
+  refuseClaim,
+  refuseSame,
+  type RelocationOptions,
+  requestFor,
+  shown,
+  userOf,
+  wordOn,
+} from './old-path.js'
+import { type PublishedContent, readPublishedContent } from '../look/index.js'
+import { removePublished } from '../remove/index.js'
+import { bodyWithMoves, rewriteRecord } from '../operator/index.js'
+import type { HoldOptions } from '../types.js'
+import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from '../types.js'
+
+/*
+ * A directory moves to another path while programs use it. Whoever publishes the new path does so as always; all that happens to the old
+ * one is here. How far it has come stands in the record of the new path, and is durable before the step that it tells of:
+ *
+ *   staged     the new path holds the content, durably; the old one is as it was
+ *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
+ *   draining   nobody uses the old path, and it goes
+ *   done       it is gone, or a link to the new one: whatever is there now is left alone, unless this publisher's own record is there again
+ *
+ * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
+ * taken back, and a relocation starts over.
+ */
+
+/** Where it stands, and what it waits for. */
+export interface RelocationProgress {
+  /** Absent while the new path holds nothing that is durable. */
+  readonly state?: RelocationState
+  /** What is left at the old path in the end, as it is recorded. */
+  readonly as?: MovedFromForm
+  /** State that was recorded now. */
+  readonly entered?: RelocationState
+  /** What the publication of the old path came to; absent where there was none. */
+  readonly result?: ReplaceResult
+  /** Why it does not go on, as a sentence without its full stop; absent when it is done. */
+  readonly waits?: string
+}
+
+/**
+ * Takes a relocation as far as it goes now. Whoever publishes the new path calls it again after each publication, and from time to time.
+ * @throws DurableWriteError: the old path is not holdfast's (TargetForeign), is held (Held), is the new one by another name (TargetUnfit), or
+ *   what its publication or removal throws. Both paths are whole, and a later call goes on. The signal's reason, between two steps
+ */
+export async function relocate(fs: FileSystem, to: string, options: RelocationOptions): Promise<RelocationProgress> {
+  const move = new Move(fs, checkTarget(to), { ...options, from: checkTarget(options.from) })
+  try {
+    return await move.run()
+  } catch (error) {
+    throw wrapError(move.from, error, false, `could not move ${move.from} to ${move.to}`)
+  }
+}
+
+/** Says of a target that its content comes from nowhere, and goes nowhere: it was, or is to be, left where it is. */
+export async function endRelocation(fs: FileSystem, path: string, options: HoldOptions): Promise<void> {
+  const target = checkTarget(path)
+  const doing = { problem: `could not end the relocation of ${target}`, verb: 'move' }
+  const change = (record: StoredRecord) =>
+    record.relocation === undefined && record.movedTo === undefined ? undefined : bodyWithMoves(record, {})
+  await rewriteRecord(fs, target, doing, change, options)
+}
+
+const steps = {
+  staged: (move, relocation) => move.claim(relocation),
+  both: (move, relocation) => move.follow(relocation),
+  draining: (move, relocation) => move.drain(relocation),
+  done: (move) => move.lookAgain(),
+} as const satisfies Record<RelocationState, (move: Move, relocation: Relocation) => Promise<Next>>
+
+class Move {
+  #result: ReplaceResult | undefined
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly to: string,
+    readonly options: RelocationOptions,
+  ) {}
+
+  get from(): string {
+    return this.options.from
+  }
+
+  async run(): Promise<RelocationProgress> {
+    let relocation = await this.#begin()
+    if (typeof relocation === 'string') return { waits: relocation }
+    if (relocation.state !== 'done') await refuseSame(this.fs, this.to, this.options)
+    let entered: RelocationState | undefined
+    for (;;) {
+      this.options.signal?.throwIfAborted()
+      let waits: string | undefined
+      try {
+        const step = await steps[relocation.state](this, relocation)
+        waits = step.waits
+        if (step.next !== undefined) {
+          relocation = await this.#enter(step.next)
+          entered = step.next
+          if (waits === undefined) continue
+        }
+      } catch (error) {
+        waits = nextTime(error, this.#result, this.options)
+        if (waits === undefined) throw error
+      }
+      const { state, as } = relocation
+      const result = this.#result
+      const now = { ...(entered && { entered }), ...(result && { result }), ...(waits !== undefined && { waits }) }
+      return { state, as, ...now }
+    }
+  }
+
+  /** As it is recorded; a text: why it cannot begin. Where the new path was there before anybody asked for this, it begins here. */
+  async #begin(): Promise<Relocation | string> {
+    const record = await this.#atNew(() => recordOf(this.fs, this.to))
+    if (!record?.trusted) return notDurable(this.to, record)
+    return record.relocation?.from === this.from ? record.relocation : this.#enter('staged')
+  }
+
+  async #enter(state: RelocationState): Promise<Relocation> {
+    const { fs, to, from } = this
+    const relocation: Relocation = { from, as: this.options.as, state, since: fs.now() }
+    const change = (record: StoredRecord) =>
+      bodyWithMoves(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
+    // Who waits for this record's lock waits for no thread of the old path's file system.
+    await this.#atNew(() => rewriteRecord(fs, to, this.#doing, change, this.options))
+    return relocation
+  }
+
+  #atNew<T>(work: () => Promise<T>): Promise<T> {
+    return this.options.atNew ? this.options.atNew(work) : work()
+  }
+
+  get #doing() {
+    return { problem: `could not move ${this.from} to ${this.to}`, verb: 'move' }
+  }
+
+  /** staged: what is moved must be holdfast's own, and says from now on where it goes. */
+  async claim({ since }: Relocation): Promise<Next> {
+    const { fs, from, to, options } = this
+    const record = await recordOf(fs, from)
+    if (record === undefined) {
+      if (await isThere(fs, from, basename(from))) throw notOurs(from, to)
+      // Its disk may come later.
+      const end = since + options.keep
+      return fs.now() < end ? { waits: `${from} is not there, which may change until ${shown(end)}` } : { next: 'done' }
+    }
+    if (record.kind === 'file') throw notDirectory(from)
+    const change = (found: StoredRecord, tree: Tree | undefined): RecordBody => {
+      refuseClaim(found, options, fs.now())
+      return bodyWithMoves(claimed(from, found, tree, to, options.publication?.agent), {
+        ...(found.relocation && { relocation: found.relocation }),
+        movedTo: to,
+      })
+    }
+    await rewriteRecord(fs, from, this.#doing, change, options)
+    return { next: 'both' }
+  }
+
+  /** both: the old path gets what the new one holds, until nobody needs it. */
+  async follow({ since }: Relocation): Promise<Next> {
+    const { fs, from, to, options } = this
+    const lost = await this.#whereItWent()
+    if (lost) return lost
+    const content = await this.#contentOfNew()
+    if (content === undefined) return { waits: notWhole(to) }
+    try {
+      this.#result = await this.#publishOld(content)
+    } catch (error) {
+      if (error instanceof NotNow) return (await this.#whereItWent()) ?? { waits: error.problem }
+      throw error
+    }
+    const old = await recordOf(fs, from)
+    const word = old && wordOn(from, old, fs.now())
+    if (word !== undefined) return { waits: word }
+    const user = (await userOf(fs, from)) ?? (await options.usedBy?.())
+    if (user !== undefined) return { waits: `${from} is in use: ${user}` }
+    const end = since + options.keep
+    return fs.now() < end ? { waits: `${from} stays until ${shown(end)} at least` } : { next: 'draining' }
+  }
+
+  /** draining: the removal itself looks once more for those who use it. What stays is kept up to date. */
+  async drain({ as }: Relocation): Promise<Next> {
+    const { fs, from, to, options } = this
+    // It may hold the last copy.
+    if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
+    const lost = await this.#whereItWent()
+    if (lost) return lost
+    const confirm = ({ movedTo, pin }: Pick<StoredRecord, 'movedTo' | 'pin'>): void => {
+      if (movedTo !== to) throw new NotNow(from, { next: 'staged' })
+      const waits = wordOn(from, { pin }, fs.now())
+      if (waits !== undefined) throw new NotNow(from, { next: 'both', waits })
+    }
+    try {
+      // As it is recorded, whatever is asked for now.
+      const link = as === 'link' ? await linkTextFor(fs, to, options) : undefined
+      await removePublished(fs, from, { ...options, ...(link !== undefined && { link }), confirm })
+    } catch (error) {
+      if (error instanceof NotNow) return error.next
+      const again = isInPlace(error) ?? nextTime(error, this.#result, options)
+      if (again !== undefined) return { next: 'both', waits: again }
+      if (error instanceof DurableWriteError && !error.published) await this.#stay()
+      throw error
+    }
+    return { next: 'done' }
+  }
+
+  async #stay(): Promise<void> {
+    const { to, options } = this
+    const enter = async (): Promise<void> => {
+      await this.#enter('both')
+    }
+    await attempt(options.log ?? silent, to, 'could not record that the old path stays', enter)
+  }
+
+  /** done: it was not there for its time, and came with its disk; or it was taken back, and named once more. */
+  async lookAgain(): Promise<Next> {
+    const { publisher, agent } = this.options.publication ?? {}
+    const record = await recordOf(this.fs, this.from)
+    if (record === undefined || record.kind === 'file' || record.removing) return {}
+    const isOwn = publisher !== undefined && record.publisher === publisher && !isOtherAgents(record, agent)
+    return isOwn || record.movedTo === this.to ? { next: 'staged' } : {}
+  }
+
+  #contentOfNew(): Promise<PublishedContent | undefined> {
+    return this.#atNew(() => readPublishedContent(this.fs, this.to))
+  }
+
+  /** It was removed, or somebody publishes it for its own sake; undefined: neither. */
+  async #whereItWent(): Promise<Next | undefined> {
+    const { fs, from } = this
+    const record = await recordOf(fs, from)
+    if (record !== undefined) return record.movedTo === this.to ? undefined : { next: 'staged' }
+    // The lock of a target stays for ever: without it, this is not the directory that it was in.
+    const isKnown = await isThere(fs, from, namesFor(basename(from)).lock)
+    return isKnown
+      ? { next: 'done' }
+      : { waits: `the directory of ${from} is not there, or empty: its disk may not be mounted` }
+  }
+
+  async #publishOld(content: PublishedContent): Promise<ReplaceResult> {
+    const old = await recordOf(this.fs, this.from)
+    if (old === undefined) throw new NotNow(this.from, {})
+    const [result] = resultsOf(
+      await publish(
+        [directoryPublication(this.fs, requestFor(old, content, this.to, this.options))],
+        this.options.signal,
+      ),
+    )
+    if (result === undefined) throw new Error('publish() returned nothing')
+    return result
+  }
+}

@@ -1,0 +1,57 @@
+import { unfit, type DurableWriteError } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import { isInForce, isPinned, recordBody, type StoredRecord } from '../record/index.js'
+import { checkTarget } from '../path/index.js'
+import { rewriteRecord } from './rewrite-record.js'
+import type { HoldOptions } from '../types.js'
+import type { Hold, Pin } from '../types.js'
+
+/*
+ * Hold and release: a line of the record that keeps everybody from publishing a target. It is a new record of what is published, not
+ * a line that is added to the old one: a power cut can have torn an added line, and what comes after it is not read. The new record
+ * says that its reader must know holds, so that an older version of this program refuses the target rather than publishing it.
+ */
+
+/**
+ * Holds a published target, durably, or lets it go (`undefined`). The content is neither read into memory as a whole nor touched.
+ * A pin ends with the hold, or by itself. Answers the hold or pin that was in force before.
+ * @throws DurableWriteError: nothing was published there (ENOENT), another process publishes (Busy), or what the system answers: then
+ *   nobody knows which of the two a power cut leaves
+ */
+export async function setHold(
+  fs: FileSystem,
+  path: string,
+  hold: Hold | undefined,
+  options: HoldOptions,
+): Promise<Hold | Pin | undefined> {
+  const target = checkTarget(path)
+  const verb = hold ? 'hold' : 'release'
+  const doing = { problem: `could not ${verb} ${target}`, verb }
+  const found = await rewriteRecord(
+    fs,
+    target,
+    doing,
+    (record, tree) => {
+      if (hold === undefined && record.hold === undefined && record.pin === undefined) return undefined
+      if (record.removing && tree === undefined) throw removed(target)
+      return recordBody(record, { hold, pin: hold && record.pin, removing: record.removing })
+    },
+    options,
+  )
+  return inForce(found, fs.now())
+}
+
+function inForce({ hold, pin }: StoredRecord, now: number): Hold | Pin | undefined {
+  if (isInForce(hold, now)) return hold
+  return isPinned(pin, now) ? pin : undefined
+}
+
+/** An interrupted removal has taken it away. */
+function removed(path: string): DurableWriteError {
+  return unfit(`${path} was removed, and what is left of it is only to be cleared up`, {
+    code: 'ENOENT',
+    syscall: 'lstat',
+    path,
+    advice: `run "holdfast remove ${path}" again, or publish it again`,
+  })
+}

@@ -1,0 +1,50 @@
+import type { FileSystem } from '../file-system.js'
+import { agentOf, letGoSince, recordBody, type StoredRecord, withRecord } from '../record/index.js'
+import { publicationIn } from '../look/index.js'
+import { checkTarget } from '../path/index.js'
+import { rewriteRecord } from './rewrite-record.js'
+import type { HoldOptions } from '../types.js'
+
+/*
+ * A target that leaves the configuration is let go: a durable mark of its record says so, since the record outlives the relationship. What
+ * another program does to the target from then on is that program's, and is no drift: the target comes back by an adoption. One that
+ * nobody has changed comes back as it is, and only its record says so.
+ */
+
+/**
+ * Records that the agent that keeps a target keeps it no more, durably. Answers whether it does now. Nothing is written where another one
+ * keeps it, or no agent does.
+ * @throws DurableWriteError
+ */
+export async function letGo(
+  fs: FileSystem,
+  path: string,
+  { agent, ...options }: HoldOptions & { readonly agent: string | undefined },
+): Promise<boolean> {
+  const target = checkTarget(path)
+  // An agent without an identity keeps nothing of one that has one.
+  const isKept = (record: StoredRecord | undefined): record is StoredRecord =>
+    record?.publisher === 'agent' &&
+    record.removing === undefined &&
+    letGoSince(record) === undefined &&
+    [undefined, agent].includes(agentOf(record))
+  // Which of them speaks is asked under the lock.
+  if ((await withRecord(fs, target, (_, __, records) => Promise.resolve(records.some(isKept)))) !== true) return false
+  const doing = { problem: `could not record that ${target} is let go`, verb: 'let it go' }
+  const change = (record: StoredRecord) => {
+    if (!isKept(record)) return undefined
+    const { hold, pin, removing, publishedAt } = record
+    // An old path follows nothing any more: it is looked at again before it does.
+    const { movedTo: _, ...said } = record
+    return recordBody({ ...said, letGo: { since: fs.now(), publishedAt } }, { hold, pin, removing })
+  }
+  return isKept(await rewriteRecord(fs, target, doing, change, options))
+}
+
+/** Which agent keeps it. */
+export async function readKeeper(fs: FileSystem, target: string): Promise<string | undefined> {
+  return withRecord(fs, target, async (parent, name, records) => {
+    const seen = await publicationIn(fs, target, parent, name, records)
+    return seen && agentOf(seen.record)
+  })
+}

@@ -1,0 +1,257 @@
+import { damaged, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
+import { foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import type { HoldOptions } from '../types.js'
+import {
+  agentOf,
+  letGoSince,
+  letGoText,
+  withRecord,
+  describes,
+  digestBy,
+  type StoredRecord,
+  recordFor,
+} from '../record/index.js'
+import {
+  goneFrom,
+  PlannedTree,
+  publish,
+  directoryPublication,
+  only,
+  planFor,
+  type DirectoryPublicationOptions,
+} from '../publish/index.js'
+import { type Tree, checkTarget, isUnicode } from '../path/index.js'
+import type { Confirmed, ContentCheck, DirectoryRequest, Generation, Pin, ReplaceResult } from '../types.js'
+
+/*
+ * Rollback: an earlier content is published again, by a publication like any other. It is read into memory first, and counts only where
+ * just what was read has the digest of what was published. The new record pins the target: see Pin.
+ */
+
+export interface RollbackOptions extends HoldOptions {
+  /** Sequence of an earlier content. Default: the newest one that differs from the present content. */
+  readonly to?: number | undefined
+  readonly pin: Pick<Pin, 'reason' | 'until'>
+  /** Even where the target is held, which ends the hold; default false. */
+  readonly release?: boolean
+  /** Even where an object has another uid by now; default false. */
+  readonly force?: boolean
+  /** Looks at the files that are about to be published, by their paths; throws what refuses them. */
+  readonly confirmFiles?: (files: ReadonlyMap<string, Uint8Array>) => void
+  /** Asked as by any publication: see PublicationOptions. */
+  readonly check?: ContentCheck
+  /** Refuse file systems on which durability is not proven; default false. */
+  readonly requireProven?: boolean
+}
+
+type Request = DirectoryRequest & DirectoryPublicationOptions
+
+/**
+ * Publishes an earlier content again, and pins the target. Answers which one.
+ * @throws DurableWriteError. Nothing was changed where there is no such content, it is damaged, or an object has another uid by now;
+ *   otherwise as of any publication
+ */
+export async function rollBack(
+  fs: FileSystem,
+  path: string,
+  options: RollbackOptions,
+): Promise<ReplaceResult & { sequence: number }> {
+  const target = checkTarget(path)
+  const { generation, request } = await earlier(fs, target, options)
+  const result = only(await publish([directoryPublication(fs, request)], options.signal))
+  return { ...result, sequence: generation.sequence }
+}
+
+async function earlier(
+  fs: FileSystem,
+  target: string,
+  options: RollbackOptions,
+): Promise<{ generation: Generation; request: Request }> {
+  try {
+    const found = await withRecord(fs, target, async (parent, name, records) => {
+      const [newest] = records
+      if (newest === undefined) return undefined
+      const tree = await readTarget(fs, target, parent, name, newest.kind)
+      const record = recordFor(newest, records, tree)
+      const generation = chosen(target, record, digestBy(record, tree), options.to)
+      if (options.force !== true) {
+        refuseOtherObjects(target, generation, record)
+        refuseLetGo(target, record, tree)
+      }
+      refuseVoidPin(target, record, options.pin, fs.now())
+      const content = await readEarlier(fs, parent, name, generation)
+      if (content === undefined || content instanceof Error) throw damaged(target, generation, content)
+      refuseOdd(target, generation, content.entries)
+      options.confirmFiles?.(content.files)
+      const confirm: Request['confirm'] = (now, generations) => {
+        refuseMovedOn(target, newest, generation, now.newest, generations)
+        if (options.force !== true) refuseOtherObjects(target, generation, now.record ?? newest)
+      }
+      const request = { ...requestFor(target, record, generation, content, options), confirm }
+      if (request.attributes !== 'keep') refuseMixed(target, generation, content.entries)
+      if (!(await isWhole(fs, request, content, generation))) throw damaged(target, generation)
+      return { generation, request }
+    })
+    if (found === undefined) throw noneEarlier(target, `holdfast has published nothing at ${target}`)
+    return found
+  } catch (error) {
+    throw wrapError(target, error, false, `could not read the earlier contents of ${target}`)
+  }
+}
+
+/** Which one is asked for. */
+function chosen(
+  target: string,
+  { history, sequence: present, after, trusted, why }: StoredRecord,
+  digest: string | undefined,
+  to: number | undefined,
+): Generation {
+  const generations = history?.generations ?? []
+  const shown = generations.map(({ sequence }) => sequence).join(', ')
+  if (generations.length === 0) throw noneEarlier(target, `no earlier content of ${target} is kept`)
+  if (why === 'rolledBack' && !trusted && digest === after && (to === undefined || to === present)) {
+    const again = generations.find((one) => one.digest === digest)
+    if (again) return again
+    throw noneEarlier(
+      target,
+      `${target} was rolled back already, and no copy of that content is kept; there are ${shown}`,
+    )
+  }
+  const found = generations.find((one) => (to === undefined ? one.digest !== digest : one.sequence === to))
+  // What is there, and not known to be durable, may be published again.
+  const isThere =
+    found === undefined ? to === undefined || (to === present && digest === after) : found.digest === digest
+  if (isThere && (found === undefined || trusted)) {
+    throw noneEarlier(target, `${target} holds this content already; there are ${shown}`)
+  }
+  if (found === undefined) throw noneEarlier(target, `${target} has no earlier content ${to}; there are ${shown}`)
+  return found
+}
+
+/** By what was published since: an object of the same name that is another one has taken the place of what this content was made from. */
+function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed): void {
+  for (const { kind, namespace, name, uid } of objects) {
+    const now = record.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
+    if (now === undefined || now.uid === uid) continue
+    const message = `the content ${sequence} of ${target} was made from another ${kind} ${namespace}/${name}, which was deleted since`
+    throw unfit(message, {
+      code: 'ESTALE',
+      syscall: 'none',
+      path: target,
+      advice: 'to publish it all the same, use --force',
+    })
+  }
+}
+
+/** What another program has made of it since it was let go is kept nowhere else. */
+function refuseLetGo(target: string, record: StoredRecord, tree: Tree | undefined): void {
+  const since = letGoSince(record)
+  if (since === undefined || tree === undefined || describes(record, tree)) return
+  throw foreign(`${letGoText(target, since)}, and has changed since`, target, {
+    state: leftAsItWas(target),
+    advice: 'see what it holds; to publish the earlier content in its place all the same, use --force',
+  })
+}
+
+/** Any object is newer than none: the pin would be void at once. */
+function refuseVoidPin(target: string, record: StoredRecord, { until }: RollbackOptions['pin'], now: number): void {
+  if (until !== 'newer' || goneFrom(record, now).length > 0) return
+  throw unfit(`what ${target} holds, and all before it, was made from no object: nothing could be newer`, {
+    code: 'ENODATA',
+    syscall: 'none',
+    path: target,
+    advice: 'pin it until it is released (--pin released), or for a time',
+  })
+}
+
+/** By whoever holds the lock: what was read without it must still be so. */
+function refuseMovedOn(
+  target: string,
+  { sequence }: StoredRecord,
+  { name }: Generation,
+  newest: Confirmed | undefined,
+  generations: readonly Generation[],
+): void {
+  if (newest?.sequence === sequence && generations.some((one) => one.name === name)) return
+  throw unfit(`another process has published ${target} meanwhile, or removed the earlier content`, {
+    code: 'ESTALE',
+    syscall: 'none',
+    path: target,
+    advice: `repeat the call (holdfast history ${target} lists what there is)`,
+  })
+}
+
+/** As whoever published the present content would do it. */
+function requestFor(
+  target: string,
+  { kind, publisher, history, keepsAttributes, onDrop, ...record }: StoredRecord,
+  { objects }: Generation,
+  { entries, files }: EarlierContent,
+  { pin, release = false, lockTimeout = 0, requireProven = false, check, log }: RollbackOptions,
+): Request {
+  const [root] = entries
+  const modes = new Map(entries.map(({ path, mode }) => [path, mode]))
+  return {
+    target,
+    files: Object.fromEntries([...files].map(([path, content]) => [path, { content, mode: modes.get(path) }])),
+    emptyDirectories: entries.filter(({ type, path }) => type === 'directory' && path !== '').map(({ path }) => path),
+    ...(kind === 'symlink' && { publish: kind }),
+    contentStays: true,
+    mode: root?.mode,
+    owner: root,
+    ...(publisher && { publisher, agent: agentOf(record) }),
+    ...(keepsAttributes === true && { attributes: 'keep' as const }),
+    ...(history?.hooks && { hooks: history.hooks }),
+    objects: [...objects],
+    pin,
+    release,
+    lockTimeout,
+    requireProven,
+    ...(onDrop && { onDrop }),
+    ...(check && { check }),
+    ...(log && { log }),
+  }
+}
+
+/** Whether what was read is what was published: names, bytes, modes and owners. */
+async function isWhole(
+  fs: FileSystem,
+  request: Request,
+  { entries }: EarlierContent,
+  { digest }: Generation,
+): Promise<boolean> {
+  const planned = PlannedTree.ofDirectory(planFor(request.target, { ...request, fs }), fs.user)
+  await planned.read()
+  // An administrator may have given its entries an owner each.
+  if (request.attributes === 'keep') await planned.keep(request.target, { entries, digest })
+  return planned.tree.digest === digest
+}
+
+/** What was taken over may hold links, and names that are no text, which no publication makes. */
+function refuseOdd(target: string, generation: Generation, entries: EarlierContent['entries']): void {
+  const odd = entries.find(({ type, path }) => type === 'symlink' || !isUnicode(path))
+  if (odd === undefined) return
+  const [code, why] =
+    odd.type === 'symlink'
+      ? ['ELOOP', `holds a symbolic link (${odd.path})`]
+      : ['EILSEQ', `has a name that is not UTF-8 (${JSON.stringify(odd.path)})`]
+  throw notPublished(target, generation, code, `${why}, which holdfast does not publish`)
+}
+
+/** So may what had an administrator's owners and modes. A publication gives all of it one owner, and all directories one mode. */
+function refuseMixed(target: string, generation: Generation, entries: EarlierContent['entries']): void {
+  const [root] = entries
+  const other = entries.find(
+    ({ type, mode, uid, gid }) => uid !== root?.uid || gid !== root.gid || (type === 'directory' && mode !== root.mode),
+  )
+  if (other === undefined) return
+  const why = `cannot be published as it was: its entries have different owners or modes (${other.path})`
+  throw notPublished(target, generation, 'ENOTSUP', why)
+}
+
+function notPublished(target: string, { sequence, name }: Generation, code: string, why: string): Error {
+  const path = `${target.slice(0, target.lastIndexOf('/'))}/${name}`
+  const advice = `copy what you need from ${path}`
+  return unfit(`the content ${sequence} of ${target} ${why}`, { code, syscall: 'none', path, advice })
+}

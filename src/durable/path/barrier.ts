@@ -1,0 +1,159 @@
+import { toError } from '../../errors.js'
+import type { Descriptor, FileSystem, Outcomes, Attributes } from '../file-system.js'
+import type { TargetNames } from './names.js'
+import type { Scope } from './scope.js'
+
+/** A descriptor that a barrier must make durable, and whose content it is. */
+export interface Pending<Owner> {
+  readonly descriptor: Descriptor
+  readonly type: 'file' | 'directory'
+  readonly owners: readonly Owner[]
+}
+
+/**
+ * Everything up to here on stable storage: the write-out of all files is started, that of the last is waited for, then all
+ * files and directories are synced at once. Returns the first failure of each owner. An error of the write-out consumes the inode's
+ * error, so that a later fsync would answer 0 for lost pages: it counts as a failed fsync, and nothing is tried again.
+ */
+export async function barrier<Owner>(fs: FileSystem, pending: readonly Pending<Owner>[]): Promise<Map<Owner, Error>> {
+  const failures = new Map<Owner, Error>()
+  const files = pending.filter(({ type }) => type === 'file')
+  await note(failures, files, (descriptors) => fs.startWriteOut(descriptors))
+  const rest = pending.filter(({ owners }) => owners.some((owner) => !failures.has(owner)))
+  await note(failures, rest, (descriptors) => fs.sync(descriptors))
+  return failures
+}
+
+async function note<Owner>(
+  failures: Map<Owner, Error>,
+  pending: readonly Pending<Owner>[],
+  call: (descriptors: Descriptor[]) => Promise<Outcomes>,
+): Promise<void> {
+  if (pending.length === 0) return
+  let outcomes: Outcomes
+  try {
+    outcomes = await call(pending.map(({ descriptor }) => descriptor))
+  } catch (error) {
+    // Nobody knows what has reached the disk.
+    outcomes = pending.map(() => toError(error))
+  }
+  pending.forEach(({ owners }, index) => {
+    const failure = outcomes[index]
+    if (failure === undefined) return
+    for (const owner of owners) if (!failures.has(owner)) failures.set(owner, failure)
+  })
+}
+
+/** fsync of all of these at once. @throws the first failure */
+export async function fsyncAll(fs: FileSystem, descriptors: readonly Descriptor[]): Promise<void> {
+  const failure = (await fs.sync(descriptors)).find((outcome) => outcome !== undefined)
+  if (failure) throw failure
+}
+
+export interface StagedEntry<Owner> extends Pending<Owner> {
+  readonly scope: Scope
+  readonly later: boolean
+}
+
+/** What has been synced need not stay open: later steps may need the descriptors. */
+export async function closeSynced<Owner>(entries: readonly StagedEntry<Owner>[]): Promise<void> {
+  for (const { scope, descriptor, later } of entries) if (!later) await scope.close(descriptor)
+}
+
+/**
+ * What a batch has staged, open until it is synced: a file's descriptor that was closed and opened again can miss
+ * the error of a write-out in between (errseq_t is sampled at open). At `fs.stagedFiles` files, or as many directories, those staged so
+ * far are synced and closed before there are more: a barrier of its own, whose failures count as the first barrier's.
+ */
+export class StagedEntries<Owner> {
+  #files: StagedEntry<Owner>[] = []
+  #directories: StagedEntry<Owner>[] = []
+  #syncing: Promise<void> | undefined
+  readonly failures = new Map<Owner, Error>()
+
+  constructor(readonly fs: FileSystem) {}
+
+  async create(scope: Scope, parent: Descriptor, name: string): Promise<Descriptor> {
+    await this.#room(() => this.#files.length)
+    return scope.keep(this.fs.createFile(parent, name))
+  }
+
+  /** The file is written, and has its mode, owner and label. `later`: it is written to again after the barrier. */
+  add(scope: Scope, descriptor: Descriptor, owner: Owner, later = false): void {
+    this.#files.push({ descriptor, type: 'file', owners: [owner], scope, later })
+  }
+
+  /** The directory has its mode, owner and label, and all names that are to be in it. */
+  async addDirectory(scope: Scope, descriptor: Descriptor, owner: Owner): Promise<void> {
+    await this.#room(() => this.#directories.length)
+    this.#directories.push({ descriptor, type: 'directory', owners: [owner], scope, later: false })
+  }
+
+  /** Hands over what is still to be synced. */
+  take(): StagedEntry<Owner>[] {
+    const entries = [...this.#files, ...this.#directories]
+    this.#files = []
+    this.#directories = []
+    return entries
+  }
+
+  async #room(open: () => number): Promise<void> {
+    // Those that are being synced are still open.
+    if (this.#syncing === undefined && open() < this.fs.stagedFiles) return
+    this.#syncing ??= this.#sync().finally(() => (this.#syncing = undefined))
+    await this.#syncing
+    // Those that were let in before may have taken the room meanwhile.
+    await this.#room(open)
+  }
+
+  async #sync(): Promise<void> {
+    const entries = this.take()
+    for (const [owner, failure] of await barrier(this.fs, entries)) {
+      if (!this.failures.has(owner)) this.failures.set(owner, failure)
+    }
+    for (const { scope, descriptor } of entries) await scope.close(descriptor)
+  }
+}
+
+/** A directory that several publications of a batch may have to sync: once is enough for each key. */
+export interface SharedDirectory {
+  readonly descriptor: Descriptor
+  /** Device and inode. */
+  readonly key: string
+}
+
+export function shared(descriptor: Descriptor, { device, inode }: Attributes): SharedDirectory {
+  return { descriptor, key: `${device}:${inode}` }
+}
+
+export async function sharedDirectory(fs: FileSystem, descriptor: Descriptor): Promise<SharedDirectory> {
+  return shared(descriptor, await fs.attributes(descriptor))
+}
+
+/** What a barrier has to sync for all of these: each directory once, for all who need it. */
+export function merged<Owner>(
+  owners: readonly Owner[],
+  directoriesOf: (owner: Owner) => readonly SharedDirectory[],
+): Pending<Owner>[] {
+  const byKey = new Map<string, { descriptor: Descriptor; type: 'directory'; owners: Owner[] }>()
+  for (const owner of owners) {
+    for (const { descriptor, key } of directoriesOf(owner)) {
+      const known = byKey.get(key)
+      if (known) known.owners.push(owner)
+      else byKey.set(key, { descriptor, type: 'directory', owners: [owner] })
+    }
+  }
+  return [...byKey.values()]
+}
+
+/**
+ * Fails where the file system has shut down: after a flush that failed in another process's fsync, ours answers 0 for what
+ * is lost, and only the next mutation fails (EROFS, EIO). It must be one of a directory: ext4 reports the journal's error for
+ * an entry that is made or removed, and swallows it for times and modes (ext4_dirty_inode in fs/ext4/inode.c). What a kill
+ * leaves of it has a staging name, and goes with the next recovery.
+ */
+export async function probeJournal(fs: FileSystem, directory: Descriptor, names: TargetNames): Promise<void> {
+  const name = names.staging(fs.random())
+  await fs.close(await fs.createFile(directory, name))
+  await fs.removeFile(directory, name)
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { DurableWriteError, leftAsItWas } from '../errors.js'
+import type { FileSystem } from '../file-system.js'
+import type { PublicationOptions } from '../types.js'
+
+/** What a file is read with. */
+export type ContentReader = Pick<FileSystem, 'openContent' | 'attributes' | 'read' | 'close'>
+
+export type ReadingOptions = Pick<PublicationOptions, 'signal' | 'progress'>
+/** `fs` opens and reads a file of the caller's. */
+export type FileReadingOptions = ReadingOptions & { readonly fs: ContentReader }
+
+/**
+ * Content that is not in memory. It is read twice in pieces, for the digest and to be staged: what is staged under a digest is what
+ * was read for it, or the publication fails. The digest has each length before its content, and a target that is as desired already
+ * must not be written: so one reading is not enough.
+ */
+export abstract class ContentSource {
+  #sha256: string | undefined
+
+  constructor(
+    /** The publication's, for messages. */
+    protected readonly target: string,
+    private readonly options: ReadingOptions,
+  ) {}
+
+  /** Bytes. Comes before pieces(). */
+  abstract size(): Promise<number>
+  /** As many bytes as size() said, from the first on; each piece is valid until the next. */
+  protected abstract read(): AsyncIterable<Uint8Array>
+  abstract close(): Promise<void>
+  protected abstract readonly origin: string
+
+  /** Hex SHA-256 of what was read first. */
+  get sha256(): string {
+    if (this.#sha256 === undefined) throw new Error('pieces() comes first')
+    return this.#sha256
+  }
+
+  /** @throws DurableWriteError, after the last piece, where they are not those of the first time */
+  async *pieces(): AsyncIterable<Uint8Array> {
+    const hash = createHash('sha256')
+    for await (const piece of this.read()) {
+      this.options.signal?.throwIfAborted()
+      hash.update(piece)
+      yield piece
+      this.options.progress?.(piece.length)
+    }
+    const sha256 = hash.digest('hex')
+    if (this.#sha256 !== undefined && this.#sha256 !== sha256) throw this.changed()
+    this.#sha256 = sha256
+  }
+
+  protected changed(): DurableWriteError {
+    return this.error(`another program changed ${this.origin} while holdfast read it`, {
+      code: 'ESTALE',
+      advice: 'publish from a file that nobody writes to',
+    })
+  }
+
+  protected error(
+    problem: string,
+    details: { code: string; syscall?: string; advice?: string; cause?: unknown },
+  ): DurableWriteError {
+    return new DurableWriteError(problem, {
+      syscall: 'read',
+      ...details,
+      path: this.origin,
+      reason: 'PublishFailed',
+      state: leftAsItWas(this.target),
+    })
+  }
+}

@@ -1,0 +1,66 @@
+import { codeOf } from '../../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import { readTree, type Tree } from './tree.js'
+
+/*
+ * The form that kubelet's volumes have (pkg/volume/util/atomic_writer.go): the target is a directory that stays, which
+ * holds generations `..SEQUENCE-RANDOM`, a link `..data` to the one that counts, and for each first path element NAME a
+ * link `NAME → ..data/NAME`.
+ */
+
+export const dataLink = '..data'
+export const nextDataLink = '..data_tmp'
+
+const generationPattern = /^\.\.[1-9][0-9]{0,14}-[0-9a-f]{16}$/
+
+export function generationName(sequence: number, random: string): string {
+  return `..${sequence}-${random}`
+}
+
+export function isGeneration(name: string): boolean {
+  return generationPattern.test(name)
+}
+
+/** The top-level names of a set of relative paths. */
+export function topNames(paths: Iterable<string>): Set<string> {
+  const names = new Set<string>()
+  for (const path of paths) if (path !== '') names.add(path.split('/', 1)[0] ?? path)
+  return names
+}
+
+/** Which generation `..data` names; undefined where it is missing or leads elsewhere. */
+export async function currentGeneration(fs: FileSystem, target: Descriptor): Promise<string | undefined> {
+  const data = await fs.look(target, dataLink)
+  if (data?.type !== 'symlink') return undefined
+  const text = await fs.readLink(target, dataLink)
+  return isGeneration(text) ? text : undefined
+}
+
+/** What the current generation holds; undefined where there is none. */
+export async function readGeneration(fs: FileSystem, target: Descriptor, labels: boolean): Promise<Tree | undefined> {
+  const name = await currentGeneration(fs, target)
+  if (name === undefined) return undefined
+  let opened: Descriptor
+  try {
+    opened = await fs.openDirectory(target, name)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    return await readTree(fs, opened, labels)
+  } finally {
+    await fs.close(opened)
+  }
+}
+
+/** Names in the target that are links of ours, `NAME → ..data/NAME`. */
+export async function keyLinks(fs: FileSystem, target: Descriptor): Promise<Set<string>> {
+  const links = new Set<string>()
+  for (const name of await fs.list(target)) {
+    if (name.startsWith('..')) continue
+    const entry = await fs.look(target, name)
+    if (entry?.type === 'symlink' && (await fs.readLink(target, name)) === `${dataLink}/${name}`) links.add(name)
+  }
+  return links
+}

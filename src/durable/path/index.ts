@@ -1,0 +1,78 @@
+/* Find, open, lock, read and sync what is at one path. The door of this room: other rooms import nothing else of it. */
+
+export { writersBy } from './access-list.js'
+export {
+  StagedEntries,
+  barrier,
+  closeSynced,
+  fsyncAll,
+  merged,
+  probeJournal,
+  shared,
+  sharedDirectory,
+  type SharedDirectory,
+} from './barrier.js'
+export { ContentSource, type ContentReader, type FileReadingOptions, type ReadingOptions } from './content-source.js'
+export { Digest, type EntryHead } from './digest.js'
+export {
+  currentGeneration,
+  dataLink,
+  generationName,
+  isGeneration,
+  keyLinks,
+  nextDataLink,
+  readGeneration,
+  topNames,
+} from './generation.js'
+export {
+  KeptAttributes,
+  accessAttribute,
+  attributesAt,
+  attributesDigest,
+  defaultAttribute,
+  disinherit,
+  disinheritFile,
+  isKept,
+  listsDigest,
+  metadataOf,
+  modeOf,
+  openedByLists,
+  otherLists,
+  upwards,
+  withLists,
+  withMode,
+  type CopyOptions,
+  type OwnAttributes,
+} from './kept-attributes.js'
+export { lock, lockFile, type HeldLock } from './lock.js'
+export { setMetadata, type Metadata } from './metadata.js'
+export { generationPattern, namesFor, ownPattern, recordPattern, stagingPattern, type TargetNames } from './names.js'
+export { OpenDirectories, entriesBelow, nameOf, parentOf } from './open-directories.js'
+export {
+  identityOf,
+  isOfThis,
+  isSame,
+  isStanding,
+  isTrustedHere,
+  pathWithin,
+  tellBirths,
+  type FoundPlace,
+  type Identity,
+  type Standing,
+} from './place.js'
+export { unprovenAt, unprovenRefused } from './proof.js'
+export { attempt, makeWritable, refuseMounted, remove, removeInside } from './remove.js'
+export {
+  followTrusted,
+  namesOf,
+  openAncestors,
+  openParent,
+  resolve,
+  resolveLinks,
+  type Parent,
+  type Place,
+} from './resolve.js'
+export { Scope } from './scope.js'
+export { syncBelow } from './sync-below.js'
+export { checkPath, checkPublishedTarget, checkTarget, compareBytes, isUnicode, maximumName } from './target-path.js'
+export { readFileTree, readTree, readWhole, type Current, type Tree, type TreeEntry } from './tree.js'

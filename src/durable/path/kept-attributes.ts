@@ -1,0 +1,245 @@
+import type { Owner } from '../types.js'
+import { hash } from 'node:crypto'
+import { adviceFor, isSystemError } from '../../errors.js'
+import { directoriesAbove } from '../../relative-path.js'
+import { inheritedList, listWithMode, modeByList, namedIn } from './access-list.js'
+import { DurableWriteError, leftAsItWas } from '../errors.js'
+import type { Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
+
+/** What one entry is to have for itself. */
+export interface OwnAttributes {
+  readonly mode: number
+  readonly owner: Owner
+  /** ACLs, and nothing else. */
+  readonly lists: ExtendedAttributes | undefined
+}
+
+/** For new content that is a copy, and is to take another directory's place later. For the form `exchange` only. */
+export interface CopyOptions {
+  /** For every path, '' for the target itself: instead of `mode`, `fileMode`, `owner`, and of the ACLs that what is replaced has. */
+  readonly entries?: ReadonlyMap<string, OwnAttributes> | undefined
+  /** In the target's parent: the new content gets its labels and user attributes, as if it were the target. */
+  readonly inPlaceOf?: string
+}
+
+/*
+ * ACLs and user attributes are an administrator's, who sets them on the disk: no request names them, no digest covers them. What is
+ * published takes those of the same path's old entry. All of them are on the new content before its fsync.
+ */
+
+export const accessAttribute = 'system.posix_acl_access'
+export const defaultAttribute = 'system.posix_acl_default'
+
+/** Which extended attributes a publication keeps. A label is kept by a call of its own. */
+export function isKept(name: string): boolean {
+  return isList(name) || name.startsWith('user.')
+}
+
+interface OldEntry {
+  readonly path: string
+  readonly type: EntryType
+  readonly extended?: ExtendedAttributes
+}
+
+/** A path and the directories above it, the nearest first; '', in which all are, is the last. */
+export function upwards(path: string): string[] {
+  return [path, ...directoriesAbove(path).reverse(), '']
+}
+
+/** The attributes that staged entries get. */
+export class KeptAttributes {
+  readonly #old: ReadonlyMap<string, OldEntry>
+
+  /** `inherited`: the default ACL of the directory in which the target is new. */
+  constructor(
+    old: readonly OldEntry[],
+    readonly inherited: Uint8Array | undefined,
+  ) {
+    this.#old = new Map(old.map((entry) => [entry.path, entry]))
+  }
+
+  /** Those of the same path where it was of the same type, else what a new path inherits; with the ACL of this mode. */
+  of(path: string, type: 'file' | 'directory', mode: number): ExtendedAttributes | undefined {
+    const old = this.#old.get(path)
+    if (old?.type === type) return withMode(old.extended, mode)
+    const inherited = path === '' ? this.inherited : this.#defaultOf(parentOf(path))
+    if (inherited === undefined) return undefined
+    const list = inheritedList(inherited, mode)
+    const found = new Map<string, Uint8Array>()
+    if (list) found.set(accessAttribute, list)
+    if (type === 'directory') found.set(defaultAttribute, inherited)
+    return found
+  }
+
+  /** The default ACL that a directory of the new content has. */
+  #defaultOf(path: string): Uint8Array | undefined {
+    const nearest = upwards(path)
+      .map((at) => this.#old.get(at))
+      .find((old) => old?.type === 'directory')
+    return nearest ? nearest.extended?.get(defaultAttribute) : this.inherited
+  }
+}
+
+function isList(name: string): boolean {
+  return name === accessAttribute || name === defaultAttribute
+}
+
+/** The ACLs among these attributes; undefined where there are none. */
+function listsIn(extended: ExtendedAttributes | undefined): ExtendedAttributes | undefined {
+  const lists = [...(extended ?? [])].filter(([name]) => isList(name))
+  return lists.length === 0 ? undefined : new Map(lists)
+}
+
+/** These ACLs in place of those among the attributes. */
+export function withLists(
+  extended: ExtendedAttributes | undefined,
+  lists: ExtendedAttributes | undefined,
+): ExtendedAttributes | undefined {
+  const others = [...(extended ?? [])].filter(([name]) => !isList(name))
+  return others.length === 0 ? lists : new Map([...others, ...(lists ?? [])])
+}
+
+/** Differs where an ACL of any entry does; null where none has any. */
+export function listsDigest(entries: CopyOptions['entries']): string | null {
+  return attributesDigest([...(entries ?? [])].map(([path, { lists }]) => ({ path, extended: lists })))
+}
+
+/** The paths of those entries that have other ACLs than they are to have; `.` is the target itself. */
+export function otherLists(wanted: CopyOptions['entries'], found: readonly OldEntry[]): string[] {
+  const digestOf = (lists: ExtendedAttributes | undefined): string | null =>
+    attributesDigest([{ path: '', extended: lists }])
+  return found.flatMap(({ path, extended }) => {
+    const own = wanted?.get(path)
+    if (own === undefined || digestOf(own.lists) === digestOf(listsIn(extended))) return []
+    return [path === '' ? '.' : path]
+  })
+}
+
+/** The same attributes for an inode of this mode. */
+export function withMode(extended: ExtendedAttributes | undefined, mode: number): ExtendedAttributes | undefined {
+  const list = extended?.get(accessAttribute)
+  return list === undefined ? extended : new Map(extended).set(accessAttribute, listWithMode(list, mode))
+}
+
+/** The mode of an inode whose st_mode this is: with an ACL, its group bits are the ACL's mask. */
+export function modeOf(mode: number, extended: ExtendedAttributes | undefined): number {
+  return modeByList(extended?.get(accessAttribute), mode)
+}
+
+/** Differs where an ACL or a user attribute of any entry does; null where none has any. */
+export function attributesDigest(
+  entries: readonly { readonly path: string; readonly extended?: ExtendedAttributes | undefined }[],
+): string | null {
+  const all = entries.flatMap(({ path, extended }) =>
+    [...(extended ?? [])].map(([name, value]) => JSON.stringify([path, name, Buffer.from(value).toString('base64')])),
+  )
+  return all.length === 0 ? null : `sha256:${hash('sha256', all.sort().join())}`
+}
+
+/** What something open has of mode, owner and attributes. */
+export async function metadataOf(
+  fs: FileSystem,
+  descriptor: Descriptor,
+): Promise<{ mode: number; uid: number; gid: number; size: number; extended: ExtendedAttributes | undefined }> {
+  const { mode, uid, gid, size } = await fs.attributes(descriptor)
+  const extended = await fs.extendedAttributes(descriptor)
+  return { mode: modeOf(mode, extended), uid, gid, size, extended }
+}
+
+/** What a copy of the file or directory at this path has for itself. A symbolic link is not followed (ELOOP). */
+export async function attributesAt(fs: FileSystem, path: string): Promise<OwnAttributes> {
+  const descriptor = await fs.openContent(path, false)
+  try {
+    const { mode, uid, gid, extended } = await metadataOf(fs, descriptor)
+    return { mode, owner: { uid, gid }, lists: listsIn(extended) }
+  } finally {
+    await fs.close(descriptor)
+  }
+}
+
+/**
+ * Takes away what a new entry inherited from the directory that it was made in, so that nothing made in it inherits anything: what it is
+ * to have, it gets at the end. Returns the default ACL among it.
+ */
+export async function disinherit(fs: FileSystem, descriptor: Descriptor): Promise<Uint8Array | undefined> {
+  const inherited = await fs.extendedAttributes(descriptor)
+  for (const name of inherited?.keys() ?? []) await fs.setExtendedAttribute(descriptor, name, undefined)
+  return inherited?.get(defaultAttribute)
+}
+
+/** The same for a staged file, which has no default ACL: `parent`'s is returned, where the file inherited anything from it. */
+export async function disinheritFile(
+  fs: FileSystem,
+  file: Descriptor,
+  parent: Descriptor,
+): Promise<Uint8Array | undefined> {
+  const inherited = await fs.extendedAttributes(file)
+  if (inherited === undefined) return undefined
+  await disinherit(fs, file)
+  return (await fs.extendedAttributes(parent))?.get(defaultAttribute)
+}
+
+/**
+ * Gives attributes to a staged entry that has none: `when` is before its owner and mode are set, as user attributes need the right to
+ * write (xattr_permission in fs/xattr.c), or after, as chmod(2) would change an ACL.
+ * @throws DurableWriteError that names `path`, where they cannot be kept
+ */
+export async function setExtended(
+  fs: FileSystem,
+  descriptor: Descriptor,
+  extended: ExtendedAttributes | undefined,
+  when: 'before' | 'after',
+  path: string,
+): Promise<void> {
+  for (const [name, value] of extended ?? []) {
+    if (name.startsWith('user.') !== (when === 'before')) continue
+    try {
+      await fs.setExtendedAttribute(descriptor, name, value)
+    } catch (error) {
+      throw notKept(path, name, error)
+    }
+  }
+}
+
+function notKept(path: string, name: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error
+  const { code, syscall } = error
+  const isUser = name.startsWith('user.')
+  const what = isUser ? `the attribute ${name}` : name === defaultAttribute ? 'the default ACL' : 'the ACL'
+  const remove = isUser ? `setfattr -x ${name}` : name === defaultAttribute ? 'setfacl -k' : 'setfacl -b'
+  return new DurableWriteError(`could not keep ${what} of ${path}: ${syscall}: ${code}`, {
+    code,
+    syscall,
+    path,
+    state: leftAsItWas(path),
+    advice: (code === 'ENOSPC' ? adviceFor(code) : undefined) ?? `take it away (${remove}), or publish as root`,
+    cause: error,
+  })
+}
+
+/** The files of a directory that their mode keeps to their owner, and whom an ACL lets in all the same. */
+export async function openedByLists(
+  fs: FileSystem,
+  root: Descriptor,
+): Promise<{ readonly path: string; readonly named: readonly string[] }[]> {
+  const directories = new OpenDirectories(fs, root)
+  const found: { path: string; named: readonly string[] }[] = []
+  try {
+    for await (const { path, type } of entriesBelow(directories)) {
+      if (type !== 'file') continue
+      const file = await directories.use(parentOf(path), (parent) => fs.openFile(parent, nameOf(path)))
+      try {
+        const { mode, extended } = await metadataOf(fs, file)
+        const list = extended?.get(accessAttribute)
+        const named = list === undefined || (mode & 0o077) !== 0 ? [] : namedIn(list)
+        if (named.length > 0) found.push({ path, named })
+      } finally {
+        await fs.close(file)
+      }
+    }
+    return found
+  } finally {
+    await directories.closeAll()
+  }
+}

@@ -1,0 +1,150 @@
+import type { Descriptor, Entry, FileSystem } from '../file-system.js'
+import { type Identity, identityOf, isSame } from './place.js'
+import { compareBytes } from './target-path.js'
+
+interface Held {
+  readonly opening: Promise<Descriptor>
+  /** Calls that need it open. */
+  users: number
+}
+
+/**
+ * The directories below one that is open, by their paths in it; '' is that one. A tree can have more of them than a process may have
+ * descriptors: at most `fs.openDirectories` stay open while nobody uses them. One that was closed is opened again through those above it,
+ * each on the mount of its parent, and must be the directory that it was: ESTALE.
+ */
+export class OpenDirectories {
+  readonly #root: Held
+  /** The one that was used last is the last. */
+  readonly #held = new Map<string, Held>()
+  readonly #closed = new Map<string, Identity>()
+
+  constructor(
+    readonly fs: FileSystem,
+    root: Descriptor,
+  ) {
+    this.#root = { opening: Promise.resolve(root), users: 1 }
+  }
+
+  /** Runs `task` with the directory open. */
+  async use<T>(path: string, task: (directory: Descriptor) => Promise<T>): Promise<T> {
+    const held = await this.#hold(path)
+    try {
+      return await task(await held.opening)
+    } finally {
+      held.users -= 1
+    }
+  }
+
+  /** Opens the directory, and leaves it to the caller to close. Nobody else uses it. */
+  async take(path: string): Promise<Descriptor> {
+    const held = await this.#hold(path)
+    this.#held.delete(path)
+    return held.opening
+  }
+
+  async closeAll(): Promise<void> {
+    const held = [...this.#held.values()]
+    this.#held.clear()
+    await Promise.allSettled(held.map(async ({ opening }) => this.fs.close(await opening)))
+  }
+
+  async #hold(path: string): Promise<Held> {
+    const missing: string[] = []
+    let open = path
+    for (; open !== '' && !this.#held.has(open); open = parentOf(open)) missing.push(open)
+    let held = this.#pin(open) ?? this.#root
+    for (let next = missing.pop(); next !== undefined; next = missing.pop()) {
+      const above = held
+      held = this.#pin(next) ?? this.#open(next, above)
+      try {
+        await held.opening
+      } catch (error) {
+        if (this.#held.get(next) === held) this.#held.delete(next)
+        throw error
+      } finally {
+        above.users -= 1
+      }
+      await this.#makeRoom()
+    }
+    return held
+  }
+
+  #pin(path: string): Held | undefined {
+    const held = path === '' ? this.#root : this.#held.get(path)
+    if (held === undefined) return undefined
+    held.users += 1
+    if (this.#held.delete(path)) this.#held.set(path, held)
+    return held
+  }
+
+  #open(path: string, above: Held): Held {
+    const held = { opening: this.#openIn(above, path), users: 1 }
+    this.#held.set(path, held)
+    return held
+  }
+
+  async #openIn(above: Held, path: string): Promise<Descriptor> {
+    const opened = await this.fs.openDirectory(await above.opening, nameOf(path))
+    const before = this.#closed.get(path)
+    if (before === undefined) return opened
+    try {
+      if (isSame(before, identityOf(await this.fs.attributes(opened)))) return opened
+      const message = `${path} has become another directory meanwhile`
+      throw Object.assign(new Error(message), { code: 'ESTALE', syscall: 'openat2' })
+    } catch (error) {
+      await this.fs.close(opened)
+      throw error
+    }
+  }
+
+  async #makeRoom(): Promise<void> {
+    while (this.#held.size > this.fs.openDirectories) {
+      const [path, held] = [...this.#held].find(([, { users }]) => users === 0) ?? []
+      if (path === undefined || held === undefined) return
+      held.users += 1
+      const opened = await held.opening
+      if (!this.#closed.has(path)) this.#closed.set(path, identityOf(await this.fs.attributes(opened)))
+      held.users -= 1
+      // Somebody may have asked for it meanwhile; nobody closes what is in use, and who takes it uses it for good.
+      if (held.users > 0) continue
+      this.#held.delete(path)
+      await this.fs.close(opened)
+    }
+  }
+}
+
+/** All that is in a directory, and in those below it: in byte order of the paths. */
+export async function* entriesBelow(
+  directories: OpenDirectories,
+): AsyncIterable<{ readonly path: string; readonly type: Entry['type'] }> {
+  const pending = [{ path: '', type: 'directory' as Entry['type'], key: '/' }]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { path, type, key } = next
+    if (!key.endsWith('/')) {
+      yield { path, type }
+      continue
+    }
+    const found = await directories.use(path, (directory) => directories.fs.entries(directory))
+    // What is in `a` comes after `a-b`, as a slash does after a dash.
+    const both = found.flatMap((entry) => {
+      const below = { path: inside(path, entry.name), type: entry.type, key: entry.name }
+      return entry.type === 'directory' ? [below, { ...below, key: `${entry.name}/` }] : [below]
+    })
+    for (const one of both.sort((a, b) => compareBytes(b.key, a.key))) pending.push(one)
+  }
+}
+
+/** The path of a name in a directory. */
+export function inside(directory: string, name: string): string {
+  return directory === '' ? name : `${directory}/${name}`
+}
+
+/** The directory that holds a path: '' for the one that all paths are in. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(path.lastIndexOf('/'), 0))
+}
+
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,284 @@
+import { basename, dirname, join, resolve as resolvePath } from 'node:path'
+import { codeOf } from '../../errors.js'
+import { leftAsItWas, unfit } from '../errors.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
+import type { Scope } from './scope.js'
+
+/** Where a target is, before anything is made for it. */
+export interface Place {
+  /** The path as it was asked for, absolute. */
+  readonly target: string
+  readonly name: string
+  /** The parent's path without symbolic links, whether all of it exists or not. */
+  readonly realParent: string
+  /** The deepest directory of it that exists, open. */
+  readonly anchor: Descriptor
+  /** What is missing below the anchor, outermost first. */
+  readonly missing: readonly string[]
+  /** Directories that hold the symbolic links which were followed. */
+  readonly linksIn: readonly string[]
+}
+
+/** As many as the kernel follows (path_resolution(7)). */
+const maximumLinks = 40
+/** Mode of ancestors that have to be made. */
+const ancestorMode = 0o755
+
+/**
+ * Finds the target's parent. Symbolic links in it are followed only where link and containing directory belong to root
+ * (or to us) and the directory is not writable by the world: /var/run is a link on ordinary hosts, and nobody else shall
+ * send root elsewhere. Makes nothing. Throws DurableWriteError (ELOOP, ENOTDIR) and what the file system throws.
+ */
+export async function resolve(scope: Scope, target: string): Promise<Place> {
+  const asked = dirname(target)
+  const name = basename(target)
+  const { fs } = scope
+  const direct = await tryOpen(scope, asked)
+  if (direct.fd !== undefined) {
+    return { target, name, realParent: asked, anchor: direct.fd, missing: [], linksIn: [] }
+  }
+  const linksIn: string[] = []
+  const realParent = direct.code === 'ELOOP' ? await followTrusted(fs, asked, target, linksIn) : asked
+  const missing: string[] = []
+  for (let path = realParent; ; path = dirname(path)) {
+    const opened = await tryOpen(scope, path)
+    if (opened.fd !== undefined) return { target, name, realParent, anchor: opened.fd, missing, linksIn }
+    if (opened.code === 'ELOOP') {
+      if (direct.code === 'ELOOP') throw changed(target, path)
+      // A link above a part that is missing: now that this is known, follow it as any other.
+      return {
+        ...(await resolve(scope, `${await followTrusted(fs, asked, target, linksIn)}/${name}`)),
+        target,
+        linksIn,
+      }
+    }
+    if (opened.code !== 'ENOENT') {
+      throw unfit(`${path} is not a directory`, {
+        code: opened.code,
+        syscall: 'openat2',
+        path,
+        state: leftAsItWas(target),
+        advice: 'name a path in which each part above the last is a directory',
+      })
+    }
+    missing.unshift(basename(path))
+  }
+}
+
+function changed(target: string, path: string): Error {
+  return unfit(`${path} became a symbolic link while holdfast resolved it`, {
+    code: 'ELOOP',
+    syscall: 'openat2',
+    path,
+    state: leftAsItWas(target),
+    advice: 'another program is changing these directories: stop it, then try again',
+  })
+}
+
+async function tryOpen(
+  scope: Scope,
+  path: string,
+): Promise<{ fd: Descriptor; code?: undefined } | { fd?: undefined; code: string }> {
+  try {
+    return { fd: await scope.keep(scope.fs.openPath(path)) }
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ELOOP' || code === 'ENOENT' || code === 'ENOTDIR') return { code }
+    throw error
+  }
+}
+
+/** A symbolic link on the way along a path. */
+interface MetLink {
+  readonly path: string
+  readonly entry: Attributes
+  /** The directory that holds it. */
+  readonly holder: string
+  /** How many have been met, this one included. */
+  readonly count: number
+  /** What comes after it in the path. */
+  readonly rest: readonly string[]
+}
+
+/**
+ * Goes along an absolute path as the kernel does (path_resolution(7)), and answers where it leads. `met` is asked about each link before it
+ * is followed. The way ends at a part that is missing, with the rest as it is; `through`: that part counts as a directory instead.
+ */
+async function walk(
+  fs: FileSystem,
+  path: string,
+  met: (link: MetLink) => Promise<void>,
+  through = false,
+): Promise<string> {
+  const todo = path.split('/').filter((part) => part !== '')
+  let real = ''
+  let count = 0
+  for (let part = todo.shift(); part !== undefined; part = todo.shift()) {
+    if (part === '.') continue
+    if (part === '..') {
+      real = real === '' ? '' : dirname(real).replace(/^\/$/, '')
+      continue
+    }
+    const next = `${real}/${part}`
+    const entry = await fs.lookPath(next)
+    if (entry === undefined && !through) return [next, ...todo].join('/')
+    if (entry?.type !== 'symlink') {
+      real = next
+      continue
+    }
+    count += 1
+    const holder = real === '' ? '/' : real
+    await met({ path: next, entry, holder, count, rest: todo })
+    const text = await fs.readLinkPath(next)
+    todo.unshift(...text.split('/').filter((piece) => piece !== ''))
+    if (text.startsWith('/')) real = ''
+  }
+  return real === '' ? '/' : real
+}
+
+/**
+ * The path with its trusted links replaced by what they name; the directories that hold these are added to `linksIn`. Opens nothing. Throws
+ * DurableWriteError (ELOOP) at the first link that is not trusted.
+ */
+export async function followTrusted(fs: FileSystem, path: string, target: string, linksIn: string[]): Promise<string> {
+  return walk(fs, path, async ({ path: link, entry, holder, count }) => {
+    const above = await fs.lookPath(holder)
+    if (count > maximumLinks || above === undefined || !isTrusted(fs, entry, above)) {
+      throw unfit(
+        `holdfast does not follow the symbolic link ${link}: the link and its directory must belong to root or to this user, ` +
+          `and not everybody may write to the directory`,
+        {
+          code: 'ELOOP',
+          syscall: 'openat2',
+          path: link,
+          state: leftAsItWas(target),
+          advice: 'name the real path',
+        },
+      )
+    }
+    linksIn.push(holder)
+  })
+}
+
+/**
+ * The names by which a path of another program's is known: where it leads, last, whoever made the links on the way; and each link on that
+ * way, with the rest of the path. What is missing counts as a directory, since it can be made.
+ * @throws what the kernel answers: ELOOP, EACCES, ENOTDIR
+ */
+export async function namesOf(fs: FileSystem, path: string): Promise<string[]> {
+  const names: string[] = []
+  const end = await walk(
+    fs,
+    path,
+    ({ path: link, count, rest }) => {
+      const code = 'ELOOP'
+      if (count > maximumLinks) {
+        const error = new Error(`${link}: more symbolic links than the kernel follows: ${code}`)
+        return Promise.reject(Object.assign(error, { code, syscall: 'openat2', path: link }))
+      }
+      if (!rest.includes('..')) names.push(join(link, ...rest).replace(/(?<=.)\/+$/, ''))
+      return Promise.resolve()
+    },
+    true,
+  )
+  return [...names, end]
+}
+
+function isTrusted(fs: FileSystem, link: Attributes, holder: Attributes): boolean {
+  const trusted = (uid: number): boolean => uid === 0 || uid === fs.user.uid
+  return trusted(link.uid) && trusted(holder.uid) && (holder.mode & 0o002) === 0
+}
+
+/** The target's parent, open; its ancestors made where they were missing. */
+export interface Parent {
+  readonly directory: Descriptor
+  readonly attributes: Attributes
+}
+
+/**
+ * A path through symbolic links in its last part: the place of each of them and, last, of what they lead to. `found`: what is there; a link
+ * where there are too many, or where `follow` is false.
+ */
+export async function resolveLinks(
+  scope: Scope,
+  path: string,
+  follow = true,
+): Promise<{ places: readonly Place[]; found: Attributes | undefined }> {
+  const places: Place[] = []
+  for (let at = path; ;) {
+    const place = await resolve(scope, at)
+    places.push(place)
+    const { anchor, name, missing, realParent } = place
+    const found = missing.length === 0 ? await scope.fs.look(anchor, name) : undefined
+    if (found?.type !== 'symlink' || !follow || places.length > maximumLinks) return { places, found }
+    at = resolvePath(realParent, await scope.fs.readLink(anchor, name))
+  }
+}
+
+/** Makes the missing ancestors, 0755, and opens the parent. */
+export async function openParent(scope: Scope, place: Place): Promise<Parent> {
+  const { fs } = scope
+  let directory = place.anchor
+  for (const part of place.missing) {
+    const own = await makeDirectory(fs, directory, part)
+    directory = await scope.keep(fs.openDirectory(directory, part))
+    if (own && (await fs.attributes(directory)).mode !== ancestorMode) {
+      // An unusual umask.
+      await fs.setMode(directory, ancestorMode)
+    }
+  }
+  const attributes = await fs.attributes(directory)
+  if ((attributes.mode & 0o1002) === 0o002) {
+    throw unfit(
+      `everybody may write to ${place.realParent}, which is not sticky, and so could replace ${place.target}`,
+      { code: 'EPERM', syscall: 'fstat', path: place.realParent, advice: `chmod o-w ${place.realParent}` },
+    )
+  }
+  return { directory, attributes }
+}
+
+/** Whether it was made here; somebody else may have been quicker. */
+async function makeDirectory(fs: FileSystem, parent: Descriptor, name: string): Promise<boolean> {
+  try {
+    // With its mode at once: whoever finds it after a crash cannot tell that it was to be opened up.
+    await fs.createDirectory(parent, name, ancestorMode)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/**
+ * Opens every ancestor of the parent up to the root of its mount, and what holds the links on the way to it, with their ancestors.
+ * This process may have made them, or a predecessor that was killed before its sync, or somebody has just renamed them, and nothing
+ * on them shows it: so each publication syncs them all. Those that this user may not read were not made by this user.
+ */
+export async function openAncestors(scope: Scope, place: Place, parent: Descriptor): Promise<Descriptor[]> {
+  const { id } = await scope.fs.mount(parent)
+  const opened = new Map<string, Descriptor>()
+  await openUpwards(scope, dirname(place.realParent), id, opened)
+  for (const holder of place.linksIn) await openUpwards(scope, holder, undefined, opened)
+  opened.delete(place.realParent)
+  return [...opened.values()]
+}
+
+/** Opens a directory and what is above it, up to the root of its mount, whose number is `mount`. */
+async function openUpwards(
+  scope: Scope,
+  from: string,
+  mount: number | undefined,
+  opened: Map<string, Descriptor>,
+): Promise<void> {
+  for (let path = from, id = mount; !opened.has(path); path = dirname(path)) {
+    try {
+      const directory = await scope.keep(scope.fs.openPath(path))
+      id ??= (await scope.fs.mount(directory)).id
+      if ((await scope.fs.mount(directory)).id !== id) return
+      opened.set(path, directory)
+    } catch (error) {
+      if (codeOf(error) !== 'EACCES') throw error
+    }
+    if (path === '/') return
+  }
+}

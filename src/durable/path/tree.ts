@@ -1,0 +1,202 @@
+import { createHash, hash } from 'node:crypto'
+import { Digest, type EntryHead } from './digest.js'
+import { type DurableWriteError, unfit } from '../errors.js'
+import type { Attributes, Descriptor, EntryType, ExtendedAttributes, FileSystem } from '../file-system.js'
+import { modeOf } from './kept-attributes.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf } from './open-directories.js'
+import { inOrder } from '../../parallel.js'
+import { type Identity, identityOf } from './place.js'
+import { Scope } from './scope.js'
+
+/** One entry of a directory tree; the target itself has the empty path. */
+export interface TreeEntry extends EntryHead {
+  /** Hex SHA-256 of a file's content or a link's text; empty for everything else. */
+  readonly sha256: string
+  readonly label?: Uint8Array
+  /** ACLs and user attributes, of what was read from the disk and has any. `mode` is by its ACL. */
+  readonly extended?: ExtendedAttributes
+  /** When the inode was changed last, of what was read from the disk. */
+  readonly changed?: bigint
+  /** Bytes of a file that was read from the disk. */
+  readonly size?: number
+}
+
+/** What a target holds, or is to hold: entries in byte order of their paths, and the digest over them. */
+export interface Tree {
+  readonly entries: readonly TreeEntry[]
+  readonly digest: string
+  /** Of the inode that holds it; undefined of what is not on the disk yet. */
+  readonly identity?: Identity
+}
+
+/** What is at a target now. */
+export interface Current {
+  readonly attributes: Attributes
+  /** What it holds; undefined where its form is broken. */
+  readonly tree: Tree | undefined
+}
+
+/** Bytes below which a file is read before its turn has come: so much of each that is under way stays in memory. */
+const readAhead = 16 * 1024
+
+/** Reads a directory as it is on the disk. With `labels`, each entry's SELinux label too. */
+export async function readTree(fs: FileSystem, root: Descriptor, labels: boolean): Promise<Tree> {
+  const directories = new OpenDirectories(fs, root)
+  const files = new Scope(fs)
+  try {
+    const digest = new Digest()
+    const { device } = await fs.attributes(root)
+    const readRoot = await beginDirectory(fs, root, '', device, labels)
+    const entries: TreeEntry[] = [await readRoot(digest)]
+    const reading = inOrder(entriesBelow(directories), fs.callsAtATime, ({ path, type }) =>
+      beginEntry(directories, files, path, type, device, labels),
+    )
+    for await (const read of reading) {
+      const entry = await read?.(digest)
+      if (entry) entries.push(entry)
+    }
+    return { entries, digest: digest.text(), identity: identityOf(await fs.attributes(root)) }
+  } finally {
+    await files.closeAll()
+    await directories.closeAll()
+  }
+}
+
+/** Reads a single file as a tree of one entry. */
+export async function readFileTree(fs: FileSystem, parent: Descriptor, name: string): Promise<Tree> {
+  const scope = new Scope(fs)
+  try {
+    const digest = new Digest()
+    const file = await scope.keep(fs.openFile(parent, name))
+    const read = await beginFile(fs, file, '', true)
+    const entry = await read(digest)
+    return { entries: [entry], digest: digest.text(), identity: identityOf(await fs.attributes(file)) }
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** Adds what was read of an entry to the digest, in its turn. */
+type Read = (digest: Digest) => TreeEntry | Promise<TreeEntry>
+
+/** What is open is asked for its attributes: that costs next to nothing, and cannot be another entry. */
+async function beginEntry(
+  directories: OpenDirectories,
+  files: Scope,
+  path: string,
+  type: EntryType,
+  device: number,
+  labels: boolean,
+): Promise<Read | undefined> {
+  const { fs } = directories
+  if (type === 'directory') {
+    return directories.use(path, (directory) => beginDirectory(fs, directory, path, device, labels))
+  }
+  if (type !== 'file') return directories.use(parentOf(path), (parent) => beginOther(fs, parent, path))
+  const file = await directories.use(parentOf(path), (parent) => files.keep(fs.openFile(parent, nameOf(path))))
+  const read = await beginFile(fs, file, path, labels)
+  return async (digest) => {
+    const entry = await read(digest)
+    await files.close(file)
+    return entry
+  }
+}
+
+/** A btrfs subvolume is no mount, and openat2 lets it pass: its device number tells it. It is somebody's, as a mount is. */
+async function beginDirectory(
+  fs: FileSystem,
+  directory: Descriptor,
+  path: string,
+  device: number,
+  labels: boolean,
+): Promise<Read> {
+  const attributes = await fs.attributes(directory)
+  if (attributes.device !== device) throw otherDevice(path)
+  const extended = await fs.extendedAttributes(directory)
+  const label = labels ? await fs.label(directory) : undefined
+  return (digest) => {
+    const head = headOf(path, attributes, extended)
+    digest.entry(head, 0)
+    return { ...head, sha256: '', changed: attributes.changed, ...(label && { label }), ...(extended && { extended }) }
+  }
+}
+
+async function beginFile(fs: FileSystem, file: Descriptor, path: string, labels: boolean): Promise<Read> {
+  const attributes = await fs.attributes(file)
+  const extended = await fs.extendedAttributes(file)
+  const label = labels ? await fs.label(file) : undefined
+  const pieces = fs.read(file, attributes.size)[Symbol.asyncIterator]() as Pieces
+  const first = attributes.size < readAhead ? await pieces.next() : undefined
+  return async (digest) => {
+    const head = headOf(path, attributes, extended)
+    const { changed, size } = attributes
+    digest.entry(head, size)
+    return {
+      ...head,
+      sha256: await addContent(digest, pieces, first, size),
+      changed,
+      size,
+      ...(label && { label }),
+      ...(extended && { extended }),
+    }
+  }
+}
+
+function otherDevice(path: string): DurableWriteError {
+  return unfit(`${path} in it is not on its device (as the root of a btrfs subvolume is)`, {
+    code: 'EXDEV',
+    syscall: 'fstat',
+    path,
+    advice: 'move it away, delete the subvolume (btrfs subvolume delete), or name a directory that holds none',
+  })
+}
+
+type Pieces = AsyncIterator<Uint8Array, void>
+
+/** Adds a file's content to the digest, and answers its own. `first`: what was read of it already. */
+async function addContent(
+  digest: Digest,
+  pieces: Pieces,
+  first: IteratorResult<Uint8Array, void> | undefined,
+  size: number,
+): Promise<string> {
+  // Most files are one piece, whose hash costs half as much at once. What is appended from now on came after the look.
+  if (first?.done === false && first.value.length === size) {
+    digest.content(first.value)
+    const sha256 = hash('sha256', first.value)
+    await pieces.return?.()
+    return sha256
+  }
+  const content = createHash('sha256')
+  for (let piece = first ?? (await pieces.next()); piece.done !== true; piece = await pieces.next()) {
+    digest.content(piece.value)
+    content.update(piece.value)
+  }
+  return content.digest('hex')
+}
+
+/** A link, a socket, a device: it is not opened. undefined where it has gone meanwhile. */
+async function beginOther(fs: FileSystem, parent: Descriptor, path: string): Promise<Read | undefined> {
+  const name = nameOf(path)
+  const attributes = await fs.look(parent, name)
+  if (attributes === undefined) return undefined
+  const { type, changed } = attributes
+  const head = headOf(path, attributes)
+  const text = type === 'symlink' ? Buffer.from(await fs.readLink(parent, name)) : undefined
+  return (digest) => {
+    digest.entry(head, text?.length ?? 0)
+    if (text) digest.content(text)
+    return { ...head, sha256: text ? hash('sha256', text) : '', changed }
+  }
+}
+
+function headOf(path: string, { type, mode, uid, gid }: Attributes, extended?: ExtendedAttributes): EntryHead {
+  return { type, path, mode: modeOf(mode, extended), uid, gid }
+}
+
+/** A whole file, copied piece by piece: the file system uses its buffer again. `size`: its bytes, where they are known. */
+export async function readWhole(fs: FileSystem, file: Descriptor, size?: number): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of fs.read(file, size)) pieces.push(Buffer.from(piece))
+  return Buffer.concat(pieces)
+}

@@ -1,0 +1,18 @@
+/* The interface of system calls, on a real kernel. The door of this room: other rooms import nothing else of it. */
+
+export { AtOnceFileSystem } from './at-once.js'
+export { modeAt } from './attributes.js'
+export { FileSource } from './file-source.js'
+export { NodeFileSystem } from './file-system.js'
+export {
+  commandOf,
+  holdingsOn,
+  processText,
+  type Holding,
+  type HoldingKind,
+  type Location,
+  type Unseen,
+} from './holdings.js'
+export { mountAbove, mountDetails, mounts, rootMount, type MountDetails } from './mountinfo.js'
+export { showInPlace } from './show-in-place.js'
+export { StreamSource } from './stream-source.js'

@@ -1,0 +1,85 @@
+import type { Log } from '../../log.js'
+import { foreign, leftAsItWas } from '../errors.js'
+import {
+  type Judgement,
+  isOtherAgents,
+  letGoSince,
+  letGoText,
+  describes,
+  recordBody,
+  type StoredRecord,
+} from '../record/index.js'
+import { attempt, remove, type Tree } from '../path/index.js'
+import { encoded, renamedMeanwhile, writeRecord, Parents, type Site } from '../target/index.js'
+import type { PublicationOptions } from '../types.js'
+
+/* An agent takes a target for its own, in the record of what is published there already. */
+
+/** Whether what is there is what another program has made of it since it was let go. */
+export function isChangedSince({ recorded, record }: Pick<Judgement, 'recorded' | 'record'>): boolean {
+  return !recorded && record !== undefined && letGoSince(record) !== undefined
+}
+
+/** Its record without that mark, kept by this agent. */
+function keptBy({ letGo: _, ...record }: StoredRecord, agent: string | undefined): StoredRecord {
+  const { publishedAt } = record
+  return { ...record, ...(agent !== undefined && { agent: { id: agent, publishedAt } }) }
+}
+
+/**
+ * Where an agent finds just what it wants: says durably that it keeps that, if it was let go or another agent has kept it, in a record that
+ * takes the place of the one that is there, and is answered. A hold and a pin stay as they are: whose it is does not touch them. The lock is
+ * held.
+ */
+export async function takeIn(
+  site: Site,
+  found: Judgement | undefined,
+  { publisher, agent }: Pick<PublicationOptions, 'publisher' | 'agent'>,
+  log: Log,
+): Promise<StoredRecord | undefined> {
+  const { current, nextSequence = 0 } = found ?? {}
+  const { names, path, within } = site
+  const { fs } = site.scope
+  if (publisher !== 'agent' || current === undefined) return undefined
+  if (letGoSince(current) === undefined && !isOtherAgents(current, agent)) return undefined
+  const parents = new Parents(fs)
+  const { hold, pin, removing } = current
+  const kept = keptBy(current, agent)
+  const body = recordBody(kept, { hold, pin, removing })
+  const placed = body.place ? { ...body, place: { ...body.place, within } } : body
+  const renamed = () => renamedMeanwhile(path, `could not record who keeps ${path}`, 'publish')
+  try {
+    await writeRecord(site, parents, names.record(nextSequence), encoded(placed, current), log, renamed)
+    await attempt(log, path, 'could not remove the older record', () =>
+      remove(fs, site.parent.directory, names.record(current.sequence)),
+    )
+    return { ...kept, sequence: nextSequence }
+  } finally {
+    await parents.close()
+  }
+}
+
+/**
+ * The record of an old path that is to move, kept by this agent. A directory moves only with what its own agent has published, and as that
+ * has left it.
+ */
+export function claimed(
+  from: string,
+  record: StoredRecord,
+  tree: Tree | undefined,
+  to: string,
+  agent: string | undefined,
+): StoredRecord {
+  if (record.movedTo !== to && isOtherAgents(record, agent)) {
+    throw foreign(`another agent publishes ${from}, which is to move to ${to}`, from, {
+      state: leftAsItWas(from),
+      advice: `leave it out of that agent's configuration, and have this one publish ${from} before it moves`,
+    })
+  }
+  const since = letGoSince(record)
+  if (since === undefined || tree === undefined || describes(record, tree)) return keptBy(record, agent)
+  throw foreign(`${letGoText(from, since)}, and has changed since`, from, {
+    state: leftAsItWas(from),
+    advice: `see what it holds; to take it over, configure ${from} with adopt before it moves`,
+  })
+}

@@ -1,0 +1,260 @@
+import { codeOf } from '../../errors.js'
+import { DirectoryFormPublication } from './directory-form.js'
+import {
+  type StagedEntries,
+  type SharedDirectory,
+  dataLink,
+  disinherit,
+  type Identity,
+  identityOf,
+  nameOf,
+  refuseMounted,
+  remove,
+  removeInside,
+  type Current,
+  readTree,
+  type Tree,
+} from '../path/index.js'
+import { DurableWriteError, unfit } from '../errors.js'
+import type { StagedDirectory } from './examine.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
+import {
+  generationFor,
+  type OldContent,
+  stageGeneration,
+  quarantineOld,
+  isAsRead,
+  removeEntries,
+  isOver,
+} from '../keep/index.js'
+import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
+import type { TargetPublication } from './publication.js'
+import { openTarget } from '../target/index.js'
+import { PlannedTree } from './planned-tree.js'
+import type { AdoptionScene, DirectoryPublicationOptions, DirectoryPlan } from './request.js'
+import { OldMetadata, stageTree, stagingMode } from './stage.js'
+import type { Generation } from '../types.js'
+
+/** Milliseconds: without a view of all processes, old private keys would else stay for ever. */
+const defaultRetireTimeout = 3_600_000
+
+/** A directory that is exchanged as a whole. */
+export class DirectoryPublication extends DirectoryFormPublication {
+  readonly kind = 'exchange'
+  readonly planned: PlannedTree
+  /** The target as it was when it was read. */
+  #old: Attributes | undefined
+  /** What it holds, open: it stays the same directory under whatever name. undefined, too, where it is a link that was left here. */
+  #oldContent: Pick<OldContent, 'root' | 'tree'> | undefined
+  #staged: Attributes | undefined
+  #stagedDirectory: Descriptor | undefined
+  #made = false
+  /** The copy of the old content that is staged for the history. */
+  #generation: Generation | undefined
+  /** The old content is somebody else's, and has passed all checks. */
+  #adopts = false
+  /** Another program has changed the old content since it was read. */
+  #isForeign: boolean | undefined
+  /** What went already, as the mutation after barrier 2. */
+  #removed: string | undefined
+
+  constructor(
+    fs: FileSystem,
+    readonly plan: DirectoryPlan,
+    override readonly options: DirectoryPublicationOptions,
+  ) {
+    super(fs, plan.target, options)
+    this.planned = PlannedTree.ofDirectory(plan, fs.user)
+  }
+
+  protected override async refuseKind(found: Attributes): Promise<void> {
+    // Where it is to be taken over, one of the seven checks says so.
+    if (this.options.adopt === undefined) await super.refuseKind(found)
+  }
+
+  protected async readCurrent(): Promise<Current | undefined> {
+    try {
+      const opened = await this.#open()
+      if (opened === undefined) return this.#old && { attributes: this.#old, tree: undefined }
+      const attributes = await this.fs.attributes(opened)
+      this.#old = attributes
+      const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
+      this.#refuseOtherForm(tree)
+      this.#oldContent = { root: opened, tree }
+      return { attributes, tree }
+    } catch (error) {
+      if (error instanceof DurableWriteError) await this.options.adopt?.refuseUnreadable(this.#scene)
+      throw error
+    }
+  }
+
+  /** What was read is what is judged, and what is exchanged: what comes to the path later is not taken out by it. */
+  protected override async refuseForeign(found: Judgement): Promise<void> {
+    const { adopt } = this.options
+    if (adopt === undefined) return super.refuseForeign(found)
+    const { recorded, tree } = found
+    if (recorded || tree === undefined || tree.entries.length === 1) return
+    this.#adopts = true
+    await adopt.approve(this.#scene, tree)
+  }
+
+  get #scene(): AdoptionScene {
+    const { fs, path, name, names, plan, desired, site, options } = this
+    return { fs, path, name, names, plan, desired, site, keepsOwners: options.attributes === 'keep', busy: false }
+  }
+
+  /** The target, open; undefined where there is none. */
+  async #open(): Promise<Descriptor | undefined> {
+    try {
+      const { device } = this.site.parent.attributes
+      return await this.scope.keep(openTarget(this.fs, this.path, this.directory, this.name, device))
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return undefined
+      const found = await this.fs.look(this.directory, this.name)
+      if (found) await super.refuseKind(found)
+      if (found?.type !== 'symlink') throw error
+      this.#old = found
+      return undefined
+    }
+  }
+
+  /** A target whose consumers go through `..data` would lose them with an exchange. */
+  #refuseOtherForm(tree: Tree): void {
+    if (!tree.entries.some(({ path, type }) => path === dataLink && type === 'symlink')) return
+    throw unfit(`${this.path} was published with publish: symlink`, {
+      code: 'EEXIST',
+      syscall: 'lstat',
+      path: this.path,
+      advice: 'another form would break its readers: keep publish: symlink, or remove the directory first',
+    })
+  }
+
+  protected async isComplete(): Promise<boolean> {
+    return Promise.resolve(true)
+  }
+
+  protected async stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+    const { directory } = this
+    const name = this.names.staging(this.random)
+    await this.fs.createDirectory(directory, name, stagingMode(this.planned.attributesOf('').mode))
+    this.#made = true
+    const root = await this.scope.keep(this.fs.openDirectory(directory, name))
+    const { entries, inPlaceOf } = this.plan
+    const old = inPlaceOf === undefined ? this.found?.tree : await this.#readBeside(inPlaceOf)
+    const metadata = new OldMetadata(old, await disinherit(this.fs, root), entries)
+    this.stagedAttributes = metadata.digest(this.desired)
+    this.#staged = await stageTree(this.scope, root, metadata, staged, this)
+    this.#stagedDirectory = root
+    return [root, ...(await this.#stageGeneration(staged))]
+  }
+
+  /** What the new content is to take the place of later. */
+  async #readBeside(inPlaceOf: string): Promise<Tree | undefined> {
+    const { fs, directory, scope } = this
+    const name = nameOf(inPlaceOf)
+    if ((await fs.look(directory, name)) === undefined) return undefined
+    const { device } = this.site.parent.attributes
+    const root = await scope.keep(openTarget(fs, inPlaceOf, directory, name, device))
+    return readTree(fs, root, (await fs.label(root)) !== undefined)
+  }
+
+  /** Copies what is there, where it is to stay. */
+  async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
+    const { fs, scope, names, found, limits } = this
+    const old = this.#oldContent
+    if (old === undefined) return []
+    const nameOf = (sequence: number): string => names.generation(sequence, this.random)
+    const generation = this.#adopts
+      ? takenOverAs(nameOf, old.tree, fs.now())
+      : generationFor(found, this.desired, limits, nameOf, fs.now())
+    if (generation === undefined) return []
+    this.#generation = generation
+    return stageGeneration(scope, this.directory, generation.name, { ...old, name: this.name }, staged, this)
+  }
+
+  protected override exchanged(): Exchanged {
+    const generation = this.#generation
+    return { ...this.#takenOut(), ...(generation && { generation }) }
+  }
+
+  #takenOut(): Exchanged {
+    if (!this.#staged || !this.#old) return {}
+    const name = this.names.staging(this.random)
+    const entries = this.#oldContent?.tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+    // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
+    const isNamed = entries !== undefined && (this.found?.current === undefined || this.#retires)
+    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(isNamed && { entries }) }
+    if (!this.#retires || entries === undefined) return { staging }
+    const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
+    return { staging, retiring: { name, inode: staging.old, until, entries } }
+  }
+
+  get #retires(): boolean {
+    return this.options.retire === 'whenUnused'
+  }
+
+  protected get stagedDirectory(): StagedDirectory | undefined {
+    const descriptor = this.#stagedDirectory
+    return descriptor === undefined ? undefined : { path: this.names.staging(this.random), descriptor }
+  }
+
+  protected get stagedIdentity(): Identity {
+    if (!this.#staged) throw new Error('stageContent() comes first')
+    return identityOf(this.#staged)
+  }
+
+  async swap(): Promise<void> {
+    if (!this.#staged) throw new Error('stage() comes first')
+    const old = this.#old
+    if (old === undefined) await this.renameOver(this.#staged, 'noreplace')
+    else await this.exchangeWith(old, this.#staged)
+  }
+
+  get swapped(): SharedDirectory {
+    return this.parentDirectory
+  }
+
+  /** The first removal of the old content, where it says something: a foreign owner or an immutable flag does not. */
+  override async mutate(): Promise<void> {
+    if (!(await this.#removeFirst())) await super.mutate()
+  }
+
+  async #removeFirst(): Promise<boolean> {
+    if (this.#oldContent === undefined) return false
+    const { root, tree } = this.#oldContent
+    this.#isForeign = !(await isAsRead(this.fs, root, tree))
+    if (this.#isForeign || this.#retires) return false
+    const first = tree.entries.find(({ type }) => type !== 'directory')
+    if (first === undefined || !(await removeInside(this.fs, root, first.path))) return false
+    this.#removed = first.path
+    return true
+  }
+
+  protected async removeOldContent(): Promise<void> {
+    const old = this.#oldContent
+    if (this.#old?.type === 'symlink') await remove(this.fs, this.directory, this.names.staging(this.random))
+    if (old === undefined) return
+    await refuseMounted(this.fs, old.root)
+    if (this.#adopts)
+      this.log.info(
+        { path: this.path },
+        `holdfast has taken over ${this.path}, and keeps what it held as the content 0`,
+      )
+    if (this.#isForeign) return quarantineOld(this.area, this.random)
+    const { retiring } = this.exchanged()
+    if (retiring && !(await isOver(this.area, retiring))) return
+    try {
+      await removeEntries(this.fs, old.root, old.tree.entries, this.#removed)
+      await this.fs.removeDirectory(this.directory, this.names.staging(this.random))
+    } catch (error) {
+      // Somebody has put more there since it was looked at.
+      if (codeOf(error) !== 'ENOTEMPTY') throw error
+      await quarantineOld(this.area, this.random)
+    }
+  }
+
+  protected async discardContent(): Promise<void> {
+    if (this.#made) await remove(this.fs, this.directory, this.names.staging(this.random))
+    if (this.#generation) await remove(this.fs, this.directory, this.#generation.name)
+  }
+}

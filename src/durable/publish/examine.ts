@@ -1,0 +1,75 @@
+import { pause } from '../../deadline.js'
+import { DurableWriteError, leftAsItWas } from '../errors.js'
+import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
+import type { ContentCheck } from '../types.js'
+import { entriesBelow, nameOf, OpenDirectories, parentOf } from '../path/index.js'
+
+/** Milliseconds that a file system may take to give two changes of an inode two times: a tick of the kernel at 100 Hz, twice. */
+const tick = 20
+
+/** What is staged for a directory. */
+export interface StagedDirectory {
+  /** Relative to the target's parent. */
+  readonly path: string
+  readonly descriptor: Descriptor
+}
+
+/** Whose content it is. */
+interface Examined {
+  readonly fs: FileSystem
+  readonly path: string
+  readonly site: { readonly realPath: string }
+}
+
+/**
+ * Has somebody examine what is staged, and refuses what differs afterwards: the one who examines decides whether content is published,
+ * not what it is. Names, inodes and the times of their last changes are compared, so that a change which is taken back counts, too.
+ */
+export async function examineStaged(
+  { fs, path: target, site }: Examined,
+  { path, descriptor: root }: StagedDirectory,
+  digest: string,
+  check: ContentCheck,
+): Promise<void> {
+  const before = await stateBelow(fs, root)
+  const newest = [...before.values()].reduce((latest, { changed }) => (changed > latest ? changed : latest), 0n)
+  // A change right after the staging would have the staging's own time.
+  if (Math.abs(fs.now() - Number(newest / 1_000_000n)) <= tick) await pause(tick)
+  const { realPath } = site
+  const parent = realPath.slice(0, realPath.lastIndexOf('/'))
+  await check.examine({ directory: `${parent}/${path}`, target: realPath, digest })
+  const after = await stateBelow(fs, root)
+  const differing = [...new Set([...before.keys(), ...after.keys()])].find(
+    (path) => !isSame(before.get(path), after.get(path)),
+  )
+  if (differing === undefined) return
+  const place = differing === '' ? 'the directory itself' : JSON.stringify(differing)
+  throw new DurableWriteError(`what examined the new content of ${target} has changed it: ${place}`, {
+    code: 'EINVAL',
+    syscall: 'none',
+    path: target,
+    reason: 'ContentRejected',
+    state: leftAsItWas(target),
+    advice: 'let it read, and write elsewhere',
+  })
+}
+
+async function stateBelow(fs: FileSystem, root: Descriptor): Promise<Map<string, Attributes>> {
+  const directories = new OpenDirectories(fs, root)
+  const found = new Map([['', await fs.attributes(root)]])
+  try {
+    for await (const { path } of entriesBelow(directories)) {
+      const attributes = await directories.use(parentOf(path), (parent) => fs.look(parent, nameOf(path)))
+      if (attributes !== undefined) found.set(path, attributes)
+    }
+    return found
+  } finally {
+    await directories.closeAll()
+  }
+}
+
+function isSame(before: Attributes | undefined, after: Attributes | undefined): boolean {
+  if (before === undefined || after === undefined) return false
+  const { device, inode, changed, size } = before
+  return after.device === device && after.inode === inode && after.changed === changed && after.size === size
+}

@@ -1,0 +1,26 @@
+/* From a request to a committed publication. The door of this room: other rooms import nothing else of it. */
+
+export { claimed } from './claim.js'
+export { goneFrom } from './new-record.js'
+export { PlannedTree } from './planned-tree.js'
+export { publish, resultsOf } from './publish.js'
+export {
+  checkFile,
+  desiredEntries,
+  directoryPublication,
+  filePublication,
+  only,
+  planDirectory,
+  replaceDirectories,
+  replaceDirectory,
+  replaceFile,
+  type DirectoryChange,
+} from './replace.js'
+export {
+  planFor,
+  type Adoption,
+  type DirectoryPublicationOptions,
+  type AdoptionScene,
+  type DirectoryPlan,
+} from './request.js'
+export { isAt } from './visible-rename.js'

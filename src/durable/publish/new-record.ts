@@ -1,0 +1,126 @@
+import type { DirectoryPublicationOptions } from './request.js'
+import {
+  hooksOf,
+  isRepeated,
+  type Judgement,
+  letGoSince,
+  demanding,
+  describes,
+  isPinned,
+  type RecordBody,
+  type RetiredTree,
+  type StagedInodes,
+} from '../record/index.js'
+import type { Standing, Tree } from '../path/index.js'
+import type { Cause, History, Pin, RecordedObject } from '../types.js'
+
+/** What a publication puts into its record. */
+interface Publishing extends Pick<RecordBody, 'name' | 'kind' | 'boot'> {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly found: Judgement | undefined
+  readonly desired: Tree
+  readonly options: Pick<
+    DirectoryPublicationOptions,
+    | 'objects'
+    | 'hooks'
+    | 'publisher'
+    | 'pin'
+    | 'supersedes'
+    | 'attributes'
+    | 'onDrop'
+    | 'adopt'
+    | 'movedFrom'
+    | 'movedTo'
+    | 'agent'
+  >
+  readonly place: Standing
+  readonly staging: StagedInodes | undefined
+  readonly attributes: string | null
+  readonly retired: readonly RetiredTree[]
+  readonly history: History | undefined
+}
+
+/** The record of a publication. What a later version has put into the one before is carried on. */
+export function newBody(publishing: Publishing): RecordBody {
+  const { name, kind, boot, now, found, desired, options, place, staging, attributes, retired, history } = publishing
+  const pin = pinAfter(publishing)
+  const why = history === undefined ? 'published' : options.pin ? 'rolledBack' : causeOf(found, desired)
+  return {
+    ...found?.newest?.unknown,
+    version: 1,
+    name,
+    kind,
+    boot,
+    before: found?.tree?.digest ?? null,
+    after: desired.digest,
+    owned: found?.recorded ?? false,
+    publishedAt: now,
+    objects: options.objects ?? [],
+    hooks: hooksOf(found, desired, options, options.hooks),
+    entries: desired.entries,
+    ...(options.publisher && { publisher: options.publisher }),
+    ...marksAfter(publishing),
+    attributes,
+    ...(options.attributes === 'keep' && { keepsAttributes: true }),
+    ...(staging && { staging }),
+    ...demanding({ retired, history, pin }),
+    ...movesAfter(publishing),
+    ...(why !== 'published' && { why }),
+    ...(options.onDrop === 'remove' && { onDrop: options.onDrop }),
+    place,
+  }
+}
+
+/**
+ * Whoever rolls back twice goes back from what he rolled back from first: that is still the newest. What is only published again, since
+ * it was not known to be durable, stays pinned.
+ */
+function pinAfter({ now, found, desired, options }: Publishing): Pin | undefined {
+  const record = found?.record
+  const pin = record?.pin
+  const before = isPinned(pin, now) ? pin : undefined
+  if (options.pin) {
+    const digest = before?.digest ?? record?.after ?? ''
+    return { ...options.pin, since: now, from: [...goneFrom(record, now)], digest }
+  }
+  return options.supersedes && isRepeated(found, desired) ? before : undefined
+}
+
+/** What an operator goes back to is not configured by that, and is nobody's but the last keeper's. */
+function marksAfter({ now, found, options: { agent, pin } }: Publishing): Pick<RecordBody, 'agent' | 'letGo'> {
+  const since = pin && found?.record && letGoSince(found.record)
+  const marks = { ...(agent !== undefined && { agent: { id: agent, publishedAt: now } }) }
+  return since === undefined ? marks : { ...marks, letGo: { since, publishedAt: now } }
+}
+
+/** A relocation goes on from the state that is recorded, whatever is asked for. One from another path begins. */
+function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relocation' | 'movedTo'> {
+  const before = found?.record
+  const { movedFrom, movedTo = before?.movedTo } = options
+  const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom.from)
+  const asked = movedFrom ? ({ ...movedFrom, state: 'staged', since: now } as const) : undefined
+  const relocation = goesOn ? before?.relocation : asked
+  return { ...(relocation && { relocation }), ...(typeof movedTo === 'string' && { movedTo }) }
+}
+
+/**
+ * The objects that a rollback from this content goes back from. A content that `replace` has published was made from none: then those of
+ * the newest one before it that was, since any object would be newer than none.
+ */
+export function goneFrom(
+  record: Pick<RecordBody, 'objects' | 'history' | 'pin'> | undefined,
+  now: number,
+): readonly RecordedObject[] {
+  const { objects = [], history, pin } = record ?? {}
+  const before = history?.generations.map((generation) => generation.objects) ?? []
+  return [isPinned(pin, now) ? pin.from : [], objects, ...before].find(({ length }) => length > 0) ?? []
+}
+
+/** The content that the record tells of was there, and is not any more: somebody has changed it. What is only repeated is what it was. */
+function causeOf(found: Judgement | undefined, desired: Tree): Cause {
+  if (isRepeated(found, desired)) return found.current.why ?? 'published'
+  const { current, record } = found ?? {}
+  const repairs = found?.recorded && current === undefined && record?.committed === true && !record.removing
+  return repairs && describes(record, desired) ? 'driftRepaired' : 'published'
+}

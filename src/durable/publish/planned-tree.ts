@@ -1,0 +1,142 @@
+import { hash } from 'node:crypto'
+import type { PlannedContent } from './content.js'
+import { Digest, type EntryHead, compareBytes, type Tree, type TreeEntry } from '../path/index.js'
+import { unfit } from '../errors.js'
+import { type DirectoryPlan } from './request.js'
+import type { Owner } from '../types.js'
+
+interface Item {
+  readonly path: string
+  /** undefined: a directory. */
+  readonly content?: PlannedContent
+  readonly mode: number
+  readonly owner: Owner
+}
+
+/** Mode and owner of an entry. */
+export type EntryAttributes = Pick<Item, 'mode' | 'owner'>
+
+/** What a kept mode may hold: no new content runs as another user. */
+const mostKept = { file: 0o777, directory: 0o3777 } as const
+
+/** What a target will be once its plan is published. */
+export class PlannedTree {
+  #tree: Tree | undefined
+  #items: readonly Item[]
+  #byPath: ReadonlyMap<string, Item>
+  /** Bytes, of what was read: some content can be asked for its size only once. */
+  readonly #sizes = new Map<PlannedContent, number>()
+
+  private constructor(items: readonly Item[]) {
+    this.#items = items
+    this.#byPath = byPath(items)
+  }
+
+  static ofDirectory(plan: DirectoryPlan, user: Owner): PlannedTree {
+    const owner = plan.owner ?? user
+    const directories = ['', ...plan.directories].map((path): Item => ({ path, mode: plan.mode, owner }))
+    const files = plan.files.map((file): Item => ({ ...file, owner }))
+    const items = [...directories, ...files].map((item): Item => {
+      const own = plan.entries?.get(item.path)
+      return own === undefined ? item : { ...item, mode: own.mode, owner: own.owner }
+    })
+    return new PlannedTree(items.sort((a, b) => compareBytes(a.path, b.path)))
+  }
+
+  static ofFile(content: PlannedContent, mode: number, owner: Owner): PlannedTree {
+    return new PlannedTree([{ path: '', content, mode, owner }])
+  }
+
+  get tree(): Tree {
+    if (!this.#tree) throw new Error('read() comes first')
+    return this.#tree
+  }
+
+  attributesOf(path: string): EntryAttributes {
+    const item = this.#byPath.get(path)
+    if (item === undefined) throw new Error('nothing is planned at this path')
+    return item
+  }
+
+  /**
+   * Once it is read: what `found` has at the same path and of the same type keeps its mode and owner. What is new in a target that exists
+   * gets the target's owner, and its mode where it is a directory.
+   * @throws DurableWriteError for a mode that new content may not have
+   */
+  async keep(path: string, found: Tree | undefined): Promise<void> {
+    const old = new Map(found?.entries.map((entry) => [entry.path, entry]))
+    const root = old.get('')
+    const [target] = this.#items
+    if (root === undefined || target === undefined || root.type !== typeOf(target)) return
+    const inherited = attributesIn(root)
+    const items = this.#items.map((item): Item => {
+      const now = old.get(item.path)
+      if (now?.type === typeOf(item)) return { ...item, ...keptFrom(path, now) }
+      return { ...item, ...inherited, mode: typeOf(item) === 'directory' ? inherited.mode : item.mode }
+    })
+    if (items.every((item, index) => isSame(item, this.#items[index]))) return
+    this.#items = items
+    this.#byPath = byPath(items)
+    await this.read()
+  }
+
+  /** Reads all content, for its digest. */
+  async read(): Promise<void> {
+    const digest = new Digest()
+    const entries: TreeEntry[] = []
+    for (const item of this.#items) {
+      const { path, content, mode, owner } = item
+      const head: EntryHead = { type: typeOf(item), path, mode, uid: owner.uid, gid: owner.gid }
+      entries.push({ ...head, sha256: await this.#addTo(digest, head, content) })
+    }
+    this.#tree = { entries, digest: digest.text() }
+  }
+
+  async close(): Promise<void> {
+    for (const { content } of this.#items) if (content && !(content instanceof Uint8Array)) await content.close()
+  }
+
+  /** Answers the content's own digest: empty for a directory. */
+  async #addTo(digest: Digest, head: EntryHead, content: PlannedContent | undefined): Promise<string> {
+    if (content === undefined || content instanceof Uint8Array) {
+      digest.entry(head, content?.length ?? 0)
+      if (content) digest.content(content)
+      return content ? hash('sha256', content) : ''
+    }
+    const size = this.#sizes.get(content) ?? (await content.size())
+    this.#sizes.set(content, size)
+    digest.entry(head, size)
+    for await (const piece of content.pieces()) digest.content(piece)
+    return content.sha256
+  }
+}
+
+function byPath(items: readonly Item[]): ReadonlyMap<string, Item> {
+  return new Map(items.map((item) => [item.path, item]))
+}
+
+function typeOf({ content }: Pick<Item, 'content'>): 'directory' | 'file' {
+  return content === undefined ? 'directory' : 'file'
+}
+
+function attributesIn({ mode, uid, gid }: TreeEntry): EntryAttributes {
+  return { mode, owner: { uid, gid } }
+}
+
+function isSame(a: EntryAttributes, b: EntryAttributes | undefined): boolean {
+  return a.mode === b?.mode && a.owner.uid === b.owner.uid && a.owner.gid === b.owner.gid
+}
+
+/** What an entry keeps of what is there now. */
+function keptFrom(target: string, entry: TreeEntry): EntryAttributes {
+  const most = mostKept[entry.type === 'directory' ? 'directory' : 'file']
+  if ((entry.mode & ~most) === 0) return attributesIn(entry)
+  const path = entry.path === '' ? target : `${target}/${entry.path}`
+  const [mode, limit] = [entry.mode, most].map((one) => one.toString(8).padStart(4, '0'))
+  throw unfit(`${path} has mode ${mode}, and what keeps its mode gets at most ${limit}`, {
+    code: 'EPERM',
+    syscall: 'fstat',
+    path,
+    advice: `take the other bits away (chmod ${(entry.mode & most).toString(8).padStart(4, '0')}), or publish with a mode of its own`,
+  })
+}

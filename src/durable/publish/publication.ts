@@ -1,0 +1,344 @@
+import type { DirectoryPublicationOptions } from './request.js'
+import { silent, type Log } from '../../log.js'
+import {
+  fsyncAll,
+  probeJournal,
+  shared,
+  type SharedDirectory,
+  sharedDirectory,
+  type StagedEntries,
+  lock,
+  type Identity,
+  identityOf,
+  namesFor,
+  type TargetNames,
+  attempt,
+  Scope,
+  type Current,
+  type Tree,
+} from '../path/index.js'
+import { type DurableWriteError, wrapError } from '../errors.js'
+import { examineStaged, type StagedDirectory } from './examine.js'
+import type { Attributes, Descriptor, FileSystem, RenameMode } from '../file-system.js'
+import { takeIn } from './claim.js'
+import {
+  refuseTargetBelow,
+  holdOf,
+  refuseForeign,
+  refuseHeld,
+  refuseOtherForm,
+  refuseOtherPublisher,
+  refusePinned,
+  Parents,
+  Site,
+} from '../target/index.js'
+import {
+  historyAfter,
+  limitsOf,
+  clearRefused,
+  makeRoom,
+  removeSuperseded,
+  type Staying,
+  survey,
+  type Survey,
+  tidy,
+  type StagingArea,
+} from '../keep/index.js'
+import { newBody } from './new-record.js'
+import {
+  type Exchanged,
+  type RecordKind,
+  append,
+  RecordFile,
+  isRepeated,
+  isSettled,
+  type Judgement,
+  resultOf,
+} from '../record/index.js'
+import type { PlannedTree } from './planned-tree.js'
+import type { History, HistoryLimits, Outcome, ReplaceResult } from '../types.js'
+import { makeVisible } from './visible-rename.js'
+
+/**
+ * One target on its way from the request to the committed publication: what is common to directories, symbolic-link
+ * directories and files. publish.ts calls the steps, in their order, for a whole batch.
+ */
+export abstract class TargetPublication {
+  abstract readonly kind: RecordKind
+  readonly scope: Scope
+  readonly names: TargetNames
+  readonly site: Site
+  readonly log: Log
+  /** The new content is visible: from here on, failure means that durability is unknown. */
+  published = false
+  /** What was found at the target and beside it. */
+  protected found: Judgement | undefined
+  #seen: (Survey & { readonly staying: Staying }) | undefined
+  /** What the new record says of the past. */
+  #history: History | undefined
+  protected random: string
+  /** Somebody else's entry may be under the staging name: nothing may be deleted. */
+  protected keep = false
+  #record: RecordFile<TargetPublication> | undefined
+  #releaseLock: (() => void) | undefined
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly path: string,
+    readonly options: DirectoryPublicationOptions,
+  ) {
+    this.scope = new Scope(fs)
+    this.names = namesFor(path.slice(path.lastIndexOf('/') + 1), options.family)
+    this.site = new Site(this.scope, path, this.names)
+    this.log = options.log ?? silent
+    this.random = fs.random()
+  }
+
+  abstract readonly planned: PlannedTree
+  /** Refuses, before anything is made, what is of another kind. */
+  protected abstract refuseKind(found: Attributes): void | Promise<void>
+
+  /** Reads what is there now, undefined where there is nothing; throws where it cannot be replaced by what is asked for. */
+  protected abstract readCurrent(): Promise<Current | undefined>
+  /** Whether what the digest does not cover (links of a symlink directory) is as it should be. */
+  protected abstract isComplete(): Promise<boolean>
+  /** Stages the new content; what is not a file of `staged` is returned, for the first barrier. */
+  protected abstract stageContent(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]>
+  /** What an exchange will bring under the staging name, for the record; and that, where it is to stay until nobody uses it. */
+  protected exchanged(): Exchanged {
+    return {}
+  }
+
+  /** undefined for a file, and before it is staged. */
+  protected abstract readonly stagedDirectory: StagedDirectory | undefined
+  /** Digest of what the staged entries have of ACLs and user attributes; null for none. */
+  protected stagedAttributes: string | null = null
+  /** Of the inode that holds the staged content. */
+  protected abstract readonly stagedIdentity: Identity
+
+  /** Makes the new content visible, and sets `published` by looking, not by the call's answer. */
+  abstract swap(): Promise<void>
+  /** The directory that barrier 2 has to sync. */
+  abstract readonly swapped: SharedDirectory
+  /** One mutation of the file system, after barrier 2: fails where its journal has been aborted. */
+  async mutate(): Promise<void> {
+    await probeJournal(this.fs, this.directory, this.names)
+  }
+
+  /** Removes the old content, and what else is only of the past. */
+  protected abstract removeOldContent(): Promise<void>
+  protected abstract discardContent(): Promise<void>
+
+  protected get limits(): HistoryLimits {
+    return limitsOf(this.options.history, this.found)
+  }
+
+  get name(): string {
+    return this.site.name
+  }
+
+  protected get directory(): Descriptor {
+    return this.site.parent.directory
+  }
+
+  protected get parentDirectory(): SharedDirectory {
+    return shared(this.directory, this.site.parent.attributes)
+  }
+
+  /** Where its staging is. */
+  protected get area(): StagingArea {
+    const { fs, directory: parent, path, names, log } = this
+    return { fs, parent, path, names, log }
+  }
+
+  protected get desired(): Tree {
+    return this.planned.tree
+  }
+
+  /** Step 1, last part: refuses what is there of another kind, and locks. */
+  async lock(signal: AbortSignal | undefined): Promise<void> {
+    await this.#refuseKind()
+    this.#releaseLock = await lock(this.scope, {
+      parent: this.directory,
+      name: this.names.lock,
+      identity: this.site.identity,
+      target: this.path,
+      timeout: this.options.lockTimeout,
+      signal,
+    })
+  }
+
+  /** Steps 2 and 3, under the locks of the whole batch: refuses, then cleans up, and answers whether there is nothing to do. */
+  async prepare(parents: Parents): Promise<ReplaceResult | undefined> {
+    const seen = await this.#look(parents)
+    const isDone = await this.#decide(seen).catch((error: unknown) => clearRefused(seen, error))
+    if (!isDone) return void (this.#seen = { ...seen, staying: await makeRoom(seen) })
+    if (seen.found.moved) await this.#recordPlace()
+    const current = await takeIn(this.site, seen.found, this.options, this.log)
+    await tidy(current === undefined ? seen : { ...seen, found: { ...seen.found, current } })
+    return this.result('unchanged')
+  }
+
+  /** The content is durable, but a rename of a directory above it may not be: that is, from here on. */
+  async #recordPlace(): Promise<void> {
+    const { fs, directory, names, area, site } = this
+    await fsyncAll(fs, [directory, ...(await site.ancestors())])
+    await this.#attempt('could not record its place', () =>
+      append(area, names.record(this.found?.current?.sequence ?? 0), { within: site.within }),
+    )
+  }
+
+  /** What would be done, as far as looking can show: throws what publishing would throw. Makes and removes nothing. */
+  async preview(): Promise<{ outcome: Outcome; desired: Tree; found: Tree | undefined }> {
+    const parents = new Parents(this.fs)
+    try {
+      await this.planned.read()
+      const { missing } = await this.site.resolve(parents)
+      if (missing.length > 0 && this.options.parents !== false)
+        return { outcome: 'created', desired: this.desired, found: undefined }
+      await this.site.open(this.options)
+      await this.#refuseKind()
+      const isDone = await this.#decide(await this.#look(parents))
+      return { outcome: isDone ? 'unchanged' : this.outcome, desired: this.desired, found: this.found?.tree }
+    } finally {
+      await parents.close()
+    }
+  }
+
+  async #refuseKind(): Promise<void> {
+    const found = await this.fs.look(this.directory, this.name)
+    if (found) await this.refuseKind(found)
+  }
+
+  /** What is there and beside it. Makes and removes nothing. */
+  async #look(parents: Parents): Promise<Survey> {
+    const current = await this.readCurrent()
+    if (this.options.attributes === 'keep') await this.planned.keep(this.path, current?.tree)
+    const { fs, path, name, options, directory } = this
+    await refuseTargetBelow({ fs, path, parent: directory, name }, current?.tree)
+    const area = { ...this.area, name, listing: await parents.names(directory), target: current?.attributes, options }
+    const { within, mount, parent } = this.site
+    const place = { within, parent: identityOf(parent.attributes), lasting: mount.proven }
+    const seen = await survey(area, { ...place, tree: current?.tree })
+    this.found = seen.found
+    return seen
+  }
+
+  /** Whether the target is as desired already, and known to be durable. All that is refused is refused here. */
+  async #decide({ area: { target }, found, generations }: Survey): Promise<boolean> {
+    const { fs, path, names, options } = this
+    if (target) refuseOtherPublisher(path, names, options.publisher, found)
+    if (target?.type !== 'symlink') refuseOtherForm(path, this.kind, found)
+    options.confirm?.(found, generations)
+    if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
+    if (options.release !== true) refuseHeld(path, holdOf(found, fs.now()))
+    if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, options, fs.now())
+    await this.refuseForeign(found)
+    return false
+  }
+
+  protected async refuseForeign(found: Judgement): Promise<void> {
+    if (this.options.foreign === 'same-names') refuseForeign(this.path, this.desired, found)
+    return Promise.resolve()
+  }
+
+  /** Step 4, first part. */
+  async stage(staged: StagedEntries<TargetPublication>): Promise<void> {
+    this.options.check?.accepts(this.desired.digest)
+    // Whatever a record says: directories above can have been renamed since, and a rename that nobody synced takes all away.
+    const ancestors = await this.site.ancestors()
+    const directories = await this.stageContent(staged)
+    await this.#stageRecord(staged)
+    for (const descriptor of [...directories, this.directory, ...ancestors]) {
+      this.pendingDirectories.push(await sharedDirectory(this.fs, descriptor))
+    }
+  }
+
+  /** Step 4, second part. */
+  async examine(): Promise<void> {
+    const { check } = this.options
+    if (check && this.stagedDirectory) await examineStaged(this, this.stagedDirectory, this.desired.digest, check)
+  }
+
+  /** What barrier 1 syncs beside the staged files. */
+  readonly pendingDirectories: SharedDirectory[] = []
+
+  async #stageRecord(staged: StagedEntries<TargetPublication>): Promise<void> {
+    const sequence = this.found?.nextSequence ?? 1
+    this.#record = new RecordFile(this.scope, this.directory, this.names, sequence)
+    const { fs, name, kind, found, options, limits, site } = this
+    const standing = { within: site.within, parent: identityOf(site.parent.attributes) }
+    const replaced = found?.tree?.identity
+    const { staging, retiring, generation } = this.exchanged()
+    const { generations: stays = [], staying } = this.#seen ?? {}
+    this.#history = historyAfter(limits, stays, generation, fs.now(), options, found, this.desired)
+    const body = newBody({
+      name,
+      kind,
+      boot: await fs.bootId(),
+      now: fs.now(),
+      found,
+      desired: this.desired,
+      options,
+      staging,
+      place: { ...standing, target: this.stagedIdentity, ...(replaced && { replaced }) },
+      history: this.#history,
+      attributes: this.stagedAttributes,
+      retired: [...(staying?.retired ?? []), ...(retiring ? [retiring] : [])],
+    })
+    await this.#record.stage(body, staged, this)
+  }
+
+  /** Step 8, first half: known to be durable from here on. Where the mark cannot be made, the next run publishes again. */
+  async commit(): Promise<void> {
+    await this.#attempt('could not mark the publication as committed', () => this.#record?.markCommitted())
+  }
+
+  /** Step 8, second half: the old content goes, older records last. Failures are left to the next run. */
+  async removeOld(): Promise<void> {
+    await this.#attempt('could not remove the old content', () => this.removeOldContent())
+    if (this.#seen) await removeSuperseded(this.#seen, this.#seen.staying, this.#history?.generations ?? [])
+  }
+
+  /** Gives the publication up before the exchange: what was staged goes; failures are left to the next run. */
+  async discard(): Promise<void> {
+    if (!this.found || this.keep) return
+    await this.#attempt('could not remove the staged content', () => this.discardContent())
+    await this.#attempt('could not remove the staged record', () => this.#record?.discard())
+  }
+
+  #attempt(message: string, task: () => Promise<void> | undefined): Promise<void> {
+    return attempt(this.log, this.path, message, task)
+  }
+
+  async close(): Promise<void> {
+    await this.scope.closeAll()
+    await this.planned.close().finally(() => this.#releaseLock?.())
+  }
+
+  result(outcome: Outcome): ReplaceResult {
+    return resultOf(this.path, outcome, this.desired, this.found, this.site.mount, this.options)
+  }
+
+  get outcome(): Outcome {
+    return this.found?.exists === true ? 'replaced' : 'created'
+  }
+
+  wrapError(error: unknown, doing: string): DurableWriteError {
+    return wrapError(this.path, error, this.published, `${doing} ${this.path}`)
+  }
+
+  /** Makes a staged entry visible. `old`: what an exchange has to take out; answers whether it did, and nobody came between. */
+  protected async renameOver(staged: Attributes, mode: RenameMode, old?: Attributes): Promise<boolean> {
+    const { fs, directory, name: to, path, blind } = this
+    const from = this.names.staging(this.random)
+    const rename = { fs, directory, from, to, mode, staged, old, blind, path, mount: this.site.mount }
+    const tookOut = await makeVisible(rename)
+    this.published = true
+    return tookOut
+  }
+
+  protected readonly blind = (error: unknown): void => {
+    this.log.warn({ path: this.path, error: String(error) }, 'could not tell whether the new content is visible')
+  }
+}

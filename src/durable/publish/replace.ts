@@ -1,0 +1,160 @@
+import { DirectoryPublication } from './directory-publication.js'
+import type { DurableWriteError } from '../errors.js'
+import { FilePublication } from './file-publication.js'
+import type { FileSystem } from '../file-system.js'
+import { plannedContent } from './content.js'
+import { compare } from '../look/index.js'
+import { NodeFileSystem } from '../posix/index.js'
+import type { TargetPublication } from './publication.js'
+import { PlannedTree } from './planned-tree.js'
+import { publish } from './publish.js'
+import { checkMode, checkOwner, type DirectoryPublicationOptions, planFor } from './request.js'
+import { type CopyOptions, checkPublishedTarget, type Tree } from '../path/index.js'
+import { SymlinkPublication } from './symlink-publication.js'
+import type {
+  DirectoryRequest,
+  FileContent,
+  PublicationOptions,
+  ReplaceDirectoryOptions,
+  ReplaceFileOptions,
+  ReplaceResult,
+  Outcome,
+} from '../types.js'
+
+const system: FileSystem = new NodeFileSystem()
+
+/** Replaces a directory as a whole. See the head of index.ts for what it promises. */
+export async function replaceDirectory(
+  target: string,
+  options: ReplaceDirectoryOptions & DirectoryPublicationOptions,
+  fs?: FileSystem,
+): Promise<ReplaceResult> {
+  return only(await replaceDirectories([{ ...options, target }], options, fs))
+}
+
+/** Replaces many directories with one barrier before the exchanges and one after. */
+export async function replaceDirectories(
+  requests: readonly (DirectoryRequest & DirectoryPublicationOptions)[],
+  options: Pick<PublicationOptions, 'signal'> = {},
+  fs = system,
+): Promise<(ReplaceResult | { error: DurableWriteError })[]> {
+  return publish(
+    requests.map((request) => directoryPublication(fs, request)),
+    options.signal,
+  )
+}
+
+/** The publication of one directory on the given file system, for publish(). */
+export function directoryPublication(
+  fs: FileSystem,
+  request: DirectoryRequest & DirectoryPublicationOptions & CopyOptions,
+): TargetPublication {
+  const plan = planFor(request.target, { ...request, fs })
+  return new forms[request.publish ?? 'exchange'](fs, plan, request)
+}
+
+/** How each form of publication does it. */
+const forms = {
+  exchange: DirectoryPublication,
+  symlink: SymlinkPublication,
+} as const satisfies Record<NonNullable<PublicationOptions['publish']>, unknown>
+
+/** What replaceDirectory would do, by paths and digest; writes nothing, and takes no lock. Throws what it would throw. */
+export async function planDirectory(
+  request: DirectoryRequest & DirectoryPublicationOptions,
+): Promise<DirectoryPlanResult> {
+  return plan(directoryPublication(system, request))
+}
+
+/** What a directory would hold, which holds `found` now: that is not read, and nothing is refused but what can never be published. */
+export async function desiredEntries(
+  request: DirectoryRequest & DirectoryPublicationOptions,
+  found: Tree['entries'],
+): Promise<Tree['entries']> {
+  const planned = PlannedTree.ofDirectory(planFor(request.target, { ...request, fs: system }), system.user)
+  await planned.read()
+  if (request.attributes === 'keep') await planned.keep(request.target, { entries: found, digest: '' })
+  return planned.tree.entries
+}
+
+/** Replaces one file: a temporary with a leading dot beside it, renamed over. */
+export async function replaceFile(
+  path: string,
+  content: FileContent,
+  options: ReplaceFileOptions & PublicationOptions = {},
+  fs = system,
+): Promise<ReplaceResult> {
+  return only(await publish([filePublication(fs, path, content, options)], options.signal))
+}
+
+/**
+ * Refuses what replaceFile() would refuse whatever the content is: for callers whose content costs something. Takes no lock and makes
+ * nothing. Rejects as replaceFile() does.
+ */
+export async function checkFile(path: string, options: ReplaceFileOptions & PublicationOptions): Promise<void> {
+  // No file holds this yet: else a held one would pass as unchanged.
+  await plan(filePublication(system, path, system.random(), options))
+}
+
+/** The publication of one file on the given file system, for publish(). */
+export function filePublication(
+  fs: FileSystem,
+  path: string,
+  content: FileContent,
+  options: ReplaceFileOptions & PublicationOptions,
+): TargetPublication {
+  const target = checkPublishedTarget(path)
+  if (path.endsWith('/')) throw new TypeError(`${JSON.stringify(path)} ends with a slash: name a file`)
+  const plan = {
+    target,
+    content: plannedContent(target, path, content, { ...options, fs }),
+    mode: checkMode('mode', options.mode ?? 0o600),
+    owner: options.owner === undefined ? fs.user : checkOwner(options.owner),
+  }
+  return new FilePublication(fs, plan, options)
+}
+
+/** The result of one publication. @throws DurableWriteError where it failed */
+export function only(outcomes: readonly (ReplaceResult | { error: DurableWriteError })[]): ReplaceResult {
+  const [outcome] = outcomes
+  if (outcome === undefined) throw new Error('publish() returned nothing')
+  if ('error' in outcome) throw outcome.error
+  return outcome
+}
+
+export interface DirectoryChange {
+  path: string
+  change: 'add' | 'change' | 'remove'
+}
+
+export interface DirectoryPlanResult {
+  outcome: Outcome
+  digest: string
+  /** Files that would change; directories only where nothing but themselves changes. */
+  changes: DirectoryChange[]
+}
+
+const kinds = {
+  missing: 'add',
+  unexpected: 'remove',
+  content: 'change',
+  mode: 'change',
+  owner: 'change',
+  type: 'change',
+} as const
+
+/** What publishing would do, by paths and digest; writes nothing, takes no lock, and refuses what publishing would refuse. */
+async function plan(publication: TargetPublication): Promise<DirectoryPlanResult> {
+  try {
+    const { outcome, desired, found } = await publication.preview()
+    const files = new Set(desired.entries.filter(({ type }) => type === 'file').map(({ path }) => path))
+    const changes = compare(desired, found)
+      .map(({ path, problem }) => ({ path, change: kinds[problem] }))
+      .filter(({ path, change }) => change !== 'add' || files.has(path))
+    return { outcome, digest: desired.digest, changes }
+  } catch (error) {
+    throw publication.wrapError(error, 'could not plan the publication of')
+  } finally {
+    await publication.close()
+  }
+}

@@ -1,0 +1,36 @@
+/* What was published, and what that proves of what is there. The door of this room: other rooms import nothing else of it. */
+
+export { hooksOf, isRepeated, isSettled, judge, resultOf, type Judgement, type Seen } from './judge.js'
+export { agentOf, isOtherAgents, letGoSince, letGoText, type KeptRecord } from './keeper.js'
+export { append } from './record-appends.js'
+export {
+  RecordFile,
+  completeHook,
+  nextSequence,
+  readAllRecords,
+  readRecords,
+  recordObjects,
+  withRecord,
+  type Records,
+} from './record-files.js'
+export {
+  demanding,
+  describes,
+  digestBy,
+  encodeAppendix,
+  encodeRecord,
+  isInForce,
+  isPinned,
+  recordBody,
+  removalBody,
+  type Exchanged,
+  type KnownEntry,
+  type RecordBody,
+  type RecordKind,
+  type RetiredTree,
+  type StagedInodes,
+  type StoredRecord,
+} from './record.js'
+export { inForce, isRecorded, recordFor } from './speaking-record.js'
+export { relationOf, takenOverAs, withTakenOver } from './taken-over.js'
+export { isLeftLink, leftLinks, linkText } from './left-link.js'

@@ -1,0 +1,171 @@
+import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
+import { movedFromForms, relocationStates } from '../types.js'
+import type { AgentMark, Cause, DropRule } from '../types.js'
+
+/* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
+
+/** Milliseconds since the epoch: the last that a Date can hold. */
+const latestTime = 8.64e15
+
+/** What a record can require of its reader, and this version understands. */
+const understood: ReadonlySet<unknown> = new Set(['hold', 'retired', 'history', 'pin', 'removing', 'adopted'])
+
+const causes = { published: true, driftRepaired: true, rolledBack: true, adopted: true } satisfies Record<Cause, true>
+
+/** The fields of a record that this version knows, and what each may hold; any other is carried into the next record as it is. */
+export const knownFields = {
+  version: (value) => value === 1,
+  name: isText,
+  kind: (value) => value === 'exchange' || value === 'symlink' || value === 'file',
+  boot: isText,
+  before: (value) => value === null || isText(value),
+  after: isText,
+  owned: (value) => typeof value === 'boolean',
+  publishedAt: isTime,
+  objects: (value) => isListOf(value, isObject),
+  hooks: (value) => isListOf(value, isText),
+  entries: (value) => isListOf(value, isEntry),
+  staging: (value) => value === undefined || isStaged(value),
+  place: isStanding,
+  publisher: (value) => value === undefined || isText(value),
+  attributes: (value) => value === undefined || value === null || isText(value),
+  keepsAttributes: (value) => value === undefined || typeof value === 'boolean',
+  requires: (value) => value === undefined || isListOf(value, (one) => understood.has(one)),
+  hold: (value) => value === undefined || isHold(value),
+  retired: (value) => value === undefined || isListOf(value, isRetired),
+  history: (value) => value === undefined || isHistory(value),
+  pin: (value) => value === undefined || isPin(value),
+  why: (value) => value === undefined || isCause(value),
+  removing: (value) => value === undefined || isRemoving(value),
+  onDrop: (value) => value === undefined || isDropRule(value),
+  relocation: (value) => value === undefined || isRelocation(value),
+  movedTo: (value) => value === undefined || isPath(value),
+  agent: (value) => value === undefined || isAgentMark(value),
+  letGo: (value) => value === undefined || has(value, isTime, 'since', 'publishedAt'),
+} as const satisfies Readonly<Record<string, (value: unknown) => boolean>>
+
+export function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}
+
+/** One that a Date can hold, too. */
+function isTime(value: unknown): value is number {
+  return isNumber(value) && Math.abs(value) <= latestTime
+}
+
+/** Nothing else is looked at, moved or removed by what a record says. */
+function isStagingName(value: unknown): boolean {
+  return isText(value) && stagingPattern.test(value)
+}
+
+function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(isOne)
+}
+
+/** Whether these fields of a value, whatever it is, are such. */
+function has(value: unknown, isSuch: (field: unknown) => boolean, ...fields: readonly string[]): boolean {
+  const object = (value ?? {}) as Readonly<Record<string, unknown>>
+  return fields.every((field) => isSuch(object[field]))
+}
+
+function isObject(value: unknown): boolean {
+  return (
+    has(value, isText, 'kind', 'namespace', 'name', 'uid', 'resourceVersion') &&
+    has(value, (paths) => isListOf(paths, isText), 'paths') &&
+    has(value, (texts) => texts === undefined || isListOf(texts, isText), 'combined', 'others') &&
+    has(value, (gone) => gone === undefined || typeof gone === 'boolean', 'gone')
+  )
+}
+
+function isEntry(value: unknown): boolean {
+  return has(value, isText, 'path', 'type', 'sha256') && has(value, isNumber, 'mode', 'uid', 'gid')
+}
+
+function isStaged(value: unknown): boolean {
+  const areKnown = (entries: unknown): boolean => entries === undefined || isListOf(entries, isKnown)
+  return has(value, isStagingName, 'name') && has(value, isText, 'staged', 'old') && has(value, areKnown, 'entries')
+}
+
+function isRetired(value: unknown): boolean {
+  const areKnown = (entries: unknown): boolean => isListOf(entries, isKnown)
+  const isNamed = has(value, isStagingName, 'name') && has(value, isText, 'inode')
+  return isNamed && has(value, isTime, 'until') && has(value, areKnown, 'entries')
+}
+
+function isKnown(value: unknown): boolean {
+  return has(value, isText, 'path', 'type', 'sha256')
+}
+
+function isHold(hold: unknown): boolean {
+  const isEnd = (until: unknown): boolean => until === null || isTime(until)
+  return has(hold, isText, 'reason') && has(hold, isTime, 'since') && has(hold, isEnd, 'until')
+}
+
+function isCause(value: unknown): boolean {
+  return isText(value) && Object.hasOwn(causes, value)
+}
+
+export function isDropRule(value: unknown): value is DropRule {
+  return value === 'keep' || value === 'remove'
+}
+
+export function isAgentMark(value: unknown): value is AgentMark {
+  return has(value, isText, 'id') && has(value, isTime, 'publishedAt')
+}
+
+function isRemoving(value: unknown): boolean {
+  const isLink = (link: unknown): boolean => link === undefined || (isText(link) && link !== '' && !link.includes('\0'))
+  return has(value, isTime, 'since') && has(value, isLink, 'link')
+}
+
+function isPin(pin: unknown): boolean {
+  const isEnd = (until: unknown): boolean => until === 'newer' || until === 'released' || isTime(until)
+  const areObjects = (objects: unknown): boolean => isListOf(objects, isObject)
+  const isSaid = has(pin, isText, 'reason', 'digest') && has(pin, isTime, 'since')
+  return isSaid && has(pin, isEnd, 'until') && has(pin, areObjects, 'from')
+}
+
+function isHistory(history: unknown): boolean {
+  const areHooks = (hooks: unknown): boolean => hooks === undefined || isListOf(hooks, isText)
+  const isCount = (value: unknown): boolean => isNumber(value) && value >= 0
+  const isAge = (value: unknown): boolean => value === null || isTime(value)
+  const areKept = (generations: unknown): boolean => isListOf(generations, isGeneration)
+  return (
+    has(history, isCount, 'keep') &&
+    has(history, isAge, 'maxAge') &&
+    has(history, areHooks, 'hooks') &&
+    has(history, areKept, 'generations')
+  )
+}
+
+function isGeneration(value: unknown): boolean {
+  const isName = (name: unknown): boolean => isText(name) && generationPattern.test(name)
+  const areObjects = (objects: unknown): boolean => isListOf(objects, isObject)
+  const isSaid = has(value, isName, 'name') && has(value, isText, 'digest') && has(value, isCause, 'why')
+  return (
+    isSaid &&
+    has(value, isNumber, 'sequence') &&
+    has(value, isTime, 'publishedAt', 'replacedAt') &&
+    has(value, areObjects, 'objects')
+  )
+}
+
+function isRelocation(value: unknown): boolean {
+  const isState = (state: unknown): boolean => relocationStates.some((known) => known === state)
+  const isForm = (as: unknown): boolean => movedFromForms.some((known) => known === as)
+  return (
+    has(value, isPath, 'from') &&
+    has(value, isTime, 'since') &&
+    has(value, isState, 'state') &&
+    has(value, isForm, 'as')
+  )
+}
+
+/** Absolute: it is looked at, and published to. */
+function isPath(value: unknown): boolean {
+  return isText(value) && value.startsWith('/') && !value.includes('\0')
+}

@@ -1,0 +1,321 @@
+import { failureOf, isSystemError } from '../../errors.js'
+import { silent, type Log } from '../../log.js'
+import {
+  probeJournal,
+  fsyncAll,
+  lock,
+  namesFor,
+  type TargetNames,
+  isOfThis,
+  attempt,
+  remove,
+  checkTarget,
+  Scope,
+  readFileTree,
+  readTree,
+} from '../path/index.js'
+import {
+  clean,
+  isAsRead,
+  claimOf,
+  type Present,
+  quarantineForeign,
+  type StagingArea,
+  findRetired,
+  isOver,
+  retiredClaims,
+} from '../keep/index.js'
+import { Departure } from './departure.js'
+import { DurableWriteError, wrapError } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import {
+  encoded,
+  nothingPublished,
+  refuseUnknown,
+  renamedMeanwhile,
+  writeRecord,
+  refuseTargetBelow,
+  openTarget,
+  refuseNewer,
+  Parents,
+  Site,
+} from '../target/index.js'
+import { publicationIn, readTarget } from '../look/index.js'
+import {
+  nextSequence,
+  readRecords,
+  type Records,
+  describes,
+  removalBody,
+  type StoredRecord,
+  isLeftLink,
+  leftLinks,
+} from '../record/index.js'
+import {
+  aborted,
+  changed,
+  inUse,
+  notAllGone,
+  refuseChanged,
+  refuseKept,
+  refuseRevision,
+  stillInUse,
+  unfinished,
+} from './removal-errors.js'
+import type { RemovalOptions } from './removal-options.js'
+
+/*
+ * Takes a published target away, with its earlier contents, what is left over beside it and, last, its record:
+ *
+ * 1. Nobody uses it, by a first look. Nothing has been changed until here.
+ * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before anything else happens.
+ * 3. The target gets that name, under which nobody finds it. Whoever came to use it before that is seen by a second look: then it goes
+ *    back to its place. So does content that somebody has changed meanwhile. Where a link is to be left, it has that name before, and
+ *    takes the place in the same instant.
+ * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record: unless a link was left, whose
+ *    record it is from then on.
+ *
+ * A crash leaves the whole target in its place, or a record without a target, or the link: whoever removes it again goes on, and whoever
+ * publishes there clears up. No part of it goes while a power cut could bring the target back.
+ */
+
+/**
+ * Removes what was published at a path, durably, once nobody uses it.
+ * @throws DurableWriteError. `published: false`: the target is what it was, for the reasons InUse, Held, RolledBack, Busy, TargetUnfit (nothing was
+ *   published there), TargetForeign (it has been changed since), or what the system answers. `published: true`: it is gone from its
+ *   place, and not all of it is known to be removed: the same call goes on
+ */
+export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
+  const removal = new Removal(fs, checkTarget(path), options)
+  try {
+    await removal.run()
+  } catch (error) {
+    throw removal.wrapError(error)
+  } finally {
+    await removal.close()
+  }
+}
+
+class Removal {
+  readonly #scope: Scope
+  readonly #parents: Parents
+  readonly #found: Parents
+  readonly #names: TargetNames
+  readonly #site: Site
+  readonly #log: Log
+  readonly #departure: Departure
+  #leave: (() => void) | undefined
+  /** What is above the parent, where no new record makes it durable: another program may have renamed it, and not synced that. */
+  #above: readonly Descriptor[] = []
+
+  constructor(
+    readonly fs: FileSystem,
+    readonly path: string,
+    readonly options: RemovalOptions,
+  ) {
+    this.#scope = new Scope(fs)
+    this.#parents = new Parents(fs)
+    this.#found = new Parents(fs)
+    this.#names = namesFor(path.slice(path.lastIndexOf('/') + 1))
+    this.#site = new Site(this.#scope, path, this.#names)
+    this.#departure = new Departure(fs, this.#site)
+    this.#log = options.log ?? silent
+  }
+
+  async run(): Promise<void> {
+    const { fs, path, options } = this
+    const { name } = this.#site
+    if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
+    await this.#site.open({ requireProven: options.requireProven === true })
+    await refuseUnknown(this.#site)
+    await this.#lock()
+    const records = await this.#records()
+    refuseNewer(path, records)
+    const seen = await publicationIn(fs, path, this.#parent, name, records.valid)
+    if (seen === undefined) return this.#removeLeftovers(records)
+    const { state, record, tree, here } = seen
+    await refuseTargetBelow({ fs, path, parent: this.#parent, name }, tree)
+    if (options.release !== true) refuseKept(path, state)
+    refuseRevision(path, record)
+    await options.confirm?.(record)
+    for (const tree of await findRetired(this.#area, records.valid)) {
+      if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
+    }
+    const entry = await fs.look(this.#parent, name)
+    const isLink = await isLeftLink(fs, this.#parent, name, leftLinks(records.valid))
+    if (entry === undefined || isLink) return this.#goOn(records, record, isLink)
+    if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
+    // Where a publication of the same content was interrupted, it may be that of an older record.
+    const found = { ...here, lasting: this.#site.mount.proven }
+    const isOwn = records.valid.some((one) => describes(one, tree) && isOfThis(one, found))
+    if (options.force !== true) refuseChanged(path, record, state, isOwn)
+    await this.#takeAway(records, record)
+  }
+
+  get #parent(): Descriptor {
+    return this.#site.parent.directory
+  }
+
+  get #area(): StagingArea {
+    return { fs: this.fs, parent: this.#parent, path: this.path, names: this.#names, log: this.#log }
+  }
+
+  #records(): Promise<Records> {
+    return readRecords(this.fs, this.#parent, this.#site.name, this.#names)
+  }
+
+  async #lock(): Promise<void> {
+    const { lockTimeout: timeout = 0, signal } = this.options
+    const { path: target } = this
+    const [name, parent, { identity }] = [this.#names.lock, this.#parent, this.#site]
+    this.#leave = await lock(this.#scope, { parent, name, identity, target, timeout, signal })
+  }
+
+  /** Steps 1 to 3. */
+  async #takeAway(records: Records, record: StoredRecord): Promise<void> {
+    const { fs, path } = this
+    const { name } = this.#site
+    const present = await this.#read(record)
+    await refuseTargetBelow({ fs, path, parent: this.#parent, name }, present.tree)
+    await this.#refuseUsed(name)
+    const staging = this.#names.staging(fs.random())
+    const written = this.#names.record(nextSequence(records))
+    const { link: text, signal } = this.options
+    const link = text === undefined ? undefined : await this.#departure.stageLink(staging, text)
+    const removing = { since: fs.now(), ...(text !== undefined && { link: text }) }
+    const body = removalBody(record, removing, claimOf(staging, present, link))
+    const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
+    // With what a publication has just removed in it, which must not come back as somebody else's.
+    const also = present.opened === undefined ? [] : [present.opened]
+    let isWritten = false
+    try {
+      await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
+      isWritten = true
+      if (signal?.aborted) throw aborted(path)
+      await this.#departure.leave(staging, present, text, (isIt) => this.#confirm(staging, present, isIt))
+    } catch (error) {
+      // Where it is back in its place, durably, the older record stands for it again.
+      const takeBack = async (): Promise<void> => {
+        if (isWritten) await this.#sync()
+        if (link) await remove(fs, this.#parent, staging)
+        if (!isWritten) return
+        await remove(fs, this.#parent, written)
+        await this.#sync()
+      }
+      if (!this.#departure.gone) await attempt(this.#log, path, 'could not remove the new record', takeBack)
+      throw error
+    }
+    await this.#finish(link !== undefined)
+  }
+
+  /** What has left its place may go. */
+  async #confirm(staging: string, present: Present, isIt: boolean): Promise<void> {
+    if (isIt) await this.#refuseUsed(staging)
+    // Whoever still had it open during that look may have written to it.
+    if (!isIt || !(await this.#isAsRead(staging, present))) throw changed(this.path, 'somebody changed it meanwhile')
+  }
+
+  /** All of it, whatever its form. */
+  async #read({ kind }: StoredRecord): Promise<Present> {
+    const { fs, path } = this
+    const { name, parent } = this.#site
+    if (kind === 'file') {
+      // Open until it has left its place: so nobody else's file gets its number.
+      const attributes = await fs.attributes(await this.#scope.keep(fs.openFile(this.#parent, name)))
+      return { attributes, tree: await readFileTree(fs, this.#parent, name), opened: undefined }
+    }
+    const opened = await this.#scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
+    return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }
+  }
+
+  async #isAsRead(staging: string, { tree, opened }: Present): Promise<boolean> {
+    if (opened !== undefined) return isAsRead(this.fs, opened, tree)
+    return (await readFileTree(this.fs, this.#parent, staging)).digest === tree.digest
+  }
+
+  async #refuseUsed(name: string): Promise<void> {
+    const { force, usedBy } = this.options
+    const user = (await this.fs.userOf(this.#parent, name, force)) ?? (await usedBy?.())
+    if (user !== undefined) throw inUse(this.path, user)
+  }
+
+  /** Nothing was ever published, or nothing is any more: whether the removal of the last record is durable, nobody knows then. */
+  async #removeLeftovers({ staging, torn, generations }: Records): Promise<void> {
+    const exists = (await this.fs.look(this.#parent, this.#site.name)) !== undefined
+    this.#above = await this.#site.ancestors()
+    if (!exists) await this.#sync()
+    if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
+    this.#departure.gone = true
+    await this.#finish(false)
+  }
+
+  /** A predecessor was interrupted in its removal, or has left a link, or somebody has removed it by hand. */
+  async #goOn(records: Records, record: StoredRecord, link: boolean): Promise<void> {
+    const { fs, path } = this
+    this.#above = await this.#site.ancestors()
+    const links = link ? leftLinks(records.valid) : []
+    const leaves = link && this.options.link !== undefined
+    if (link && !leaves) await this.#refuseUsed(this.#site.name)
+    const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
+    for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
+      const isStagedLink = (await fs.look(this.#parent, staging))?.type === 'symlink'
+      const failure = isStagedLink ? undefined : await failureOf(this.#refuseUsed(staging))
+      if (failure === undefined) continue
+      // Somebody came to use it in the last instant: where it is whole, he finds it again.
+      this.#departure.gone = true
+      const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
+      const isWhole = describes(record, tree)
+      if (isWhole) await this.#departure.comeBack(staging, links)
+      await this.#sync()
+      throw isWhole ? failure : stillInUse(path, failure)
+    }
+    this.#departure.gone = true
+    if (link && !leaves) {
+      await this.#finish(true)
+      await this.#departure.removeLink(records.valid)
+    }
+    await this.#finish(leaves)
+  }
+
+  /** Step 4. `leaves`: a link, and its record. */
+  async #finish(leaves: boolean): Promise<void> {
+    const { fs } = this
+    await this.#sync()
+    await probeJournal(fs, this.#parent, this.#names)
+    const { valid, torn, staging, quarantined, generations } = await this.#records()
+    const [newest] = valid
+    const last = leaves ? valid.find(({ removing }) => removing?.link !== undefined) : newest
+    const others = valid.filter((record) => record !== last)
+    const claims = [...valid, ...retiredClaims(valid)]
+    const own = await quarantineForeign(this.#area, staging, quarantined, claims)
+    const records = [...torn, ...others.map(({ sequence }) => sequence)].map(this.#names.record)
+    const names = [...own.map(this.#names.staging), ...generations, ...records]
+    const failures: unknown[] = []
+    const left = await clean(this.#area, names, (error) => failures.push(error))
+    if (left.length > 0) throw notAllGone(this.path, left, failures[0])
+    await this.#sync()
+    if (leaves) return
+    if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))
+    await this.#sync()
+  }
+
+  async #sync(): Promise<void> {
+    await fsyncAll(this.fs, [this.#parent, ...this.#above])
+  }
+
+  wrapError(error: unknown): DurableWriteError {
+    const { path } = this
+    const isWrapped = error instanceof DurableWriteError
+    if (!this.#departure.gone || isWrapped || !isSystemError(error))
+      return wrapError(path, error, false, `could not remove ${path}`)
+    const { code, syscall, path: where = path } = error
+    return unfinished(path, `could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
+  }
+
+  async close(): Promise<void> {
+    await this.#parents.close()
+    await this.#found.close()
+    await this.#scope.closeAll()
+    this.#leave?.()
+  }
+}

@@ -1,0 +1,22 @@
+/* A target with its records: found, refused, and its record written again. The door of this room: other rooms import nothing else of it. */
+
+export { refuseTargetBelow } from './nesting.js'
+export {
+  describeHold,
+  describePin,
+  holdOf,
+  mountedFileError,
+  openOffMounts,
+  openTarget,
+  refuseForeign,
+  refuseHeld,
+  refuseNewer,
+  refuseOtherForm,
+  refuseOtherPublisher,
+  refuseOtherThanDirectory,
+  refusePinned,
+  renameError,
+  rolledBack,
+} from './refusals.js'
+export { Parents, Site, sameTarget } from './site.js'
+export { encoded, nothingPublished, refuseUnknown, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'

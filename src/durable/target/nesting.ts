@@ -1,0 +1,154 @@
+import { basename, dirname, join } from 'node:path'
+import { codeOf } from '../../errors.js'
+import { type DurableWriteError, unfit } from '../errors.js'
+import type { Descriptor, FileSystem } from '../file-system.js'
+import {
+  currentGeneration,
+  namesFor,
+  recordPattern,
+  nameOf,
+  OpenDirectories,
+  parentOf,
+  identityOf,
+  isSame,
+  Scope,
+  type Tree,
+} from '../path/index.js'
+import { letGoSince, isInForce, isPinned, type RecordBody, readAllRecords, readRecords } from '../record/index.js'
+
+/*
+ * No target lies in another: a publication of the outer one would take the inner one away, with its record, its hold and its history.
+ * Records tell, above a path and below it.
+ */
+
+/** The target that holds a directory, and its record's path. */
+export interface Above {
+  readonly path: string
+  readonly record: string
+}
+
+/**
+ * The innermost target among a directory and what is above it. `directory`: its path without symbolic links. The first publication of a
+ * target makes its lock, which stays: so one look for each directory tells that there is nothing to read.
+ */
+export async function targetAbove(fs: FileSystem, directory: string): Promise<Above | undefined> {
+  for (let path = directory; path !== '/'; path = dirname(path)) {
+    const names = namesFor(basename(path))
+    if (!(await isThere(fs, join(dirname(path), names.lock)))) continue
+    const scope = new Scope(fs)
+    try {
+      const parent = await scope.keep(fs.openPath(dirname(path)))
+      const { valid } = await readRecords(fs, parent, basename(path), names)
+      for (const record of valid) {
+        if (record.kind === 'file' || letGoSince(record) !== undefined || !(await isTarget(fs, parent, record)))
+          continue
+        return { path, record: join(dirname(path), names.record(record.sequence)) }
+      }
+    } finally {
+      await scope.closeAll()
+    }
+  }
+  return undefined
+}
+
+/** What this user may not look at was not published by this user. */
+async function isThere(fs: FileSystem, path: string): Promise<boolean> {
+  try {
+    return (await fs.lookPath(path)) !== undefined
+  } catch (error) {
+    if (codeOf(error) === 'EACCES' || codeOf(error) === 'ENOTDIR') return false
+    throw error
+  }
+}
+
+/**
+ * Whether a record in this directory is of a target: not a copy, which names another directory, nor of one that is being taken away. Where numbers of inodes change with a reboot, a record of another boot is believed.
+ */
+async function isTarget(fs: FileSystem, parent: Descriptor, record: RecordBody): Promise<boolean> {
+  const { place, removing, boot } = record
+  if (removing !== undefined) return false
+  if (place === undefined || isSame(place.parent, identityOf(await fs.attributes(parent)))) return true
+  return boot !== (await fs.bootId()) && !(await fs.mount(parent)).proven
+}
+
+/** Whether it was let go, and the operator has left nothing there that would go with it. */
+function isOver(record: RecordBody, now: number): boolean {
+  if (letGoSince(record) === undefined) return false
+  const hasPast = (record.history?.generations ?? []).length > 0
+  return !hasPast && !isInForce(record.hold, now) && !isPinned(record.pin, now)
+}
+
+export function insideAnother(path: string, above: Above): DurableWriteError {
+  return unfit(`${path} lies in ${above.path}, which holdfast publishes as a whole`, {
+    code: 'EEXIST',
+    syscall: 'lstat',
+    path,
+    advice:
+      `publish both as one directory, or choose another path for one of them; ` +
+      `if nothing publishes ${above.path} any more, remove its record ${above.record}`,
+  })
+}
+
+/** Where a target is. */
+interface Beside {
+  readonly fs: FileSystem
+  readonly path: string
+  readonly parent: Descriptor
+  readonly name: string
+}
+
+/**
+ * Refuses a directory in which another target lies. `tree`: what is in it, as it was read; of a symbolic-link directory, what its readers
+ * see. Where no name in it looks like a record, nothing is opened.
+ */
+export async function refuseTargetBelow({ fs, path, parent, name }: Beside, tree: Tree | undefined): Promise<void> {
+  const found = recordsIn(tree)
+  if (found.length === 0) return
+  const scope = new Scope(fs)
+  try {
+    const opened = await scope.keep(fs.openDirectory(parent, name))
+    const generation = await currentGeneration(fs, opened)
+    const isInGeneration =
+      generation !== undefined && tree?.entries.every((entry) => !entry.path.startsWith(generation))
+    const root = isInGeneration === true ? await scope.keep(fs.openDirectory(opened, generation)) : opened
+    await refuseRecords(fs, path, root, found)
+  } finally {
+    await scope.closeAll()
+  }
+}
+
+/** The paths in a tree that have a name as records have. */
+function recordsIn(tree: Pick<Tree, 'entries'> | undefined): string[] {
+  const entries = tree?.entries.filter(({ path, type }) => type === 'file' && recordPattern.test(nameOf(path)))
+  return entries?.map((entry) => entry.path) ?? []
+}
+
+async function refuseRecords(fs: FileSystem, path: string, root: Descriptor, found: readonly string[]): Promise<void> {
+  const directories = new OpenDirectories(fs, root)
+  try {
+    for (const record of found) {
+      const inner = await directories.use(parentOf(record), async (holder) => {
+        for (const body of await readAllRecords(fs, holder)) {
+          const isOfIt = namesFor(body.name).sequenceOf(nameOf(record)) !== undefined
+          if (isOfIt && !isOver(body, fs.now()) && (await isTarget(fs, holder, body)))
+            return join(path, parentOf(record), body.name)
+        }
+        return undefined
+      })
+      if (inner !== undefined) throw holdsAnother(path, inner, join(path, record))
+    }
+  } finally {
+    await directories.closeAll()
+  }
+}
+
+function holdsAnother(path: string, inner: string, record: string): DurableWriteError {
+  return unfit(`${inner}, which holdfast publishes by itself, lies in ${path}`, {
+    code: 'EEXIST',
+    syscall: 'lstat',
+    path,
+    advice:
+      `publish both as one directory, or choose another path for one of them; ` +
+      `if nothing publishes ${inner} any more, remove its record ${record}`,
+  })
+}

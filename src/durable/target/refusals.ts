@@ -1,0 +1,275 @@
+import { codeOf } from '../../errors.js'
+import { DurableWriteError, foreign, leftAsItWas, unfit } from '../errors.js'
+import type { Attributes, FileSystem, Descriptor, Mount, RenameMode } from '../file-system.js'
+import {
+  letGoSince,
+  letGoText,
+  isInForce,
+  isPinned,
+  type RecordKind,
+  type Records,
+  type Judgement,
+} from '../record/index.js'
+import type { TargetNames, Tree } from '../path/index.js'
+import type { Hold, Pin, PublicationOptions, Publisher } from '../types.js'
+
+/*
+ * Targets that are left alone, with what is said of them. Nothing was changed where one of these throws.
+ */
+
+/** Only a directory can be exchanged with one; a symbolic link would be exchanged itself. */
+export function refuseOtherThanDirectory(path: string, found: Attributes): void {
+  if (found.type === 'symlink') {
+    throw unfit(`${path} is a symbolic link, which a publication would replace`, {
+      code: 'ELOOP',
+      syscall: 'lstat',
+      path,
+      advice: 'name the directory that the link leads to',
+    })
+  }
+  if (found.type !== 'directory') {
+    throw unfit(`${path} is not a directory`, {
+      code: 'ENOTDIR',
+      advice: 'name a directory, or move away what is there',
+      syscall: 'lstat',
+      path,
+    })
+  }
+}
+
+/**
+ * Opens a directory that is to be replaced. A mount point can be neither exchanged nor removed; what is mounted below belongs to
+ * somebody else, would go with the old content, and hides what it covers; another device cannot be exchanged with. Mounts of other
+ * mount namespaces cannot be seen from here.
+ * @throws DurableWriteError with the reason TargetUnfit; what the system answers where there is nothing to open
+ */
+export async function openTarget(
+  fs: FileSystem,
+  path: string,
+  parent: Descriptor,
+  name: string,
+  parentDevice: number,
+): Promise<Descriptor> {
+  const opened = await openOffMounts(fs, path, parent, name)
+  try {
+    await refuseMountsBelow(fs, path, opened)
+    await refuseOtherDevice(fs, path, opened, parentDevice)
+    return opened
+  } catch (error) {
+    await fs.close(opened)
+    throw error
+  }
+}
+
+/** Opens a target's directory. @throws DurableWriteError where something is mounted on it; what the system answers otherwise */
+export async function openOffMounts(
+  fs: FileSystem,
+  path: string,
+  parent: Descriptor,
+  name: string,
+): Promise<Descriptor> {
+  try {
+    return await fs.openDirectory(parent, name)
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error
+    throw unfit(`${path} is a mount point`, {
+      code: 'EBUSY',
+      syscall: 'openat2',
+      path,
+      advice: 'name a directory inside it, or mount its parent directory instead',
+      cause: error,
+    })
+  }
+}
+
+async function refuseMountsBelow(fs: FileSystem, path: string, target: Descriptor): Promise<void> {
+  const [mount] = await fs.mountsBelow(target)
+  if (mount === undefined) return
+  throw unfit(`${path}/${mount} is a mount point below the target`, {
+    code: 'EBUSY',
+    syscall: 'openat2',
+    path,
+    advice: `unmount ${path}/${mount}, or name a target without a mount below it`,
+  })
+}
+
+async function refuseOtherDevice(
+  fs: FileSystem,
+  path: string,
+  opened: Descriptor,
+  parentDevice: number,
+): Promise<void> {
+  if ((await fs.attributes(opened)).device === parentDevice) return
+  throw unfit(`${path} is not on the same device as its parent (as the root of a btrfs subvolume is)`, {
+    code: 'EXDEV',
+    syscall: 'lstat',
+    path,
+    advice: 'name a directory inside it',
+  })
+}
+
+/** After a downgrade: what the record asks of its reader is not known here, and publishing would lose it. */
+export function refuseNewer(path: string, { newer }: Pick<Records, 'newer'>): void {
+  if (newer.length === 0) return
+  throw unfit(`a newer version of holdfast published ${path}, with a record that this version cannot read`, {
+    code: 'ENOTSUP',
+    syscall: 'read',
+    path,
+    advice: 'use that version, or remove the record beside the target and publish again',
+  })
+}
+
+/** The hold of what the target holds; where that is drift, of what it drifted from. */
+export function holdOf({ record }: Pick<Judgement, 'record'>, now: number): Hold | undefined {
+  const hold = record?.hold
+  return isInForce(hold, now) ? hold : undefined
+}
+
+/** Since when a path is held, until when, and why. */
+export function describeHold(path: string, { reason, since, until }: Hold): string {
+  const end = until === null ? '' : ` until ${new Date(until).toISOString()}`
+  return `${path} is held since ${new Date(since).toISOString()}${end}${reason === '' ? '' : ` (${reason})`}`
+}
+
+/** An operator has said that it stays as it is. */
+export function refuseHeld(path: string, hold: Hold | undefined): void {
+  if (hold === undefined) return
+  throw new DurableWriteError(describeHold(path, hold), {
+    code: 'EPERM',
+    syscall: 'none',
+    path,
+    reason: 'Held',
+    state: 'nothing was changed',
+    advice: `run "holdfast release ${path}" first; replace, write, sync, rollback and remove also take --release`,
+  })
+}
+
+/** Since when a path is rolled back, until when, and why. */
+export function describePin(path: string, { reason, since, until }: Pin): string {
+  const ends = { newer: ', until something newer comes', released: ', until it is released' }
+  const end = typeof until === 'number' ? `, until ${new Date(until).toISOString()}` : ends[until]
+  return `${path} is rolled back since ${new Date(since).toISOString()}${end}${reason === '' ? '' : ` (${reason})`}`
+}
+
+/**
+ * An operator has chosen an earlier content. That stays even where nobody knows whether it is durable: only the operator knows whether the
+ * command said so. It stays, too, where the content has drifted since: the record that speaks was not aborted.
+ */
+export function refusePinned(
+  path: string,
+  digest: string,
+  { record }: Pick<Judgement, 'record'>,
+  { supersedes, release }: Pick<PublicationOptions, 'supersedes' | 'release'>,
+  now: number,
+): void {
+  const pin = record?.pin
+  if (supersedes === undefined || release === true || !isPinned(pin, now)) return
+  if (pin.until === 'newer' && digest !== pin.digest && supersedes(pin)) return
+  throw rolledBack(path, pin, `run "holdfast release ${path}" to publish what is newest`)
+}
+
+export function rolledBack(path: string, pin: Pin, advice: string): DurableWriteError {
+  return new DurableWriteError(describePin(path, pin), {
+    code: 'EPERM',
+    syscall: 'none',
+    path,
+    reason: 'RolledBack',
+    state: 'nothing was changed',
+    advice,
+  })
+}
+
+/** How each publisher leaves a target to the other one. */
+const givingUp = {
+  agent: "leave it out of the agent's configuration",
+  install: 'leave out --cert-dir and the flags of its objects',
+  rollout: 'leave out --resources',
+} as const satisfies Record<Publisher, string>
+
+/** Two programs that publish one target, each in its own way, would undo each other's work at each turn. */
+export function refuseOtherPublisher(
+  path: string,
+  names: TargetNames,
+  publisher: Publisher | undefined,
+  { newest }: Pick<Judgement, 'newest'>,
+): void {
+  const owner = newest?.publisher
+  if (newest === undefined || owner === undefined || publisher === undefined || owner === publisher) return
+  const record = path.slice(0, path.lastIndexOf('/') + 1) + names.record(newest.sequence)
+  throw foreign(`holdfast ${owner} published ${path}, and holdfast ${publisher} is now asked to publish it too`, path, {
+    state: leftAsItWas(path),
+    advice: `${givingUp[publisher]}; to hand it over, ${givingUp[owner]}, and remove its record ${record}`,
+  })
+}
+
+/** A target that was published in another form than is asked for now. */
+export function refuseOtherForm(path: string, kind: RecordKind, { newest, exists }: Judgement): void {
+  if (newest === undefined || newest.kind === kind || !exists) return
+  throw unfit(`holdfast published ${path} in the form "${newest.kind}", and is now asked for "${kind}"`, {
+    code: 'EEXIST',
+    syscall: 'lstat',
+    path,
+    advice: `another form would break its readers: keep the form, or remove ${path} first`,
+  })
+}
+
+/** A non-empty directory that this program did not publish is somebody's: it is replaced only by more of the same. */
+export function refuseForeign(path: string, desired: Tree, { tree, recorded, record }: Judgement): void {
+  if (recorded || tree === undefined) return
+  const own = new Set(desired.entries.map((entry) => entry.path))
+  const others = tree.entries.filter((entry) => !own.has(entry.path)).map((entry) => entry.path)
+  if (others.length === 0) return
+  const some = others.slice(0, 3).join(', ') + (others.length > 3 ? ', …' : '')
+  const since = record && letGoSince(record)
+  const whose =
+    since === undefined ? `${path} was not published by holdfast,` : `${letGoText(path, since)}, has changed since,`
+  throw foreign(`${whose} and holds files that the new content does not have (${some})`, path, {
+    state: leftAsItWas(path),
+    advice: 'set adopt: replace to take it over, or move it away',
+  })
+}
+
+/** A file that something is mounted on can be neither renamed over nor read by its own name. */
+export function mountedFileError(path: string, cause: unknown): DurableWriteError {
+  return unfit(`${path} is a mount point`, {
+    code: 'EBUSY',
+    syscall: 'openat2',
+    path,
+    advice: 'mount its parent directory instead (in a pod: no subPath)',
+    cause,
+  })
+}
+
+/** The error of a rename that did not make the new content visible. */
+export function renameError(path: string, { type }: Mount, mode: RenameMode, failure: Error): Error {
+  const code = codeOf(failure)
+  if (code === 'EEXIST' && mode === 'noreplace') {
+    return foreign(`another program created ${path} meanwhile`, path, { state: leftAsItWas(path) })
+  }
+  // Without redirect_dir, what a lower layer holds cannot be renamed (fs/overlayfs/dir.c).
+  if (code === 'EXDEV' && type === 'overlay' && mode === 'exchange') {
+    return unfit(`${path} is in a lower layer of an overlay, which the kernel does not rename`, {
+      code,
+      syscall: 'renameat2',
+      path,
+      state: leftAsItWas(path),
+      advice: 'mount a directory of the host at its parent, or choose a path that is not in the image',
+      cause: failure,
+    })
+  }
+  // Both names are in one directory and neither is above the other, so EINVAL can only mean the flag (rename(2)).
+  if ((code === 'EINVAL' || code === 'ENOSYS') && mode !== 'replace') {
+    return unfit(
+      `a file system of type ${type} cannot ${mode === 'exchange' ? 'exchange two names in one step (RENAME_EXCHANGE)' : 'rename without replacing (RENAME_NOREPLACE)'}`,
+      {
+        code,
+        syscall: 'renameat2',
+        path,
+        state: leftAsItWas(path),
+        advice: 'put it on ext4, xfs or btrfs',
+        cause: failure,
+      },
+    )
+  }
+  return failure
+}

@@ -1,0 +1,212 @@
+import { basename, dirname } from 'node:path'
+import { DurableWriteError, unfit } from '../errors.js'
+import type { Mount, Descriptor, FileSystem } from '../file-system.js'
+import {
+  type TargetNames,
+  pathWithin,
+  unprovenRefused,
+  openAncestors,
+  openParent,
+  type Parent,
+  type Place,
+  resolve,
+  Scope,
+} from '../path/index.js'
+import { type Above, insideAnother, targetAbove } from './nesting.js'
+import type { PublicationOptions } from '../types.js'
+
+/** Where a target is: its parent, open, and what is known of it. */
+export class Site {
+  readonly name: string
+  #place: Place | undefined
+  #parent: Parent | undefined
+  #mount: Mount | undefined
+  #identity: string | undefined
+
+  constructor(
+    readonly scope: Scope,
+    readonly path: string,
+    readonly names: TargetNames,
+  ) {
+    this.name = path.slice(path.lastIndexOf('/') + 1)
+  }
+
+  /** Finds the parent. Makes nothing. @throws DurableWriteError where another target holds this one */
+  async resolve(parents: Parents): Promise<Place> {
+    this.#place = await parents.place(this.path)
+    const above = await parents.targetAbove(this.#place.realParent)
+    if (above) throw insideAnother(this.path, above)
+    return this.#place
+  }
+
+  get isResolved(): boolean {
+    return this.#place !== undefined
+  }
+
+  get place(): Place {
+    if (!this.#place) throw new Error('resolve() comes first')
+    return this.#place
+  }
+
+  /** The target's path without symbolic links. */
+  get realPath(): string {
+    const { realParent } = this.place
+    return `${realParent === '/' ? '' : realParent}/${this.name}`
+  }
+
+  /** The target's path in its file system. */
+  get within(): string {
+    return pathWithin(this.mount, this.realPath)
+  }
+
+  /**
+   * Finds the parent again by the path that was asked for, and throws where that leads elsewhere now: what was published is durable
+   * in a directory that nobody finds under this path. `parents`: of a look that began after the exchange.
+   */
+  async confirm(parents: Parents): Promise<void> {
+    if (await this.isInPlace(parents)) return
+    throw new DurableWriteError(`a directory above ${this.path} was renamed or removed while it was published`, {
+      code: 'ESTALE',
+      syscall: 'openat2',
+      path: this.path,
+      published: true,
+      state: 'the new content is in that directory, wherever it is now',
+      advice: 'publish again',
+    })
+  }
+
+  /** Whether the path that was asked for still leads to the parent. `parents`: of a look that began after what is to be confirmed. */
+  async isInPlace(parents: Parents): Promise<boolean> {
+    const { anchor, missing } = await parents.place(this.path)
+    const { device, inode } = this.parent.attributes
+    const found = missing.length === 0 ? await this.scope.fs.attributes(anchor) : undefined
+    return found?.inode === inode && found.device === device
+  }
+
+  /** Opens the parent, its missing ancestors made; refuses those, and file systems, that are asked not to be made or used. */
+  async open({ requireProven, parents }: Pick<PublicationOptions, 'requireProven' | 'parents'>): Promise<void> {
+    const { fs } = this.scope
+    if (parents === false) this.#refuseMissing()
+    this.#mount = await fs.mount(this.place.anchor)
+    if (requireProven === true && !this.#mount.proven) {
+      throw unprovenRefused(this.path, this.#mount.type, 'remove requireProven')
+    }
+    this.#parent = await openParent(this.scope, this.place)
+    const { device, inode } = this.#parent.attributes
+    this.#identity = `${device}:${inode}:${this.names.lock}`
+  }
+
+  #refuseMissing(): void {
+    const { realParent, missing } = this.place
+    const [outermost] = missing
+    if (outermost === undefined) return
+    // The missing ones are the last parts of the parent's path.
+    const path = realParent
+      .split('/')
+      .slice(0, 1 - missing.length || undefined)
+      .join('/')
+    throw unfit(`${path} does not exist, and ${this.path} would be in it`, {
+      code: 'ENOENT',
+      syscall: 'openat2',
+      path,
+      advice: 'make this directory, or have holdfast make it: --parents',
+    })
+  }
+
+  get parent(): Parent {
+    if (!this.#parent) throw new Error('open() comes first')
+    return this.#parent
+  }
+
+  get mount(): Mount {
+    if (!this.#mount) throw new Error('open() comes first')
+    return this.#mount
+  }
+
+  /** The parent's device and inode, and the lock's name: equal for two paths that are one target. */
+  get identity(): string {
+    if (this.#identity === undefined) throw new Error('open() comes first')
+    return this.#identity
+  }
+
+  /** Every directory above the parent, open, up to the root of its mount. */
+  ancestors(): Promise<Descriptor[]> {
+    return openAncestors(this.scope, this.place, this.parent.directory)
+  }
+}
+
+/**
+ * Which of these paths leads to the same target, as by a symbolic link or a bind mount above it; undefined: none. One whose parent is
+ * missing leads nowhere. Throws what keeps holdfast from finding a parent: then nobody knows.
+ */
+export async function sameTarget(
+  fs: FileSystem,
+  target: string,
+  others: readonly string[],
+): Promise<string | undefined> {
+  const parents = new Parents(fs)
+  const parentOf = async (path: string): Promise<string | undefined> => {
+    const { anchor, missing } = await parents.place(path)
+    const { device, inode } = await fs.attributes(anchor)
+    return missing.length === 0 ? `${device}:${inode}` : undefined
+  }
+  try {
+    // Whatever has another name is another target: its disk is not looked at.
+    const named = others.filter((path) => basename(path) === basename(target))
+    const parent = named.length === 0 ? undefined : await parentOf(target)
+    for (const path of parent === undefined ? [] : named) {
+      if ((await parentOf(path)) === parent) return path
+    }
+    return undefined
+  } finally {
+    await parents.close()
+  }
+}
+
+/** What the targets of one batch have in common: a parent is found and listed once, however many targets it holds. */
+export class Parents {
+  readonly #scope: Scope
+  readonly #places = new Map<string, Promise<Place>>()
+  readonly #above = new Map<string, Promise<Above | undefined>>()
+  readonly #listings = new Map<Descriptor, Promise<string[]>>()
+
+  constructor(readonly fs: FileSystem) {
+    this.#scope = new Scope(fs)
+  }
+
+  /** Where the target is. Makes nothing. */
+  async place(target: string): Promise<Place> {
+    const parent = dirname(target)
+    const known = this.#places.get(parent)
+    if (known === undefined) {
+      const finding = resolve(this.#scope, target)
+      this.#places.set(parent, finding)
+      return finding
+    }
+    const place = await known.catch(() => undefined)
+    // What was refused is refused for each target in its own words.
+    return place ? { ...place, target, name: basename(target) } : resolve(this.#scope, target)
+  }
+
+  /** The target that holds this directory, or is it; the path has no symbolic links. */
+  targetAbove(directory: string): Promise<Above | undefined> {
+    const known = this.#above.get(directory)
+    if (known) return known
+    const finding = targetAbove(this.fs, directory)
+    this.#above.set(directory, finding)
+    return finding
+  }
+
+  /** The names in a directory, as they were once. To be asked only under the locks of all targets in it. */
+  names(directory: Descriptor): Promise<string[]> {
+    const known = this.#listings.get(directory)
+    if (known) return known
+    const listing = this.fs.list(directory)
+    this.#listings.set(directory, listing)
+    return listing
+  }
+
+  close(): Promise<void> {
+    return this.#scope.closeAll()
+  }
+}

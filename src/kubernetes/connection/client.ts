@@ -1,0 +1,92 @@
+import type { Pausable } from '../../deadline.js'
+import type { StreamLine } from './stream-line.js'
+
+/** The few things that holdfast asks of an API server. connection.ts is the real one. */
+export interface ApiClient {
+  /**
+   * GETs one JSON document. Resolves for every HTTP status; rejects with ConnectionError where no answer came (refused,
+   * reset, TLS, timeout, a bad kubeconfig).
+   */
+  get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse>
+  /** GETs a stream of JSON documents, one a line: a watch. Rejects like `get`; so does `takeLines` when the stream breaks. */
+  stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream>
+  /** POSTs or PATCHes one JSON document. */
+  send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse>
+  /** The namespace that the kubeconfig's context or the service account names, if any. */
+  readonly defaultNamespace: string | undefined
+  /** Not-after of the client certificate in use. */
+  clientCertificateNotAfter(): Date | undefined
+  /** After a 401: resolves when other credentials can be had than the server has rejected, or when the signal aborts. */
+  renewal(signal: AbortSignal): Promise<void>
+  /** Number of connections that are open now (one for up to 100 watches). */
+  readonly connections: number
+  close(): Promise<void>
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Milliseconds until the answer's head (stream) or whole (get, send) must be there. */
+  readonly timeout: number
+  /** What a `get` is to the API server, for its observer; default `get`. */
+  readonly verb?: 'list'
+  /** Media types that the answer may have; default `application/json`. */
+  readonly accept?: string | undefined
+}
+
+export interface StreamOptions extends Omit<RequestOptions, 'signal' | 'verb'> {
+  /**
+   * Aborts the stream at any time. The client aborts it, too, where the answer's head is late: a signal of its own would be a kibibyte
+   * more for each watch that is open.
+   */
+  readonly attempt?: AbortController
+}
+
+/** As in the API server's own metrics. */
+export type ApiVerb = 'get' | 'list' | 'watch' | 'create' | 'patch'
+
+/** Counts what a client costs the API server. */
+export interface ApiObserver {
+  /** One request was sent; undefined: no answer came. */
+  requested(verb: ApiVerb, status: number | undefined): void
+  /** A request had to wait for so long, so as not to exceed the client's own limit. */
+  throttled(seconds: number): void
+  /** So many more watches are open, or fewer. */
+  watches(change: 1 | -1): void
+}
+
+export interface ApiResponse {
+  readonly status: number
+  /** Milliseconds, from Retry-After (seconds or a date), where the server sent one. */
+  readonly retryAfter: number | undefined
+  /** The parsed body; a metav1.Status on failure, undefined where it is not JSON. */
+  readonly body: unknown
+  /** Who seems to have answered in the API server's place; absent where nothing says so. */
+  readonly foreign?: string
+}
+
+export interface ApiStream {
+  readonly status: number
+  readonly retryAfter: number | undefined
+  /** For a status other than 200: the parsed body. */
+  readonly body: unknown
+  /** As in ApiResponse. */
+  readonly foreign?: string
+  /**
+   * For status 200, and once: hands over each line, without its newline, and waits for `take` before the next one. Resolves when the server
+   * has ended the stream in order; rejects with what `take` threw, too. `patience` with the server does not run while a line waits for its
+   * place among the large ones.
+   */
+  readonly takeLines: (take: (line: StreamLine) => Promise<void>, patience?: Pausable) => Promise<void>
+}
+
+/** No answer came from the API server, or one that can only be another program's. `reason` says what kind of restart this is. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+  constructor(
+    message: string,
+    readonly reason: 'connection' | 'goaway' | 'timeout' | 'credentials' | 'rotation' | 'protocol',
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}

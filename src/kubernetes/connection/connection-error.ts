@@ -1,0 +1,62 @@
+import { adviceOnShortage } from '../../errors.js'
+import { ConnectionError } from './client.js'
+
+/** The request never reached the server's handlers: it may be sent again, whatever its method. */
+export class NotProcessed extends Error {}
+
+/** Says in one sentence why no answer came from `server`. Messages name hosts and codes, never headers or bodies. */
+export function wrapConnectionError(server: string, error: unknown): ConnectionError {
+  if (error instanceof ConnectionError) return error
+  const cause = error as NodeJS.ErrnoException
+  const code = cause.code ?? ''
+  // What a server that waits for a TLS handshake does with HTTP.
+  const hint = server.startsWith('http:') && code === 'ECONNRESET' ? `; ${wantsTls}` : ''
+  const reason = code === 'ETIMEDOUT' ? 'timeout' : 'connection'
+  return new ConnectionError(`${server}: ${explain(code, cause.message)}${hint}`, reason, { cause: error })
+}
+
+export const wantsTls = 'does the server want https://?'
+
+const explanations: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused (ECONNREFUSED); is the API server running, and is this its port?',
+  ECONNRESET: 'the connection was reset (ECONNRESET)',
+  EPIPE: 'the connection was closed (EPIPE)',
+  ETIMEDOUT: 'no answer on the network (ETIMEDOUT)',
+  EHOSTUNREACH: 'no route to the host (EHOSTUNREACH)',
+  ENETUNREACH: 'no route to the network (ENETUNREACH)',
+  ENOTFOUND: 'could not resolve the host name (ENOTFOUND)',
+  EAI_AGAIN: 'the name server does not answer (EAI_AGAIN)',
+  ERR_STREAM_PREMATURE_CLOSE: 'the stream was cut off',
+  ERR_HTTP2_STREAM_CANCEL: 'the stream was cut off',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not speak TLS on this port',
+  EPROTO: 'the TLS handshake failed (EPROTO)',
+}
+
+/** OpenSSL's and Node's codes for a certificate that no trusted authority has signed. */
+export const authorityCodes: ReadonlySet<string> = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'CERT_SIGNATURE_FAILURE',
+])
+
+function explain(code: string, message: string): string {
+  const known = explanations[code]
+  if (known !== undefined) return known
+  if (authorityCodes.has(code)) {
+    return `the server's certificate is not signed by the authority that the kubeconfig names (${code})`
+  }
+  if (/^ERR_SSL_.*_ALERT_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/.test(code)) {
+    return `the server refuses the client certificate, or wants one that the kubeconfig does not have (${code})`
+  }
+  // OpenSSL's own messages hold addresses and line numbers.
+  if (code.startsWith('ERR_SSL_')) return `TLS failed (${code})`
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    return `the server's certificate is not valid now, or this machine's clock is wrong (${code})`
+  }
+  const shortage = adviceOnShortage(code)
+  const said = code === '' || message.includes(code) ? message : `${message} (${code})`
+  return shortage === undefined ? said : `${said}; ${shortage}`
+}

@@ -1,0 +1,278 @@
+import { lazyAccess, sameAccess, type AccessSnapshot, type ClusterAccess } from '../credentials/access.js'
+import { basePath, describeCall, requestOf, type Call } from './call.js'
+import { ConnectionError } from './client.js'
+import type { ApiClient, ApiObserver, ApiResponse, ApiStream, RequestOptions, StreamOptions } from './client.js'
+import { wrapConnectionError, NotProcessed } from './connection-error.js'
+import { Deadline, unlessAborted } from '../../deadline.js'
+import { LargeReads } from './large-reads.js'
+import { notAfter } from '../credentials/pem.js'
+import { foreignAnswer, parseJson, readBody, refuseEncoding, retryAfter } from './response-body.js'
+import { Renewal } from './renewal.js'
+import { transportLimits, type Answer, type TransportLimits } from './transport.js'
+import { TokenBucket, type RateLimit } from './token-bucket.js'
+import { TransportPool } from './transport-pool.js'
+import { takeLines } from './watch-lines.js'
+
+export interface ConnectOptions {
+  /** holdfast's own, for the User-Agent. */
+  readonly version: string
+  readonly limits?: Partial<TransportLimits>
+  /** How many requests it sends at most; absent: as many as it is asked for. */
+  readonly rate?: RateLimit | undefined
+  readonly observer?: ApiObserver | undefined
+}
+
+/**
+ * A client of the API server that `access` leads to. Nothing is opened before the first request. `access` may be a
+ * function, which is called until it succeeds: an agent may start before its kubeconfig is there, and every request
+ * rejects with ConnectionError 'credentials' meanwhile. Call `close` in the end: open connections keep a process alive.
+ */
+export function connect(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions): ApiClient {
+  return new Connection(access, options)
+}
+
+/** A failure's body is a metav1.Status. */
+const MAX_STATUS_BODY = 1024 * 1024
+
+/** How often one request is refused unprocessed before it fails. */
+const MAX_REFUSED = 3
+
+type Limits = Pick<RequestOptions, 'timeout' | 'signal'> & Pick<StreamOptions, 'attempt'>
+
+const unobserved: ApiObserver = { requested() {}, throttled() {}, watches() {} }
+
+class Connection implements ApiClient {
+  readonly #limits: TransportLimits
+  readonly #pool: TransportPool
+  readonly #userAgent: string
+  readonly #checks: NodeJS.Timeout
+  readonly #access: ClusterAccess
+  readonly #largeReads = new LargeReads(8, 128 * 1024)
+  readonly #renewal = new Renewal(() => this.#differs())
+  readonly #bucket: TokenBucket | undefined
+  readonly #observer: ApiObserver
+  #rejected: AccessSnapshot | undefined
+  #connectionId: string | undefined
+  /** Of the server that is asked, for messages. */
+  #origin = ''
+  #notAfter: Date | undefined
+  #closed: ConnectionError | undefined
+
+  constructor(access: ClusterAccess | (() => Promise<ClusterAccess>), options: ConnectOptions) {
+    this.#limits = { ...transportLimits, ...options.limits }
+    this.#pool = new TransportPool(this.#limits)
+    this.#bucket = options.rate && new TokenBucket(options.rate)
+    this.#observer = options.observer ?? unobserved
+    this.#userAgent = `holdfast/${options.version} (linux/${process.arch === 'x64' ? 'amd64' : process.arch})`
+    this.#access = typeof access === 'function' ? lazyAccess(access) : access
+    // Credentials may rotate while nothing but silent watches goes on.
+    this.#checks = setInterval(() => this.#check(), this.#limits.ping).unref()
+  }
+
+  get defaultNamespace(): string | undefined {
+    return this.#access.namespace
+  }
+
+  get connections(): number {
+    return this.#pool.connections
+  }
+
+  clientCertificateNotAfter(): Date | undefined {
+    return this.#notAfter
+  }
+
+  renewal(signal: AbortSignal): Promise<void> {
+    return this.#renewal.wait(signal)
+  }
+
+  async get(path: string, query: Readonly<Record<string, string>>, options: RequestOptions): Promise<ApiResponse> {
+    return this.#send(
+      { method: 'GET', verb: options.verb ?? 'get', path, query, body: undefined, accept: options.accept },
+      options,
+    )
+  }
+
+  async send(method: 'POST' | 'PATCH', path: string, body: unknown, options: RequestOptions): Promise<ApiResponse> {
+    const verb = method === 'POST' ? 'create' : 'patch'
+    return this.#send({ method, verb, path, query: {}, body: JSON.stringify(body) }, options)
+  }
+
+  async stream(path: string, query: Readonly<Record<string, string>>, options: StreamOptions): Promise<ApiStream> {
+    const call = { method: 'GET', verb: 'watch', path, query, body: undefined, accept: options.accept } as const
+    const { answer, deadline } = await this.#call(call, options)
+    const { signal } = deadline
+    const what = describeCall(call)
+    try {
+      const head = { status: answer.status, retryAfter: retryAfter(answer.headers['retry-after']) }
+      if (answer.status !== 200) {
+        const bytes = await this.#readBody(answer, MAX_STATUS_BODY, what, deadline)
+        deadline.dispose()
+        return {
+          ...head,
+          body: parseJson(bytes),
+          ...this.#foreign(call, answer, bytes),
+          takeLines: () => Promise.resolve(),
+        }
+      }
+      const { foreign } = this.#foreign(call, answer)
+      if (foreign !== undefined) {
+        answer.body.destroy()
+        throw new ConnectionError(foreign, 'protocol')
+      }
+      deadline.met()
+      this.#observer.watches(1)
+      // What is kept as long as the watch is open holds none of the headers.
+      const { body, broken } = answer
+      body.once('close', () => {
+        this.#observer.watches(-1)
+        deadline.dispose()
+      })
+      const lines = { limit: this.#limits.line, what, signal, largeReads: this.#largeReads }
+      return {
+        ...head,
+        body: undefined,
+        takeLines: (take, patience) => takeLines({ body, broken }, { ...lines, patience }, take),
+      }
+    } catch (error) {
+      deadline.dispose()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#checks)
+    this.#closed ??= new ConnectionError('the client was closed', 'connection')
+    this.#pool.destroy(this.#closed)
+    this.#bucket?.close()
+    return Promise.resolve()
+  }
+
+  async #send(call: Call, options: RequestOptions): Promise<ApiResponse> {
+    const { answer, deadline } = await this.#call(call, options)
+    try {
+      const bytes = await this.#readBody(answer, this.#limits.body, describeCall(call), deadline)
+      const after = retryAfter(answer.headers['retry-after'])
+      const foreign = this.#foreign(call, answer, bytes)
+      if (answer.status === 200 && foreign.foreign !== undefined) throw new ConnectionError(foreign.foreign, 'protocol')
+      return { status: answer.status, retryAfter: after, body: parseJson(bytes), ...foreign }
+    } finally {
+      deadline.dispose()
+    }
+  }
+
+  #readBody(answer: Answer, limit: number, what: string, deadline: Deadline): Promise<Buffer> {
+    const { signal } = deadline
+    return readBody(answer, { limit, what, signal, place: this.#largeReads.place(signal, deadline) })
+  }
+
+  #foreign({ path }: Call, answer: Answer, bytes?: Buffer): { foreign?: string } {
+    const foreign = foreignAnswer(answer, bytes)
+    return foreign === undefined ? {} : { foreign: `${this.#origin}${path}: ${foreign}` }
+  }
+
+  /** Sends a request; again if it was refused unprocessed. Its time starts when it may be sent. */
+  async #call(call: Call, { timeout, signal, attempt }: Limits): Promise<{ answer: Answer; deadline: Deadline }> {
+    for (let refused = 0; ;) {
+      this.#observer.throttled((await this.#bucket?.take(attempt?.signal ?? signal)) ?? 0)
+      const deadline = deadlineOf(describeCall(call), attempt ?? signal, timeout)
+      try {
+        return { answer: await this.#authorized(call, deadline.signal), deadline }
+      } catch (error) {
+        deadline.dispose()
+        if (!(error instanceof NotProcessed)) throw error
+        refused += 1
+        if (refused > MAX_REFUSED) throw wrapConnectionError(this.#origin, error.cause ?? error)
+      }
+    }
+  }
+
+  /** Sends a request; once more with renewed credentials after a 401. */
+  async #authorized(call: Call, signal: AbortSignal): Promise<Answer> {
+    const access = await this.#current(signal)
+    const answer = await this.#attempt(access, call, signal)
+    if (answer.status !== 401) return answer
+    this.#rejected = access
+    let next: AccessSnapshot
+    try {
+      next = await this.#current(signal, access)
+    } catch (error) {
+      // An answer that nobody reads keeps its place on the connection for ever.
+      answer.body.destroy()
+      throw error
+    }
+    if (sameAccess(next, access)) return answer
+    answer.body.destroy()
+    const again = await this.#attempt(next, call, signal)
+    if (again.status === 401) this.#rejected = next
+    return again
+  }
+
+  async #attempt(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
+    let answer: Answer
+    try {
+      answer = await this.#transmit(access, call, signal)
+    } catch (error) {
+      const abandoned = signal.aborted && !(signal.reason instanceof ConnectionError)
+      if (!abandoned) this.#observer.requested(call.verb, undefined)
+      throw error
+    }
+    this.#observer.requested(call.verb, answer.status)
+    return refuseEncoding(answer, describeCall(call))
+  }
+
+  async #transmit(access: AccessSnapshot, call: Call, signal: AbortSignal): Promise<Answer> {
+    const lease = await this.#pool.lease(access, signal)
+    try {
+      return await lease.transport.request(requestOf(access, call, this.#userAgent, signal), lease.release)
+    } catch (error) {
+      lease.release()
+      // A slow answer may mean that nobody is there any more: find out before the next request does.
+      if (signal.aborted) lease.transport.probe()
+      throw error
+    }
+  }
+
+  async #current(signal: AbortSignal, rejected?: AccessSnapshot): Promise<AccessSnapshot> {
+    if (this.#closed) throw this.#closed
+    const work = rejected ? this.#access.renew(rejected) : this.#access.current()
+    let access: AccessSnapshot
+    try {
+      access = await unlessAborted(work, signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      throw new ConnectionError((error as Error).message, 'credentials', { cause: error })
+    }
+    this.#adopt(access)
+    return access
+  }
+
+  /** Connections made with what has been replaced end in good order. */
+  #adopt(access: AccessSnapshot): void {
+    // A client that was closed while the credentials were read must not open anything.
+    if (this.#closed) throw this.#closed
+    if (access.connectionId === this.#connectionId) return
+    this.#connectionId = access.connectionId
+    this.#origin = `${access.server.origin}${basePath(access.server)}`
+    this.#notAfter = access.certificate && notAfter(access.certificate.chain)
+    this.#pool.adopt(access.connectionId)
+  }
+
+  async #differs(): Promise<boolean> {
+    return this.#rejected !== undefined && this.#access.differs(this.#rejected)
+  }
+
+  #check(): void {
+    // Without a first request there is nothing to keep up; a failure shows itself to the next request.
+    if (this.#connectionId === undefined) return
+    this.#access.current().then(
+      (access) => {
+        if (!this.#closed) this.#adopt(access)
+      },
+      () => undefined,
+    )
+  }
+}
+
+function deadlineOf(what: string, caller: AbortSignal | AbortController | undefined, timeout: number): Deadline {
+  return new Deadline(timeout, caller, () => new ConnectionError(`${what}: no answer within ${timeout} ms`, 'timeout'))
+}

@@ -1,0 +1,106 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { checkServerIdentity, connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import type { AccessSnapshot } from '../credentials/access.js'
+import { ConnectionError } from './client.js'
+import { unlessAborted } from '../../deadline.js'
+import { addressOf } from './proxy.js'
+import { openTunnel } from './tunnel.js'
+
+/** Milliseconds without data after which the kernel asks whether the other end is there. */
+export const KEEP_ALIVE = 15_000
+
+/**
+ * Opens a connection to the API server: TCP, through the proxy if there is one, then TLS with these protocols offered.
+ * Rejects within `timeout` milliseconds with whatever failed, or with the signal's reason; nothing stays open then. For a plain http:// server
+ * behind a proxy the connection ends at the proxy, which wants the whole URL in each request.
+ */
+export async function dial(
+  access: AccessSnapshot,
+  protocols: readonly string[],
+  timeout: number,
+  signal: AbortSignal,
+): Promise<Socket | TLSSocket> {
+  const { server, proxy } = access
+  const target = addressOf(server)
+  const opened: Socket[] = []
+  const work = async (): Promise<Socket> => {
+    let socket = await openTcp(proxy ? addressOf(proxy) : target, opened)
+    if (proxy?.protocol === 'https:') {
+      const { host } = addressOf(proxy)
+      socket = await handshake({ socket, ...nameOptions(host) }, opened)
+    }
+    if (server.protocol !== 'https:') return socket
+    if (proxy) socket = await openTunnel(socket, proxy, target)
+    return handshake(tlsOptions(access, socket, protocols), opened)
+  }
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new ConnectionError(`${server.origin}: no connection within ${timeout} ms`, 'timeout'))
+    }, timeout)
+  })
+  const dialing = work()
+  try {
+    return await unlessAborted(Promise.race([dialing, late]), signal)
+  } catch (error) {
+    dialing.catch(() => undefined)
+    for (const socket of opened) socket.destroy()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const errors = new WeakMap<Socket, Error>()
+
+/**
+ * What has happened to a socket since it was dialled. With TLS 1.3 a server judges a client certificate only after our
+ * side of the handshake is done: its refusal may come before anybody else listens.
+ */
+export function errorSince(socket: Socket): Error | undefined {
+  return errors.get(socket) ?? (socket.destroyed ? new Error('the server closed the connection') : undefined)
+}
+
+function openTcp(address: { host: string; port: number }, opened: Socket[]): Promise<Socket> {
+  const socket = connectTcp({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE })
+  return opening(socket, 'connect', opened)
+}
+
+function handshake(options: ConnectionOptions, opened: Socket[]): Promise<TLSSocket> {
+  return opening(connectTls(options), 'secureConnect', opened)
+}
+
+function opening<S extends Socket>(socket: S, event: string, opened: Socket[]): Promise<S> {
+  opened.push(socket)
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('the connection was closed while it was being set up'))
+    socket.on('error', reject)
+    socket.once('close', ended)
+    socket.once(event, () => {
+      socket.off('error', reject)
+      socket.off('close', ended)
+      socket.on('error', (error) => errors.set(socket, error))
+      resolve(socket)
+    })
+  })
+}
+
+function tlsOptions(access: AccessSnapshot, socket: Socket, protocols: readonly string[]): ConnectionOptions {
+  const { server, serverName, authority, certificate, insecure } = access
+  return {
+    socket,
+    ...nameOptions(serverName ?? addressOf(server).host),
+    ...(authority !== undefined && { ca: authority }),
+    ...(certificate && { cert: certificate.chain, key: certificate.key }),
+    rejectUnauthorized: !insecure,
+    ALPNProtocols: [...protocols],
+  }
+}
+
+/** SNI is for names alone; an address is only compared with the certificate. */
+function nameOptions(name: string): ConnectionOptions {
+  return {
+    servername: isIP(name) === 0 ? name : '',
+    checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+  }
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { rootCertificates } from 'node:tls'
+
+/** Everything that one request needs, at one moment. Later ones may differ: credentials rotate. */
+export interface AccessSnapshot {
+  readonly server: URL
+  readonly serverName: string | undefined
+  readonly insecure: boolean
+  /** PEM; undefined: the certificate authorities that Node brings. */
+  readonly authority: string | undefined
+  readonly certificate: { readonly chain: string; readonly key: string } | undefined
+  readonly proxy: URL | undefined
+  /** Authorization and Impersonate-… headers. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** A digest of all that a connection is made with: where it differs, a new connection is needed. */
+  readonly connectionId: string
+}
+
+/** A way to an API server, and who we are there. */
+export interface ClusterAccess {
+  /** For people: `kubeconfig /etc/x, context y`. */
+  readonly origin: string
+  /** The namespace that the context or the service account names. */
+  readonly namespace: string | undefined
+  /**
+   * What is in force now; looks for changed files on the way. Rejects only where there are no credentials at all,
+   * such as when a credential plugin fails.
+   */
+  current(): Promise<AccessSnapshot>
+  /** The server answered 401 to this snapshot: reads every file again, and runs a credential plugin again. */
+  renew(rejected: AccessSnapshot): Promise<AccessSnapshot>
+  /** Whether other credentials may be had by now than the rejected ones: looks at files, reads none, and runs nothing. */
+  differs(rejected: AccessSnapshot): Promise<boolean>
+}
+
+/** Computes `connectionId`. */
+export function snapshotOf(parts: Omit<AccessSnapshot, 'connectionId'>): AccessSnapshot {
+  const { server, serverName, insecure, authority, certificate, proxy } = parts
+  const made = [server.href, serverName, insecure, authority, certificate?.chain, certificate?.key, proxy?.href]
+  return { ...parts, connectionId: createHash('sha256').update(JSON.stringify(made)).digest('hex') }
+}
+
+/** Whether a request made with one could fare differently with the other. */
+export function sameAccess(a: AccessSnapshot, b: AccessSnapshot): boolean {
+  return a.connectionId === b.connectionId && JSON.stringify(a.headers) === JSON.stringify(b.headers)
+}
+
+/**
+ * Access that is loaded when it is first needed, and tried again at the next need where loading fails: an agent may
+ * start before its kubeconfig is there.
+ */
+export function lazyAccess(load: () => Promise<ClusterAccess>): ClusterAccess {
+  let loaded: ClusterAccess | undefined
+  let loading: Promise<ClusterAccess> | undefined
+  const obtain = async (): Promise<ClusterAccess> => {
+    loading ??= load().finally(() => (loading = undefined))
+    loaded ??= await loading
+    return loaded
+  }
+  return {
+    get origin() {
+      return loaded?.origin ?? 'not loaded'
+    },
+    get namespace() {
+      return loaded?.namespace
+    },
+    current: async () => (loaded ?? (await obtain())).current(),
+    differs: async (rejected: AccessSnapshot) => loaded !== undefined && loaded.differs(rejected),
+    renew: async (rejected: AccessSnapshot) => (loaded ?? (await obtain())).renew(rejected),
+  }
+}
+
+/** The same credentials, at a server whose certificate an authority of the others may have signed, too, as far as these can be had. */
+export function alsoTrusting(access: ClusterAccess, others: readonly ClusterAccess[]): ClusterAccess {
+  const own = new WeakMap<AccessSnapshot, AccessSnapshot>()
+  const join = async (snapshot: AccessSnapshot): Promise<AccessSnapshot> => {
+    const found = await Promise.all(others.map((other) => other.current().catch(() => undefined)))
+    const trusted = [snapshot, ...found].flatMap((one) =>
+      one && isVerified(one) ? [one.authority ?? publicOnes()] : [],
+    )
+    const joined = isVerified(snapshot)
+      ? snapshotOf({ ...snapshot, authority: [...new Set(trusted)].join('\n') })
+      : snapshot
+    own.set(joined, snapshot)
+    return joined
+  }
+  const ownOf = (joined: AccessSnapshot): AccessSnapshot => own.get(joined) ?? joined
+  return {
+    get origin() {
+      return access.origin
+    },
+    get namespace() {
+      return access.namespace
+    },
+    current: async () => join(await access.current()),
+    renew: async (rejected) => join(await access.renew(ownOf(rejected))),
+    differs: (rejected) => access.differs(ownOf(rejected)),
+  }
+}
+
+function isVerified({ server, insecure }: AccessSnapshot): boolean {
+  return server.protocol === 'https:' && !insecure
+}
+
+/** Named beside others, Node's own authorities must be named, too. */
+function publicOnes(): string {
+  return rootCertificates.join('\n')
+}

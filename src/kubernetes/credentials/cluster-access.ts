@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import { access } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Log } from '../../log.js'
+import type { ClusterAccess } from './access.js'
+import { CredentialFiles, type ReadFile } from './credential-files.js'
+import { resolveContext, type ContextSettings } from './kubeconfig.js'
+import { openAccess, type AccessTiming, type SettingsSource } from './live-access.js'
+import type { Environment } from '../connection/proxy.js'
+import { inPod, SERVICE_ACCOUNT, serviceAccountSource } from './service-account.js'
+import { silent } from '../../log.js'
+import { KubeconfigError, parseKubeconfig } from './kubeconfig-file.js'
+
+export interface AccessOptions {
+  /** A file that the user named: it is used, or it is an error. */
+  readonly kubeconfig?: string | undefined
+  readonly context?: string | undefined
+  readonly environment: Environment
+  /**
+   * Without `kubeconfig`: `service-account`, for a daemon, takes the pod's own and nothing else; `kubectl`, the
+   * default, takes the KUBECONFIG variable, then the pod's service account, then ~/.kube/config.
+   */
+  readonly search?: 'kubectl' | 'service-account'
+  readonly log?: Log
+  readonly timing?: Partial<AccessTiming>
+  /** Where the pod's service account is mounted, if not at kubelet's place. */
+  readonly serviceAccount?: string
+  /** Reads a named kubeconfig and what it names. What cannot be read, or does not fit, is then an error, whatever was good before. */
+  readonly read?: ReadFile
+}
+
+/**
+ * Finds the API server and our credentials. Throws KubeconfigError: which file, which field, what to do. Credentials
+ * that rotate afterwards are followed by the ClusterAccess itself.
+ */
+export async function loadClusterAccess(options: AccessOptions): Promise<ClusterAccess> {
+  const { environment, log, timing, read } = options
+  return openAccess(await findSource(options), {
+    environment,
+    ...(log && { log }),
+    ...(timing && { timing }),
+    ...(read && { read }),
+  })
+}
+
+async function findSource(options: AccessOptions): Promise<SettingsSource> {
+  const { kubeconfig, context, environment, search = 'kubectl', serviceAccount = SERVICE_ACCOUNT, read } = options
+  const log = options.log ?? silent
+  if (kubeconfig !== undefined && kubeconfig !== '') {
+    return kubeconfigSource([resolve(kubeconfig)], context, new CredentialFiles(log, read))
+  }
+  if (search === 'service-account') {
+    if (context) throw noContext(context)
+    return serviceAccountSource(environment, serviceAccount)
+  }
+  const listed = (environment['KUBECONFIG'] ?? '').split(':').filter((path) => path !== '')
+  if (listed.length > 0) {
+    const paths = [...new Set(listed.map((path) => resolve(path)))]
+    return kubeconfigSource(paths, context, new CredentialFiles(log), 'KUBECONFIG')
+  }
+  // A context can only be one of a kubeconfig, so that asking for one skips the service account, as in kubectl.
+  if (!context && inPod(environment)) return serviceAccountSource(environment, serviceAccount)
+  const home = environment['HOME']
+  const fallback = home ? join(home, '.kube', 'config') : undefined
+  if (fallback === undefined || !(await exists(fallback))) {
+    const tried = `KUBECONFIG and the pod's service account are not set${fallback ? `, and there is no ${fallback}` : ''}`
+    throw new KubeconfigError('', '', `no kubeconfig found: ${tried}; name one with --kubeconfig`)
+  }
+  return kubeconfigSource([fallback], context, new CredentialFiles(log))
+}
+
+function noContext(context: string): KubeconfigError {
+  return new KubeconfigError('', '', `context "${context}" needs a kubeconfig; the pod's service account has none`)
+}
+
+/** `variable`: the list came from there, and files that it names may be absent as long as one is there. */
+function kubeconfigSource(
+  paths: readonly string[],
+  context: string | undefined,
+  files: CredentialFiles,
+  variable?: string,
+): SettingsSource {
+  // Parsed again only when the text differs: this is looked at once a minute for as long as a daemon runs.
+  let parsed: { digest: string; settings: ContextSettings } | undefined
+  const read = async (): Promise<ContextSettings> => {
+    const present = variable === undefined ? paths : await existing(paths)
+    if (present.length === 0) {
+      throw new KubeconfigError('', variable ?? '', `none of its files exists: ${paths.join(', ')}`)
+    }
+    const texts = await Promise.all(
+      present.map((path) =>
+        files.read(
+          path,
+          () => undefined,
+          (problem) => new KubeconfigError('', '', problem),
+        ),
+      ),
+    )
+    const digest = createHash('sha256')
+      .update(JSON.stringify([present, texts]))
+      .digest('hex')
+    if (parsed?.digest === digest) return parsed.settings
+    const documents = await Promise.all(present.map((path, i) => parseKubeconfig(texts[i] ?? '', path)))
+    parsed = { digest, settings: resolveContext(documents, context || undefined) }
+    return parsed.settings
+  }
+  return { origin: `kubeconfig ${paths.join(':')}`, paths, read }
+}
+
+async function existing(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map(exists))
+  return paths.filter((_, index) => found[index])
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: unknown) => (error as NodeJS.ErrnoException).code !== 'ENOENT',
+  )
+}

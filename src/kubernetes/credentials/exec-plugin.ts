@@ -1,0 +1,179 @@
+/** Credential plugins: one is run, and what it prints is read. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { describeCode } from '../../errors.js'
+import { tokenProblem, type ClusterSettings, type ExecSettings } from './kubeconfig.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
+import type { Environment } from '../connection/proxy.js'
+
+export interface ExecOptions {
+  readonly environment: Environment
+  readonly cluster: ClusterSettings
+  /** PEM text of the cluster's authority, for provideClusterInfo. */
+  readonly authority: string | undefined
+  /** Milliseconds until the plugin is killed. */
+  readonly timeout: number
+}
+
+/**
+ * Runs a credential plugin once. It gets no terminal and no input; what it prints, on either stream, appears in no
+ * error. Throws an Error that names the command (not its arguments) and what to do.
+ */
+export async function runExecPlugin(settings: ExecSettings, options: ExecOptions): Promise<ExecCredential> {
+  const output = await run(settings, options)
+  try {
+    return readExecCredential(output, settings.apiVersion)
+  } catch (error) {
+    throw new Error(describe(settings, (error as Error).message))
+  }
+}
+
+function run(settings: ExecSettings, options: ExecOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const fail = (problem: string): void => reject(new Error(describe(settings, problem)))
+    // Node answers one without streams where no file descriptor is left, and says so in an event.
+    const child: ChildProcess = spawn(settings.command, settings.args, {
+      env: { ...options.environment, ...settings.env, KUBERNETES_EXEC_INFO: execInfo(settings, options) },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      // A group of its own, so that a plugin which hangs is killed with its children.
+      detached: true,
+    })
+    const kill = (): void => killGroup(child.pid)
+    const timer = setTimeout(() => {
+      kill()
+      fail(`did not answer within ${options.timeout / 1000} s`)
+    }, options.timeout)
+    const chunks: Buffer[] = []
+    let size = 0
+    child.stdout?.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= MAX_OUTPUT) chunks.push(chunk)
+      else kill()
+    })
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      clearTimeout(timer)
+      fail(startProblem(settings, error))
+    })
+    child.on('close', (code, signal) => {
+      clearTimeout(timer)
+      if (size > MAX_OUTPUT) fail(`printed more than ${MAX_OUTPUT} bytes`)
+      else if (signal !== null) fail(`was ended by ${signal}`)
+      else if (code !== 0) fail(`exited with ${String(code)}; run it by hand to see why`)
+      else resolve(Buffer.concat(chunks).toString())
+    })
+  })
+}
+
+/** A certificate chain and its key stay far below this. */
+const MAX_OUTPUT = 1024 * 1024
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended already.
+  }
+}
+
+function describe(settings: ExecSettings, problem: string): string {
+  return `${settings.field.file}: ${settings.field.place}: credential plugin ${settings.command}: ${problem}`
+}
+
+function startProblem(settings: ExecSettings, error: NodeJS.ErrnoException): string {
+  if (error.code !== 'ENOENT') return `could not be started (${describeCode(error.code ?? 'unknown')})`
+  const hint = settings.installHint
+  return hint === undefined ? 'not found; install it, or correct command' : `not found. ${hint.trim()}`
+}
+
+/** KUBERNETES_EXEC_INFO (client-go/plugin/pkg/client/auth/exec/exec.go). */
+function execInfo(settings: ExecSettings, { cluster, authority }: ExecOptions): string {
+  const spec = {
+    interactive: false,
+    ...(settings.provideClusterInfo && {
+      cluster: {
+        server: cluster.server.href.replace(/\/$/, ''),
+        ...(cluster.serverName !== undefined && { 'tls-server-name': cluster.serverName }),
+        ...(cluster.insecure && { 'insecure-skip-tls-verify': true }),
+        ...(authority !== undefined && {
+          'certificate-authority-data': Buffer.from(authority).toString('base64'),
+        }),
+        ...(cluster.proxy && { 'proxy-url': cluster.proxy.href.replace(/\/$/, '') }),
+        ...(cluster.execConfig !== undefined && { config: cluster.execConfig }),
+      },
+    }),
+  }
+  return JSON.stringify({ kind: 'ExecCredential', apiVersion: settings.apiVersion, spec })
+}
+
+/** What a credential plugin answered (client.authentication.k8s.io ExecCredential, .status). */
+export interface ExecCredential {
+  readonly token: string | undefined
+  readonly certificate: { readonly chain: string; readonly key: string } | undefined
+  /** Milliseconds since the epoch; undefined: good until the API server says no. */
+  readonly expires: number | undefined
+}
+
+/**
+ * Reads a plugin's standard output. Throws an Error that says what is wrong and quotes nothing: the whole output is
+ * a secret, and so are the messages of the parsers that quote it.
+ */
+function readExecCredential(output: string, apiVersion: string): ExecCredential {
+  const document = mapping(parseJson(output), 'its output')
+  if (document['kind'] !== 'ExecCredential') throw new Error('the kind of its output is not ExecCredential')
+  if (document['apiVersion'] !== apiVersion) throw new Error(`the apiVersion of its output is not ${apiVersion}`)
+  if (document['status'] === undefined || document['status'] === null) throw new Error('its output has no status')
+  const status = mapping(document['status'], 'status')
+  const token = readToken(text(status, 'token'))
+  const certificate = readCertificate(text(status, 'clientCertificateData'), text(status, 'clientKeyData'))
+  if (token === undefined && !certificate) {
+    throw new Error('its status has neither token nor clientCertificateData and clientKeyData')
+  }
+  return { token, certificate, expires: readExpiry(text(status, 'expirationTimestamp')) }
+}
+
+function parseJson(output: string): unknown {
+  try {
+    return JSON.parse(output) as unknown
+  } catch {
+    throw new Error('its output is not JSON')
+  }
+}
+
+function mapping(value: unknown, name: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Error(`${name} is not a JSON object`)
+  }
+  return value as Record<string, unknown>
+}
+
+function text(status: Record<string, unknown>, key: string): string | undefined {
+  const value = status[key] ?? ''
+  if (typeof value !== 'string') throw new Error(`status.${key} is not a string`)
+  return value === '' ? undefined : value
+}
+
+function readToken(token: string | undefined): string | undefined {
+  const problem = token === undefined ? undefined : tokenProblem(token)
+  if (problem !== undefined) throw new Error(`status.token ${problem}`)
+  return token
+}
+
+function readCertificate(chain: string | undefined, key: string | undefined): ExecCredential['certificate'] {
+  if (chain === undefined && key === undefined) return undefined
+  if (chain === undefined || key === undefined) {
+    throw new Error('its status has one of clientCertificateData and clientKeyData without the other')
+  }
+  const chainProblem = certificateProblem(chain)
+  if (chainProblem !== undefined) throw new Error(`status.clientCertificateData: ${chainProblem}`)
+  const keyProblem = privateKeyProblem(key)
+  if (keyProblem !== undefined) throw new Error(`status.clientKeyData: ${keyProblem}`)
+  if (!keyMatches(chain, key)) throw new Error('status.clientKeyData does not match clientCertificateData')
+  return { chain, key }
+}
+
+function readExpiry(timestamp: string | undefined): number | undefined {
+  if (timestamp === undefined) return undefined
+  const time = Date.parse(timestamp)
+  if (Number.isNaN(time)) throw new Error('status.expirationTimestamp is not a time (RFC 3339)')
+  return time
+}

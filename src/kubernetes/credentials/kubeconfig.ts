@@ -1,0 +1,279 @@
+/** What a kubeconfig means: a context's cluster, its user, and how the two are read. */
+import { dirname, resolve } from 'node:path'
+import {
+  fileMaterial,
+  KubeconfigError,
+  materialPair,
+  type Field,
+  type KubeconfigFile,
+  type Material,
+  type NamedEntry,
+} from './kubeconfig-file.js'
+import { certificateProblem, privateKeyProblem } from './pem.js'
+import { unsupportedProxy } from '../connection/proxy.js'
+
+/** What one context of a kubeconfig says: where the server is, who we are, and which namespace is the default. */
+export interface ContextSettings {
+  readonly context: string
+  readonly namespace: string | undefined
+  readonly cluster: ClusterSettings
+  readonly user: UserSettings
+}
+
+/**
+ * Resolves a context over one or more files. The first file to name a current context, or to define a cluster, user
+ * or context of a name, wins (kubectl: client-go/tools/clientcmd/loader.go). Throws KubeconfigError.
+ */
+export function resolveContext(files: readonly KubeconfigFile[], asked: string | undefined): ContextSettings {
+  const from = files.map(({ file }) => file).join(':')
+  const contexts = files.flatMap((file) => file.contexts)
+  const current = files.map((file) => file.currentContext).find((field) => field.present)
+  const name = asked ?? current?.text()
+  if (name === undefined) {
+    throw new KubeconfigError(from, 'current-context', `is not set; ${choice('context', contexts)}`)
+  }
+  const context = contexts.find((candidate) => candidate.name === name)
+  if (!context) {
+    const problem = `there is no context "${name}"; ${choice('context', contexts)}`
+    throw asked === undefined && current ? current.error(problem) : new KubeconfigError(from, '', problem)
+  }
+  const clusters = files.flatMap((file) => file.clusters)
+  const users = files.flatMap((file) => file.users)
+  return {
+    context: name,
+    namespace: context.entry.get('namespace').text(),
+    cluster: readCluster(referenced(context, 'cluster', clusters)),
+    user: readUser(referenced(context, 'user', users)),
+  }
+}
+
+function referenced(context: NamedEntry, key: 'cluster' | 'user', entries: readonly NamedEntry[]) {
+  const field = context.entry.get(key)
+  const name = field.requiredText()
+  const found = entries.find((candidate) => candidate.name === name)
+  if (!found) throw field.error(`there is no ${key} "${name}"; ${choice(key, entries)}`)
+  return found.entry
+}
+
+function choice(kind: string, entries: readonly NamedEntry[]): string {
+  if (entries.length === 0) return `the file has no ${kind}s`
+  return `${kind}s: ${[...new Set(entries.map(({ name }) => name))].join(', ')}`
+}
+
+export interface ClusterSettings {
+  /** https or http, with the path under which the API is served, if any. */
+  readonly server: URL
+  /** The name that the server's certificate must bear, where it is not the host of `server`. */
+  readonly serverName: string | undefined
+  readonly insecure: boolean
+  readonly authority: Material | undefined
+  /** From proxy-url; the environment's proxies count only where it is absent. */
+  readonly proxy: URL | undefined
+  /** What the cluster's `client.authentication.k8s.io/exec` extension gives to an exec plugin. */
+  readonly execConfig: unknown
+}
+
+/** Throws KubeconfigError with the field's place. `disable-compression` is accepted: none is ever asked for. */
+function readCluster(entry: Field): ClusterSettings {
+  const insecureField = entry.get('insecure-skip-tls-verify')
+  const insecure = insecureField.flag()
+  const authority = materialPair(entry, 'certificate-authority', (text, field) => {
+    const problem = certificateProblem(text)
+    if (problem !== undefined) throw field.error(problem)
+  })
+  if (insecure && authority) {
+    throw insecureField.error('contradicts certificate-authority; keep one of the two')
+  }
+  entry.get('disable-compression').flag()
+  return {
+    server: serverUrl(entry.get('server')),
+    serverName: entry.get('tls-server-name').text(),
+    insecure,
+    authority,
+    proxy: proxyUrl(entry.get('proxy-url')),
+    execConfig: execConfig(entry.get('extensions')),
+  }
+}
+
+function serverUrl(field: Field): URL {
+  const url = parseUrl(field, field.requiredText())
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw field.error('must start with https:// or http://')
+  }
+  if (url.username !== '' || url.password !== '') throw field.error('must not hold a user name or password')
+  if (url.search !== '' || url.hash !== '') throw field.error('must not hold a query or a fragment')
+  return url
+}
+
+function proxyUrl(field: Field): URL | undefined {
+  const text = field.text()
+  if (text === undefined) return undefined
+  const url = parseUrl(field, text)
+  const problem = unsupportedProxy(url)
+  if (problem !== undefined) throw field.error(problem)
+  return url
+}
+
+function parseUrl(field: Field, text: string): URL {
+  // The parser's message would quote the text, and a proxy's URL may hold a password.
+  if (!URL.canParse(text)) throw field.error('not a URL')
+  return new URL(text)
+}
+
+function execConfig(extensions: Field): unknown {
+  const found = extensions.list().find((item) => item.get('name').value === 'client.authentication.k8s.io/exec')
+  return found?.get('extension').value
+}
+
+/** Who holdfast is to the API server. At most one of token, basic and exec; a client certificate may go with each. */
+interface UserSettings {
+  readonly certificate: { readonly chain: Material; readonly key: Material } | undefined
+  readonly token: Material | undefined
+  /** The Authorization header's value. */
+  readonly basic: string | undefined
+  readonly exec: ExecSettings | undefined
+  /** Impersonate-… headers. */
+  readonly impersonation: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** Throws KubeconfigError with the field's place (rules: client-go/tools/clientcmd/validation.go). */
+function readUser(entry: Field): UserSettings {
+  const provider = entry.get('auth-provider')
+  if (provider.present) {
+    throw provider.error(
+      'auth-provider is not supported (Kubernetes removed it in 1.26); use exec with a credential plugin, or a token or client certificate',
+    )
+  }
+  const token = readToken(entry)
+  const basic = readBasic(entry)
+  const exec = entry.get('exec').present ? readExec(entry.get('exec')) : undefined
+  const methods = [token && 'token', basic && 'username', exec && 'exec'].filter(Boolean)
+  if (methods.length > 1) throw entry.error(`${methods.join(' and ')} are both set; keep one of them`)
+  return { certificate: readCertificate(entry), token, basic, exec, impersonation: readImpersonation(entry) }
+}
+
+function readCertificate(entry: Field): UserSettings['certificate'] {
+  const chain = materialPair(entry, 'client-certificate', checked(certificateProblem))
+  const key = materialPair(entry, 'client-key', checked(privateKeyProblem))
+  if (!chain && !key) return undefined
+  if (!key) throw entry.error('client-certificate is set without client-key')
+  if (!chain) throw entry.error('client-key is set without client-certificate')
+  return { chain, key }
+}
+
+function checked(problemOf: (pem: string) => string | undefined): (text: string, field: Field) => void {
+  return (text, field) => {
+    const problem = problemOf(text)
+    if (problem !== undefined) throw field.error(problem)
+  }
+}
+
+/** A token file goes before a token that stands beside it, as in kubectl. */
+function readToken(entry: Field): Material | undefined {
+  const field = entry.get('token')
+  const text = field.text()
+  const problem = text === undefined ? undefined : tokenProblem(text)
+  if (problem !== undefined) throw field.error(problem)
+  const file = fileMaterial(entry.get('tokenFile'))
+  return file ?? (text === undefined ? undefined : { type: 'inline', text, field })
+}
+
+/** A token goes into a header: no spaces, line breaks or other characters that one cannot hold. */
+export function tokenProblem(token: string): string | undefined {
+  if (token === '') return 'is empty'
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds characters that no token has (spaces, line breaks, …)'
+}
+
+function readBasic(entry: Field): string | undefined {
+  const username = entry.get('username').text()
+  const password = entry.get('password').text()
+  if (username === undefined && password === undefined) return undefined
+  if (username === undefined) throw entry.get('password').error('is set without username')
+  if (username.includes(':')) throw entry.get('username').error('must not hold a colon')
+  return `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}`
+}
+
+/** Left out, the agent would act with more rights than the file grants it. */
+function readImpersonation(entry: Field): Record<string, string | readonly string[]> {
+  const headers: Record<string, string | readonly string[]> = {}
+  const user = headerText(entry.get('as'))
+  const uid = headerText(entry.get('as-uid'))
+  const groups = entry.get('as-groups').list().map(requiredHeaderText)
+  const extra = entry.get('as-user-extra')
+  if (user !== undefined) headers['impersonate-user'] = user
+  if (uid !== undefined) headers['impersonate-uid'] = uid
+  if (groups.length > 0) headers['impersonate-group'] = groups
+  for (const key of Object.keys(extra.mapping())) {
+    const name = encodeURIComponent(key).toLowerCase()
+    headers[`impersonate-extra-${name}`] = extra.get(key).list().map(requiredHeaderText)
+  }
+  if (user === undefined && Object.keys(headers).length > 0) {
+    throw entry.get('as').error('is missing, and as-uid, as-groups or as-user-extra are set')
+  }
+  return headers
+}
+
+function requiredHeaderText(field: Field): string {
+  const text = headerText(field)
+  if (text === undefined) throw field.error('is missing')
+  return text
+}
+
+function headerText(field: Field): string | undefined {
+  const text = field.text()
+  if (text !== undefined && !/^[\x20-\x7e]+$/.test(text)) {
+    throw field.error('holds characters that an HTTP header cannot hold')
+  }
+  return text
+}
+
+/** A credential plugin, as a kubeconfig describes it. */
+export interface ExecSettings {
+  readonly apiVersion: string
+  /** A bare name is looked up in PATH; anything with a slash counts from the kubeconfig's directory. */
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly provideClusterInfo: boolean
+  readonly installHint: string | undefined
+  readonly field: Field
+}
+
+const versions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1']
+
+/** Throws KubeconfigError with the field's place. */
+function readExec(field: Field): ExecSettings {
+  const version = field.get('apiVersion')
+  const apiVersion = version.requiredText()
+  if (!versions.includes(apiVersion)) throw version.error(`must be ${versions.join(' or ')}`)
+  const command = field.get('command').requiredText()
+  checkInteractiveMode(field.get('interactiveMode'), apiVersion)
+  const env: [string, string][] = field
+    .get('env')
+    .list()
+    .map((item) => [item.get('name').requiredText(), item.get('value').text() ?? ''])
+  return {
+    apiVersion,
+    command: command.includes('/') ? resolve(dirname(field.file), command) : command,
+    args: field
+      .get('args')
+      .list()
+      .map((item) => item.text() ?? ''),
+    env: Object.fromEntries(env),
+    provideClusterInfo: field.get('provideClusterInfo').flag(),
+    installHint: field.get('installHint').text(),
+    field,
+  }
+}
+
+function checkInteractiveMode(field: Field, apiVersion: string): void {
+  const mode = field.text()
+  if (mode === 'Never' || mode === 'IfAvailable') return
+  // Only v1beta1 has a default, IfAvailable (client-go/tools/clientcmd/api/v1/defaults.go).
+  if (mode === undefined && apiVersion.endsWith('/v1beta1')) return
+  if (mode === undefined) throw field.error('is missing; Never or IfAvailable')
+  if (mode === 'Always') {
+    throw field.error('is Always, and there is no terminal to ask on; only Never and IfAvailable are supported')
+  }
+  throw field.error('must be Never or IfAvailable')
+}

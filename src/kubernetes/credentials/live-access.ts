@@ -1,0 +1,259 @@
+import { silent, type Log } from '../../log.js'
+import { sameAccess, snapshotOf, type AccessSnapshot, type ClusterAccess } from './access.js'
+import { fingerprint } from '../../regular-file.js'
+import { CredentialFiles, type ReadFile } from './credential-files.js'
+import { certificateProblem, keyMatches, privateKeyProblem } from './pem.js'
+import { proxyFromEnvironment, type Environment } from '../connection/proxy.js'
+import { runExecPlugin, type ExecCredential } from './exec-plugin.js'
+import { tokenProblem, type ContextSettings, type ExecSettings } from './kubeconfig.js'
+import type { Material } from './kubeconfig-file.js'
+import { shownTo } from './plain-http.js'
+
+/** Milliseconds. */
+export interface AccessTiming {
+  /** Files are looked at (stat) no more often than this. */
+  readonly look: number
+  /** Files are read again after this, even if they seem unchanged (a network file system may not say so). */
+  readonly reread: number
+  /** A credential plugin is killed after this. */
+  readonly exec: number
+  /** After a 401, a credential plugin is run again no more often than this. */
+  readonly renew: number
+}
+
+const accessTiming: AccessTiming = { look: 1_000, reread: 60_000, exec: 60_000, renew: 10_000 }
+
+/** Where the settings come from: kubeconfigs, or a service account. */
+export interface SettingsSource {
+  readonly origin: string
+  /** Files whose change means that `read` may answer differently. */
+  readonly paths: readonly string[]
+  read(): Promise<ContextSettings>
+}
+
+export interface LiveAccessOptions {
+  readonly environment: Environment
+  readonly log?: Log
+  readonly timing?: Partial<AccessTiming>
+  /** Reads the files; then what does not fit now is an error, and nothing earlier stays in force. */
+  readonly read?: ReadFile
+}
+
+interface Loaded {
+  readonly settings: ContextSettings
+  readonly authority: string | undefined
+  readonly certificate: { readonly chain: string; readonly key: string } | undefined
+  readonly authorization: string | undefined
+  readonly proxy: URL | undefined
+  /** Every file that went into it, with what stat said just before it was read. */
+  readonly fingerprints: ReadonlyMap<string, string>
+}
+
+/** Reads once, so that an error shows at once (KubeconfigError); later changes of the files are followed. */
+export async function openAccess(source: SettingsSource, options: LiveAccessOptions): Promise<ClusterAccess> {
+  const access = new LiveAccess(source, options)
+  await access.open()
+  return access
+}
+
+class LiveAccess implements ClusterAccess {
+  readonly #files: CredentialFiles
+  readonly #timing: AccessTiming
+  #loaded: Loaded | undefined
+  #snapshot: AccessSnapshot | undefined
+  #credential: ExecCredential | undefined
+  #credentialOf: ExecSettings | undefined
+  /** When the plugin was run, and how long the credential was to last then: milliseconds. */
+  #credentialObtained = 0
+  #credentialLifetime = Infinity
+  // By performance.now(): a clock that is set back must not stop anything from being followed.
+  #lookedAt = -Infinity
+  #readAt = -Infinity
+  #renewedAt = -Infinity
+  #pending: Promise<AccessSnapshot> | undefined
+  #warning: string | undefined
+
+  constructor(
+    private readonly source: SettingsSource,
+    private readonly options: LiveAccessOptions,
+  ) {
+    this.#files = new CredentialFiles(options.log ?? silent, options.read)
+    this.#timing = { ...accessTiming, ...options.timing }
+  }
+
+  async open(): Promise<void> {
+    this.#loaded = await this.#load()
+  }
+
+  get origin(): string {
+    return this.source.origin
+  }
+
+  get namespace(): string | undefined {
+    return this.#loaded?.settings.namespace
+  }
+
+  async current(): Promise<AccessSnapshot> {
+    const current = this.#snapshot && !this.#execExpired() && performance.now() - this.#lookedAt < this.#timing.look
+    if (current && this.#snapshot) return this.#snapshot
+    return this.#shared(() => this.#refresh(false))
+  }
+
+  async renew(rejected: AccessSnapshot): Promise<AccessSnapshot> {
+    // Many requests are refused at once when a token expires; one renewal serves them all.
+    await this.#pending?.catch(() => undefined)
+    if (this.#snapshot && !sameAccess(this.#snapshot, rejected)) return this.#snapshot
+    return this.#shared(() => this.#refresh(true))
+  }
+
+  async differs(rejected: AccessSnapshot): Promise<boolean> {
+    if (this.#snapshot && !sameAccess(this.#snapshot, rejected)) return true
+    return this.#loaded !== undefined && this.#changed(this.#loaded)
+  }
+
+  #shared(work: () => Promise<AccessSnapshot>): Promise<AccessSnapshot> {
+    this.#pending ??= work().finally(() => (this.#pending = undefined))
+    return this.#pending
+  }
+
+  async #refresh(rejected: boolean): Promise<AccessSnapshot> {
+    const now = performance.now()
+    const due = rejected || now - this.#readAt >= this.#timing.reread
+    if (!this.#loaded || due || (await this.#changed(this.#loaded))) {
+      this.#loaded = await this.#reload()
+    }
+    this.#lookedAt = now
+    const renew = rejected && now - this.#renewedAt >= this.#timing.renew
+    if (renew) this.#renewedAt = now
+    await this.#runExec(this.#loaded, renew)
+    const next = this.#compose(this.#loaded)
+    // The same object for the same access: whoever holds it sees cheaply that nothing changed.
+    if (!this.#snapshot || !sameAccess(this.#snapshot, next)) this.#snapshot = next
+    return this.#snapshot
+  }
+
+  async #changed(loaded: Loaded): Promise<boolean> {
+    for (const [path, before] of loaded.fingerprints) {
+      if ((await fingerprint(path)) !== before) return true
+    }
+    return false
+  }
+
+  async #reload(): Promise<Loaded> {
+    try {
+      return await this.#load()
+    } catch (error) {
+      if (!this.#loaded || this.options.read) throw error
+      this.#files.report(this.source.origin, (error as Error).message)
+      return this.#loaded
+    }
+  }
+
+  async #load(): Promise<Loaded> {
+    const fingerprints = new Map<string, string>()
+    for (const path of this.source.paths) fingerprints.set(path, await fingerprint(path))
+    const { settings, warning } = shownTo(await this.source.read())
+    this.#warn(warning)
+    const { cluster, user } = settings
+    const text = async (material: Material, check: (text: string) => string | undefined): Promise<string> => {
+      if (material.type === 'inline') return material.text
+      const { path, field } = material
+      fingerprints.set(path, await fingerprint(path))
+      return this.#files.read(path, check, (problem) => field.error(problem))
+    }
+    const authority = cluster.authority && (await text(cluster.authority, certificateProblem))
+    const certificate = user.certificate && {
+      chain: await text(user.certificate.chain, certificateProblem),
+      key: await text(user.certificate.key, privateKeyProblem),
+    }
+    const token = user.token && (await text(user.token, (content) => tokenProblem(content.trim()))).trim()
+    const loaded: Loaded = {
+      settings,
+      authority,
+      certificate: this.#matchingPair(settings, certificate),
+      authorization: token === undefined ? user.basic : `Bearer ${token}`,
+      proxy: cluster.proxy ?? proxyFromEnvironment(cluster.server, this.options.environment),
+      fingerprints,
+    }
+    this.#readAt = performance.now()
+    return loaded
+  }
+
+  /** Once, for as long as there is reason to. */
+  #warn(warning: string | undefined): void {
+    if (warning !== undefined && warning !== this.#warning) {
+      this.options.log?.warn({ path: this.source.origin }, `${this.source.origin}: ${warning}`)
+    }
+    this.#warning = warning
+  }
+
+  /** A rotation replaces certificate and key one after the other: between the two, the old pair stays in force. */
+  #matchingPair(settings: ContextSettings, pair: Loaded['certificate']): Loaded['certificate'] {
+    const key = settings.user.certificate?.key
+    if (!pair || !key || keyMatches(pair.chain, pair.key)) return pair
+    const error = key.field.error('does not match the client certificate')
+    if (!this.#loaded?.certificate || this.options.read) throw error
+    this.#files.report(key.field.place, error.message)
+    return this.#loaded.certificate
+  }
+
+  #execExpired(): boolean {
+    // Renewed a little early, so that no request is under way when it expires; a short-lived one, less early.
+    return this.#credentialLeft() <= Math.min(30_000, this.#credentialLifetime / 10)
+  }
+
+  /**
+   * Milliseconds, by the clock or by the time that has passed, whichever is less: a clock that was wrong when the plugin ran may have
+   * been set since, and a machine that slept has counted nothing.
+   */
+  #credentialLeft(): number {
+    const expires = this.#credential?.expires
+    if (expires === undefined) return Infinity
+    const passed = performance.now() - this.#credentialObtained
+    return Math.min(expires - Date.now(), this.#credentialLifetime - passed)
+  }
+
+  async #runExec({ settings, authority }: Loaded, renew: boolean): Promise<void> {
+    const { exec } = settings.user
+    if (!exec) {
+      this.#credential = undefined
+      return
+    }
+    // Settings are another object only where the kubeconfig differs.
+    if (exec !== this.#credentialOf) this.#credential = undefined
+    if (this.#credential && !renew && !this.#execExpired()) return
+    try {
+      const { environment } = this.options
+      const { cluster } = settings
+      this.#credential = await runExecPlugin(exec, {
+        environment,
+        cluster,
+        authority,
+        timeout: this.#timing.exec,
+      })
+      this.#credentialOf = exec
+      this.#credentialObtained = performance.now()
+      this.#credentialLifetime = (this.#credential.expires ?? Infinity) - Date.now()
+    } catch (error) {
+      // The one in hand was to be renewed early, and is good for a while yet.
+      const usable = !renew && this.#credential !== undefined && this.#credentialLeft() > 0
+      if (!usable) throw error
+      this.#files.report(exec.field.place, (error as Error).message)
+    }
+  }
+
+  #compose({ settings, authority, certificate, authorization, proxy }: Loaded): AccessSnapshot {
+    const { cluster, user } = settings
+    const token = this.#credential?.token
+    const header = token === undefined ? authorization : `Bearer ${token}`
+    return snapshotOf({
+      server: cluster.server,
+      serverName: cluster.serverName,
+      insecure: cluster.insecure,
+      authority,
+      certificate: this.#credential?.certificate ?? certificate,
+      proxy,
+      headers: { ...user.impersonation, ...(header !== undefined && { authorization: header }) },
+    })
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Reports to the cluster what happens, as events. A caller may rely on this: `record` returns at once, throws nothing, and nothing that
+ * the API server does holds anybody up. What cannot be sent now waits, up to a limit; one request is under way at a time, over
+ * the connection that the watches have.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../../log.js'
+import { Backoff } from '../reads/backoff.js'
+import type { ApiClient, ApiResponse } from '../connection/client.js'
+import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft } from './event-body.js'
+import { EventSeries, type EventRecord, type Instant } from './event-series.js'
+import { statusMessage } from '../reads/api-error.js'
+
+/** Events that wait at most; of more, the oldest are dropped. */
+const longestQueue = 100
+
+const controller = 'holdfast.dev/agent'
+
+/** Milliseconds. */
+const requestTimeout = 10_000
+const backoff = { firstDelay: 1_000, longestDelay: 60_000 }
+/** An API server that has just started denies everybody, until it has read its roles. */
+const denialGrace = 10_000
+/** A namespace that denies events is asked again this seldom: the Role may be mended meanwhile. */
+const denialPause = 10 * 60_000
+
+export interface EventClock {
+  now(): Instant
+  /** Resolves after so many milliseconds, or when the signal aborts. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>
+}
+
+const realClock: EventClock = {
+  now: () => ({ monotonic: performance.now(), wall: new Date() }),
+  sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
+}
+
+export interface EventRecorderOptions {
+  readonly log: Log
+  /** Who reports: the node, or the host. */
+  readonly instance: string
+  readonly clock?: EventClock
+  /** In [0, 1); default Math.random. */
+  readonly random?: () => number
+}
+
+interface Denial {
+  /** Monotonic; nothing is asked before. */
+  until: number
+  reported: boolean
+}
+
+export class EventRecorder {
+  readonly #clock: EventClock
+  readonly #series = new EventSeries()
+  readonly #backoff: Backoff
+  readonly #denials = new Map<string, Denial>()
+  #queue: EventRecord[] = []
+  #lost = 0
+  #isSending = false
+  #sending: Promise<void> | undefined
+  #closing = false
+  /** Ends a wait before the next try. */
+  readonly #hurry = new AbortController()
+  /** Ends the request that is under way. */
+  readonly #abort = new AbortController()
+
+  constructor(
+    private readonly api: Pick<ApiClient, 'send'>,
+    private readonly options: EventRecorderOptions,
+  ) {
+    this.#clock = options.clock ?? realClock
+    this.#backoff = new Backoff(backoff, options.random ?? Math.random)
+  }
+
+  record(draft: EventDraft): void {
+    if (this.#closing) return
+    const record = this.#series.take(draft, this.#clock.now())
+    if (record === undefined) return
+    this.#queue.push(record)
+    record.queued = true
+    this.#shorten()
+    if (!this.#isSending) this.#sending = this.#send()
+  }
+
+  /** What was denied may be allowed by now: it is asked for again, and sent again if it is not. */
+  retryDenied(): void {
+    this.#denials.clear()
+  }
+
+  /** Takes nothing more, and sends what waits, within so many milliseconds. */
+  async close(within: number): Promise<void> {
+    this.#closing = true
+    this.#hurry.abort()
+    const timer = setTimeout(() => this.#abort.abort(new Error('the agent is ending')), within)
+    await this.#sending
+    clearTimeout(timer)
+    const unsent = this.#queue.length + this.#lost
+    if (unsent > 0) {
+      this.options.log.warn({ unsent }, `${unsent} events could not be sent before the agent stopped`)
+    }
+  }
+
+  #shorten(): void {
+    while (this.#queue.length > longestQueue) {
+      const oldest = this.#queue.shift()
+      if (oldest) oldest.queued = false
+      this.#lost += 1
+    }
+  }
+
+  async #send(): Promise<void> {
+    this.#isSending = true
+    try {
+      for (let record = this.#next(); record !== undefined; record = this.#next()) {
+        const delay = await this.#sendOne(record)
+        if (delay === undefined) continue
+        // It may have come again meanwhile.
+        this.#queue = [record, ...this.#queue.filter((other) => other !== record)]
+        record.queued = true
+        this.#shorten()
+        // At the end there is one try, and no more.
+        if (this.#closing) return
+        await this.#clock.sleep(delay, this.#hurry.signal)
+      }
+    } finally {
+      this.#isSending = false
+    }
+  }
+
+  #next(): EventRecord | undefined {
+    const record = this.#queue.shift()
+    if (record) record.queued = false
+    return record
+  }
+
+  /** @returns milliseconds until it must be tried again; undefined: it is sent, or dropped */
+  async #sendOne(record: EventRecord): Promise<number | undefined> {
+    const namespace = namespaceOf(record.draft.subject)
+    const denial = this.#denials.get(namespace)
+    if (denial !== undefined && denial.reported && this.#clock.now().monotonic < denial.until) return undefined
+    const { count } = record
+    let answer: ApiResponse
+    try {
+      answer = await this.#request(record, namespace)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      this.options.log.debug({ waiting: this.#queue.length + 1 }, `an event could not be sent: ${message}`)
+      return this.#backoff.next('away')
+    }
+    const { status } = answer
+    if (status === 401 || status === 429 || status >= 500) {
+      return Math.max(this.#backoff.next('away'), Math.min(answer.retryAfter ?? 0, backoff.longestDelay))
+    }
+    this.#backoff.reset()
+    if (status === 403) return this.#denied(namespace, answer)
+    this.#denials.delete(namespace)
+    this.#tellLost()
+    if (status === 404 && record.sent > 0) {
+      // Events are kept for an hour or so: this one is made again.
+      record.sent = 0
+      return this.#sendOne(record)
+    }
+    // 409: it was made by a request whose answer was lost.
+    if (status < 300 || status === 409) record.sent = status === 409 ? 1 : count
+    else this.#refused(record, answer)
+    return undefined
+  }
+
+  #request(record: EventRecord, namespace: string): Promise<ApiResponse> {
+    const { draft, name, firstAt, lastAt, count, sent } = record
+    const path = eventsPath(namespace)
+    const options = { timeout: requestTimeout, signal: this.#abort.signal }
+    const series = count > 1 ? { count, lastAt } : undefined
+    if (sent > 0 && series) {
+      const body = { series: seriesBody(series) }
+      return this.api.send('PATCH', `${path}/${encodeURIComponent(name)}`, body, options)
+    }
+    const body = eventBody(draft, name, firstAt, { controller, instance: this.options.instance }, series)
+    return this.api.send('POST', path, body, options)
+  }
+
+  #denied(namespace: string, answer: ApiResponse): number | undefined {
+    const now = this.#clock.now().monotonic
+    const denial = this.#denials.get(namespace)
+    this.#denials.set(namespace, { until: now + denialPause, reported: denial !== undefined })
+    if (denial === undefined) return denialGrace
+    if (!denial.reported) {
+      const said = statusMessage(answer.body)
+      this.options.log.warn(
+        { namespace, status: answer.status },
+        `no right to create events in namespace ${namespace}${said && ` (${said})`}: the agent sends none there, everything else works; "holdfast rbac" prints the Role that allows them`,
+      )
+    }
+    return undefined
+  }
+
+  #refused({ draft: { reason } }: EventRecord, { status, body }: ApiResponse): void {
+    this.options.log.warn({ event: reason, status }, `the API server refused an event: ${statusMessage(body)}`)
+  }
+
+  #tellLost(): void {
+    if (this.#lost === 0) return
+    this.options.log.warn(
+      { lost: this.#lost },
+      `the agent dropped ${this.#lost} events while the API server was unreachable`,
+    )
+    this.#lost = 0
+  }
+}

@@ -1,0 +1,167 @@
+/** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
+import { invalidInputOf } from '../../errors.js'
+import {
+  describeReference,
+  type ObjectReference,
+  type UnknownState,
+  type WatchRestartReason,
+} from '../../objects/types.js'
+import { ConnectionError, type ApiResponse } from '../connection/client.js'
+import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
+
+export interface ApiErrorDetails {
+  /** The HTTP status, or the code of an ERROR event; undefined where no answer came. */
+  readonly status?: number
+  /** Milliseconds. */
+  readonly retryAfter?: number | undefined
+  /** For 403: the right that this user has not. */
+  readonly missingRight?: Right
+  /** What to do; it stands at the end of the message, too. */
+  readonly advice?: string
+}
+
+/** A request, or a watch's stream, failed. It never says that an object is absent. Holds no content. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  constructor(
+    readonly reason: Exclude<WatchRestartReason, 'timeout'>,
+    message: string,
+    readonly details: ApiErrorDetails = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+
+  /** The API server refused the user, or what the user asked for. */
+  get denied(): boolean {
+    return this.reason === 'denied' || this.details.status === 401
+  }
+
+  /** The server is away, or not well: it is not about this object. */
+  get serverAway(): boolean {
+    return this.reason === 'connection' || this.reason === 'goaway' || this.reason === 'server-error'
+  }
+
+  /** The same request may fare better later: anything but a 4xx, which is about the request itself, apart from 429. */
+  get retriable(): boolean {
+    const { status } = this.details
+    if (this.permanent) return false
+    return status === undefined || status < 400 || status >= 500 || status === 429
+  }
+
+  /** The kubeconfig is wrong, or not there: somebody has to put it right. */
+  get permanent(): boolean {
+    return this.cause instanceof ConnectionError && invalidInputOf(this.cause.cause) !== undefined
+  }
+
+  /** What is known of an object of which nothing else is known. */
+  get observation(): UnknownState {
+    const reason = this.denied ? 'AccessDenied' : 'SourceUnavailable'
+    return { state: 'unknown', reason, message: this.message, ...(this.permanent && { permanent: true as const }) }
+  }
+}
+
+interface Answer {
+  readonly status: number
+  readonly retryAfter?: number | undefined
+  readonly body: unknown
+  readonly foreign?: string
+}
+
+/** For an HTTP status, or the code of an ERROR event, that is not what was asked for. `forbidden`: what to do about a 403. */
+export function refusedRequest(
+  target: ApiTarget,
+  verb: Right['verb'],
+  answer: Answer,
+  forbidden = forbiddenAdvice(target, verb),
+): ApiError {
+  const { status, retryAfter } = answer
+  const said = statusMessage(answer.body)
+  const what = `${describeTarget(target)}: ${verb} failed with HTTP ${status}${said && ` (${said})`}`
+  const advice = answer.foreign ?? (status === 403 ? forbidden : adviceFor(status))
+  return new ApiError(restartReason(status), advice ? `${what}: ${advice}` : what, {
+    status,
+    retryAfter,
+    ...(status === 403 && { missingRight: rightOf(target, verb) }),
+    ...(advice !== '' && { advice }),
+  })
+}
+
+/** For whatever a request or a stream has thrown. */
+export function brokenRequest(target: ApiTarget, error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const said = error instanceof Error ? error.message : String(error)
+  const message = `${describeTarget(target)}: ${said}`
+  if (!(error instanceof ConnectionError)) return new ApiError('protocol', message, {}, { cause: error })
+  return new ApiError(connectionReasons[error.reason], message, {}, { cause: error })
+}
+
+const connectionReasons = {
+  connection: 'connection',
+  timeout: 'connection',
+  goaway: 'goaway',
+  credentials: 'credentials',
+  rotation: 'rotation',
+  protocol: 'protocol',
+} as const satisfies Record<ConnectionError['reason'], ApiError['reason']>
+
+/** The answer makes no sense: it is not what a Kubernetes API server answers to that. */
+export function protocolError(reference: ObjectReference, problem: string): ApiError {
+  return new ApiError('protocol', `${describeReference(reference)}: ${problem}`)
+}
+
+/**
+ * The one rule of absence: the API server itself says of this one object that it does not exist, in a 404 with a metav1.Status of
+ * reason NotFound. The 404 of a proxy, or of a server that does not serve the path, says nothing about the object.
+ */
+export function isAbsent({ status, body }: Pick<ApiResponse, 'status' | 'body'>, name?: string): boolean {
+  if (status !== 404 || field(body, 'reason') !== 'NotFound') return false
+  const named = field(field(body, 'details'), 'name')
+  return name === undefined || named === undefined || named === name
+}
+
+/** The message of a metav1.Status: on one line, and not endless. Empty where there is none. */
+export function statusMessage(body: unknown): string {
+  const message = field(body, 'message')
+  if (typeof message !== 'string') return ''
+  const line = message.replace(/\p{Cc}+/gu, ' ')
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line
+}
+
+/** A field of what may be an object. */
+export function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}
+
+function restartReason(status: number): ApiError['reason'] {
+  if (status === 410) return 'expired'
+  if (status === 429) return 'throttled'
+  if (status === 401) return 'unauthorized'
+  if (status === 403) return 'denied'
+  return status >= 500 ? 'server-error' : 'protocol'
+}
+
+function adviceFor(status: number): string {
+  switch (status) {
+    case 401:
+      return 'the API server rejects the credentials: check the user in the kubeconfig, or the service account token'
+    case 404:
+      return 'the server has nothing at this path: is this the address of a Kubernetes API server?'
+    default:
+      return ''
+  }
+}
+
+/** Secrets and ConfigMaps are followed: whoever reads one without the other two verbs fails a moment later. */
+function forbiddenAdvice(target: ApiTarget, verb: Right['verb']): string {
+  const { namespace, name, resource } = target
+  const followed = resource === 'secrets' || resource === 'configmaps'
+  const role = namespace === undefined ? 'a ClusterRole' : `a Role in namespace ${namespace}`
+  const verbs = followed ? 'the verbs get, list and watch' : `the verb ${verb}`
+  const names = name === undefined ? '' : ` with resourceNames: [${name}]`
+  const narrower =
+    followed && name === undefined
+      ? '; with source.kubernetes.watch: objects, names are enough (selectors need namespaces)'
+      : ''
+  return `this user lacks the verb ${verb}: it needs ${role} that allows ${verbs} on the resource ${resource}${names}, bound to this user${narrower}`
+}

@@ -1,0 +1,134 @@
+/**
+ * From JSON, as the API and files have it, to bytes by key. Everything is checked; what is wrong is reported with the key's
+ * name and never with its value.
+ */
+import { contentPassed } from '../../content-garbage.js'
+import { isDataKey, longestName } from '../../kubernetes-names.js'
+import { quote } from '../../quote.js'
+import type { KubernetesObject, ObjectKind, ObjectReference } from '../../objects/types.js'
+
+/** The object cannot be used as it is. The message names the field and holds no value. */
+export class InvalidObjectError extends Error {
+  override readonly name = 'InvalidObjectError'
+}
+
+/** All values of one object together, in bytes (Kubernetes: pkg/apis/core/types.go, MaxSecretSize). */
+const maximumDataSize = 1024 * 1024
+
+type Data = Map<string, Uint8Array>
+
+/**
+ * One object of the API. Nothing of the JSON is kept.
+ * @throws InvalidObjectError
+ */
+export function decodeObject(reference: ObjectReference, json: unknown): KubernetesObject {
+  const body = record(json, 'the object')
+  const metadata = record(body.metadata, 'metadata')
+  return {
+    reference,
+    uid: nonEmptyString(metadata.uid, 'metadata.uid'),
+    resourceVersion: nonEmptyString(metadata.resourceVersion, 'metadata.resourceVersion'),
+    terminating: typeof metadata.deletionTimestamp === 'string',
+    data: decodeData(reference.kind, body),
+  }
+}
+
+/**
+ * The bytes of a Secret's `data`, or of a ConfigMap's `data` and `binaryData`. Absent or null is empty.
+ * @throws InvalidObjectError
+ */
+export function decodeData(kind: ObjectKind, body: Readonly<Record<string, unknown>>): Data {
+  const data: Data = new Map()
+  if (kind === 'Secret') {
+    addAll(data, 'data', body.data, fromBase64)
+  } else {
+    addAll(data, 'data', body.data, fromText)
+    const binary: Data = new Map()
+    addAll(binary, 'binaryData', body.binaryData, fromBase64)
+    for (const [key, bytes] of binary) {
+      if (data.has(key)) throw new InvalidObjectError(`key ${quote(key)} is in both data and binaryData`)
+      data.set(key, bytes)
+    }
+  }
+  checkSize(data)
+  return data
+}
+
+/** Adds `stringData`, as only files have it: the API server would have put it into `data`, where it wins. */
+export function addStringData(data: Data, stringData: unknown): void {
+  addAll(data, 'stringData', stringData, fromText)
+  checkSize(data)
+}
+
+/** @throws InvalidObjectError if it is not a JSON object */
+export function record(value: unknown, field: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>
+  }
+  throw new InvalidObjectError(`${field} must be a map, not ${kindOf(value)}`)
+}
+
+function addAll(data: Data, field: string, map: unknown, decode: (value: string) => Uint8Array | undefined) {
+  if (map === undefined || map === null) return
+  for (const [key, value] of Object.entries(record(map, field))) {
+    checkKey(key, field)
+    // The API server, too, reads null as empty.
+    const text = value ?? ''
+    if (typeof text !== 'string') {
+      throw new InvalidObjectError(`${field}[${quote(key)}] must be a string, not ${kindOf(value)}`)
+    }
+    const bytes = decode(text)
+    if (bytes === undefined) throw new InvalidObjectError(`${field}[${quote(key)}] is not valid base64`)
+    data.set(key, bytes)
+  }
+}
+
+function checkKey(key: string, field: string): void {
+  if (key.length > longestName) {
+    throw new InvalidObjectError(`${field} has a key of ${key.length} characters; at most ${longestName} are allowed`)
+  }
+  if (!isDataKey(key)) {
+    throw new InvalidObjectError(
+      `${field} has the key ${quote(key)}: keys are letters, digits, '-', '_' and '.', and do not start with '..'`,
+    )
+  }
+}
+
+function checkSize(data: Data): void {
+  let size = 0
+  for (const bytes of data.values()) size += bytes.length
+  contentPassed(size)
+  if (size > maximumDataSize) {
+    throw new InvalidObjectError(`it holds ${size} bytes; Kubernetes allows at most ${maximumDataSize}`)
+  }
+}
+
+/** As Go's encoding/base64 reads it: line breaks are skipped, padding is required, nothing else is forgiven. */
+function fromBase64(text: string): Uint8Array | undefined {
+  const joined = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text
+  if (joined.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(joined)) return undefined
+  return unpooled(joined, 'base64')
+}
+
+function fromText(text: string): Uint8Array {
+  return unpooled(text, 'utf8')
+}
+
+/** Memory of its own: a small key must not keep a slab of Node's buffer pool alive. */
+function unpooled(text: string, encoding: 'base64' | 'utf8'): Uint8Array {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
+  bytes.write(text, encoding)
+  return bytes
+}
+
+function nonEmptyString(value: unknown, field: string): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw new InvalidObjectError(`${field} must be a string that is not empty`)
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'missing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`
+}

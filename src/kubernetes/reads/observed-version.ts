@@ -1,0 +1,66 @@
+/** What an answer of the API says of one object. */
+import type { ObservedVersion } from '../../objects/stored-object.js'
+import { describeReference, type ObjectReference } from '../../objects/types.js'
+import { decodeObject, InvalidObjectError } from './decode.js'
+import { field, ApiError } from './api-error.js'
+import { labelsOf } from './selections.js'
+
+/**
+ * The object is there. If it cannot be decoded, that is what was seen, with its version all the same.
+ * @throws ApiError if it is another object than the one that was asked for
+ */
+export function observeObject(reference: ObjectReference, json: unknown): ObservedVersion {
+  const metadata = field(json, 'metadata')
+  const [name, namespace] = [field(metadata, 'name'), field(metadata, 'namespace')]
+  if (name !== reference.name || namespace !== reference.namespace) {
+    throw new ApiError(
+      'protocol',
+      `${describeReference(reference)}: the API server answered with another object: does a proxy drop the fieldSelector?`,
+    )
+  }
+  try {
+    const object = decodeObject(reference, json)
+    const { resourceVersion, uid } = object
+    return { observation: { state: 'present', object }, resourceVersion, uid, labels: labelsOf(json) }
+  } catch (error) {
+    if (!(error instanceof InvalidObjectError)) throw error
+    const uid = field(metadata, 'uid')
+    return {
+      observation: {
+        state: 'unknown',
+        reason: 'ObjectInvalid',
+        message: `${describeReference(reference)}: ${error.message}`,
+      },
+      resourceVersion: resourceVersionOf(json),
+      uid: typeof uid === 'string' ? uid : '',
+      labels: labelsOf(json),
+    }
+  }
+}
+
+/** The object is not there, as of this version of the collection. */
+export function observeAbsence(resourceVersion: string | undefined): ObservedVersion {
+  return { observation: { state: 'absent' }, resourceVersion, uid: undefined }
+}
+
+/**
+ * What a list of this one object says.
+ * @throws ApiError if it is no list
+ */
+export function observeList(reference: ObjectReference, json: unknown): ObservedVersion {
+  const items = field(json, 'items')
+  // Go prints an empty list as null.
+  if (items !== null && !Array.isArray(items)) {
+    throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is not a list`)
+  }
+  const [item, ...others] = (items ?? []) as unknown[]
+  if (item === undefined) return observeAbsence(resourceVersionOf(json))
+  // More than the one: the selector was dropped on the way, and any of them may be meant.
+  return observeObject(reference, others.length === 0 ? item : undefined)
+}
+
+/** metadata.resourceVersion of an object, a list or a bookmark. */
+export function resourceVersionOf(json: unknown): string | undefined {
+  const version = field(field(json, 'metadata'), 'resourceVersion')
+  return typeof version === 'string' && version !== '' ? version : undefined
+}

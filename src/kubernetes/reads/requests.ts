@@ -1,0 +1,94 @@
+/** What is asked of the API server: its paths and queries, what messages call it, and the right that it takes. */
+import { type ObjectReference } from '../../objects/types.js'
+
+export type Query = Readonly<Record<string, string>>
+
+/** One object, or without `name` a collection, of the core group. */
+export interface ApiTarget {
+  readonly resource: 'secrets' | 'configmaps' | 'pods' | 'nodes'
+  /** undefined for what is in no namespace. */
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+}
+
+/** What a rule of a Role has to allow. */
+export interface Right {
+  readonly verb: 'get' | 'list' | 'watch'
+  readonly resource: ApiTarget['resource']
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+}
+
+const singular = { secrets: 'Secret', configmaps: 'ConfigMap', pods: 'pod', nodes: 'node' } as const satisfies Record<
+  ApiTarget['resource'],
+  string
+>
+
+const resources = { Secret: 'secrets', ConfigMap: 'configmaps' } as const satisfies Record<
+  ObjectReference['kind'],
+  ApiTarget['resource']
+>
+
+export function objectTarget({ kind, namespace, name }: ObjectReference): ApiTarget {
+  return { resource: resources[kind], namespace, name }
+}
+
+export function nodeTarget(name: string): ApiTarget {
+  return { resource: 'nodes', namespace: undefined, name }
+}
+
+/** Without `name`: the pods of the namespace. */
+export function podTarget(namespace: string, name?: string): ApiTarget {
+  return { resource: 'pods', namespace, name }
+}
+
+export function pathOf({ resource, namespace, name }: ApiTarget): string {
+  const scope = namespace === undefined ? '' : `namespaces/${encodeURIComponent(namespace)}/`
+  return `/api/v1/${scope}${resource}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
+}
+
+/** `Secret ns/name`, `node n`, `pods of ns`. */
+export function describeTarget({ resource, namespace, name }: ApiTarget): string {
+  if (name === undefined) return namespace === undefined ? resource : `${resource} of ${namespace}`
+  return `${singular[resource]} ${namespace === undefined ? name : `${namespace}/${name}`}`
+}
+
+export function rightOf(target: ApiTarget, verb: Right['verb']): Right {
+  const { resource, namespace, name } = target
+  return { verb, resource, namespace, name }
+}
+
+export function collectionPath(reference: ObjectReference): string {
+  return pathOf({ ...objectTarget(reference), name: undefined })
+}
+
+/** A list of the one object, consistent: without a resourceVersion it accepts no cache that lags. */
+export function listQuery(reference: ObjectReference): Query {
+  return { fieldSelector: `metadata.name=${reference.name}` }
+}
+
+/** A watch that goes on after this resource version. */
+export function watchQuery(reference: ObjectReference, from: string, seconds: number): Query {
+  return { ...streamQuery(reference, seconds), resourceVersion: from }
+}
+
+/**
+ * List and watch in one stream (KEP-3157). Without a resourceVersion, the initial events are as consistent as a list: an object
+ * that is not among them when they end is absent for certain.
+ */
+export function streamingListQuery(reference: ObjectReference, seconds: number): Query {
+  return {
+    ...streamQuery(reference, seconds),
+    sendInitialEvents: 'true',
+    resourceVersionMatch: 'NotOlderThan',
+  }
+}
+
+function streamQuery(reference: ObjectReference, seconds: number): Query {
+  return {
+    ...listQuery(reference),
+    watch: '1',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: String(seconds),
+  }
+}

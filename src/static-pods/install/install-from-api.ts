@@ -1,0 +1,114 @@
+/*
+ * One revision from the API, as an operator's installer pod does it: wait for the others, read everything, write, tell. The deadline
+ * covers all of it; at the deadline, and on SIGTERM, what is under way is given up before a manifest changes, or finished.
+ */
+import { messageOf } from '../../errors.js'
+import { Deadline } from '../../deadline.js'
+import type { Log } from '../../log.js'
+import { ApiReader, type ReadTiming } from '../../kubernetes/reads/api-reader.js'
+import type { ApiClient } from '../../kubernetes/connection/client.js'
+import type { Disk } from '../../durable/index.js'
+import { reportInstall, type InstallEvent } from './events.js'
+import { late, Superseded } from '../failure.js'
+import { dryRun, install } from './install.js'
+import type { InstallResult, InstallSettings } from './install-plan.js'
+import type { JsonMap } from '../json.js'
+import { kubeletVersion, needsOwnUid } from '../kubelet.js'
+import { planFromApi, type RevisionObjects } from './plan-from-api.js'
+import { waitForInstallers, waitTiming, type WaitTiming } from './wait-for-installers.js'
+
+/** What to do about a 403. */
+const forbidden = '"holdfast rbac install" with the same flags prints the Role that is needed'
+
+export interface ApiInstallRequest {
+  readonly objects: RevisionObjects
+  readonly nodeName: string
+  /** The installer's own pod: with it, it waits for the others first. */
+  readonly podName: string | undefined
+  readonly resourceDirectory: string
+  readonly manifestDirectory: string
+  readonly manifestLock: string | undefined
+  /** Milliseconds for the whole run. */
+  readonly timeout: number
+  readonly dryRun: boolean
+  readonly requireProven: boolean
+  readonly allowOlder: boolean
+  readonly checkHostPaths: boolean
+}
+
+export interface ApiInstallMeans {
+  readonly api: ApiClient
+  readonly disk: Disk
+  readonly log: Log
+  readonly signal: AbortSignal
+  /** The host's or pod's name, for events. */
+  readonly instance: string
+  readonly timing?: { readonly wait?: WaitTiming; readonly read?: ReadTiming }
+}
+
+/** @throws StaticPodError, Superseded, InvalidInput, DurableWriteError */
+export async function installFromApi(request: ApiInstallRequest, means: ApiInstallMeans): Promise<InstallResult> {
+  const { api, log, timing } = means
+  const { namespace, pod, revision } = request.objects
+  const deadline = new Deadline(request.timeout, means.signal)
+  const end = performance.now() + request.timeout
+  const { signal } = deadline
+  const reader = new ApiReader(api, { log, forbidden, ...(timing?.read && { timing: timing.read }) })
+  const origin = { namespace, pod, instance: means.instance, ownPod: undefined as JsonMap | undefined }
+  const say = async (event: InstallEvent): Promise<void> => {
+    if (!request.dryRun) await reportInstall(api, origin, event, log)
+  }
+  try {
+    if (request.podName !== undefined && !request.dryRun) {
+      const { podName, nodeName } = request
+      const waiting = { namespace, revision, nodeName, podName, timing: timing?.wait ?? waitTiming }
+      origin.ownPod = await waitForInstallers(reader, waiting, log, signal)
+    }
+    const result = await readAndWrite(reader, request, means, signal, () => end - performance.now())
+    await say({
+      type: 'Normal',
+      reason: 'StaticPodInstallerCompleted',
+      note: `Successfully installed revision ${revision}`,
+    })
+    return result
+  } catch (error) {
+    const failure = deadline.expired ? late(error, request.timeout) : error
+    if (failure instanceof Superseded || means.signal.aborted) throw failure
+    await say({
+      type: 'Warning',
+      reason: 'StaticPodInstallerFailed',
+      note: `Installing revision ${revision}: ${messageOf(failure)}`,
+    })
+    throw failure
+  } finally {
+    deadline.dispose()
+  }
+}
+
+async function readAndWrite(
+  reader: ApiReader,
+  request: ApiInstallRequest,
+  { disk, log }: ApiInstallMeans,
+  signal: AbortSignal,
+  timeLeft: () => number,
+): Promise<InstallResult> {
+  const { nodeName, resourceDirectory, manifestDirectory, objects } = request
+  const kubelet = await kubeletVersion(reader, nodeName, log, signal)
+  const words = { revision: objects.revision, nodeName }
+  const planning = { resourceDirectory, words, ownUid: needsOwnUid(kubelet) }
+  const plan = await planFromApi(reader, objects, planning, signal)
+  const settings: InstallSettings = {
+    disk,
+    log,
+    signal,
+    manifestDirectory,
+    manifestLock: request.manifestLock,
+    timeLeft: () => Math.max(0, timeLeft()),
+    requireProven: request.requireProven,
+    allowOlder: request.allowOlder,
+    checkHostPaths: request.checkHostPaths,
+    // An installer's container sees no more of the host than it mounts.
+    warnOfHostPaths: false,
+  }
+  return request.dryRun ? dryRun(plan, settings) : install(plan, settings)
+}

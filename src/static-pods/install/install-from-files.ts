@@ -1,0 +1,140 @@
+/* One manifest from a local file, and what else it needs from a local directory. No API server is asked. */
+import { basename, resolve } from 'node:path'
+import { Deadline } from '../../deadline.js'
+import { messageOf } from '../../errors.js'
+import { InvalidInput, late } from '../failure.js'
+import { dryRun, install } from './install.js'
+import { revisionRequest, type InstallPlan, type InstallResult, type InstallSettings } from './install-plan.js'
+import { encodeManifest, parseManifest, refuseUnrunnable, withRevision } from '../pod/manifest.js'
+import { isObjectName } from '../../kubernetes-names.js'
+import { readLocalTree } from './local-tree.js'
+import { revisionName } from '../names.js'
+import { fileMode, substitute, type PlannedFile, type Substitutions } from './object-files.js'
+import { readSmallFile } from '../read-file.js'
+
+export interface FilesInstallRequest extends Pick<
+  InstallSettings,
+  'disk' | 'log' | 'signal' | 'manifestDirectory' | 'manifestLock' | 'requireProven' | 'allowOlder' | 'checkHostPaths'
+> {
+  readonly files: LocalFiles
+  /** Milliseconds for the whole run. */
+  readonly timeout: number
+  readonly dryRun: boolean
+}
+
+/** @throws InvalidInput, StaticPodError, DurableWriteError */
+export async function installFromFiles(request: FilesInstallRequest): Promise<InstallResult> {
+  const deadline = new Deadline(request.timeout, request.signal)
+  try {
+    return await planAndInstall(request, deadline)
+  } finally {
+    deadline.dispose()
+  }
+}
+
+async function planAndInstall(request: FilesInstallRequest, deadline: Deadline): Promise<InstallResult> {
+  const { files, timeout, signal, ...rest } = request
+  const end = performance.now() + timeout
+  const plan = await planFromFiles({ ...files, manifest: resolve(files.manifest) })
+  const settings: InstallSettings = {
+    ...rest,
+    signal: deadline.signal,
+    timeLeft: () => Math.max(0, end - performance.now()),
+    warnOfHostPaths: true,
+  }
+  try {
+    return await (request.dryRun ? dryRun(plan, settings) : install(plan, settings))
+  } catch (error) {
+    throw deadline.expired && !signal.aborted ? late(error, timeout) : error
+  }
+}
+
+/** A manifest in a local file, and what else it needs. */
+interface LocalFiles {
+  readonly manifest: string
+  /** undefined: the manifest's file name, without what follows its last dot. */
+  readonly pod: string | undefined
+  /** All three, or none. */
+  readonly revision:
+    | {
+        readonly number: number
+        readonly resourceDirectory: string
+        /** undefined: the revision holds the manifest's copy alone. */
+        readonly resources: string | undefined
+      }
+    | undefined
+  readonly nodeName: string | undefined
+}
+
+/**
+ * What the local files make; writes nothing, and asks no API server. Without a revision the manifest is installed byte for
+ * byte; with one, the words REVISION, NODE_NAME and NODE_ENVVAR_NAME are replaced, as in an installation from the API, and the label
+ * `revision` is set where there is none.
+ * @throws InvalidInput
+ * @internal
+ */
+export async function planFromFiles({
+  manifest: path,
+  pod: named,
+  revision,
+  nodeName,
+}: LocalFiles): Promise<InstallPlan> {
+  const bytes = await readSmallFile(path, { follow: true }).catch((error: unknown) => {
+    throw new InvalidInput(messageOf(error))
+  })
+  if (bytes === undefined) throw new InvalidInput(`${path} does not exist`)
+  const pod = named ?? basename(path).replace(/\.(ya?ml|json)$/, '')
+  const name = named === undefined ? basename(path) : `${named}.yaml`
+  if (name.startsWith('.')) throw new InvalidInput(`${path}: kubelet ignores files whose names start with a dot`)
+  if (revision === undefined) {
+    const manifest = await parseManifest(bytes, path)
+    refuseUnrunnable(manifest, path)
+    const manifests = [{ name, content: bytes, manifest }]
+    return { pod, revision: undefined, directory: undefined, lasting: [], manifests }
+  }
+  if (!isObjectName(pod))
+    throw new InvalidInput(`${JSON.stringify(pod)} is not a valid name for a pod: name one with --pod (a DNS name)`)
+  const words = { revision: revision.number, nodeName }
+  const read = await parseManifest(substitute(bytes, words), path)
+  refuseUnrunnable(read, path)
+  // kubeadm's manifests and most others have none.
+  const manifest = read.revision === undefined ? withRevision(read, revision.number) : read
+  const manifests = [{ name, content: encodeManifest(manifest, manifest.uid), manifest }]
+  const { files, directories } = revision.resources
+    ? await readResources(revision.resources, words)
+    : { files: new Map<string, never>(), directories: [] }
+  if (files.has(name)) {
+    throw new InvalidInput(
+      `--resources holds ${name}, but holdfast puts its copy of the manifest there in ${revisionName(pod, revision.number)}: rename the file`,
+    )
+  }
+  return {
+    pod,
+    revision: revision.number,
+    directory: revisionRequest(revision.resourceDirectory, pod, revision.number, {
+      files,
+      directories,
+      manifests,
+      objects: [],
+    }),
+    lasting: [],
+    manifests,
+  }
+}
+
+/**
+ * A local directory's files and directories, as a revision is to hold them, with the modes that library-go would give:
+ * what is below `secrets/` counts as a Secret's, all else as a ConfigMap's.
+ * @throws InvalidInput for what cannot be copied: links, special files, too much
+ */
+async function readResources(
+  root: string,
+  words: Substitutions,
+): Promise<{ files: Map<string, PlannedFile>; directories: readonly string[] }> {
+  const { files, directories } = await readLocalTree(root)
+  const planned = [...files].map(([path, { content }]): [string, PlannedFile] => {
+    const mode = fileMode(path.startsWith('secrets/'), basename(path))
+    return [path, { content: substitute(content, words), mode }]
+  })
+  return { files: new Map(planned), directories }
+}

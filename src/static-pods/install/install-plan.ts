@@ -1,0 +1,138 @@
+import { join } from 'node:path'
+import type { Log } from '../../log.js'
+import type { Disk, DirectoryChange, DirectoryPublicationRequest, RecordedObject } from '../../durable/index.js'
+import { revisionFamily, revisionName } from '../names.js'
+import {
+  objectDirectory,
+  objectFiles,
+  type FetchedObject,
+  type PlannedFile,
+  type Substitutions,
+} from './object-files.js'
+import type { Manifest } from '../pod/manifest.js'
+
+/** A manifest that is to be live. */
+export interface PlannedManifest {
+  /** File name in the manifest directory, and of the copy in the revision. */
+  readonly name: string
+  readonly content: Uint8Array
+  readonly manifest: Manifest
+}
+
+/** All that one installation writes, complete and checked before its first byte is written. */
+export interface InstallPlan {
+  readonly pod: string
+  readonly revision: number | undefined
+  /** The revision's own directory; undefined where a manifest is installed alone. */
+  readonly directory: DirectoryPublicationRequest | undefined
+  /** Directories that live longer than a revision: one target for each object. */
+  readonly lasting: readonly DirectoryPublicationRequest[]
+  /** Reads the objects of one of those targets once more; undefined where they are gone. */
+  readonly reread?: (target: string) => Promise<DirectoryPublicationRequest | undefined>
+  /** In the order in which they become live; the pod itself last. */
+  readonly manifests: readonly PlannedManifest[]
+}
+
+export interface InstallSettings {
+  readonly disk: Disk
+  readonly log: Log
+  /** Aborts at the deadline and on SIGTERM: before a manifest is renamed, never in the middle. */
+  readonly signal: AbortSignal
+  readonly manifestDirectory: string
+  /** undefined: none is taken. */
+  readonly manifestLock: string | undefined
+  /** Milliseconds that are left to wait for locks. */
+  readonly timeLeft: () => number
+  readonly requireProven: boolean
+  /** An older revision may take the place of a newer one that is live. */
+  readonly allowOlder: boolean
+  /** Refuse host paths that do not exist; otherwise they are warned of, if `warnOfHostPaths`. */
+  readonly checkHostPaths: boolean
+  readonly warnOfHostPaths: boolean
+}
+
+/** What became of one path. `kept`: it was there already, the same, and was not touched because a live manifest names it. */
+export interface InstallLine {
+  readonly path: string
+  readonly outcome: 'created' | 'replaced' | 'unchanged' | 'kept'
+  readonly digest?: string
+  readonly unproven?: true
+  readonly changes?: readonly DirectoryChange[]
+}
+
+export interface InstallResult {
+  readonly pod: string
+  readonly revision: number | undefined
+  readonly directories: readonly InstallLine[]
+  readonly manifests: readonly InstallLine[]
+}
+
+/** The revision's directory: everything in it becomes visible in one rename. */
+export function revisionRequest(
+  resourceDirectory: string,
+  pod: string,
+  revision: number,
+  content: {
+    readonly files: ReadonlyMap<string, PlannedFile>
+    readonly directories: readonly string[]
+    readonly manifests: readonly PlannedManifest[]
+    readonly objects: RecordedObject[]
+  },
+): DirectoryPublicationRequest {
+  const files = new Map(content.files)
+  for (const { name, content: bytes } of content.manifests) files.set(name, { content: bytes, mode: 0o600 })
+  return {
+    target: join(resourceDirectory, revisionName(pod, revision)),
+    files: Object.fromEntries(files),
+    emptyDirectories: content.directories,
+    family: revisionFamily(pod),
+    objects: content.objects,
+  }
+}
+
+/** Files, directories and origin of the revision's objects, all together. */
+export function revisionContent(
+  objects: readonly FetchedObject[],
+  words: Substitutions,
+): {
+  files: Map<string, PlannedFile>
+  directories: string[]
+  objects: RecordedObject[]
+} {
+  const files = new Map<string, PlannedFile>()
+  const records: RecordedObject[] = []
+  for (const fetched of objects) {
+    const directory = objectDirectory(fetched)
+    const own = objectFiles(fetched, words)
+    for (const [key, file] of own) files.set(`${directory}/${key}`, file)
+    records.push(
+      recordOf(
+        fetched,
+        [...own.keys()].map((key) => `${directory}/${key}`),
+      ),
+    )
+  }
+  return { files, directories: objects.map(objectDirectory), objects: records }
+}
+
+/** One target for each object below the directory of certificates: it stays, and is never exchanged itself. */
+export function lastingRequests(
+  directory: string,
+  objects: readonly FetchedObject[],
+  words: Substitutions,
+): DirectoryPublicationRequest[] {
+  return objects.map((fetched) => {
+    const files = objectFiles(fetched, words)
+    return {
+      target: join(directory, objectDirectory(fetched)),
+      files: Object.fromEntries(files),
+      publisher: 'install',
+      objects: [recordOf(fetched, [...files.keys()])],
+    }
+  })
+}
+
+function recordOf({ object }: FetchedObject, paths: string[]): RecordedObject {
+  const { reference, uid, resourceVersion } = object
+  return { ...reference, uid, resourceVersion, paths }
+}

@@ -1,0 +1,191 @@
+/*
+ * Writes an installation to the disk, in the order that leaves the node whole at every instant: the revision's directory
+ * becomes visible complete, in one rename after one barrier; directories that a running pod may mount are never exchanged
+ * themselves, only what is in them; the manifests come last, each in one rename, so that kubelet never sees one that names
+ * what is not there. Killed in between, the old manifest stands and the next run completes.
+ */
+import { messageOf } from '../../errors.js'
+import { dirname, join } from 'node:path'
+import { listed } from '../../listed.js'
+import {
+  remove,
+  type DirectoryChange,
+  type DirectoryPublicationRequest,
+  type Disk,
+  type FileSystem,
+} from '../../durable/index.js'
+import { StaticPodError, withState } from '../failure.js'
+import type { InstallLine, InstallPlan, InstallResult, InstallSettings, PlannedManifest } from './install-plan.js'
+import { parseManifest, type Manifest } from '../pod/manifest.js'
+import { operationLockName } from '../names.js'
+import { revisionsOfManifests } from '../prune/revisions-in-use.js'
+import { leftoversOf } from '../prune/leftovers.js'
+import { orphanedRecords } from './orphaned-records.js'
+import { currentLasting } from './newer-published.js'
+import { manifestRequests, preflight, refuseOlder } from './preflight.js'
+import { readNodeFile } from '../node-files.js'
+import { isSamePod } from '../pod/same-pod.js'
+
+/** @throws DurableWriteError, StaticPodError, InvalidInput */
+export async function install(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
+  await preflight(plan, settings)
+  const { disk, signal, timeLeft, requireProven, log } = settings
+  signal.throwIfAborted()
+  const held =
+    plan.directory &&
+    (await disk.lock(join(dirname(plan.directory.target), operationLockName(plan.pod)), timeLeft(), signal))
+  try {
+    const { publish, kept } = await revisionStep(plan, settings)
+    await removeLeftovers(plan, settings, publish.length > 0)
+    const lasting = await currentLasting(disk, plan, log)
+    const options = { requireProven, log, signal }
+    const requests = [...publish, ...lasting].map((request) => ({
+      ...request,
+      ...options,
+      lockTimeout: timeLeft(),
+      // Whoever publishes here for its own sake takes a move back.
+      movedTo: null,
+    }))
+    signal.throwIfAborted()
+    const directories: InstallLine[] = [...kept, ...(await disk.publishDirectories(requests, signal))]
+    try {
+      signal.throwIfAborted()
+      const manifests = await publishManifests(plan, settings)
+      return { pod: plan.pod, revision: plan.revision, directories, manifests }
+    } catch (error) {
+      throw withState(error, leftBehind(directories))
+    }
+  } finally {
+    await held?.release()
+  }
+}
+
+async function publishManifests(plan: InstallPlan, settings: InstallSettings): Promise<InstallLine[]> {
+  const { disk, signal, manifestLock, timeLeft } = settings
+  const held =
+    manifestLock === undefined
+      ? undefined
+      : await disk.lock(manifestLock, timeLeft(), signal, 'the manifests are as they were')
+  try {
+    // Under the locks: another installer may have made a newer one live meanwhile.
+    await refuseOlder(plan, settings)
+    return await disk.publishFiles(manifestRequests(plan, settings), signal)
+  } finally {
+    await held?.release()
+  }
+}
+
+/** What is on the disk though the manifests could not be published: nobody runs from it yet, and a rerun goes on from there. */
+function leftBehind(directories: readonly InstallLine[]): string[] {
+  const written = directories
+    .filter(({ outcome }) => outcome === 'created' || outcome === 'replaced')
+    .map(({ path }) => path)
+  return written.length === 0 ? [] : [`already written: ${listed(written, 3)}; the same command goes on from there`]
+}
+
+/**
+ * What installations that were killed left of revisions that never came. What is staged goes with the next publication of a
+ * revision; where there is none now, it goes here.
+ */
+async function removeLeftovers(
+  { directory, pod, revision }: InstallPlan,
+  settings: InstallSettings,
+  isPublished: boolean,
+) {
+  if (directory === undefined || revision === undefined) return
+  const { disk, log } = settings
+  const path = dirname(directory.target)
+  await disk.inDirectory(path, async (parent) => {
+    const leftovers = isPublished
+      ? await orphanedRecords(disk.fs, parent, pod, revision)
+      : await leftoversOf(disk.fs, parent, pod, revision, path, log)
+    if (leftovers.length === 0) return
+    // A prune that was killed may have renamed what it was to remove, and not made that durable.
+    await disk.syncDirectory(parent)
+    for (const entry of leftovers) {
+      try {
+        await remove(disk.fs, parent, entry)
+      } catch (error) {
+        log.warn({ leftover: entry, error: messageOf(error) }, 'could not remove a leftover; the next run retries')
+      }
+    }
+  })
+}
+
+/** What is to be done about the revision's directory, which may be there. */
+async function revisionStep(
+  { directory, revision, pod, manifests }: InstallPlan,
+  { disk, manifestDirectory, log }: InstallSettings,
+  lookOnly = false,
+): Promise<{ publish: DirectoryPublicationRequest[]; kept: InstallLine[] }> {
+  if (directory === undefined || revision === undefined) return { publish: [], kept: [] }
+  const { exists, changes: found } = await disk.difference(directory)
+  if (!exists) return { publish: [directory], kept: [] }
+  const path = directory.target
+  const changes = await realChanges(disk, found, path, manifests)
+  const equal = changes.length === 0
+  if (equal && (await disk.isCommitted(path)) === true) return { publish: [], kept: [{ path, outcome: 'unchanged' }] }
+  const places = { manifestDirectory, resourceDirectory: dirname(path), pod }
+  const naming = (await revisionsOfManifests(disk.fs, places, log)).naming(revision)
+  // Nobody runs from it: a leftover that is torn, or that is not known to be durable, gets fresh inodes.
+  if (naming === undefined) return { publish: [directory], kept: [] }
+  if (!equal) {
+    throw new StaticPodError(
+      `${path} exists and differs (${shown(changes)}), and ${naming.path} ${naming.isCertain ? 'names it' : 'is not readable as a pod, and may name it'}: ` +
+        `a running pod may use it, so holdfast leaves it alone; install under a new revision`,
+    )
+  }
+  // Another program may have written it, and not synced all of it.
+  if (!lookOnly) await disk.syncTree(path)
+  return { publish: [], kept: [{ path, outcome: 'kept' }] }
+}
+
+/**
+ * What of the differences counts. A revision that library-go wrote holds its staging directory, and its copies of the manifests are
+ * formatted by another program: the same pods are the same.
+ */
+async function realChanges(
+  { fs }: Disk,
+  changes: readonly DirectoryChange[],
+  directory: string,
+  manifests: readonly PlannedManifest[],
+): Promise<DirectoryChange[]> {
+  const real: DirectoryChange[] = []
+  for (const change of changes) {
+    const isStaging = change.path === 'staging' || change.path.startsWith('staging/')
+    if (isStaging && change.change === 'remove') continue
+    const planned = change.change === 'change' && manifests.find(({ name }) => name === change.path)
+    if (planned && (await holdsPod(fs, join(directory, change.path), planned.manifest))) continue
+    real.push(change)
+  }
+  return real
+}
+
+async function holdsPod(fs: FileSystem, path: string, manifest: Manifest): Promise<boolean> {
+  try {
+    const bytes = await readNodeFile(fs, path)
+    return bytes !== undefined && isSamePod(await parseManifest(bytes, path), manifest)
+  } catch {
+    return false
+  }
+}
+
+function shown(changes: readonly DirectoryChange[]): string {
+  const signs = { add: 'lacks', change: 'other', remove: 'also has' }
+  const some = changes.slice(0, 3).map(({ path, change }) => `${signs[change]} ${path}`)
+  return some.join(', ') + (changes.length > 3 ? ', …' : '')
+}
+
+/** What an installation would do, by paths; writes nothing and takes no lock. */
+export async function dryRun(plan: InstallPlan, settings: InstallSettings): Promise<InstallResult> {
+  const manifests = await preflight(plan, settings, true)
+  const { publish, kept } = await revisionStep(plan, settings, true)
+  const lasting = await currentLasting(settings.disk, plan, settings.log)
+  const directories: InstallLine[] = [...kept]
+  for (const request of [...publish, ...lasting]) {
+    const { exists, changes, digest } = await settings.disk.difference(request)
+    const outcome = !exists ? 'created' : changes.length > 0 ? 'replaced' : 'unchanged'
+    directories.push({ path: request.target, outcome, digest, changes })
+  }
+  return { pod: plan.pod, revision: plan.revision, directories, manifests }
+}

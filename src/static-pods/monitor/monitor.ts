@@ -1,0 +1,243 @@
+/*
+ * Watches a revision that was just installed. Ready in time: it is recorded as the last known good one. Not in time: the
+ * manifest of the last known good one takes its place. Everything that it decides, it decides under the manifest lock, from
+ * what the manifest directory says at that moment; so it may be killed at any instant and started again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf, messageOf } from '../../errors.js'
+import type { Log } from '../../log.js'
+import { DurableWriteError, type Disk, type HeldLock } from '../../durable/index.js'
+import { fallBack, fallbackForRevision, warnUnwritten } from './fall-back.js'
+import {
+  lastKnownGood,
+  lastKnownGoodPath,
+  liveManifestPath,
+  manifestCopyPath,
+  monitorManifestPath,
+  recordLastKnownGood,
+  intactRevision,
+  type StaticPodPlaces,
+} from './last-known-good.js'
+import { parseManifest, type Manifest } from '../pod/manifest.js'
+import { readNodeFile } from '../node-files.js'
+import { askAll, lookInterval, successes, type Probe } from '../ready/readiness.js'
+import type { OperatorStatus } from './operator-status.js'
+import { WatchStart } from './watch-start.js'
+
+/** Milliseconds; tests make them smaller. */
+interface MonitorTiming {
+  /** Between two looks; library-go's. */
+  readonly interval: number
+}
+
+const monitorTiming: MonitorTiming = { interval: lookInterval }
+
+export interface MonitorRequest extends StaticPodPlaces {
+  readonly revision: number
+  /** Milliseconds. */
+  readonly timeout: number
+  /** undefined: none is taken. */
+  readonly manifestLock: string | undefined
+  readonly probes: readonly Probe[]
+  /** Whether the monitor's own manifest stays. */
+  readonly keepOwnManifest: boolean
+  /** Called when the revision is ready; undefined: there is nobody to call. */
+  readonly operator?: OperatorStatus | undefined
+}
+
+export type MonitorOutcome =
+  | { readonly outcome: 'ready'; readonly revision: number }
+  | {
+      readonly outcome: 'fell-back'
+      readonly revision: number
+      readonly to: number
+      readonly message: string
+    }
+  | {
+      /**
+       * `not-installed`: the manifest is of another revision. `not-recorded`: ready, but its copy on the disk is not intact.
+       * `unknown`: no probe could ask in time; the revision stays.
+       */
+      readonly outcome: 'nothing-to-fall-back-to' | 'not-installed' | 'not-recorded' | 'unknown'
+      readonly revision: number
+      readonly message: string
+    }
+
+interface Means {
+  readonly disk: Disk
+  readonly log: Log
+  readonly signal: AbortSignal
+  readonly timing?: MonitorTiming
+}
+
+/** @throws DurableWriteError where a decision could not be written; the signal's reason when it aborts in between */
+export async function monitor(request: MonitorRequest, means: Means): Promise<MonitorOutcome> {
+  const { signal, timing = monitorTiming } = means
+  const watch = new Watch(request, means)
+  for (;;) {
+    signal.throwIfAborted()
+    const start = performance.now()
+    const outcome = await watch.look()
+    if (outcome !== undefined) return outcome
+    // A probe may take longer than the interval; a rest there always is.
+    const rest = Math.max(timing.interval / 10, timing.interval - (performance.now() - start))
+    await sleep(rest, undefined, { signal }).catch(() => signal.throwIfAborted())
+  }
+}
+
+/** Where the lock's own place takes no writes: its directory is read-only, immutable or full, or its disk fails. */
+const unwritable = new Set(['EROFS', 'EPERM', 'EACCES', 'ENOSPC', 'EDQUOT', 'EIO', 'EUCLEAN'])
+
+class Watch {
+  #inARow = 0
+  #isLockMissing = false
+  #reported = ''
+  readonly #startedAt = performance.now()
+  readonly #start: WatchStart
+
+  constructor(
+    private readonly request: MonitorRequest,
+    private readonly means: Means,
+  ) {
+    this.#start = new WatchStart(request, request.revision, means.log)
+  }
+
+  /** One look, under the manifest lock: undefined while nothing is decided. */
+  async look(): Promise<MonitorOutcome | undefined> {
+    const { manifestLock } = this.request
+    let held: HeldLock | undefined
+    try {
+      if (manifestLock !== undefined) held = await this.#lock(manifestLock)
+      return await this.#decide()
+    } catch (error) {
+      // An installer holds the lock, or a prune is under way: what comes out of that is seen at the next look.
+      if (!(error instanceof DurableWriteError) || error.reason !== 'Busy') throw error
+      this.#report(messageOf(error))
+      return undefined
+    } finally {
+      await held?.release()
+    }
+  }
+
+  /** undefined where the lock's file cannot be written: an installer that wants it cannot make it there either. */
+  async #lock(path: string): Promise<HeldLock | undefined> {
+    const { disk, log } = this.means
+    try {
+      return await disk.lock(path, 0, undefined)
+    } catch (error) {
+      const isUnwritable = error instanceof DurableWriteError && unwritable.has(codeOf(error) ?? '')
+      if (!isUnwritable || error.reason === 'TargetUnfit') throw error
+      if (!this.#isLockMissing) warnUnwritten(path, error, `the monitor works without the lock ${path}`, log)
+      this.#isLockMissing = true
+      return undefined
+    }
+  }
+
+  async #decide(): Promise<MonitorOutcome | undefined> {
+    const { request } = this
+    const { revision } = request
+    const live = await this.#live()
+    if (typeof live === 'string') return this.#notInstalled(live)
+    if (live.annotations[fallbackForRevision] === String(revision)) return this.#fellBackBefore(live)
+    if (live.revision !== String(revision)) {
+      return this.#notInstalled(`the manifest is of revision ${live.revision ?? 'unknown'}, not ${revision}`)
+    }
+    // Killed after it was recorded: nothing is left but to go.
+    if ((await lastKnownGood(request, this.means.disk)) === revision) return this.#ready()
+    // The time runs from when this revision became live, however often the monitor is started.
+    await this.#start.elapsed()
+    const readiness = await askAll(request.probes, live, this.means.signal)
+    this.means.signal.throwIfAborted()
+    if (readiness.state === 'ready') {
+      this.#inARow += 1
+      this.#report('ready')
+      return this.#inARow >= successes ? this.#ready() : undefined
+    }
+    const { state, message } = readiness
+    this.#inARow = 0
+    this.#report(message)
+    if ((await this.#start.elapsed()) < request.timeout) return undefined
+    if (state === 'not-ready') return this.#fallBack(message)
+    this.means.log.error({ revision, message }, 'could not find out in time whether the revision is ready: it stays')
+    return { outcome: 'unknown', revision, message }
+  }
+
+  /** Another installation is not ours to undo, and one that is to come is not late yet. */
+  async #notInstalled(message: string): Promise<MonitorOutcome | undefined> {
+    const { revision, timeout } = this.request
+    this.#inARow = 0
+    this.#report(message)
+    await this.#start.end()
+    return performance.now() - this.#startedAt < timeout ? undefined : { outcome: 'not-installed', revision, message }
+  }
+
+  async #live(): Promise<Manifest | string> {
+    const path = liveManifestPath(this.request)
+    try {
+      const bytes = await readNodeFile(this.means.disk.fs, path)
+      return bytes === undefined ? `${path} does not exist` : await parseManifest(bytes, path)
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+
+  async #ready(): Promise<MonitorOutcome> {
+    const { request } = this
+    const { disk, log } = this.means
+    const { revision } = request
+    if ((await lastKnownGood(request, disk)) !== revision) {
+      if ((await intactRevision(request, revision, disk, log)) === undefined) {
+        const message = `the revision is ready, but ${manifestCopyPath(request, revision)} is not intact: the monitor does not record it as good`
+        return { outcome: 'not-recorded', revision, message }
+      }
+    }
+    await recordLastKnownGood(request, revision, disk)
+    await request.operator?.setCurrent(revision, this.means.signal)
+    log.info({ revision }, 'the revision is ready: recorded it as the last known good one')
+    await this.#leave()
+    return { outcome: 'ready', revision }
+  }
+
+  async #fallBack(message: string): Promise<MonitorOutcome> {
+    const { request } = this
+    const { disk, log } = this.means
+    const { revision } = request
+    const cause = { reason: 'NotReady', message }
+    const to = await fallBack(request, revision, cause, disk, log)
+    if (to === undefined) {
+      log.error({ revision, message }, 'the revision is not ready in time, and there is no older one to fall back to')
+      // Its own manifest stays: started again, it may still find the revision ready.
+      return { outcome: 'nothing-to-fall-back-to', revision, message }
+    }
+    log.warn({ revision, to, message }, 'the revision is not ready in time: fell back')
+    await this.#leave()
+    return { outcome: 'fell-back', revision, to, message }
+  }
+
+  async #fellBackBefore(live: Manifest): Promise<MonitorOutcome> {
+    const { revision } = this.request
+    await this.#leave()
+    const message = 'the monitor had fallen back before'
+    return { outcome: 'fell-back', revision, to: Number(live.revision ?? NaN), message }
+  }
+
+  async #leave(): Promise<void> {
+    const { disk, log } = this.means
+    await this.#start.end()
+    const link = lastKnownGoodPath(this.request)
+    await disk.tidy(link).catch((error: unknown) => {
+      warnUnwritten(link, error, `what an interrupted run left beside ${link} stays`, log)
+    })
+    await disk.tidy(liveManifestPath(this.request))
+    if (this.request.keepOwnManifest) return
+    const path = monitorManifestPath(this.request)
+    if (await disk.removeFile(path)) log.info({ path }, "removed the monitor's own manifest")
+  }
+
+  /** Each thing once, until it changes: a look a second would fill the log. */
+  #report(message: string): void {
+    if (message === this.#reported) return
+    this.#reported = message
+    this.means.log.info({ revision: this.request.revision, state: message }, 'watching')
+  }
+}

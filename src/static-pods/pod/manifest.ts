@@ -1,0 +1,131 @@
+import { messageOf } from '../../errors.js'
+import { encodeJson } from '../../yaml/exact-number.js'
+import { readManifestText, type ManifestText } from '../../yaml/manifest-text.js'
+import { YamlError } from '../../yaml/parse.js'
+import { findApiReference } from './api-references.js'
+import { InvalidInput } from '../failure.js'
+import { asList, asMap, asText, type JsonMap } from '../json.js'
+import { findPodFault } from './pod-faults.js'
+import { findTypeFault } from './type-faults.js'
+
+/** A Pod as a manifest holds it: checked as far as kubelet would refuse it. */
+export interface Manifest {
+  readonly pod: JsonMap
+  readonly name: string
+  /** undefined: kubelet's default. */
+  readonly namespace: string | undefined
+  /** The label `revision`. */
+  readonly revision: string | undefined
+  readonly uid: string | undefined
+  readonly annotations: JsonMap
+  /** What two readers of its text may read differently, as a sentence about it; undefined: nothing. kubelet takes it. */
+  readonly ambiguity: string | undefined
+}
+
+/**
+ * Reads a manifest, and takes what kubelet's decoder takes. `place` names it in messages.
+ * @throws InvalidInput for what is not one Pod, or not whole; nothing of the text is quoted
+ */
+export async function parseManifest(bytes: Uint8Array, place: string): Promise<Manifest> {
+  const text = await readText(bytes, place)
+  const { value, positionAt } = text
+  const pod = asMap(value)
+  if (pod === undefined) throw new InvalidInput(`${place}: it holds no object; it must hold a Pod`)
+  if (pod.kind !== 'Pod' || pod.apiVersion !== 'v1') {
+    const found = `kind ${shown(pod.kind)}, apiVersion ${shown(pod.apiVersion)}`
+    throw new InvalidInput(`${place}: ${found}: from a manifest file, kubelet runs only kind Pod, apiVersion v1`)
+  }
+  const fault = findTypeFault(pod)
+  if (fault !== undefined) {
+    const { line, column } = await positionAt(fault.path)
+    throw new InvalidInput(`${place}: line ${line}, column ${column}: ${fault.field} ${fault.problem}; ${refused}`)
+  }
+  const metadata = asMap(pod.metadata) ?? {}
+  const name = asText(metadata.name) ?? ''
+  if (name === '') throw new InvalidInput(`${place}: metadata.name is missing`)
+  const containers = asList(asMap(pod.spec)?.containers)
+  if (containers.length === 0) throw new InvalidInput(`${place}: spec.containers is missing or empty`)
+  for (const [index, container] of containers.entries()) {
+    for (const field of ['name', 'image']) {
+      if (!asText(asMap(container)?.[field]))
+        throw new InvalidInput(`${place}: spec.containers[${index}].${field} is missing`)
+    }
+  }
+  return {
+    pod,
+    name,
+    namespace: asText(metadata.namespace),
+    revision: asText(asMap(metadata.labels)?.revision),
+    uid: asText(metadata.uid),
+    annotations: asMap(metadata.annotations) ?? {},
+    ambiguity: ambiguityOf(text),
+  }
+}
+
+const refused = 'kubelet would refuse the pod'
+
+/** @throws InvalidInput */
+async function readText(bytes: Uint8Array, place: string): Promise<ManifestText> {
+  try {
+    // A byte order mark decides whether kubelet takes the text for JSON.
+    return await readManifestText(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch (error) {
+    const position = error instanceof YamlError ? error.position : undefined
+    const what =
+      error instanceof TypeError
+        ? 'it is not UTF-8 text'
+        : error instanceof RangeError
+          ? 'it is nested too deeply'
+          : position && error instanceof YamlError
+            ? `line ${position.line}, column ${position.column}: ${error.problem}`
+            : messageOf(error)
+    throw new InvalidInput(`${place}: ${what}`)
+  }
+}
+
+function ambiguityOf({ documents, repeated }: ManifestText): string | undefined {
+  if (documents > 1)
+    return `it holds ${documents} YAML documents, and kubelet reads only the first: put each pod into a file of its own`
+  return (
+    repeated && `line ${repeated.line}, column ${repeated.column}: a field stands twice in one map: remove one of them`
+  )
+}
+
+/** @throws InvalidInput, with the field, for a pod that kubelet would refuse, or could not run without the API; and for an ambiguity */
+export function refuseUnrunnable({ pod, ambiguity }: Manifest, place: string): void {
+  if (ambiguity !== undefined) throw new InvalidInput(`${place}: ${ambiguity}`)
+  const found = findPodFault(pod)
+  if (found !== undefined) throw new InvalidInput(`${place}: ${found.field} ${found.problem}; ${refused}`)
+  const reference = findApiReference(pod)
+  if (reference === undefined) return
+  throw new InvalidInput(
+    `${place}: ${reference.field}: a static pod may not refer to objects of the API (${reference.objects}); put what it ` +
+      `needs on the node's disk, and mount it with hostPath`,
+  )
+}
+
+/** The same manifest with the label `revision`, by which the monitor and prune know it. */
+export function withRevision(manifest: Manifest, revision: number): Manifest {
+  const metadata = asMap(manifest.pod.metadata) ?? {}
+  const labels = { ...asMap(metadata.labels), revision: String(revision) }
+  return { ...manifest, pod: { ...manifest.pod, metadata: { ...metadata, labels } }, revision: labels.revision }
+}
+
+/** The pod with other metadata.uid (undefined: none) and further annotations, as the JSON that kubelet reads. */
+export function encodeManifest(
+  { pod }: Manifest,
+  uid: string | undefined,
+  annotations: Readonly<Record<string, string>> = {},
+): Uint8Array {
+  const metadata = asMap(pod.metadata) ?? {}
+  const others = Object.entries(metadata).filter(([field]) => field !== 'uid')
+  const changed = Object.fromEntries(uid === undefined ? others : [...others, ['uid', uid]])
+  if (Object.keys(annotations).length > 0) {
+    changed.annotations = { ...asMap(metadata.annotations), ...annotations }
+  }
+  return Buffer.from(`${encodeJson({ ...pod, metadata: changed })}\n`)
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 64)) : 'missing'
+}

@@ -1,0 +1,203 @@
+/*
+ * Removes old revisions of a static pod. A revision that anything on the node still names stays, whatever the flags say. Each
+ * one leaves by a rename to a name that nobody reads, made durable before the first of its files goes: a crash leaves it
+ * whole or not at all, and the next run of prune or install removes what is left.
+ */
+import { isSystemError, messageOf } from '../../errors.js'
+import { basename, join } from 'node:path'
+import type { Log } from '../../log.js'
+import {
+  DurableWriteError,
+  wrapError,
+  type Descriptor,
+  type FileSystem,
+  namesFor,
+  remove,
+  type Disk,
+} from '../../durable/index.js'
+import { InvalidInput, StaticPodError, withState } from '../failure.js'
+import { entriesOf, listManifests } from '../node-files.js'
+import { revisionsOfLinks, revisionsOfManifests, type NamingManifest } from './revisions-in-use.js'
+import { leftoversOf } from './leftovers.js'
+import { operationLockName, revisionFamily, revisionName, revisionOf } from '../names.js'
+import { unprovenPlaces, warnOfUnproven } from '../unproven-places.js'
+
+export interface PruneRequest {
+  readonly pod: string
+  readonly resourceDirectory: string
+  /** Where manifests are that protect what they name. */
+  readonly manifestDirectory: string
+  /** Only revisions up to this one may go; undefined: any. */
+  readonly maxEligible: number | undefined
+  readonly protectedRevisions: readonly number[]
+  /** So many of the newest stay. */
+  readonly keep: number
+  readonly dryRun: boolean
+  /** Milliseconds to wait for an installation that is under way. */
+  readonly lockTimeout: number
+  /** Refuses file systems on which durability is not proven. */
+  readonly requireProven?: boolean
+}
+
+export interface PruneLine {
+  readonly revision: number
+  readonly path: string
+  /** `removed` is `would be removed` for a dry run; `failed`: it is whole, under its name, or out of sight with files left. */
+  readonly outcome: 'kept' | 'removed' | 'failed'
+  /** Why it is kept, or what failed. */
+  readonly why?: string
+  /** It is removed where durability is not proven. */
+  readonly unproven?: true
+}
+
+/**
+ * @throws DurableWriteError (Busy), StaticPodError where there is no resource directory, Error where it cannot be known what is
+ * in use: nothing is removed then
+ */
+export async function prune(request: PruneRequest, disk: Disk, log: Log, signal: AbortSignal): Promise<PruneLine[]> {
+  const { resourceDirectory, pod, dryRun, lockTimeout, requireProven = false } = request
+  if (resourceDirectory === '/')
+    throw new InvalidInput('--resource-dir is /: name the directory that holds the revisions')
+  // In plain words where it is no directory, or cannot be read.
+  await entriesOf(disk.fs, resourceDirectory)
+  const present = await disk.inDirectory(resourceDirectory, () => Promise.resolve('there'))
+  // library-go fails, too: a mistyped path, or a mount that is missing, would otherwise let revisions pile up unseen.
+  if (present === undefined) throw absent(resourceDirectory)
+  if (dryRun) return verdicts(request, disk.fs, log)
+  // Before anything goes: what fails here has changed nothing.
+  const unproven = await unprovenPlaces([{ path: resourceDirectory }], { disk, requireProven })
+  const held = await disk.lock(join(resourceDirectory, operationLockName(pod)), lockTimeout, signal)
+  try {
+    const lines = await verdicts(request, disk.fs, log)
+    if (lines.some(({ outcome }) => outcome === 'removed')) await syncVerdicts(request, disk)
+    signal.throwIfAborted()
+    const removed = await disk.inDirectory(resourceDirectory, (directory) =>
+      removeAll(disk, directory, request, lines, log),
+    )
+    // Somebody has moved it away meanwhile.
+    if (removed === undefined) throw absent(resourceDirectory)
+    if (!removed.some(({ outcome }) => outcome === 'removed')) return removed
+    const proof = warnOfUnproven(unproven, log)
+    return removed.map((line) => (line.outcome === 'removed' ? { ...line, ...proof } : line))
+  } finally {
+    await held.release()
+  }
+}
+
+function absent(resourceDirectory: string): StaticPodError {
+  return new StaticPodError(
+    `the resource directory ${resourceDirectory} does not exist; nothing was removed; check --resource-dir, and whether ` +
+      `it is mounted here`,
+  )
+}
+
+async function verdicts(request: PruneRequest, fs: FileSystem, log: Log): Promise<PruneLine[]> {
+  const { pod, resourceDirectory, maxEligible, protectedRevisions, keep } = request
+  const entries = await entriesOf(fs, resourceDirectory)
+  const revisions = entries
+    // A link that looks like a revision is not followed, and not ours.
+    .flatMap((entry) => (entry.type === 'directory' ? [revisionOf(pod, entry.name)] : []))
+    .filter((revision) => revision !== undefined)
+    .sort((a, b) => b - a)
+  const manifests = await revisionsOfManifests(fs, request, log)
+  const links = await revisionsOfLinks(fs, resourceDirectory, pod)
+  return revisions.map((revision, index) => {
+    const path = join(resourceDirectory, revisionName(pod, revision))
+    const why =
+      byManifest(manifests.naming(revision)) ??
+      byLink(links.get(revision)) ??
+      (protectedRevisions.includes(revision) ? 'protected' : undefined) ??
+      (index < keep ? `among the newest ${keep}` : undefined) ??
+      (maxEligible !== undefined && revision > maxEligible ? `newer than ${maxEligible}` : undefined)
+    return { revision, path, ...(why === undefined ? { outcome: 'removed' } : { outcome: 'kept', why }) }
+  })
+}
+
+/** A power cut may bring back what another program has replaced and not synced, and that may name what goes: so that is made durable first. */
+async function syncVerdicts({ resourceDirectory, manifestDirectory }: PruneRequest, disk: Disk): Promise<void> {
+  try {
+    const manifests = await listManifests(disk.fs, manifestDirectory)
+    await disk.syncNames(
+      manifestDirectory,
+      manifests.map((path) => basename(path)),
+    )
+    await disk.syncNames(resourceDirectory)
+  } catch (error) {
+    throw withState(error, ['nothing was removed'])
+  }
+}
+
+function byManifest(manifest: NamingManifest | undefined): string | undefined {
+  if (manifest === undefined) return undefined
+  const { path, isCertain } = manifest
+  return isCertain ? `named by ${path}` : `${path} is not readable as a pod, and may name any revision`
+}
+
+function byLink(link: string | undefined): string | undefined {
+  return link && `named by ${link}`
+}
+
+async function removeAll(
+  disk: Disk,
+  directory: Descriptor,
+  { pod, resourceDirectory }: PruneRequest,
+  lines: readonly PruneLine[],
+  log: Log,
+): Promise<PruneLine[]> {
+  const { fs } = disk
+  const family = namesFor('', revisionFamily(pod))
+  const failures = new Map<PruneLine, unknown>()
+  const gone = new Map<string, PruneLine>()
+  for (const line of lines.filter(({ outcome }) => outcome === 'removed')) {
+    const staging = family.staging(fs.random())
+    try {
+      await fs.rename(directory, revisionName(pod, line.revision), directory, staging, 'noreplace')
+      gone.set(staging, line)
+    } catch (error) {
+      failures.set(line, wrapError(line.path, error, false, `could not remove a revision from ${resourceDirectory}`))
+    }
+  }
+  const newest = Math.max(0, ...lines.map(({ revision }) => revision))
+  // What a predecessor left is removed even where nothing goes now.
+  const leftovers = await leftoversOf(fs, directory, pod, newest, resourceDirectory, log)
+  // Not one file goes before the renames are on the disk: else a power cut could bring a name back without its files. A predecessor
+  // that was killed may have removed all, and not made it durable.
+  await syncRemovals(disk, directory, resourceDirectory)
+  if (leftovers.length === 0) return lines.map((line) => lineOf(line, failures.get(line)))
+  for (const name of leftovers) {
+    try {
+      await remove(fs, directory, name)
+    } catch (error) {
+      const line = gone.get(name)
+      const what = `files are left in ${join(resourceDirectory, name)}: ${messageOf(error)}`
+      if (line) failures.set(line, `no longer visible as a revision, but ${what}; the next run retries`)
+      else log.warn({ leftover: name, error: messageOf(error) }, `${what}; the next run retries`)
+    }
+  }
+  // So that old private keys do not come back.
+  await syncRemovals(disk, directory, resourceDirectory)
+  return lines.map((line) => lineOf(line, failures.get(line)))
+}
+
+/** Names have changed by then, or a predecessor has changed them: the directory is not as it was, whatever a power cut makes of it. */
+async function syncRemovals(disk: Disk, directory: Descriptor, path: string): Promise<void> {
+  try {
+    await disk.syncDirectory(directory)
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    const { code, syscall } = error
+    throw new DurableWriteError(`could not sync ${path}: ${syscall}: ${code}`, {
+      code,
+      syscall,
+      path,
+      published: true,
+      cause: error,
+      state: 'revisions that are gone from there may come back with a power cut',
+      advice: 'repeat the command: it completes the removal',
+    })
+  }
+}
+
+function lineOf(line: PruneLine, failure: unknown): PruneLine {
+  return failure === undefined ? line : { ...line, outcome: 'failed', why: messageOf(failure) }
+}

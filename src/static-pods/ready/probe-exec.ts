@@ -1,0 +1,62 @@
+import { messageOf } from '../../errors.js'
+import { spawn } from 'node:child_process'
+import { Deadline } from '../../deadline.js'
+import type { Probe, ProbeResult } from './readiness.js'
+
+/** Milliseconds for the command; then its whole process group is ended. */
+const defaultTimeout = 10_000
+
+/** Nothing of our own environment: it may hold tokens. */
+const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/' }
+
+/**
+ * Runs a command with /bin/sh; exit code 0 is ready, and with 126 or 127 the shell says that it cannot run it (POSIX, Shell Command
+ * Language, 2.8.2). REVISION is in its environment (default: the manifest's). Its output is not read: it may hold secrets.
+ */
+export function execProbe(command: string, revision: number | undefined, timeout = defaultTimeout): Probe {
+  return {
+    name: 'command',
+    async ask(manifest, signal): Promise<ProbeResult> {
+      const deadline = new Deadline(timeout, signal)
+      try {
+        return await run(command, revision?.toString() ?? manifest.revision ?? '', deadline)
+      } catch (error) {
+        return { state: 'unknown', message: messageOf(error) }
+      } finally {
+        deadline.dispose()
+      }
+    },
+  }
+}
+
+function run(command: string, revision: string, { signal: limit, milliseconds }: Deadline): Promise<ProbeResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('/bin/sh', ['-c', command], {
+      cwd: '/',
+      detached: true,
+      stdio: 'ignore',
+      env: { ...environment, REVISION: revision },
+    })
+    const stop = (): void => {
+      if (child.pid === undefined) return
+      try {
+        process.kill(-child.pid, 'SIGKILL')
+      } catch {
+        // ESRCH: it has ended meanwhile.
+      }
+    }
+    limit.addEventListener('abort', stop, { once: true })
+    child.once('error', (error) => {
+      limit.removeEventListener('abort', stop)
+      reject(error)
+    })
+    child.once('exit', (code, signal) => {
+      limit.removeEventListener('abort', stop)
+      if (code === 0) resolve({ state: 'ready' })
+      else if (limit.aborted) resolve({ state: 'not-ready', message: `still running after ${milliseconds / 1000} s` })
+      else if (code === 126 || code === 127)
+        resolve({ state: 'unknown', message: `exit code ${code}: the shell could not run the command` })
+      else resolve({ state: 'not-ready', message: code === null ? `ended by ${signal}` : `exit code ${code}` })
+    })
+  })
+}

@@ -1,0 +1,77 @@
+/* The files of a probe: authorities and credentials, which are read at each try, since they may be renewed. */
+import { X509Certificate } from 'node:crypto'
+import { codeOf, messageOf } from '../../errors.js'
+import { authorityCodes } from '../../kubernetes/connection/connection-error.js'
+import { readRegularFile } from '../../regular-file.js'
+
+/** All files as they are, or as a rollout finds or makes them. */
+export interface FileVersion {
+  /** @throws UnfitProbeFile */
+  readonly read: (path: string) => Promise<Buffer>
+  /** A file that was read has come from elsewhere than from its place on the disk. */
+  readonly hasOwn: boolean
+}
+
+/** What the disk holds now. */
+export const presentVersion: FileVersion = { read: (path) => readProbeFile(path), hasOwn: false }
+
+/** The versions that count, in this order. The first one must hold what a probe needs. */
+export class ProbeFiles {
+  constructor(readonly versions: readonly [FileVersion, ...FileVersion[]]) {}
+
+  /** The contents of a file, each once. @throws UnfitProbeFile */
+  async read(path: string): Promise<readonly Buffer[]> {
+    const [first, ...others] = this.versions
+    const contents = [await first.read(path)]
+    for (const other of others) {
+      const content = await other.read(path).catch(() => undefined)
+      if (content && !contents.some((known) => known.equals(content))) contents.push(content)
+    }
+    return contents
+  }
+}
+
+/** What a file holds now, and nothing else. */
+export const presentFiles = new ProbeFiles([presentVersion])
+
+/** Kubeconfigs with inline data of many clusters reach some hundred KiB. */
+const largest = 8 * 1024 * 1024
+
+/** A file that a probe needs cannot be read, or holds something else. It has no code: it is none of a connection. */
+export class UnfitProbeFile extends Error {
+  /** What to do before a rollout begins. */
+  readonly refusal = 'name a file that is there, and holds this'
+}
+
+/** @throws UnfitProbeFile */
+export async function readProbeFile(path: string): Promise<Buffer> {
+  return readRegularFile(path, largest).catch((error: unknown) => {
+    throw new UnfitProbeFile(`could not read ${path}: ${codeOf(error) ?? messageOf(error)}`)
+  })
+}
+
+/** All authorities to trust; undefined for the public ones that Node knows. @throws UnfitProbeFile where the file holds none now */
+export async function readAuthorities(files: ProbeFiles, path: string | null): Promise<Buffer[] | undefined> {
+  if (path === null) return undefined
+  const [present, ...others] = await files.read(path)
+  if (present === undefined || !isCertificate(present)) throw new UnfitProbeFile(`${path} holds no certificate in PEM`)
+  return [present, ...others.filter(isCertificate)]
+}
+
+export function isCertificate(pem: Buffer): boolean {
+  try {
+    // X509Certificate reads DER, too, and a TLS connection takes no authority in DER.
+    new X509Certificate(pem)
+    return pem.includes('-----BEGIN ')
+  } catch {
+    return false
+  }
+}
+
+/** No trusted authority has signed the server's certificate. */
+export function isUnknownAuthority(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (authorityCodes.has(codeOf(at) ?? '')) return true
+  }
+  return false
+}

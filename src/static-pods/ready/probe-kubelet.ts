@@ -1,0 +1,161 @@
+/*
+ * What the node's own kubelet says of its pods (GET /pods): without an API server, and of this very pod, not of whoever answers at an
+ * address. The secure port (10250) takes a client certificate or a token, the read-only one (10255) neither.
+ */
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { Deadline } from '../../deadline.js'
+import { codeOf, messageOf } from '../../errors.js'
+import { asList, asMap, asText } from '../json.js'
+import type { Manifest } from '../pod/manifest.js'
+import { isUnknownAuthority, presentFiles, readAuthorities, UnfitProbeFile, type ProbeFiles } from './probe-files.js'
+import type { Probe, ProbeResult } from './readiness.js'
+import { resultOf } from './reported-pod.js'
+
+/** Milliseconds. */
+const patience = 5_000
+
+/** Bytes of an answer: a node has a few hundred pods of some KiB. */
+const largest = 64 * 1024 * 1024
+
+/** Files are read at each try, since they may be renewed. */
+export interface KubeletAccess {
+  /** `https://node-1:10250`. */
+  readonly url: string
+  /** PEM; null: the public authorities that Node knows. */
+  readonly authority: string | null
+  /** PEM, with its key; null: none. */
+  readonly certificate: string | null
+  readonly key: string | null
+  readonly tokenFile: string | null
+}
+
+const refused = new Set([401, 403])
+
+const noCredential =
+  'name with --kubelet-cert and --kubelet-key, or --kubelet-token-file, what the kubelet accepts; holdfast rbac monitor ' +
+  '--kubelet-access prints the right'
+
+const noAuthority = "name with --kubelet-ca the authority that signed the kubelet's certificate"
+
+/** Failures of a connection that say that nobody listens; every other one says that the question cannot be asked so. */
+const nobody = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/**
+ * The static pod that the kubelet runs must be of this manifest and Ready. A kubelet that does not answer is no answer; one that
+ * refuses, or whose certificate does not fit, says nothing of the pod.
+ */
+export function kubeletProbe(
+  access: KubeletAccess,
+  revision: number | undefined,
+  files: ProbeFiles = presentFiles,
+): Probe {
+  return {
+    name: 'kubelet',
+    identifiesPod: true,
+    async ask(manifest, signal): Promise<ProbeResult> {
+      const deadline = new Deadline(patience, signal)
+      try {
+        const { status, body } = await get(access, files, deadline.signal)
+        if (status !== 200) {
+          const isRefused = refused.has(status)
+          return { state: 'unknown', message: refusal(status), ...(isRefused && { refusal: noCredential }) }
+        }
+        const pod = asList(asMap(parsed(body))?.items).find((item) => isOf(item, manifest))
+        if (pod === undefined) return { state: 'not-ready', message: 'it does not run the pod' }
+        return resultOf(pod, manifest, revision?.toString() ?? manifest.revision)
+      } catch (error) {
+        if (deadline.expired) return { state: 'no-answer', message: `no answer within ${patience / 1000} s` }
+        const code = codeOf(error)
+        return {
+          state: code !== undefined && nobody.has(code) ? 'no-answer' : 'unknown',
+          message: code ?? messageOf(error),
+          ...(isUnknownAuthority(error) && { refusal: noAuthority }),
+          ...(error instanceof UnfitProbeFile && { refusal: error.refusal }),
+        }
+      } finally {
+        deadline.dispose()
+      }
+    },
+  }
+}
+
+/** Nothing of the text is quoted: pods hold what is nobody else's. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    throw new Error('the answer is no JSON')
+  }
+}
+
+/** kubelet names a static pod NAME-NODE, and says that it has it from a file. */
+function isOf(item: unknown, { name, namespace = 'default' }: Manifest): boolean {
+  const metadata = asMap(asMap(item)?.metadata)
+  const node = asText(asMap(asMap(item)?.spec)?.nodeName)
+  const isStatic = asText(asMap(metadata?.annotations)?.['kubernetes.io/config.source']) === 'file'
+  return isStatic && asText(metadata?.namespace) === namespace && asText(metadata?.name) === `${name}-${node ?? ''}`
+}
+
+function refusal(status: number): string {
+  if (status === 401) return 'HTTP 401: the kubelet takes neither the client certificate nor the token'
+  if (status === 403) return 'HTTP 403: it needs the verb get on the resource nodes/proxy, or nodes/pods, of this node'
+  return `HTTP ${status}`
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+/** Asks with the newest credentials, and with the ones beside them where the kubelet refuses these. */
+async function get(access: KubeletAccess, files: ProbeFiles, signal: AbortSignal): Promise<Answer> {
+  const ca = await readAuthorities(files, access.authority)
+  const read = async (file: string | null) => (file === null ? [] : files.read(file))
+  const [cert, key, token] = await Promise.all([read(access.certificate), read(access.key), read(access.tokenFile)])
+  const versions = Math.max(cert.length, key.length, token.length, 1)
+  let first: Answer | undefined
+  for (let version = 0; ; version++) {
+    const of = (all: readonly Buffer[]) => all[version] ?? all[0]
+    const keys = { ...(ca && { ca }), ...optional('cert', of(cert)), ...optional('key', of(key)) }
+    const isLast = version + 1 >= versions
+    try {
+      const answer = await send(new URL('/pods', access.url), keys, of(token), signal)
+      if (!refused.has(answer.status)) return answer
+      first ??= answer
+      if (isLast) return first
+    } catch (error) {
+      // A server that wants another client certificate may close the connection.
+      if (isLast && first) return first
+      if (isLast || signal.aborted || codeOf(error) === 'ECONNREFUSED') throw error
+    }
+  }
+}
+
+function optional(name: string, value: Buffer | undefined): Record<string, Buffer> {
+  return value === undefined ? {} : { [name]: value }
+}
+
+function send(url: URL, keys: object, token: Buffer | undefined, signal: AbortSignal): Promise<Answer> {
+  const authorization = token && { authorization: `Bearer ${token.toString('utf8').trim()}` }
+  const options = { method: 'GET', signal, agent: false, headers: { connection: 'close', ...authorization } } as const
+  return new Promise((resolve, reject) => {
+    const sent = url.protocol === 'https:' ? httpsRequest(url, { ...options, ...keys }) : httpRequest(url, options)
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      bodyOf(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
+    })
+    sent.end()
+  })
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > largest) throw new Error(`an answer of more than ${largest / 1024 / 1024} MiB`)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

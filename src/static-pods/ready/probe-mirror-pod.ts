@@ -1,0 +1,110 @@
+import { codeOf, messageOf } from '../../errors.js'
+import { isAbsent } from '../../kubernetes/reads/api-error.js'
+import { ConnectionError, type ApiClient, type ApiResponse } from '../../kubernetes/connection/client.js'
+import { KubeconfigError } from '../../kubernetes/credentials/kubeconfig-file.js'
+import type { Manifest } from '../pod/manifest.js'
+import { isUnknownAuthority } from './probe-files.js'
+import type { Probe, ProbeResult } from './readiness.js'
+import { resultOf } from './reported-pod.js'
+
+/** Milliseconds. */
+const patience = 5_000
+
+/** A client with one version of the kubeconfig. */
+export interface ApiWay {
+  readonly api: ApiClient
+  /** The one that the kubeconfig names now. @throws where it cannot be used */
+  namespace(): Promise<string | undefined>
+}
+
+const noCredential = {
+  401: 'name with --kubeconfig one whose credentials the API server accepts',
+  403: 'grant it; holdfast rbac monitor prints the Role',
+} as const
+
+const noAuthority = "name in the kubeconfig the authority that signed the API server's certificate"
+
+const noKubeconfig = 'mend the kubeconfig, or what it names'
+
+interface Asked {
+  readonly result: ProbeResult
+  /** Other credentials may fare better. */
+  readonly isRefused: boolean
+}
+
+/**
+ * What kubelet reports of the static pod: its mirror pod, `NAME-NODE`, must be of this revision (default: the manifest's) and Ready. An API server that cannot
+ * be reached gives no answer: the pod may be that server. One that refuses the question says nothing; then the next way is tried.
+ * `namespace`: where the manifest names none; undefined: the kubeconfig's.
+ */
+export function mirrorPodProbe(
+  ways: readonly ApiWay[],
+  nodeName: string,
+  revision: number | undefined,
+  namespace: string | undefined,
+): Probe {
+  return {
+    name: 'mirror pod',
+    identifiesPod: true,
+    async ask(manifest, signal): Promise<ProbeResult> {
+      let first: ProbeResult | undefined
+      for (const way of ways) {
+        const place = { nodeName, namespace: manifest.namespace ?? namespace }
+        const { result, isRefused } = await askBy(way, manifest, place, revision, signal)
+        if (result.state === 'ready' || result.state === 'not-ready') return result
+        first ??= result
+        if (!isRefused) break
+      }
+      return first ?? { state: 'unknown', message: 'no kubeconfig' }
+    },
+  }
+}
+
+async function askBy(
+  way: ApiWay,
+  manifest: Manifest,
+  place: { readonly nodeName: string; readonly namespace: string | undefined },
+  revision: number | undefined,
+  signal: AbortSignal,
+): Promise<Asked> {
+  try {
+    const namespace = place.namespace ?? (await way.namespace()) ?? 'default'
+    const name = `${manifest.name}-${place.nodeName}`
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`
+    const answer = await way.api.get(path, {}, { signal, timeout: patience })
+    if (answer.status === 200) {
+      return { result: resultOf(answer.body, manifest, revision?.toString() ?? manifest.revision), isRefused: false }
+    }
+    if (isAbsent(answer)) {
+      return { result: { state: 'not-ready', message: `${namespace}/${name} does not exist` }, isRefused: false }
+    }
+    const { status } = answer
+    const message = refusal(answer, namespace, name)
+    if (status !== 401 && status !== 403) return { result: { state: 'unknown', message }, isRefused: false }
+    return { result: { state: 'unknown', message, refusal: noCredential[status] }, isRefused: true }
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+function failed(error: unknown): Asked {
+  const cause = error instanceof ConnectionError ? error.cause : error
+  const message = messageOf(error)
+  if (cause instanceof KubeconfigError) {
+    return { result: { state: 'unknown', message, refusal: noKubeconfig }, isRefused: false }
+  }
+  if (!(error instanceof ConnectionError) || error.reason === 'credentials') {
+    return { result: { state: 'unknown', message }, isRefused: false }
+  }
+  const result = { state: 'no-answer', message, ...(isUnknownAuthority(error) && { refusal: noAuthority }) } as const
+  // A server that wants another client certificate may close the connection.
+  return { result, isRefused: error.reason !== 'timeout' && codeOf(cause) !== 'ECONNREFUSED' }
+}
+
+function refusal({ status }: ApiResponse, namespace: string, name: string): string {
+  if (status === 401) return 'HTTP 401: the API server rejects the credentials of the kubeconfig'
+  if (status === 403) {
+    return `HTTP 403: it needs the verb get on the resource pods in namespace ${namespace}, with resourceNames: [${name}]`
+  }
+  return `HTTP ${status}`
+}

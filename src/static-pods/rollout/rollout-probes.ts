@@ -1,0 +1,132 @@
+/*
+ * How a rollout asks for pods while it exchanges the directory that may hold the files of its own probes: nothing begins that a probe
+ * is refused, both directories' authorities are trusted, and a probe that goes blind on the way is no proof of a pod.
+ */
+import { readFile } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
+import type { Disk, DirectoryPublicationRequest } from '../../durable/index.js'
+import type { Log } from '../../log.js'
+import { StaticPodError } from '../failure.js'
+import { parseManifest } from '../pod/manifest.js'
+import { readNodeLink } from '../node-files.js'
+import { presentFiles, presentVersion, ProbeFiles, readProbeFile, type FileVersion } from '../ready/probe-files.js'
+import type { ReadinessSettings } from '../ready/readiness-settings.js'
+import { keysOf, type Probe } from '../ready/readiness.js'
+import { bytesOf, type RolloutState, type RolledTree } from './rollout-state.js'
+import { oldTreeAt } from './rollout-tree.js'
+
+/** Before the exchange: what is there, then what the new directory brings. */
+export function filesBefore(tree: DirectoryPublicationRequest | undefined, disk: Disk): ProbeFiles {
+  if (tree === undefined) return presentFiles
+  const brought = async (path: string): Promise<Buffer | undefined> => {
+    const below = await pathBelow(tree.target, path, disk)
+    const found = below === undefined ? undefined : tree.files[below]
+    return found === undefined ? undefined : bytesIn(found)
+  }
+  const present = versionOf(async (path) => ((await isThere(path)) ? undefined : brought(path)))
+  return new ProbeFiles([present, versionOf(brought)])
+}
+
+/** Reads a file in its own way, or, where this knows of none, from the disk. */
+function versionOf(readOwn: (path: string) => Promise<Buffer | undefined>): FileVersion {
+  let hasOwn = false
+  return {
+    get hasOwn() {
+      return hasOwn
+    },
+    async read(path) {
+      const own = await readOwn(path)
+      hasOwn ||= own !== undefined
+      return own ?? readProbeFile(path)
+    },
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return readProbeFile(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+type Brought = DirectoryPublicationRequest['files'][string]
+
+function bytesIn(brought: Brought): Buffer | undefined {
+  const content = typeof brought === 'object' && 'content' in brought ? brought.content : brought
+  if (typeof content === 'string') return Buffer.from(content)
+  return content instanceof Uint8Array ? Buffer.from(content) : undefined
+}
+
+/**
+ * From the exchange on: what is there, then what the old directory held. A file is read from this once; what a probe needs is so read
+ * before the exchange, or at a resume.
+ */
+export async function filesAfter(
+  tree: RolledTree | null,
+  settings: ReadinessSettings,
+  disk: Disk,
+): Promise<ProbeFiles> {
+  if (tree === null) return presentFiles
+  const kept = new Map<string, Buffer | undefined>()
+  // Found once: to look for it takes the directory's lock, which the exchange needs, and a try that was given up can go on beside it.
+  const old = await oldTreeAt(tree, disk.fs)
+  const live = versionOf(async (path) => {
+    if (kept.has(path)) return kept.get(path)
+    const below = await pathBelow(tree.target, path, disk)
+    const isKept = below !== undefined && old !== undefined
+    const content = isKept ? await readFile(`${old}/${below}`).catch(() => undefined) : undefined
+    kept.set(path, content)
+    return content
+  })
+  const { kubelet } = settings
+  const paths = [settings.authority, kubelet?.authority, kubelet?.certificate, kubelet?.key, kubelet?.tokenFile]
+  for (const path of paths) if (path) await live.read(path).catch(() => undefined)
+  return new ProbeFiles([presentVersion, live])
+}
+
+/** As many symbolic links as the kernel follows on one way (path_resolution(7)). */
+const mostLinks = 40
+
+/** The path of a file within a directory, however both are spelled, and through links that lead into it; undefined: it lies elsewhere. */
+async function pathBelow(directory: string, path: string, disk: Disk): Promise<string | undefined> {
+  const root = await disk.realPath(directory)
+  let file = await disk.realPath(path)
+  for (let links = 0; links <= mostLinks; links++) {
+    if (file.startsWith(`${root}/`)) return relative(root, file)
+    const text = await readNodeLink(disk.fs, file)
+    if (text === undefined) return undefined
+    file = await disk.realPath(resolve(dirname(file), text))
+  }
+  return undefined
+}
+
+/**
+ * Asks each probe before anything changes; answers the keys of those that could ask. A pod that is down is no reason to refuse.
+ * @throws StaticPodError where an endpoint answers that it refuses the probe, or no authority is known that signed its certificate
+ */
+export async function tryProbes(
+  probes: readonly Probe[],
+  { manifests }: RolloutState,
+  signal: AbortSignal,
+  log: Log,
+): Promise<string[]> {
+  const keys = keysOf(probes)
+  const could: string[] = []
+  const pods = await Promise.all(manifests.map(({ name, next }) => parseManifest(bytesOf(next), name)))
+  for (const [index, probe] of probes.entries()) {
+    // One that only asks an address asks the same for each pod.
+    const asked = probe.identifiesPod ? pods : pods.slice(0, 1)
+    for (const pod of asked) {
+      const result = await probe.ask(pod, signal)
+      signal.throwIfAborted()
+      if (result.state === 'ready' || (result.state === 'not-ready' && !result.isDown && !result.refusal)) {
+        could.push(keys[index] ?? '')
+        continue
+      }
+      const said = `${probe.name}: ${result.message}`
+      if (result.refusal !== undefined) throw new StaticPodError(`${said}; nothing was changed; ${result.refusal}`)
+      log.warn({ probe: probe.name, pod: pod.name }, `${said}: the probe cannot ask before the rollout`)
+    }
+  }
+  return [...new Set(could)]
+}

@@ -1,0 +1,240 @@
+/* The steps of one rollout, forth and back, and its end: each is written down before it is made. */
+import { join } from 'node:path'
+import type { Disk } from '../../durable/index.js'
+import { isPublicationError, messageOf } from '../../errors.js'
+import type { Log } from '../../log.js'
+import { InvalidInput, StaticPodError, withState } from '../failure.js'
+import type { ProbeFiles } from '../ready/probe-files.js'
+import type { ReadinessSettings } from '../ready/readiness-settings.js'
+import type { Probe } from '../ready/readiness.js'
+import { publishManifest, restoreManifest } from './rollout-manifest.js'
+import { filesAfter } from './rollout-probes.js'
+import {
+  bytesOf,
+  writeState,
+  type EndedRollout,
+  type RolledManifest,
+  type RolloutOutcome,
+  type RolloutState,
+} from './rollout-state.js'
+import { bringTree, findStaged, type KeptTree, removeAllKept, removeKept, returnTree } from './rollout-tree.js'
+import { rolloutTiming, watchPod, type RolloutTiming } from './rollout-watch.js'
+import { uptime } from '../monitor/watch-start.js'
+
+export interface RolloutMeans {
+  readonly disk: Disk
+  readonly log: Log
+  readonly signal: AbortSignal
+  /** Opens what the settings name; they may be those of a rollout that was interrupted. `isTrial`: before anything changes. */
+  readonly openProbes: (settings: ReadinessSettings, files: ProbeFiles, isTrial: boolean) => Promise<readonly Probe[]>
+  readonly timing?: RolloutTiming
+}
+
+/** The end of a rollout, durably, with what stays of it and of earlier ones. */
+export async function closeState(
+  manifestDirectory: string,
+  ended: Omit<EndedRollout, 'phase' | 'kept'>,
+  kept: readonly KeptTree[],
+  { disk, log }: Pick<RolloutMeans, 'disk' | 'log'>,
+): Promise<Pick<RolloutOutcome, 'kept'>> {
+  const { outcome, request } = ended
+  const trees = kept.length > 0 && { kept: kept.map(({ tree }) => tree) }
+  await writeState(manifestDirectory, { phase: 'ended', outcome, request, ...trees }, disk, log)
+  return kept.length > 0 ? { kept: kept.map(({ message }) => message) } : {}
+}
+
+/** What an error says of the disk. */
+const interrupted =
+  'the rollout is interrupted: holdfast rollout --resume finishes it or takes it back, and with --take-back only takes it back'
+
+/** One rollout, from what its state says. */
+export class Rollout {
+  constructor(
+    private state: RolloutState,
+    private readonly directory: string,
+    private readonly means: RolloutMeans,
+  ) {}
+
+  /** undefined: nothing that anybody reads had been changed, and what was staged is gone. */
+  async run(isWritten = true): Promise<RolloutOutcome | undefined> {
+    switch (this.state.phase) {
+      case 'staging':
+        // First of all what was staged is written down: a removal that is killed leaves a part of it, which no record tells of.
+        await this.#write({ tree: this.state.tree && (await findStaged(this.state.tree, this.means.disk)) })
+        await this.end('abandoned', false)
+        return undefined
+      case 'back':
+        return isWritten ? this.#goBack() : this.#back(this.state.message)
+      case 'proven':
+        return this.#finish()
+      case 'going':
+        return this.#go()
+    }
+  }
+
+  /** Removes what was kept, unless it is in use, and closes the file. What is live stays. `wasLive`: pods may have found both trees. */
+  async end(outcome: string, wasLive = true): Promise<Pick<RolloutOutcome, 'kept'>> {
+    const { disk, log } = this.means
+    const { tree, kept: earlier = [], request } = this.state
+    const kept = await removeAllKept(earlier, disk, log)
+    const own = tree ? await removeKept(tree, disk, log, wasLive) : undefined
+    return closeState(this.directory, { outcome, request }, [...kept, ...(own ? [own] : [])], this.means)
+  }
+
+  /** @throws StaticPodError where pods may still mount the directory that would go with the end of this rollout */
+  refuseAnother(message: string): void {
+    const { tree, reached, manifests } = this.state
+    const waiting = manifests.slice(reached).map(({ name }) => name)
+    if (tree === null || waiting.length === 0) return
+    throw new StaticPodError(
+      `${message}; that rollout has made ${tree.target} new, and ${waiting.join(', ')} may still read the old one: holdfast begins ` +
+        'no other; --resume watches again, and --resume --take-back takes it back',
+    )
+  }
+
+  async #go(): Promise<RolloutOutcome> {
+    try {
+      return await this.#forward()
+    } catch (error) {
+      const { signal, log } = this.means
+      // Once all are proven ready no way leads back: the old directory may be half gone.
+      const isProven = this.state.phase === 'proven'
+      const isForLater = isPublicationError(error)
+        ? error.published || error.reason === 'Busy'
+        : !(error instanceof StaticPodError) || error instanceof InvalidInput
+      const isOver = signal.aborted || isProven || isForLater
+      if (signal.aborted) log.warn({ path: this.directory }, interrupted)
+      if (isOver || !this.state.fallback) throw withState(error, [interrupted])
+      log.error({ error: messageOf(error) }, 'the rollout cannot go on')
+      return this.#back(messageOf(error))
+    }
+  }
+
+  /** Also where that cannot be written down (a full disk): whoever finds that it was going may go either way. */
+  async #back(message: string): Promise<RolloutOutcome> {
+    let isKnown = true
+    await this.#write({ phase: 'back', message }).catch((error: unknown) => {
+      isKnown = false
+      this.means.log.error({ error: messageOf(error) }, 'could not write down that the rollout goes back')
+    })
+    return this.#goBack(isKnown)
+  }
+
+  async #goBack(isKnown = true): Promise<RolloutOutcome> {
+    try {
+      return await this.#takeBack(isKnown)
+    } catch (error) {
+      throw withState(error, [interrupted])
+    }
+  }
+
+  async #forward(): Promise<RolloutOutcome> {
+    const { means } = this
+    const { tree, manifests, readiness } = this.state
+    const files = await filesAfter(tree, readiness, means.disk)
+    const probes = await means.openProbes(readiness, files, false)
+    if (tree) await this.#locked(() => bringTree(tree, means.disk))
+    for (const [index, manifest] of manifests.entries()) {
+      // Those before the newest were proven ready.
+      if (index < this.state.reached - 1) continue
+      await this.#begin(index)
+      const replaced = await this.#publish(manifest)
+      const reached = replaced ?? (await this.#watch(manifest, probes))
+      if (reached.state === 'ready') continue
+      const { state, message } = reached
+      const names = manifests.slice(0, index + 1).map(({ name }) => name)
+      if (state !== 'unknown' && this.state.fallback) return this.#back(`${manifest.name}: ${message}`)
+      await this.#write({ since: null })
+      means.log.error({ manifest: manifest.name, message }, 'the pod is not known to be ready in time: it stays')
+      const outcome = state === 'unknown' ? 'unknown' : 'not-ready'
+      return { outcome, manifests: names, message: `${manifest.name}: ${message}` }
+    }
+    await this.#write({ phase: 'proven' })
+    return this.#finish()
+  }
+
+  async #finish(): Promise<RolloutOutcome> {
+    const manifests = this.state.manifests.map(({ name }) => name)
+    const kept = await this.end('ready')
+    this.means.log.info({ manifests }, 'every pod is ready: the rollout is done')
+    return { outcome: 'ready', manifests, ...kept }
+  }
+
+  /** The tree first: whatever starts again reads the old one. */
+  async #takeBack(isKnown: boolean): Promise<RolloutOutcome> {
+    const { disk, log } = this.means
+    const { tree, manifests, reached, message, request, kept: earlier = [] } = this.state
+    log.warn({ message }, 'holdfast takes the rollout back')
+    const stays: string[] = []
+    const restored: string[] = []
+    const unreturned = await this.#locked(async () => {
+      const problem = tree === null ? undefined : await returnTree(tree, disk, log)
+      for (const manifest of manifests.slice(0, reached).toReversed()) {
+        const problem = await restoreManifest(this.#path(manifest), manifest, this.means)
+        if (problem === undefined) restored.unshift(manifest.name)
+        else stays.push(problem)
+      }
+      return problem
+    })
+    // Before the new tree goes: whoever found that it was going would exchange in what is left of it.
+    if (!isKnown) await this.#write({ phase: 'back' })
+    // Where another program has replaced one of the trees, both are left for people.
+    const outcome = 'taken-back'
+    const kept =
+      unreturned === undefined
+        ? await this.end(outcome)
+        : await closeState(this.directory, { outcome, request }, await removeAllKept(earlier, disk, log), this.means)
+    const all = [message, ...(unreturned === undefined ? [] : [unreturned]), ...stays].join('; ')
+    return { outcome, manifests: restored, message: all, ...kept }
+  }
+
+  /** Writes down that this manifest may be live from now on, and since when. */
+  async #begin(index: number): Promise<void> {
+    const { since, reached } = this.state
+    const boot = await this.means.disk.fs.bootId()
+    if (reached === index + 1 && since?.boot === boot) return
+    await this.#write({ reached: index + 1, since: await this.#now() })
+  }
+
+  async #now(): Promise<RolloutState['since']> {
+    return { boot: await this.means.disk.fs.bootId(), uptime: await uptime() }
+  }
+
+  async #watch(manifest: RolledManifest, probes: readonly Probe[]): ReturnType<typeof watchPod> {
+    const { disk, log, signal, timing = rolloutTiming } = this.means
+    const { timeout, since, couldAsk = [] } = this.state
+    const watched = { path: this.#path(manifest), bytes: bytesOf(manifest.next), timeout, probes, couldAsk }
+    return watchPod({ ...watched, since: since?.uptime ?? 0 }, { disk, log, signal, timing })
+  }
+
+  /** Makes a manifest live, unless another program has put one of its own there. */
+  async #publish(manifest: RolledManifest): Promise<{ state: 'replaced'; message: string } | undefined> {
+    const path = this.#path(manifest)
+    const outcome = await this.#locked(() => publishManifest(path, manifest, this.means))
+    if (outcome === 'other') return { state: 'replaced', message: `another program has changed ${path}` }
+    // The wait for the lock is no time that the pod had.
+    if (outcome === 'published') await this.#write({ since: await this.#now() })
+    return undefined
+  }
+
+  #path({ name }: RolledManifest): string {
+    return join(this.directory, name)
+  }
+
+  async #write(change: Partial<RolloutState>): Promise<void> {
+    this.state = { ...this.state, ...change }
+    await writeState(this.directory, this.state, this.means.disk, this.means.log)
+  }
+
+  /** Under the lock that installers hold while manifests change. */
+  async #locked<T>(work: () => Promise<T>): Promise<T> {
+    const { manifestLock, timeout } = this.state
+    if (manifestLock === null) return work()
+    const held = await this.means.disk.lock(manifestLock, timeout, this.means.signal, interrupted)
+    try {
+      return await work()
+    } finally {
+      await held.release()
+    }
+  }
+}

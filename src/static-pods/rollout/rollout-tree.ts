@@ -1,0 +1,192 @@
+/*
+ * The directory that changes with the manifests. The new one is staged under a name of its own and exchanged with the old one, which
+ * keeps that name until every pod is proven ready: pods that still run mount it, and the way back exchanges the two again.
+ */
+import { basename, dirname, join } from 'node:path'
+import {
+  identityAt,
+  knownContent,
+  removeTarget,
+  swapPlaces,
+  syncPlaces,
+  userAt,
+  type DirectoryPublicationRequest,
+  type Disk,
+  type Identity,
+} from '../../durable/index.js'
+import type { Log } from '../../log.js'
+import { InvalidInput, StaticPodError } from '../failure.js'
+import { readAttributes, readLocalTree } from '../install/local-tree.js'
+import type { RolledTree } from './rollout-state.js'
+
+/**
+ * What `--resources` names, to be read at `target`: each entry with the mode, the owner and the ACLs that it has there.
+ * @throws InvalidInput
+ */
+export async function readRolloutTree(
+  root: string,
+  target: string,
+  requireProven: boolean,
+): Promise<DirectoryPublicationRequest> {
+  const tree = await readLocalTree(root)
+  const { files, directories } = tree
+  if (files.size === 0) throw new InvalidInput(`--resources: ${root} holds no file`)
+  if (`${target}/`.startsWith(`${root}/`))
+    throw new InvalidInput(`--resource-dir: ${target} lies in --resources ${root}`)
+  const entries = await readAttributes(root, tree)
+  return { target, files: Object.fromEntries(files), emptyDirectories: directories, entries, requireProven }
+}
+
+/** A tree that was taken out, and stays for those who use it. */
+export interface KeptTree {
+  readonly tree: RolledTree
+  /** Where it stays, why, and what to do. */
+  readonly message: string
+}
+
+/** Where the new tree is staged, and the old one kept. */
+function besidePath(target: string): string {
+  return join(dirname(target), `.holdfast-rollout-${basename(target)}`)
+}
+
+/** What a directory holds: no more than that may go with it. Empty where there is none. */
+export async function contentOf(path: string, disk: Disk): Promise<RolledTree['oldContent']> {
+  return (await disk.inDirectory(path, (directory) => knownContent(disk.fs, directory))) ?? []
+}
+
+/** Writes nothing. @throws StaticPodError where something lies there that no rollout knows of */
+export async function refuseKept(target: string, disk: Disk, kept: readonly KeptTree[]): Promise<void> {
+  const beside = besidePath(target)
+  const found = await disk.inDirectory(dirname(beside), (parent) => disk.fs.look(parent, basename(beside)))
+  if (found === undefined) return
+  const known = kept.find(({ tree }) => tree.target === target)
+  if (known) throw new StaticPodError(`an earlier rollout is not over: ${known.message}; nothing was changed`)
+  throw new StaticPodError(
+    `${beside} is what an earlier rollout took out, or could not take back; nothing was changed; move it away first`,
+  )
+}
+
+/** Durable, under its own name; the tree as it then stands in the state. */
+export async function stageTree(
+  request: DirectoryPublicationRequest,
+  { target, oldContent }: RolledTree,
+  disk: Disk,
+  signal: AbortSignal,
+): Promise<RolledTree> {
+  const beside = besidePath(target)
+  const staging = { ...request, target: beside, inPlaceOf: target, foreign: 'same-names' } as const
+  await disk.publishDirectories([staging], signal)
+  const [staged, old] = [await identityAt(disk.fs, beside), await identityAt(disk.fs, target)]
+  if (staged === undefined) throw new StaticPodError(`another program removed ${beside}; nothing was changed`)
+  return { target, staged, stagedContent: await contentOf(beside, disk), old: old ?? null, oldContent }
+}
+
+/** What was staged before it could be written down: by its record, since another program may have put something else there. */
+export async function findStaged(tree: RolledTree, disk: Disk): Promise<RolledTree> {
+  const beside = besidePath(tree.target)
+  const stagedContent = await contentOf(beside, disk)
+  // Looked at after it was read: what comes in between is no part of it.
+  if (tree.staged !== null || (await disk.isDrifted(beside)) !== false) return tree
+  return { ...tree, staged: (await identityAt(disk.fs, beside)) ?? null, stagedContent }
+}
+
+/** Makes the new tree the one that is read; durable on return, also where a predecessor was killed before its sync. */
+export async function bringTree(tree: RolledTree, { fs }: Disk): Promise<void> {
+  const { target } = tree
+  const here = await whose(tree, fs)
+  if (here === 'new') return syncPlaces(fs, target, besidePath(target))
+  if (here !== 'old') throw new StaticPodError(`another program replaced ${target} meanwhile: holdfast leaves it alone`)
+  const beside = besidePath(target)
+  if (isSame(tree.staged, await identityAt(fs, beside))) return swapPlaces(fs, target, beside)
+  throw new StaticPodError(
+    `another program removed or replaced ${beside}, which was to become ${target}: holdfast leaves both as they are`,
+  )
+}
+
+/** The old tree again. Otherwise why not: another program has replaced one of the two; then both stay as they are. */
+export async function returnTree(tree: RolledTree, { fs }: Disk, log: Log): Promise<string | undefined> {
+  const { target, old } = tree
+  const beside = besidePath(target)
+  const here = await whose(tree, fs)
+  if (here === 'old') {
+    await syncPlaces(fs, target, beside)
+    return undefined
+  }
+  const kept = await identityAt(fs, beside)
+  if (here === 'new' && (old === null ? kept === undefined : isSame(old, kept))) {
+    await swapPlaces(fs, target, beside)
+    return undefined
+  }
+  const problem =
+    here === 'other'
+      ? `another program replaced ${target} during the rollout: holdfast leaves it alone, and ${beside} as it is`
+      : `another program removed or replaced ${beside}, where the old content was: ${target} stays new`
+  log.error({ path: target, kept: beside }, problem)
+  return problem
+}
+
+/**
+ * Removes what is beside the target, unless a process uses it: a pod goes on with what it has mounted, be it of the API or of a manifest that
+ * leads here by a way that is not seen. Then it stays, and the answer says why, and what to do. What holds more than holdfast knows of is kept
+ * under another name. `wasLive`: false for what was only staged, and no pod has found.
+ */
+export async function removeKept(
+  tree: RolledTree,
+  { fs }: Disk,
+  log: Log,
+  wasLive: boolean,
+): Promise<KeptTree | undefined> {
+  const { target, staged, stagedContent, old, oldContent } = tree
+  const beside = besidePath(target)
+  const user = wasLive ? await userAt(fs, beside) : undefined
+  if (user !== undefined) {
+    const message = describeKept(target, user)
+    log.warn({ path: target, kept: beside }, message)
+    return { tree, message }
+  }
+  const found = await identityAt(fs, beside)
+  const known = isSame(staged, found) ? stagedContent : isSame(old, found) ? oldContent : []
+  const quarantined = await removeTarget(fs, beside, known)
+  if (quarantined === undefined) return undefined
+  log.warn(
+    { path: target, quarantined },
+    `another program changed what the rollout took out of ${target}; holdfast keeps it as ${quarantined} beside it: move out ` +
+      'what belongs elsewhere, then remove it',
+  )
+  return undefined
+}
+
+/** The same for all that earlier rollouts have kept; answers what still stays. */
+export async function removeAllKept(trees: readonly RolledTree[], disk: Disk, log: Log): Promise<KeptTree[]> {
+  const kept: KeptTree[] = []
+  for (const tree of trees) {
+    const stays = await removeKept(tree, disk, log, true)
+    if (stays) kept.push(stays)
+  }
+  return kept
+}
+
+function describeKept(target: string, user: string): string {
+  return (
+    `${besidePath(target)} stays, which was ${target} before: ${user}; restart what uses it, then holdfast rollout --resume, or the next ` +
+    'rollout, removes it: as root, and in a pod with hostPID: true, where it sees all processes'
+  )
+}
+
+/** Where the old tree lies: still at its place, or, once exchanged, beside it. undefined: there is none, or another program moved it. */
+export async function oldTreeAt(tree: RolledTree, fs: Disk['fs']): Promise<string | undefined> {
+  for (const path of [tree.target, besidePath(tree.target)]) {
+    if (isSame(tree.old, await identityAt(fs, path))) return path
+  }
+  return undefined
+}
+
+async function whose({ target, staged, old }: RolledTree, fs: Disk['fs']): Promise<'old' | 'new' | 'other'> {
+  const found = await identityAt(fs, target)
+  if (isSame(staged, found)) return 'new'
+  return isSame(old, found) || (old === null && found === undefined) ? 'old' : 'other'
+}
+
+function isSame(known: Identity | null, found: Identity | undefined): boolean {
+  return known !== null && known.inode === found?.inode && known.birth === found.birth
+}

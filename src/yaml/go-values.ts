@@ -1,0 +1,193 @@
+/*
+ * From a parsed YAML document to the values that kubelet decodes: as go.yaml.in/yaml/v2 reads them without knowing their types
+ * (decode.go), and sigs.k8s.io/yaml turns them into JSON. Most tags are refused, which they take.
+ */
+import type * as Yaml from 'yaml'
+import { integerOf, resolvePlain, type PlainValue } from './go-scalars.js'
+import { YamlError, type ParsedText, type Position } from './parse.js'
+
+type Node = Yaml.Node | null
+
+/** What aliases may make of a text, in values: kubelet allows more to a text that is large without them. */
+const aliasLimits = { values: 400_000, free: 1_000, share: 0.99 }
+
+const textTag = 'tag:yaml.org,2002:str'
+
+/** Tags that ask for what an unquoted scalar may mean anyway. */
+const typeTags: Readonly<Record<string, (value: PlainValue, text: string) => boolean>> = {
+  'tag:yaml.org,2002:bool': (value) => typeof value === 'boolean',
+  // An integer becomes a float: not one that loses digits by it.
+  'tag:yaml.org,2002:float': (value) => typeof value === 'number',
+  'tag:yaml.org,2002:int': (_, text) => integerOf(text) !== undefined,
+  'tag:yaml.org,2002:null': (value) => value === null,
+}
+
+const collectionTags: readonly (string | undefined)[] = [undefined, 'tag:yaml.org,2002:map', 'tag:yaml.org,2002:seq']
+
+export interface ReadContents {
+  /** Maps, lists, texts, numbers, booleans, null. */
+  readonly value: unknown
+  /** Where a field stands that stood before in the same map: the last one counts. */
+  readonly repeated: Position | undefined
+}
+
+/**
+ * The value of a document's contents. `plain`: what an unquoted scalar means; undefined for one that is refused.
+ * @throws YamlError, with the position; RangeError for what is nested too deeply
+ */
+export function readContents(
+  contents: Node,
+  parsed: ParsedText,
+  plain: (text: string) => PlainValue | undefined = resolvePlain,
+): ReadContents {
+  const reader = new Reader(parsed, plain)
+  const value = reader.value(contents)
+  return { value, repeated: reader.repeated }
+}
+
+class Reader {
+  repeated: Position | undefined
+  readonly #yaml: typeof Yaml
+  readonly #positionOf: ParsedText['positionOf']
+  readonly #plain: (text: string) => PlainValue | undefined
+  readonly #anchors = new Map<string, Yaml.Node>()
+  /** An anchor's name may be given again: what an alias stands for is settled when it is met first. */
+  readonly #targets = new Map<Yaml.Alias, Yaml.Node>()
+  readonly #open = new Set<Yaml.Node>()
+  #aliasDepth = 0
+  #values = 0
+  #aliased = 0
+
+  constructor({ yaml, positionOf }: ParsedText, plain: (text: string) => PlainValue | undefined) {
+    this.#plain = plain
+    this.#yaml = yaml
+    this.#positionOf = positionOf
+  }
+
+  value(node: Node): unknown {
+    if (node === null) return null
+    this.#count(node)
+    if (this.#yaml.isAlias(node)) return this.#within(node, (target) => this.value(target))
+    this.#remember(node)
+    if (this.#yaml.isMap(node)) return Object.fromEntries(this.#entries(node))
+    if (this.#yaml.isSeq(node)) return this.#inside(node, () => node.items.map((item) => this.value(item as Node)))
+    if (!this.#yaml.isScalar(node)) throw this.#error('not valid YAML', node)
+    const value = this.#scalar(node)
+    if (value === undefined) throw this.#error('JSON, into which kubelet turns it, has no such number', node)
+    return value
+  }
+
+  /** The fields of a mapping, in order: what `<<` merges takes the place of fields before it, and later fields that of its own. */
+  #entries(map: Yaml.YAMLMap): Map<string, unknown> {
+    return this.#inside(map, () => {
+      const entries = new Map<string, unknown>()
+      const own = new Set<string>()
+      for (const pair of map.items) {
+        const key = pair.key as Node
+        if (this.#isMerge(key)) {
+          for (const [name, value] of this.#merged(pair.value as Node, map)) entries.set(name, value)
+          continue
+        }
+        const name = this.#key(key, map)
+        if (own.has(name)) this.repeated ??= this.#error('', key ?? map).position
+        own.add(name)
+        entries.set(name, this.value(pair.value as Node))
+      }
+      return entries
+    })
+  }
+
+  #merged(node: Node, map: Yaml.YAMLMap): Map<string, unknown> {
+    if (this.#yaml.isAlias(node)) return this.#within(node, (target) => this.#mapping(target, map))
+    if (!this.#yaml.isSeq(node)) return this.#mapping(node, map)
+    this.#remember(node)
+    // The first of several comes last, and so wins.
+    const maps = [...node.items].reverse().map((item) => [...this.#merged(this.#noList(item as Node, map), map)])
+    return new Map(maps.flat())
+  }
+
+  #noList(node: Node, map: Yaml.YAMLMap): Node {
+    if (this.#yaml.isSeq(node)) throw this.#error('a merge key (<<) takes mappings', map)
+    return node
+  }
+
+  #mapping(node: Node, map: Yaml.YAMLMap): Map<string, unknown> {
+    if (!this.#yaml.isMap(node)) throw this.#error('a merge key (<<) takes mappings', map)
+    this.#count(node)
+    this.#remember(node)
+    return this.#entries(node)
+  }
+
+  #isMerge(key: Node): boolean {
+    return this.#yaml.isScalar(key) && key.value === '<<' && key.type === 'PLAIN' && key.tag === undefined
+  }
+
+  #key(node: Node, map: Yaml.YAMLMap): string {
+    if (this.#yaml.isAlias(node)) return this.#within(node, (target) => this.#key(target, map))
+    if (node !== null) {
+      this.#count(node)
+      this.#remember(node)
+    }
+    const value = this.#yaml.isScalar(node) ? this.#scalar(node) : null
+    if (typeof value === 'string' || typeof value === 'boolean') return String(value)
+    // A float is written in another way there, `1e6` as `1e+06`.
+    const isWhole = this.#yaml.isScalar(node) && integerOf(String(node.value)) !== undefined
+    if (typeof value === 'number' && isWhole && Number.isSafeInteger(value)) return String(value)
+    throw this.#error('a field whose name is neither text nor a whole number: quote it', node ?? map)
+  }
+
+  /** undefined for what no JSON has. */
+  #scalar(node: Yaml.Scalar): PlainValue | undefined {
+    const text = String(node.value)
+    const { tag } = node
+    // `!!str]` is a tag and the end of a list to the parser here, and a broken tag to kubelet's.
+    if (tag !== undefined && text === '' && node.type === 'PLAIN') throw this.#error('a YAML tag without a value', node)
+    if (tag === textTag || (tag === undefined && node.type !== 'PLAIN')) return text
+    const value = this.#plain(text)
+    if (value !== undefined && tag !== undefined && typeTags[tag]?.(value, text) !== true)
+      throw this.#error('a YAML tag that holdfast does not support: remove it', node)
+    return value
+  }
+
+  #within<T>(alias: Yaml.Alias, read: (target: Yaml.Node) => T): T {
+    const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source)
+    if (target === undefined) throw this.#error('not valid YAML (an unknown alias, or too many aliases)', alias)
+    if (this.#open.has(target)) {
+      throw this.#error('it has an alias inside the value that the alias stands for', alias)
+    }
+    this.#targets.set(alias, target)
+    this.#aliasDepth++
+    const value = read(target)
+    this.#aliasDepth--
+    return value
+  }
+
+  #inside<T>(node: Yaml.YAMLMap | Yaml.YAMLSeq, read: () => T): T {
+    if (!collectionTags.includes(node.tag)) {
+      throw this.#error('a YAML tag that holdfast does not support: remove it', node)
+    }
+    this.#open.add(node)
+    const value = read()
+    this.#open.delete(node)
+    return value
+  }
+
+  #remember(node: Exclude<Yaml.Node, Yaml.Alias>): void {
+    const { anchor } = node as { anchor?: string }
+    if (anchor !== undefined && this.#aliasDepth === 0) this.#anchors.set(anchor, node)
+  }
+
+  #count(node: Yaml.Node): void {
+    this.#values++
+    if (this.#aliasDepth > 0) this.#aliased++
+    const { values, free, share } = aliasLimits
+    const isExcessive = this.#values > free && this.#aliased / this.#values > share
+    if (isExcessive || (this.#aliased > 0 && this.#values > values)) {
+      throw this.#error('not valid YAML (an unknown alias, or too many aliases)', node)
+    }
+  }
+
+  #error(problem: string, { range }: Yaml.Node): YamlError {
+    return new YamlError(problem, range ? this.#positionOf(range[0]) : undefined)
+  }
+}

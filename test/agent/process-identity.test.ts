@@ -1,0 +1,57 @@
+/** Which processes count as running. Those that hang in the kernel: test/agent/hung-disk.test.ts. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { dyingHolders } from '../../src/agent/lock-holders.js'
+import { isDying, isRunning, ownIdentity } from '../../src/agent/process-identity.js'
+import { Disk } from '../../src/durable/index.js'
+import { scratch } from '../durable/scratch.js'
+import { until } from '../until.js'
+
+const stateOf = (pid: number): string | undefined =>
+  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*(?=\) )/, ''))?.[1]
+
+/** A program of the shell, and the number that it prints. */
+async function shell(t: Test, script: string) {
+  const child = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [printed] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, pid: Number(printed.toString()) }
+}
+
+await t.test(
+  'a process that runs, or is stopped, is not dying; one without a process behind it is not either',
+  async (t) => {
+    t.equal(await isDying(process.pid), false)
+    const { child, pid } = await shell(t, 'echo $$; exec sleep 600')
+    child.kill('SIGSTOP')
+    await until('it is stopped', () => stateOf(pid) === 'T')
+    t.equal(await isDying(pid), false)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    t.equal(await isDying(pid), false)
+  },
+)
+
+await t.test('a zombie is dying, and does not run', async (t) => {
+  // sleep(1) takes the place of the parent, and waits for no child.
+  const { pid } = await shell(t, 'sleep 600 & echo $!; exec sleep 600')
+  const startTicks = Number(/\) \S+(?: \S+){18} (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1])
+  const identity = { ...(await ownIdentity()), pid, startTicks }
+  t.equal(await isRunning(identity), true)
+  process.kill(pid, 'SIGKILL')
+  await until('it is a zombie', () => stateOf(pid) === 'Z')
+  t.equal(await isDying(pid), true)
+  t.equal(await isRunning(identity), false)
+})
+
+await t.test('the holder of a lock counts only if it is dying', async (t) => {
+  const path = join(scratch(t), 'agent.lock')
+  t.strictSame(await dyingHolders(path), [], 'no file')
+  const held = await new Disk().lock(path, 0, undefined)
+  t.strictSame(await dyingHolders(path), [], 'this process')
+  await held.release()
+  t.strictSame(await dyingHolders(path), [], 'nobody')
+})

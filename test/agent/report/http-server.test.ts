@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { readiness, serveHealth, type Health } from '../../../src/agent/report/http-server.js'
+import { wakeups } from '../../e2e/process-figures.js'
+import { until } from '../../until.js'
+
+/** As many connections as the server takes, and more. */
+const flood = 80
+
+async function serve(t: Test, more: Partial<Health> = {}): Promise<number> {
+  const metrics = () => Promise.resolve({ type: 'text/plain', text: 'metrics' })
+  const health = { readiness: () => ({ ready: true, lines: [] }), metrics, ...more }
+  const server = await serveHealth({ host: '127.0.0.1', port: 0 }, health)
+  t.teardown(() => server.close())
+  return server.address.port
+}
+
+/** The status of an answer as a prober sees it, on a connection of its own; undefined: none within a second. */
+function probe(port: number, path = '/livez'): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const request = get({ host: '127.0.0.1', port, path, agent: false, timeout: 1000 }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+    request.on('timeout', () => request.destroy())
+    request.on('error', () => resolve(undefined))
+  })
+}
+
+async function idleConnection(t: Test, port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+await t.test('readiness lists what is not intact, and only counts what is required', (t) => {
+  const intact = { path: '/a', required: true, intact: true, reason: 'Published', message: '' }
+  const broken = {
+    path: '/b',
+    required: true,
+    intact: false,
+    reason: 'ObjectMissing',
+    message: 'no Secret x/y',
+  }
+  const optional = { ...broken, path: '/c', required: false }
+  t.strictSame(readiness([intact, optional]), { ready: true, lines: ['[+]/a ok'] })
+  t.strictSame(readiness([intact, broken]), {
+    ready: false,
+    lines: ['[+]/a ok', '[-]/b ObjectMissing: no Secret x/y'],
+  })
+  t.equal(readiness([]).ready, true)
+  t.end()
+})
+
+await t.test('connections that ask nothing do not blind the probes', async (t) => {
+  const port = await serve(t)
+  for (let count = 0; count < flood; count++) await idleConnection(t, port)
+  for (let tries = 0; tries < 5; tries++) t.equal(await probe(port), 200)
+})
+
+await t.test('nor do connections that come back for ever', async (t) => {
+  const port = await serve(t)
+  const script = `
+    const { connect } = require('node:net')
+    const again = () => connect(${port}, '127.0.0.1').on('error', () => {}).on('close', () => setImmediate(again))
+    for (let count = 0; count < ${flood}; count++) again()
+    process.stdout.write('on')
+  `
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  const answers = []
+  for (let tries = 0; tries < 20; tries++) answers.push(await probe(port))
+  t.strictSame(
+    answers.filter((status) => status !== 200),
+    [],
+  )
+})
+
+await t.test('a request that is being answered keeps its connection, whoever comes', async (t) => {
+  let answer = () => {}
+  const asked = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  let begun = false
+  const port = await serve(t, {
+    metrics: async () => {
+      begun = true
+      await asked
+      return { type: 'text/plain', text: 'metrics' }
+    },
+  })
+  const status = new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: '/metrics', agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    }).on('error', reject)
+  })
+  await until('the request has arrived', () => begun)
+  for (let count = 0; count < flood; count++) await idleConnection(t, port)
+  t.equal(await probe(port), 200)
+  answer()
+  t.equal(await status, 200)
+})
+
+await t.test('a head that does not come within two seconds ends the connection', async (t) => {
+  const port = await serve(t)
+  const socket = await idleConnection(t, port)
+  const started = performance.now()
+  socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n')
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1.1 408 /)
+  socket.resume()
+  await once(socket, 'close')
+  const seconds = (performance.now() - started) / 1000
+  t.ok(seconds > 1.5 && seconds < 8, `after ${seconds.toFixed(1)} s`)
+})
+
+await t.test('nor is one kept that drips the head of its next request', async (t) => {
+  const port = await serve(t)
+  const socket = await idleConnection(t, port)
+  const started = performance.now()
+  let answers = ''
+  socket.on('data', (bytes: Buffer) => (answers += bytes.toString()))
+  socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\n')
+  await until('the first request is answered', () => answers.includes('ok\n'))
+  // Each byte is a sign of life to a limit of silence.
+  socket.write('GET /')
+  const drip = setInterval(() => socket.write('x'), 500)
+  t.teardown(() => clearInterval(drip))
+  await once(socket, 'close')
+  const seconds = (performance.now() - started) / 1000
+  t.ok(seconds > 6 && seconds < 15, `after ${seconds.toFixed(1)} s`)
+})
+
+await t.test('requests that come before the answer to the one before are all answered, however late', async (t) => {
+  const gates: (() => void)[] = []
+  const port = await serve(t, {
+    metrics: async () => {
+      await new Promise<void>((resolve) => gates.push(resolve))
+      return { type: 'text/plain', text: 'metrics' }
+    },
+  })
+  const socket = await idleConnection(t, port)
+  let answers = ''
+  socket.on('data', (bytes: Buffer) => (answers += bytes.toString()))
+  socket.write('GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2))
+  const count = (): number => answers.split('HTTP/1.1 200').length - 1
+  await until('both requests have arrived', () => gates.length === 2)
+  gates[0]?.()
+  await until('the first one is answered', () => count() === 1)
+  // Longer than a connection is kept for its next request, and shorter than it may be silent.
+  await sleep(8_000)
+  gates[1]?.()
+  await until('the second one is answered', () => count() === 2)
+  t.notMatch(answers, / 408 /)
+})
+
+await t.test('a server that nobody asks wakes its process at no time', async (t) => {
+  const script = `
+    const { serveHealth } = await import(${JSON.stringify(new URL('../../../src/agent/report/http-server.js', import.meta.url).href)})
+    const { get } = await import('node:http')
+    await serveHealth({ host: '127.0.0.1', port: 0 }, { readiness() {}, metrics() {} }).then(({ address }) => new Promise((resolve) =>
+      get({ ...address, path: '/livez', agent: false }, (answer) => answer.resume().on('end', resolve))))
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    process.stdout.write('on')
+  `
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  const { pid = 0 } = child
+  await sleep(500)
+  const before = wakeups(pid)
+  await sleep(3_000)
+  t.ok(wakeups(pid) - before <= 1, `${wakeups(pid) - before} wakeups in three seconds`)
+})

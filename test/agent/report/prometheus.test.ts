@@ -1,0 +1,105 @@
+import t from 'tap'
+import { prometheusMetrics } from '../../../src/agent/report/prometheus.js'
+import { watchRestartReasons } from '../../../src/objects/types.js'
+
+async function samples(metrics: ReturnType<typeof prometheusMetrics>): Promise<Map<string, number>> {
+  const { text } = await metrics.expose()
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').pop())]))
+}
+
+await t.test('every label set that is known begins at 0', async (t) => {
+  const metrics = prometheusMetrics('1.2.3', 'node-1')
+  metrics.follow('/srv/a', ['exec systemctl'])
+  const found = await samples(metrics)
+  t.equal(found.get('holdfast_build_info{version="1.2.3",node="node-1"}'), 1)
+  for (const result of ['created', 'replaced', 'unchanged', 'failed', 'unknown', 'refused']) {
+    t.equal(found.get(`holdfast_publishes_total{directory="/srv/a",result="${result}"}`), 0, result)
+  }
+  for (const result of ['success', 'failure']) {
+    const name = `holdfast_hooks_total{directory="/srv/a",hook="exec systemctl",result="${result}"}`
+    t.equal(found.get(name), 0, name)
+  }
+  for (const reason of watchRestartReasons) {
+    t.equal(found.get(`holdfast_watch_restarts_total{reason="${reason}"}`), 0, reason)
+  }
+  t.equal(found.get('holdfast_watches_open'), 0)
+  t.equal(found.get('holdfast_api_throttled_seconds_total'), 0)
+  t.equal(found.get('holdfast_api_requests_total{verb="create",code="201"}'), 0)
+  for (const verb of ['get', 'list', 'watch', 'create', 'patch']) {
+    t.equal(found.get(`holdfast_api_requests_total{verb="${verb}",code="429"}`), 0, verb)
+    t.equal(found.get(`holdfast_api_requests_total{verb="${verb}",code="<error>"}`), 0, verb)
+  }
+  for (const name of [
+    'holdfast_last_publish_timestamp_seconds',
+    'holdfast_directory_ready',
+    'holdfast_drift_total',
+    'holdfast_last_confirmed_timestamp_seconds',
+    'holdfast_publish_duration_seconds_count',
+  ]) {
+    t.equal(found.get(`${name}{directory="/srv/a"}`), 0, name)
+  }
+  t.equal(found.get('holdfast_barrier_duration_seconds_count'), 0)
+})
+
+await t.test('what happens is counted', async (t) => {
+  const metrics = prometheusMetrics('1', '')
+  metrics.follow('/srv/a', ['h'])
+  metrics.publish('/srv/a', 'created', 0.02)
+  metrics.publish('/srv/a', 'refused', undefined)
+  metrics.publishedAt('/srv/a', new Date(5000))
+  metrics.ready('/srv/a', true)
+  metrics.drift('/srv/a')
+  metrics.hook('/srv/a', 'h', 'failure')
+  metrics.certificates('/srv/a', [{ file: 'tls.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
+  metrics.clientCertificate(new Date(9000))
+  metrics.watchRestarted('expired')
+  const found = await samples(metrics)
+  t.match(Object.fromEntries(found), {
+    'holdfast_publishes_total{directory="/srv/a",result="created"}': 1,
+    'holdfast_publishes_total{directory="/srv/a",result="refused"}': 1,
+    'holdfast_publish_duration_seconds_count{directory="/srv/a"}': 1,
+    'holdfast_last_publish_timestamp_seconds{directory="/srv/a"}': 5,
+    'holdfast_directory_ready{directory="/srv/a"}': 1,
+    'holdfast_drift_total{directory="/srv/a"}': 1,
+    'holdfast_hooks_total{directory="/srv/a",hook="h",result="failure"}': 1,
+    'holdfast_certificate_not_after_timestamp_seconds{directory="/srv/a",file="tls.crt"}': 7,
+    'holdfast_certificate_not_after_timestamp_seconds{directory="",file="client-certificate"}': 9,
+    'holdfast_watch_restarts_total{reason="expired"}': 1,
+  })
+  metrics.follow('/srv/a', [])
+  t.equal((await samples(metrics)).get('holdfast_publishes_total{directory="/srv/a",result="created"}'), 1)
+})
+
+await t.test('what the API is asked is counted, in a bounded number of label sets', async (t) => {
+  const { api, ...metrics } = prometheusMetrics('1', '')
+  for (const status of [200, 429, 429, undefined]) api.requested('watch', status)
+  for (let status = 100; status < 600; status++) api.requested('get', status)
+  api.throttled(0.25)
+  api.throttled(0.5)
+  for (const change of [1, 1, -1] as const) api.watches(change)
+  const found = Object.fromEntries(await samples({ api, ...metrics }))
+  t.match(found, {
+    'holdfast_api_requests_total{verb="watch",code="200"}': 1,
+    'holdfast_api_requests_total{verb="watch",code="429"}': 2,
+    'holdfast_api_requests_total{verb="watch",code="<error>"}': 1,
+    'holdfast_api_requests_total{verb="get",code="404"}': 1,
+    'holdfast_api_requests_total{verb="get",code="3xx"}': 100,
+    holdfast_api_throttled_seconds_total: 0.75,
+    holdfast_watches_open: 1,
+  })
+  const sets = Object.keys(found).filter((name) => name.startsWith('holdfast_api_requests_total{verb="get"'))
+  t.ok(sets.length <= 20, `${sets.length} label sets for one verb, whatever a proxy answers`)
+})
+
+await t.test('what is dropped is gone, and a certificate that went with a file too', async (t) => {
+  const metrics = prometheusMetrics('1', '')
+  metrics.follow('/srv/a', ['h'])
+  metrics.certificates('/srv/a', [{ file: 'old.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
+  metrics.certificates('/srv/a', [{ file: 'new.crt', notBefore: new Date(0), notAfter: new Date(7000) }])
+  t.notMatch((await metrics.expose()).text, /old\.crt/)
+  metrics.clientCertificate(new Date())
+  metrics.clientCertificate(undefined)
+  metrics.forget('/srv/a')
+  t.notMatch((await metrics.expose()).text, /srv|client-certificate/)
+})

@@ -1,0 +1,170 @@
+/** Which outcome makes which event: on the Node, on the object, and none. */
+import t from 'tap'
+import { meaningOf, type Context, type Outcome } from '../../../src/agent/outcome.js'
+import { draftsOf, type Reporter } from '../../../src/agent/report/report-events.js'
+import type { EventDraft } from '../../../src/kubernetes/events/event-body.js'
+import type { ObjectReference } from '../../../src/objects/types.js'
+import { reasons } from '../../../src/reasons.js'
+
+const secret: ObjectReference = { kind: 'Secret', namespace: 'ns', name: 'a' }
+const known = { ...secret, uid: 'uid-a', resourceVersion: '7' }
+const reporter: Reporter = { node: 'n1', place: 'node n1', uid: () => 'uid-a' }
+const nameless: Reporter = { ...reporter, node: '', place: 'host h' }
+
+const context: Context = {
+  operation: 'publish /srv/a',
+  directory: '/srv/a',
+  causes: ['start'],
+  milliseconds: 1,
+  drift: undefined,
+  intact: true,
+  hold: undefined,
+  removedObjects: [],
+  changedObjects: [],
+}
+
+const published: Extract<Outcome, { kind: 'published' }> = {
+  kind: 'published',
+  change: 'replaced',
+  digest: 'sha256:0',
+  objects: [{ ...known, paths: ['tls.crt'] }],
+  warnings: [],
+  certificates: [],
+  hooks: [],
+  unproven: false,
+}
+
+const failed = (reason: (typeof reasons)[number], message: string): Outcome => ({
+  kind: 'failed',
+  reason,
+  terminal: false,
+  published: false,
+  error: new Error(message),
+})
+
+const eventsOf = (outcome: Outcome, context: Context, reporter: Reporter) =>
+  draftsOf(meaningOf(outcome, context), reporter)
+
+/** `Warning NoSpace Node n1: note` */
+function lines(drafts: readonly EventDraft[]): string[] {
+  return drafts.map(({ type, reason, subject, note }) => `${type} ${reason} ${subject.kind} ${subject.name}: ${note}`)
+}
+
+await t.test('a publication is reported on the Node, and on each object in another version', (t) => {
+  const drafts = eventsOf(published, { ...context, changedObjects: [known] }, reporter)
+  t.strictSame(lines(drafts), [
+    'Normal Published Node n1: /srv/a is replaced, and durable',
+    'Normal Published Secret a: resourceVersion 7 is published to /srv/a on node n1',
+  ])
+  t.strictSame(drafts[0]?.subject, { kind: 'Node', namespace: '', name: 'n1', uid: 'n1' })
+  t.strictSame(drafts[1]?.subject, { ...secret, uid: 'uid-a' })
+  t.notOk(JSON.stringify(drafts).includes('sha256'), 'no digest of content')
+  t.end()
+})
+
+await t.test('what is repaired is reported on the Node alone', (t) => {
+  const drafts = eventsOf(published, { ...context, drift: 'tls.crt has other content' }, reporter)
+  t.strictSame(lines(drafts), [
+    'Normal DriftRepaired Node n1: /srv/a is repaired; on the disk these differed: tls.crt has other content',
+  ])
+  t.end()
+})
+
+await t.test('what is unchanged, waits, or was aborted is not reported', (t) => {
+  const outcomes: Outcome[] = [
+    { ...published, change: 'unchanged' },
+    { kind: 'waiting', message: 'x' },
+    { kind: 'aborted' },
+    failed('Busy', 'another process'),
+  ]
+  for (const outcome of outcomes) t.strictSame(eventsOf(outcome, context, reporter), [])
+  t.end()
+})
+
+await t.test('what is no longer published is reported on both', (t) => {
+  const drafts = eventsOf(published, { ...context, removedObjects: [known] }, reporter)
+  t.match(lines(drafts).slice(1), [
+    'Normal Removed Secret a: it is no longer published in /srv/a on node n1',
+    'Normal Removed Node n1: /srv/a: Secret ns/a is no longer published',
+  ])
+  t.end()
+})
+
+await t.test('a failure is reported on the Node, in the same words at each try', (t) => {
+  const message = (random: string, sequence: number) =>
+    `/srv/a: write /srv/.holdfast-0123456789abcdef-${random}/f: ENOSPC; see /srv/.holdfast-0123456789abcdef.${sequence} and ..${sequence}-${random}`
+  const first = eventsOf(failed('NoSpace', message('0011223344556677', 7)), context, reporter)
+  const second = eventsOf(failed('NoSpace', message('8899aabbccddeeff', 12)), context, reporter)
+  t.strictSame(first, second)
+  t.match(lines(first), ['Warning NoSpace Node n1: /srv/a: write /srv/.holdfast-0123456789abcdef-…/f: ENOSPC'])
+  t.end()
+})
+
+await t.test('an object at fault is reported on itself, and on the Node once for the directory', (t) => {
+  const other: ObjectReference = { kind: 'ConfigMap', namespace: 'ns', name: 'b' }
+  const outcome: Outcome = {
+    kind: 'incomplete',
+    findings: [
+      { reason: 'CertificateInvalid', message: 'Secret ns/a: tls.key is wrong', reference: secret },
+      { reason: 'ObjectMissing', message: 'ConfigMap ns/b does not exist', reference: other },
+      { reason: 'CertificateInvalid', message: 'ca.crt (contents[1]): certificate 1 of 1' },
+    ],
+  }
+  const absent = { ...reporter, uid: ({ name }: ObjectReference) => (name === 'a' ? 'uid-a' : undefined) }
+  const drafts = eventsOf(outcome, context, absent)
+  t.strictSame(lines(drafts), [
+    'Warning CertificateInvalid Node n1: /srv/a: Secret ns/a: tls.key is wrong; ConfigMap ns/b does not exist; ca.crt (contents[1]): certificate 1 of 1',
+    'Warning CertificateInvalid Secret a: Secret ns/a: tls.key is wrong (/srv/a on node n1)',
+    'Warning ObjectMissing ConfigMap b: ConfigMap ns/b does not exist (/srv/a on node n1)',
+  ])
+  t.equal(drafts[2]?.subject.uid, undefined)
+  t.end()
+})
+
+await t.test('a source that is away is nothing about its objects', (t) => {
+  const findings = [{ reason: 'SourceUnavailable', message: 'refused', reference: secret }] as const
+  const drafts = eventsOf({ kind: 'incomplete', findings }, context, reporter)
+  t.strictSame(lines(drafts), ['Warning SourceUnavailable Node n1: /srv/a: refused'])
+  t.end()
+})
+
+await t.test('an expired certificate is reported on the Node, and on the object that it came from', (t) => {
+  const past = new Date(Date.UTC(2000, 0, 1))
+  const outcome: Outcome = {
+    ...published,
+    change: 'unchanged',
+    objects: [
+      { ...known, paths: ['tls.crt'] },
+      { ...known, name: 'b', paths: ['other'] },
+    ],
+    warnings: [{ reason: 'CertificateExpired', message: 'tls.crt: a certificate expired' }],
+    certificates: [{ file: 'tls.crt', notBefore: past, notAfter: past }],
+  }
+  t.match(lines(eventsOf(outcome, context, reporter)), [
+    'Warning CertificateExpired Node n1: /srv/a: tls.crt: a certificate expired',
+    /^Warning CertificateExpired Secret a: tls.crt: a certificate expired at 2000-01-01.* on node n1/,
+  ])
+  t.equal(eventsOf(outcome, context, reporter).length, 2)
+  t.end()
+})
+
+await t.test('a node that nobody names has no events of its own', (t) => {
+  t.strictSame(eventsOf(failed('NoSpace', 'x'), context, nameless), [])
+  t.match(lines(eventsOf(published, { ...context, changedObjects: [known] }, nameless)), [
+    /^Normal Published Secret a: .* on host h$/,
+  ])
+  t.end()
+})
+
+await t.test('every reason of a failure has a type, and an action that the API takes', (t) => {
+  for (const reason of reasons) {
+    const [draft] = eventsOf(failed(reason, 'x'), context, reporter)
+    const never = reason === 'Unchanged' || reason === 'Busy'
+    t.equal(draft === undefined, never, reason)
+    if (draft === undefined) continue
+    const normal = ['Published', 'Removed', 'DriftRepaired', 'Dropped', 'Relocating', 'Relocated'].includes(reason)
+    t.equal(draft.type, normal ? 'Normal' : 'Warning', reason)
+    t.match(draft.action, /^[A-Z][A-Za-z]+$/)
+  }
+  t.end()
+})

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { StatusWriter } from '../../../src/agent/report/status-file.js'
+
+const gate = () => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open: () => open() }
+}
+
+await t.test('changes that come together are written together, and never two at once', async (t) => {
+  const gates = [gate(), gate(), gate()]
+  const begun = [gate(), gate(), gate()]
+  let count = 0
+  const writer = new StatusWriter({
+    write: async () => {
+      const index = count++
+      // To look at what is written can find a change, too.
+      if (index === 0) writer.changed()
+      begun[index]?.open()
+      await gates[index]?.opened
+    },
+    failed: (error) => t.fail(String(error)),
+  })
+  writer.changed()
+  writer.changed()
+  await begun[0]?.opened
+  t.equal(count, 1)
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  t.equal(count, 1, 'the second waits for the first')
+  gates[0]?.open()
+  await begun[1]?.opened
+  gates[1]?.open()
+  gates[2]?.open()
+  await writer.close()
+  t.equal(count, 3, 'and the end is written')
+  writer.changed()
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  t.equal(count, 3)
+})
+
+await t.test('a write that fails is reported, and the next change is written', async (t) => {
+  const failures: unknown[] = []
+  const reported = gate()
+  let writes = 0
+  const fault = new Error('ENOSPC')
+  const writer = new StatusWriter({
+    write: () => (++writes === 1 ? Promise.reject(fault) : Promise.resolve()),
+    failed: (error) => {
+      failures.push(error)
+      reported.open()
+    },
+  })
+  writer.changed()
+  await reported.opened
+  t.strictSame(failures, [fault])
+  await writer.close()
+  t.equal(writes, 2)
+})
+
+await t.test('a write that fails is tried again by itself, without a change', async (t) => {
+  const again = gate()
+  let writes = 0
+  const writer = new StatusWriter({
+    write: () => {
+      writes += 1
+      if (writes <= 2) return Promise.reject(new Error('EMFILE'))
+      again.open()
+      return Promise.resolve()
+    },
+    failed: () => {},
+  })
+  writer.changed()
+  await again.opened
+  await writer.close()
+  t.equal(writes, 4, 'and the end is written')
+})

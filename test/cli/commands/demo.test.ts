@@ -1,0 +1,32 @@
+/** The demo, as a reader of the README runs it. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { replaceFile } from '../../../src/index.js'
+import { begin, ended, Node } from '../holdfast.js'
+
+await t.test('the demo publishes, swaps an update in, and ends in order with Ctrl-C', async (t) => {
+  const node = new Node(t, [])
+  const directory = node.path('demo')
+  const demo = begin(['demo', '--directory', directory])
+  const end = ended(demo)
+  let text = ''
+  let interrupted = false
+  demo.stdout?.on('data', (chunk: string) => {
+    text += chunk
+    if (!interrupted && text.includes('Ctrl-C ends the demo')) interrupted = demo.kill('SIGINT')
+  })
+  const { code, stdout } = await end
+  t.equal(code, 0)
+  t.match(stdout, /0600 +1 +\d+ +\d+ +tls\.key/)
+  t.match(stdout, /The program read [1-9]\d* pairs of certificate and key meanwhile; 0 of them did not match/)
+  t.equal(stdout.match(/^sha256:[0-9a-f]{64}$/gm)?.length, 2)
+  t.equal(readFileSync(join(directory, 'node/web/tls/rotation'), 'utf8'), '2')
+  t.notMatch(stdout, /PRIVATE KEY/)
+  const { unproven } = await replaceFile(node.path('probe'), '')
+  if (unproven) t.notMatch(stdout, /durable/, 'nothing is called durable where that is not proven')
+  t.match(
+    stdout,
+    unproven ? /On the disk, \d+ ms after .*\. Durability is not proven here/ : /On the disk and durable, \d+ ms/,
+  )
+})

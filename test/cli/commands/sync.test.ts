@@ -1,0 +1,225 @@
+/** One pass, from outside: what it publishes, what it would, and what is said of it afterwards. */
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Node } from '../holdfast.js'
+
+const canary = 'CANARY-77aa'
+const web = { path: 'disk/web', contents: [{ secret: 'web' }] }
+
+await t.test('sync publishes once; a dry run before it prints the changes, and writes nothing', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: canary })
+  const path = node.path('disk/web')
+  const dry = await node.run('sync', '--dry-run')
+  t.match(dry, {
+    code: 0,
+    stdout: new RegExp(`^would be created +${path} +sha256:[0-9a-f]{64}\n +\\+ password\n$`),
+  })
+  t.notOk(existsSync(node.path('disk')))
+  const first = await node.run('sync')
+  t.match(first, { code: 0, stdout: new RegExp(`^created +${path} +sha256:[0-9a-f]{64}\n$`) })
+  t.equal(dry.stdout.match(/sha256:\w+/)?.[0], first.stdout.match(/sha256:\w+/)?.[0], 'just that digest')
+  const second = await node.run('sync', '-o', 'json')
+  // Whether it is depends on where this machine keeps temporary files.
+  const unproven = second.stderr.includes('durability is not proven') ? { unproven: true } : {}
+  t.strictSame(JSON.parse(second.stdout), {
+    directories: [{ path, outcome: 'unchanged', digest: first.stdout.match(/sha256:\w+/)?.[0], ...unproven }],
+  })
+  node.put('Secret', 'web', { other: canary })
+  const change = await node.run('sync', '--dry-run', '-o', 'json')
+  t.match(JSON.parse(change.stdout), {
+    directories: [
+      {
+        outcome: 'replaced',
+        changes: [
+          { path: 'other', change: 'add' },
+          { path: 'password', change: 'remove' },
+        ],
+      },
+    ],
+  })
+  for (const { stdout, stderr } of [dry, first, second, change]) t.notMatch(stdout + stderr, canary)
+})
+
+await t.test('what one directory lacks is exit 1, and does not hold up the others', async (t) => {
+  const node = new Node(t, [web, { path: 'disk/lacks', contents: [{ secret: 'absent' }] }])
+  node.put('Secret', 'web', { password: canary })
+  const { code, stdout } = await node.run('sync', '-o', 'json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), {
+    directories: [
+      { outcome: 'created' },
+      { path: node.path('disk/lacks'), outcome: 'failed', reason: 'ObjectMissing', message: /demo\/absent/ },
+    ],
+  })
+  t.equal(node.read('disk/web/password'), canary)
+})
+
+await t.test('the dry run says that it is one, and what would be refused', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: canary })
+  const dry = await node.run('sync', '--dry-run', '-o', 'json')
+  t.match(JSON.parse(dry.stdout), { dryRun: true, directories: [{ outcome: 'created' }] })
+  mkdirSync(node.path('disk'))
+  writeFileSync(node.path('disk/web'), 'a file')
+  const refused = await node.run('sync', '--dry-run', '-o', 'json')
+  t.equal(refused.code, 1)
+  t.match(JSON.parse(refused.stdout), { directories: [{ outcome: 'failed', reason: 'TargetUnfit' }] })
+})
+
+await t.test('one missing object is one fault, however often it is asked for', async (t) => {
+  const combine = { combine: 'all.pem', from: [{ secret: 'web', key: 'a' }] }
+  const node = new Node(t, [{ path: 'disk/web', contents: [{ secret: 'web', into: 's' }, combine] }])
+  const { code, stdout, stderr } = await node.run('sync', '-o', 'json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), {
+    directories: [
+      {
+        message:
+          'Secret demo/web does not exist: create it, or make directories[0].contents[0] and directories[0].contents[1] optional',
+      },
+    ],
+  })
+  t.equal(stderr.match(/ObjectMissing/g)?.length, 1)
+})
+
+await t.test('what is missing is reported, also where the target was removed', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { password: canary })
+  t.equal((await node.run('sync')).code, 0)
+  rmSync(node.path('disk/web'), { recursive: true })
+  node.remove('web')
+  const { code, stdout } = await node.run('sync', '-o', 'json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), { directories: [{ outcome: 'failed', reason: 'ObjectMissing' }] })
+})
+
+await t.test('status without an agent: what the disk says; and one that is no status', async (t) => {
+  const node = new Node(t, [web, { path: 'disk/never', contents: [{ secret: 'absent' }] }])
+  node.put('Secret', 'web', { password: canary })
+  t.equal((await node.run('sync')).code, 1)
+  const { code, stdout } = await node.run('status', '-o', 'json')
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), {
+    agent: null,
+    directories: [
+      {
+        path: node.path('disk/web'),
+        conditions: [
+          { type: 'Published', status: 'True' },
+          { type: 'Fresh', status: 'Unknown', message: /no agent has reported/ },
+        ],
+        digest: /^sha256:/,
+      },
+      { conditions: [{ type: 'Published', status: 'False', message: 'nothing is published yet' }, {}] },
+    ],
+  })
+  t.match(await node.run('status'), { code: 0, stdout: /web +True +Unknown[\s\S]*no agent has reported/ })
+  mkdirSync(node.path('state'), { recursive: true })
+  writeFileSync(node.path('state/status.json'), 'garbage')
+  t.match(await node.run('status'), {
+    code: 1,
+    stderr: /status\.json is not a status file of the agent/,
+  })
+})
+
+await t.test('verify: differences and details are in one order', async (t) => {
+  const node = new Node(t, [web])
+  node.put('Secret', 'web', { a: canary, b: canary, c: canary })
+  t.equal((await node.run('sync')).code, 0)
+  rmSync(node.path('disk/web/c'))
+  writeFileSync(node.path('disk/web/aa'), '')
+  writeFileSync(node.path('disk/web/b'), 'x')
+  const { code, stdout } = await node.run('verify', '-o', 'json')
+  t.equal(code, 4)
+  t.match(JSON.parse(stdout), {
+    directories: [
+      {
+        differences: [{ path: 'aa' }, { path: 'b' }, { path: 'c' }],
+        details: ['aa was not published', 'b has other content', 'c is missing'],
+      },
+    ],
+  })
+})
+
+await t.test('flags that only a cluster has a use for', async (t) => {
+  const node = new Node(t, [web])
+  for (const flag of ['--kubeconfig', '--context']) {
+    const message = new RegExp(`${flag} \\(or HOLDFAST_\\w+\\) has no effect: the configured source is files`)
+    t.match(await node.run('sync', flag, 'x'), { code: 2, stderr: message })
+    t.match(await node.run('agent', flag, 'x'), { code: 2, stderr: message })
+  }
+})
+
+await t.test('a hook that fails where --hooks asked for it', async (t) => {
+  const node = new Node(t, [])
+  node.configure([{ ...web, afterPublish: [{ exec: ['/bin/false'], retries: 0 }] }])
+  node.put('Secret', 'web', { password: canary })
+  const { code, stdout } = await node.run('sync', '--hooks', '-o', 'json')
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout), { directories: [{ outcome: 'created', pendingHooks: ['exec false'] }] })
+  t.match(await node.run('sync', '--hooks'), { code: 1, stdout: /the hook "exec false" failed/ })
+  t.equal((await node.run('sync')).code, 0)
+})
+
+await t.test('hooks are left to the agent, unless they are asked for', async (t) => {
+  const node = new Node(t, [])
+  const hook = { exec: ['/bin/sh', '-c', `echo ran >> ${node.path('ran')}`] }
+  node.configure([{ ...web, afterPublish: [hook] }])
+  node.put('Secret', 'web', { password: canary })
+  t.equal((await node.run('sync')).code, 0)
+  t.equal(node.read('ran'), undefined)
+  t.equal((await node.run('sync', '--hooks')).code, 0)
+  t.equal(node.read('ran'), 'ran\n', 'what was left pending is run')
+  t.equal((await node.run('sync', '--hooks')).code, 0)
+  t.equal(node.read('ran'), 'ran\n', 'and once only')
+})
+
+await t.test(
+  'two names of one directory, and a directory in another one by a link: neither is published, the others are',
+  async (t) => {
+    const node = new Node(t, [])
+    mkdirSync(node.path('x'))
+    symlinkSync('x', node.path('link'))
+    node.put('ConfigMap', 'one', { k: '1' })
+    node.put('ConfigMap', 'two', { k: '2' })
+    const directory = (name: string, configMap: string) => ({
+      path: node.path(name),
+      adopt: true,
+      contents: [{ configMap }],
+    })
+    for (const [first, second] of [
+      ['link/same', 'x/same'],
+      ['link/outer/inner', 'x/outer'],
+    ] as const) {
+      node.configure([directory(first, 'one'), directory(second, 'two'), directory('other', 'one')])
+      const { code, stdout, stderr } = await node.run('sync')
+      t.equal(code, 1)
+      t.match(stdout + stderr, /the same directory, or one lies in the other/)
+      t.equal(node.read(join(second, 'k')), undefined)
+      t.equal(node.read(join(first, 'k')), undefined)
+      t.equal(node.read('other/k'), '1')
+    }
+  },
+)
+
+await t.test('attributes: keep: a change of mode and owner is no drift, and outlives the next content', async (t) => {
+  const node = new Node(t, [{ ...web, attributes: 'keep' }])
+  node.put('Secret', 'web', { password: canary })
+  t.match(await node.run('sync'), { code: 0, stdout: /^created/ })
+  const path = node.path('disk/web/password')
+  const attributes = () => {
+    const { mode, uid, gid } = statSync(path)
+    return [mode & 0o7777, uid, gid]
+  }
+  chmodSync(path, 0o640)
+  if (process.geteuid?.() === 0) chownSync(path, 12, 34)
+  const kept = attributes()
+  t.match(await node.run('verify'), { code: 0 })
+  t.match(await node.run('sync'), { code: 0, stdout: /^unchanged/ })
+  node.put('Secret', 'web', { password: 'new' })
+  t.match(await node.run('sync'), { code: 0, stdout: /^replaced/ })
+  t.equal(node.read('disk/web/password'), 'new')
+  t.strictSame(attributes(), kept)
+})

@@ -1,0 +1,138 @@
+/** Two agents on one node, as while one DaemonSet takes over from another: each removes and moves only what is its own. */
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { seeingAll } from '../seeing-all.js'
+import { until } from '../until.js'
+import { holdfast, Node } from './holdfast.js'
+
+const web = { path: 'disk/web', onDrop: 'remove', contents: [{ secret: 'web' }] }
+const other = { path: 'disk/other', contents: [{ secret: 'other' }] }
+
+/** Without it, every directory counts as in use, and none is removed. */
+const prefix = await seeingAll()
+
+/** Two configurations of one disk and one source, each with a state directory of its own. */
+function two(t: Test) {
+  const node = new Node(t, [web, other])
+  node.put('Secret', 'web', { key: '1' })
+  node.put('Secret', 'other', { a: '1' })
+  const first = readFileSync(node.configuration, 'utf8')
+  const configure = (name: string, directories: readonly object[]) => {
+    node.configure(directories, { stateDirectory: join(node.root, `state-${name}`) })
+    writeFileSync(node.path(`${name}.yaml`), readFileSync(node.configuration))
+    writeFileSync(node.configuration, first)
+  }
+  const start = (name: string) => node.agent([], prefix ?? [], node.path(`${name}.yaml`))
+  return { node, configure, start, path: node.path('disk/web') }
+}
+
+/** The ten minutes of its absence are over. */
+function endAbsence(state: string): void {
+  const file = join(state, 'drops.json')
+  const drops = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
+  for (const [path, absence] of Object.entries(drops)) drops[path] = { ...absence, due: true }
+  writeFileSync(file, JSON.stringify(drops))
+}
+
+const identityIn = (state: string) => readFileSync(join(state, 'agent.id'), 'utf8').trim()
+
+for (const content of ['newer content', 'the same content'] as const) {
+  await t.test(`what another agent has taken over with ${content} is not removed`, async (t) => {
+    const { node, configure, start, path } = two(t)
+    configure('one', [web, other])
+    let one = start('one')
+    await one.logged('Published', 2)
+    configure('one', [other])
+    one.signal('SIGHUP')
+    await one.logged('DropPending')
+    t.equal(await one.end('SIGTERM'), 0)
+
+    if (content === 'newer content') node.put('Secret', 'web', { key: '2' })
+    configure('two', [web])
+    const second = start('two')
+    await until('the second publishes it', () =>
+      second.log().some(({ reason, directory }) => directory === path && /^(Published|Unchanged)$/.test(reason ?? '')),
+    )
+    endAbsence(node.path('state-one'))
+    one = start('one')
+    const line = await until('it is said', () =>
+      one.log().find(({ msg }) => /another agent publishes it now/.test(msg)),
+    )
+    t.match(line.msg, `${path} is not configured any more, and stays: another agent publishes it now`)
+    t.equal(node.read('disk/web/key'), content === 'newer content' ? '2' : '1')
+    const drops = () => readFileSync(join(node.path('state-one'), 'drops.json'), 'utf8')
+    await until('it is cancelled', () => drops() === '{}')
+    t.equal(await one.end('SIGTERM'), 0)
+    one = start('one')
+    await one.address()
+    t.equal(await one.end('SIGTERM'), 0)
+    t.notOk(
+      one.log().some(({ msg }) => /another agent/.test(msg)),
+      'and said once',
+    )
+    t.equal(await second.end('SIGTERM'), 0)
+
+    // What is its own it removes, where it may look at all processes.
+    if (prefix === undefined) return
+    configure('two', [other])
+    const third = start('two')
+    await third.logged('DropPending')
+    t.equal(await third.end('SIGTERM'), 0)
+    endAbsence(node.path('state-two'))
+    const last = start('two')
+    await last.logged('Dropped')
+    t.notOk(existsSync(path))
+    t.equal(await last.end('SIGTERM'), 0)
+  })
+}
+
+await t.test('a pending removal ends as soon as another agent publishes the directory', async (t) => {
+  const { node, configure, start } = two(t)
+  configure('one', [web, other])
+  let one = start('one')
+  await one.logged('Published', 2)
+  t.equal(await one.end('SIGTERM'), 0)
+  configure('two', [web])
+  const second = start('two')
+  await second.logged('Unchanged')
+  configure('one', [other])
+  one = start('one')
+  await until('it is said', () => one.log().find(({ msg }) => /another agent publishes it now/.test(msg)))
+  t.equal(node.read('disk/web/key'), '1')
+  await Promise.all([one.end('SIGTERM'), second.end('SIGTERM')])
+})
+
+await t.test(
+  'each state directory has one identity, for sync too; another agent’s old path does not move',
+  async (t) => {
+    const { node, configure, start, path } = two(t)
+    configure('one', [web, other])
+    const one = start('one')
+    await one.logged('Published', 2)
+    t.equal(await one.end('SIGTERM'), 0)
+    const identity = identityIn(node.path('state-one'))
+    t.match(identity, /^[0-9a-f]{32}$/)
+    t.equal(statSync(join(node.path('state-one'), 'agent.id')).mode & 0o777, 0o600)
+    const recorded = () =>
+      readdirSync(node.path('disk'))
+        .filter((name) => /^\.holdfast-[0-9a-f]{16}\.\d+$/.test(name))
+        .map((name) => readFileSync(join(node.path('disk'), name), 'utf8'))
+        .find((text) => text.includes('"version":1,"name":"web"'))
+    t.match(recorded(), `"agent":{"id":"${identity}"`)
+
+    const moved = { path: 'disk/new', movedFrom: path, movedFromKeep: '1s', contents: web.contents }
+    configure('two', [moved])
+    const second = start('two')
+    const refusal = await second.logged('TargetForeign')
+    t.match(refusal.msg, /another agent publishes .*disk\/web, which is to move to .*disk\/new/)
+    t.equal(await second.end('SIGTERM'), 0)
+    t.equal(node.read('disk/web/key'), '1')
+
+    node.put('Secret', 'web', { key: '2' })
+    t.match(await holdfast(['sync', '--config', node.path('one.yaml')]), { code: 0 })
+    t.match(recorded(), `"agent":{"id":"${identity}"`, 'by sync')
+    configure('one', [moved])
+    t.match(await holdfast(['sync', '--config', node.path('one.yaml')]), { stdout: /Relocat/ }, 'its own moves')
+  },
+)

@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { namesFor } from '../../../src/durable/path/names.js'
+import { OwnFile, replaceFile } from '../../../src/durable/index.js'
+import { failure, intercepted } from '../intercepted.js'
+import { kept, scratch } from '../scratch.js'
+
+/** A file of a process's own, with the calls that are made for it; the `nth` call of this name fails. */
+function watched(path: string, failing = '', nth = 1) {
+  const calls: string[] = []
+  const { fs, open } = intercepted((call) => {
+    calls.push(call)
+    if (call === failing && calls.filter((other) => other === call).length === nth) throw failure('EIO', call)
+  })
+  return { file: new OwnFile(path, fs), calls, open }
+}
+
+await t.test('made with what is above it, and durable before and after it is visible', async (t) => {
+  const path = join(scratch(t), 'state/status.json')
+  const { file, calls, open } = watched(path)
+  await file.replace('one')
+  t.equal(readFileSync(path, 'utf8'), 'one')
+  t.equal(statSync(path).mode & 0o7777, 0o600)
+  const order = calls.filter((call) => ['createDirectory', 'write', 'sync', 'rename', 'removeFile'].includes(call))
+  t.strictSame(order, ['createDirectory', 'write', 'sync', 'rename', 'sync', 'removeFile'])
+  t.strictSame(readdirSync(join(path, '..')), ['status.json'])
+  t.equal(open.size, 0)
+})
+
+await t.test('a further write lists nothing, and takes no lock and no record', async (t) => {
+  const path = join(scratch(t), 'status.json')
+  const { file, calls, open } = watched(path)
+  await file.replace('one')
+  calls.length = 0
+  await file.replace('two')
+  t.equal(readFileSync(path, 'utf8'), 'two')
+  const looks = ['openPath', 'attributes', 'mount']
+  t.strictSame(
+    calls.filter((call) => !looks.includes(call)),
+    ['createFile', 'write', 'sync', 'rename', 'sync', 'createFile', 'removeFile'],
+  )
+  t.strictSame(readdirSync(join(path, '..')), ['status.json'])
+  t.equal(open.size, 0)
+})
+
+await t.test(
+  'each write syncs all that is above the file: another program may have moved it, or made it anew',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, 'state/status.json')
+    const synced: number[] = []
+    const { fs } = intercepted((call, args) => {
+      if (call === 'sync') synced.push((args[0] as number[]).length)
+    })
+    const file = new OwnFile(path, fs)
+    await file.replace('one')
+    await file.replace('two')
+    rmSync(join(parent, 'state'), { recursive: true })
+    await file.replace('three')
+    const [first = 0, , second, , third] = synced
+    t.ok(first > 1, 'the file, and the directories above it')
+    t.strictSame([second, third], [first, first])
+  },
+)
+
+await t.test(
+  'the first write removes what a predecessor left, its record too, unless another one is at it',
+  async (t) => {
+    const parent = scratch(t)
+    const path = join(parent, 'status.json')
+    const names = namesFor('status.json')
+    await replaceFile(path, 'of an earlier version')
+    t.ok(kept(parent).length > 0)
+    const left = join(parent, names.staging('0123456789abcdef'))
+    const other = join(parent, namesFor('other').staging('0123456789abcdef'))
+    writeFileSync(other, '')
+    for (const turn of ['the first of this process', 'and the next']) {
+      writeFileSync(left, '')
+      await watched(path).file.replace('one')
+      t.notOk(existsSync(left), turn)
+    }
+    t.ok(existsSync(other), 'of another name')
+    t.notOk(
+      readdirSync(parent).some((name) => names.sequenceOf(name) !== undefined),
+      'the record',
+    )
+    t.equal(readFileSync(path, 'utf8'), 'one')
+  },
+)
+
+await t.test('a failure tells whether the new text is visible; the old one is whole until then', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, 'status.json')
+  for (const [call, nth, published] of [
+    ['openPath', 1, false],
+    ['createFile', 1, false],
+    ['write', 1, false],
+    ['sync', 1, false],
+    ['rename', 1, false],
+    ['sync', 2, true],
+    ['createFile', 2, true],
+  ] as const) {
+    writeFileSync(path, 'old')
+    const { file, open } = watched(path, call, nth)
+    await t.rejects(file.replace('new'), { name: 'DurableWriteError', code: 'EIO', published }, `${call} ${nth}`)
+    t.equal(readFileSync(path, 'utf8'), published ? 'new' : 'old')
+    t.strictSame(readdirSync(parent), ['status.json'], 'nothing is left')
+    t.equal(open.size, 0)
+    await file.replace('again')
+    t.equal(readFileSync(path, 'utf8'), 'again')
+  }
+})
+
+await t.test('what is no file is left alone', async (t) => {
+  const path = join(scratch(t), 'status.json')
+  mkdirSync(path)
+  await t.rejects(watched(path).file.replace('x'), { name: 'DurableWriteError', published: false })
+  t.ok(statSync(path).isDirectory())
+})

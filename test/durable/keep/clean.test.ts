@@ -1,0 +1,183 @@
+/** What a publication does beside its target before anything is published: what it records, what it leaves alone, what it removes. */
+import { spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { clean } from '../../../src/durable/keep/clean.js'
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { setHold } from '../../../src/durable/operator/hold.js'
+import { namesFor } from '../../../src/durable/path/names.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import type { PublicationOptions } from '../../../src/durable/types.js'
+import { failure, intercepted, watchedSyncs } from '../intercepted.js'
+import { contents, kept, scratch } from '../scratch.js'
+
+const real = new NodeFileSystem()
+const names = namesFor('certs')
+const hasLists = spawnSync('setfacl', ['--version']).status === 0
+
+function scene(t: Test) {
+  const root = scratch(t)
+  const target = join(root, 'certs')
+  const said: string[] = []
+  const hear = (fields: object, message: string): void => {
+    said.push('records' in fields ? `${String(fields.records)}: ${message}` : message)
+  }
+  const log = { debug() {}, info: hear, warn: hear, error: hear }
+  const replace = async (text: string, options: PublicationOptions = {}, fs: FileSystem = real) => {
+    const [outcome] = await publish([directoryPublication(fs, { target, files: { a: text }, log, ...options })])
+    return outcome && 'error' in outcome ? outcome.error.code : outcome?.outcome
+  }
+  const recordPath = () => join(root, readdirSync(root).find((name) => names.sequenceOf(name) !== undefined) ?? '')
+  /** What the record says, without the checksums. */
+  const lines = () =>
+    readFileSync(recordPath(), 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => line.slice(65))
+  const appended = () => lines().slice(2)
+  return { root, target, said, log, replace, recordPath, lines, appended }
+}
+
+await t.test('what is configured of content that stays as it is gets into its record, once', async (t) => {
+  const { target, replace, appended } = scene(t)
+  await replace('1')
+  t.strictSame(appended(), [])
+  const onDrop = '{"onDrop":"remove"}'
+  t.equal(await replace('1', { onDrop: 'keep' }), 'unchanged')
+  t.strictSame(appended(), [], 'that is the rule anyway')
+  t.equal(await replace('1', { onDrop: 'remove' }), 'unchanged')
+  await replace('1', { onDrop: 'remove' })
+  await replace('1')
+  t.strictSame(appended(), [onDrop])
+  await replace('1', { attributes: 'keep', onDrop: 'keep' })
+  await replace('1', { attributes: 'keep' })
+  const both = [onDrop, '{"keepsAttributes":true}', '{"onDrop":"keep"}']
+  t.strictSame(appended(), both)
+  await replace('1')
+  t.strictSame(appended(), [...both, '{"keepsAttributes":false}'])
+  const { fs } = intercepted((call) => {
+    if (call === 'openAppend') throw failure('EROFS', 'open')
+  })
+  t.equal(await replace('1', { onDrop: 'remove', attributes: 'keep' }, fs), 'unchanged', 'the next run retries')
+  await setHold(real, target, { reason: '', since: 0, until: null }, {})
+  await replace('1', { onDrop: 'remove' })
+  t.strictSame(appended(), [], 'a held target stays as it is')
+})
+
+await t.test('a changed ACL is reported before it is recorded', { skip: !hasLists && 'needs setfacl' }, async (t) => {
+  const { target, said, replace, appended } = scene(t)
+  await replace('1')
+  spawnSync('setfacl', ['-m', 'u:1234:r', join(target, 'a')])
+  const { fs } = intercepted((call) => {
+    if (call === 'openAppend') throw failure('EROFS', 'open')
+  })
+  await replace('1', { attributes: 'keep' }, fs)
+  t.match(said.splice(0), [/^another program changed ACLs/, /could not record the attr/, /could not record whose mode/])
+  await replace('1', { attributes: 'keep' })
+  t.match(said.splice(0), [/^another program changed ACLs/], 'again, since nothing was recorded')
+  t.match(appended(), [/^\{"attributes":"/, '{"keepsAttributes":true}'])
+  await replace('1', { attributes: 'keep' })
+  t.strictSame(said, [])
+})
+
+await t.test('a damaged record is reported where no other one tells what was published', async (t) => {
+  const { root, said, replace, recordPath } = scene(t)
+  await replace('1')
+  t.strictSame(said, [])
+  const damaged = join(root, names.record(7))
+  writeFileSync(damaged, 'damaged', { mode: 0o600 })
+  t.equal(await replace('1'), 'unchanged')
+  t.strictSame([said, kept(root)], [[], ['lock', 'record']])
+  rmSync(recordPath())
+  writeFileSync(damaged, 'damaged', { mode: 0o600 })
+  t.equal(await replace('1'), 'replaced')
+  t.match(said, [new RegExp(`^${names.record(7)}: the publication record is damaged`)])
+})
+
+await t.test('of the past goes what is beyond its limits, durably, and what no record names', async (t) => {
+  const { root, replace } = scene(t)
+  const history = (keep: number) => ({ history: { keep, maxAge: null } })
+  for (const text of ['1', '2', '3']) await replace(text, history(2))
+  const { fs, synced } = watchedSyncs()
+  t.equal(await replace('3', history(2), fs), 'unchanged')
+  t.notOk(synced.has(root))
+  t.equal(await replace('3', history(1), fs), 'unchanged')
+  t.ok(synced.has(root), 'one is enough')
+  t.strictSame(kept(root), ['generation', 'lock', 'record'])
+
+  const left = names.generation(1, '0123456789abcdef')
+  /** Whether it is still there when new content is made visible. */
+  const staysUntilThen = async (text: string, broken: boolean): Promise<boolean | undefined> => {
+    mkdirSync(join(root, left), { recursive: true })
+    let stays: boolean | undefined
+    const { fs } = intercepted((call) => {
+      if (call === 'rename') stays ??= existsSync(join(root, left))
+      if (call === 'sync' && broken && stays !== undefined) throw failure('EIO', 'sync')
+    })
+    t.equal(await replace(text, history(1), fs), broken ? 'EIO' : 'replaced')
+    return stays
+  }
+  t.equal(await staysUntilThen('4', true), false)
+  t.equal(await staysUntilThen('5', false), true, 'what is there may not be durable')
+  t.notOk(existsSync(join(root, left)), 'now it is')
+})
+
+await t.test('where a newer version has published, nothing is renamed or removed', async (t) => {
+  const { root, target, said, replace, lines } = scene(t)
+  await replace('1')
+  mkdirSync(join(root, 'theirs'))
+  await replace('2')
+  const [body = ''] = lines()
+  const { staging } = JSON.parse(body) as { staging: { name: string } }
+  renameSync(join(root, 'theirs'), join(root, staging.name))
+  const newer = JSON.stringify({ ...(JSON.parse(body) as object), version: 2 })
+  writeFileSync(join(root, names.record(9)), `${hash('sha256', newer)} ${newer}\n`, { mode: 0o600 })
+  const before = readdirSync(root)
+  t.equal(await replace('3'), 'ENOTSUP')
+  t.strictSame([readdirSync(root), contents(target), said], [before, { a: '2' }, []])
+  rmSync(join(root, names.record(9)))
+  t.equal(await replace('3'), 'replaced')
+  t.match(said, [/another program replaced/], 'this version gives it another name')
+})
+
+await t.test('a staging name that leads to the target itself is refused; to another disk, it is none', async (t) => {
+  const { root, target, said, replace, recordPath } = scene(t)
+  await replace('1')
+  rmSync(recordPath())
+  writeFileSync(join(root, names.record(7)), 'damaged', { mode: 0o600 })
+  const staging = names.staging('0123456789abcdef')
+  mkdirSync(join(root, staging))
+  class OneInode extends NodeFileSystem {
+    device = 0
+    override async look(directory: number, name: string): ReturnType<NodeFileSystem['look']> {
+      if (name !== staging) return super.look(directory, name)
+      const found = await super.look(directory, 'certs')
+      return found && { ...found, device: found.device + this.device }
+    }
+  }
+  const fs = new OneInode()
+  t.equal(await replace('1', {}, fs), 'EUCLEAN')
+  t.strictSame([said, contents(target)], [[], { a: '1' }], 'before anything is said of what is beside it')
+  fs.device = 1
+  t.equal(await replace('1', {}, fs), 'replaced')
+})
+
+await t.test('what cannot be removed is left to the next run, and said; the rest goes', async (t) => {
+  const { root, target, said, log } = scene(t)
+  for (const name of ['first', 'second']) writeFileSync(join(root, name), '')
+  const { fs } = intercepted((call, args) => {
+    if (call === 'removeFile' && args[1] === 'first') throw failure('EPERM', 'unlink')
+  })
+  const parent = await real.openPath(root)
+  const failures: unknown[] = []
+  const left = await clean({ fs, parent, path: target, names, log }, ['first', 'second'], (error) =>
+    failures.push(error),
+  )
+  await real.close(parent)
+  t.strictSame([left, readdirSync(root)], [['first'], ['first']])
+  t.match([said, failures], [['could not remove a leftover; the next run retries'], [{ code: 'EPERM' }]])
+})

@@ -1,0 +1,298 @@
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import t from 'tap'
+import { ContentSource } from '../../../src/durable/path/content-source.js'
+import { DurableWriteError, replaceDirectory, replaceFile } from '../../../src/durable/index.js'
+import type { FileContent } from '../../../src/durable/types.js'
+import { scratch } from '../scratch.js'
+
+/** More than one piece, and more than a stream keeps in memory. */
+const size = 3 * 1024 * 1024 + 1
+const big = Buffer.alloc(size, 'private ')
+
+async function* streamOf(...chunks: (string | Uint8Array)[]): AsyncIterable<string | Uint8Array> {
+  for (const chunk of chunks) yield Promise.resolve(chunk)
+}
+
+/** What it failed with; where it did not, what no test expects. */
+async function failure(call: Promise<unknown>): Promise<{ readonly message: string }> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  return error instanceof DurableWriteError ? error : { message: `it did not fail as expected: ${String(error)}` }
+}
+
+await t.test('bytes, files and streams give the same content, digest and modes', async (t) => {
+  const root = scratch(t)
+  const source = join(root, 'source')
+  const link = join(root, 'link')
+  writeFileSync(source, big)
+  symlinkSync(source, link)
+  const target = join(root, 'made', 'target')
+  const contents: Record<string, () => FileContent> = {
+    bytes: () => big,
+    'a path': () => ({ path: source }),
+    'a path to a link': () => ({ path: link }),
+    'a stream of Node': () => createReadStream(source),
+    'any iterable': () => streamOf(big.subarray(0, 7), big.subarray(7).toString('utf8')),
+    'a stream of the web': () => new Blob([big]).stream(),
+  }
+  const digests = new Set<string>()
+  for (const [what, content] of Object.entries(contents)) {
+    const files = { a: content(), 'sub/b': { content: content(), mode: 0o640 }, c: '' }
+    const { outcome, digest } = await replaceDirectory(target, { files })
+    digests.add(digest)
+    t.equal(outcome, what === 'bytes' ? 'created' : 'unchanged', what)
+    t.ok(readFileSync(join(target, 'sub/b')).equals(big), what)
+    t.equal(statSync(join(target, 'sub/b')).mode & 0o7777, 0o640, what)
+    const file = join(root, `file of ${what}`)
+    t.equal((await replaceFile(file, content())).outcome, 'created')
+    t.ok(readFileSync(file).equals(big), what)
+  }
+  t.equal(digests.size, 1)
+})
+
+await t.test('a generator that uses its buffer again gives what it gave', async (t) => {
+  const target = join(scratch(t), 'target')
+  async function* reused(): AsyncIterable<Uint8Array> {
+    const buffer = Buffer.alloc(3)
+    for (const text of ['one', 'two', 'six']) {
+      buffer.write(text)
+      yield Promise.resolve(buffer)
+    }
+  }
+  await replaceFile(target, reused())
+  t.equal(readFileSync(target, 'utf8'), 'onetwosix')
+})
+
+await t.test('a stream that was read before is not published as an empty file', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'target')
+  const source = join(root, 'source')
+  writeFileSync(source, 'content')
+  const iterable = streamOf('content')
+  await replaceFile(target, iterable)
+  const read = createReadStream(source)
+  await read.toArray()
+  const twice = createReadStream(source)
+  for (const again of [iterable, read]) {
+    const error = await failure(replaceFile(target, again))
+    t.match(error, { code: 'EINVAL', published: false, message: /the stream of .* was read before/ })
+    t.equal(readFileSync(target, 'utf8'), 'content')
+  }
+  const error = await failure(replaceDirectory(join(root, 'directory'), { files: { a: twice, b: twice } }))
+  t.match(error, { code: 'EINVAL', published: false })
+  t.strictSame(
+    readdirSync(root)
+      .filter((name) => !name.startsWith('.'))
+      .sort(),
+    ['source', 'target'],
+  )
+})
+
+await t.test('a stream that fails before it is read ends the call, and no more', async (t) => {
+  const root = scratch(t)
+  const slow = new PassThrough()
+  const missing = createReadStream(join(root, 'missing'))
+  const last = new PassThrough()
+  const call = failure(replaceDirectory(join(root, 'target'), { files: { a: slow, b: missing, c: last } }))
+  await new Promise<void>((resolve) => missing.once('close', () => resolve()))
+  slow.end('x')
+  t.match(await call, { code: 'ENOENT', published: false, message: /the stream of "?.*b.* failed/ })
+  t.ok(last.destroyed, 'what nobody reads any more is closed')
+})
+
+await t.test('a file that another program changes while it is read is not published', async (t) => {
+  const root = scratch(t)
+  const source = join(root, 'source')
+  const target = join(root, 'target')
+  await replaceFile(target, 'old')
+  const before = readdirSync(root).sort()
+  const { atime, mtime } = (writeFileSync(source, big), statSync(source))
+  const changes = {
+    'it grows': () => appendFileSync(source, 'x'),
+    'it shrinks': () => writeFileSync(source, 'x'),
+    'its beginning, which was read, is written again': () => {
+      const file = openSync(source, constants.O_WRONLY)
+      writeSync(file, 'torn')
+      closeSync(file)
+    },
+    'it is written, and its time set back': () => {
+      writeFileSync(source, Buffer.alloc(size, 'torn'))
+      utimesSync(source, atime, mtime)
+    },
+  }
+  // Both times that it is read: for the digest, and to be staged.
+  for (const at of [1, size + 1]) {
+    for (const [what, change] of Object.entries(changes)) {
+      writeFileSync(source, big)
+      let read = 0
+      let changed = false
+      const progress = (bytes: number): void => {
+        read += bytes
+        if (changed || read < at) return
+        changed = true
+        change()
+      }
+      const error = await failure(replaceFile(target, { path: source }, { progress }))
+      t.match(error, { code: 'ESTALE', path: source, published: false, reason: 'PublishFailed' }, what)
+      t.match(
+        error.message,
+        `another program changed ${source} while holdfast read it; holdfast left ${target} as it was`,
+      )
+      t.equal(readFileSync(target, 'utf8'), 'old')
+      t.strictSame(readdirSync(root).sort(), [...before, 'source'].sort(), 'nothing was left behind')
+    }
+  }
+})
+
+await t.test(
+  'one that goes on growing is not read on, and one that goes between its readings has changed',
+  async (t) => {
+    const root = scratch(t)
+    const [source, other] = [join(root, 'source'), join(root, 'other')]
+    const changed = { code: 'ESTALE', path: source, published: false, message: /another program changed .*source/ }
+    writeFileSync(source, 'x')
+    writeFileSync(other, 'y')
+    let read = 0
+    const grow = (bytes: number): void => {
+      read += bytes
+      if (read < 50) appendFileSync(source, 'x')
+    }
+    t.match(await failure(replaceFile(join(root, 'file'), { path: source }, { progress: grow })), changed)
+    t.equal(read, 1)
+    writeFileSync(source, 'x')
+    read = 0
+    const remove = (bytes: number): void => {
+      read += bytes
+      if (read === 2) rmSync(source)
+    }
+    const files = { a: { path: source }, b: { path: other } }
+    t.match(await failure(replaceDirectory(join(root, 'target'), { files, progress: remove })), changed)
+    t.ok(read >= 2, 'both were read for the digest')
+  },
+)
+
+await t.test('what is staged under a digest is what was read for it', async (t) => {
+  const seen: string[] = []
+  /** A disk that gives other bytes the second time, though nobody wrote. */
+  class Unsteady extends ContentSource {
+    protected readonly origin = '/source'
+    #times = 0
+    size = (): Promise<number> => Promise.resolve(1)
+    protected async *read(): AsyncIterable<Uint8Array> {
+      yield Promise.resolve(Buffer.from([++this.#times > 2 ? 1 : 0]))
+    }
+    close = (): Promise<void> => Promise.resolve()
+  }
+  const source = new Unsteady('/target', {})
+  t.throws(() => source.sha256, 'before it is read')
+  const drain = async (): Promise<void> => {
+    for await (const piece of source.pieces()) seen.push(Buffer.from(piece).toString('hex'))
+  }
+  await drain()
+  await drain()
+  t.match(await failure(drain()), { code: 'ESTALE', published: false })
+  t.strictSame(seen, ['00', '00', '01'])
+})
+
+await t.test('what is no file, and what may not be read', async (t) => {
+  const root = scratch(t)
+  const target = join(root, 'target')
+  mkdirSync(join(root, 'directory'))
+  symlinkSync('directory', join(root, 'link'))
+  const cases: [FileContent, object][] = [
+    [
+      { path: join(root, 'none') },
+      {
+        code: 'ENOENT',
+        message:
+          /could not read the content of .*target: open .*none: ENOENT; holdfast left .*target as it was; name a regular file/,
+      },
+    ],
+    [{ path: join(root, 'directory') }, { code: 'EINVAL', message: /directory is not a regular file/ }],
+    [{ path: join(root, 'link'), follow: false }, { code: 'ELOOP' }],
+    [streamOf('x', 7 as unknown as string), { code: 'EINVAL', message: /the stream of .*target gave number/ }],
+  ]
+  for (const [content, expected] of cases) {
+    t.match(await failure(replaceFile(target, content)), { published: false, reason: 'PublishFailed', ...expected })
+  }
+  t.strictSame(readdirSync(root).sort(), ['directory', 'link'])
+})
+
+await t.test('a pipe is no file, and nobody waits for its writer', async (t) => {
+  const root = scratch(t)
+  const pipe = join(root, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const call = failure(replaceFile(join(root, 'target'), { path: pipe }))
+  const outcome = await Promise.race([call, delay(5000, 'it waits', { ref: false })])
+  // Whoever waits for a writer has one here.
+  if (outcome === 'it waits') closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK))
+  t.match(outcome, { code: 'EINVAL', published: false, message: /pipe is not a regular file/ })
+})
+
+await t.test('what is no content is refused in plain words', async (t) => {
+  const target = join(scratch(t), 'target')
+  const wordsOf = (call: () => Promise<unknown>): Promise<unknown> => call().catch((error: unknown) => String(error))
+  for (const none of [null, undefined, 7, {}, { path: 7 }] as unknown as FileContent[]) {
+    const expected = / must be a string, a Uint8Array, { path }, or a stream of strings or Uint8Arrays/
+    const calls = [() => replaceFile(target, none), () => replaceDirectory(target, { files: { a: { content: none } } })]
+    for (const call of calls) t.ok(expected.test(String(await wordsOf(async () => call()))), inspect(none))
+  }
+})
+
+await t.test('a stream that fails: nothing is published, and its error is the cause', async (t) => {
+  const root = scratch(t)
+  const cause = new Error('the download broke off')
+  async function* broken(): AsyncIterable<Uint8Array> {
+    yield Promise.resolve(big)
+    throw cause
+  }
+  const error = await failure(replaceDirectory(join(root, 'deep', 'target'), { files: { a: broken() } }))
+  t.match(error, { code: 'EIO', published: false, cause, message: /the stream of a failed: the download broke off/ })
+  t.strictSame(readdirSync(root), [], 'not even the parent was made')
+})
+
+await t.test('whoever waits for a stream, or for a file to be read, can be stopped', async (t) => {
+  const root = scratch(t)
+  const stream = new PassThrough()
+  stream.write('some')
+  const stop = new AbortController()
+  const call = replaceFile(join(root, 'target'), stream, { signal: stop.signal })
+  stop.abort()
+  t.match(await failure(call), { code: 'ECANCELED', published: false })
+  t.ok(stream.destroyed)
+  t.strictSame(readdirSync(root), [])
+
+  const source = join(root, 'source')
+  writeFileSync(source, big)
+  const stopped = new AbortController()
+  let pieces = 0
+  const progress = (): void => {
+    pieces += 1
+    stopped.abort()
+  }
+  const options = { signal: stopped.signal, progress }
+  t.match(await failure(replaceFile(join(root, 'target'), { path: source }, options)), { code: 'ECANCELED' })
+  t.equal(pieces, 1, 'a large file is not read to its end')
+})

@@ -1,0 +1,212 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Disk, replaceDirectory as publishDirectory } from '../../../src/durable/index.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import { tryLock } from '../../../native/index.js'
+import { closeSync, openSync } from 'node:fs'
+import { codeOf } from '../../../src/errors.js'
+import { failure, intercepted } from '../intercepted.js'
+import { contents, kept, scratch } from '../scratch.js'
+
+function lockFile(parent: string): string {
+  return join(parent, readdirSync(parent).find((name) => name.endsWith('.lock')) ?? 'none')
+}
+
+await t.test('another process holds the lock: busy at once, or after the deadline, or when it lets go', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  await publishDirectory(target, { files: { a: '1' } })
+  const inode = statSync(lockFile(parent)).ino
+  const holder = spawn('flock', [lockFile(parent), 'sh', '-c', 'echo held; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => holder.kill('SIGKILL'))
+  await once(holder.stdout, 'data')
+  await t.rejects(publishDirectory(target, { files: { a: '2' } }), {
+    code: 'EAGAIN',
+    syscall: 'flock',
+    reason: 'Busy',
+    published: false,
+    message: /another process is publishing/,
+  })
+  let turns = 0
+  const turning = setInterval(() => (turns += 1), 1)
+  const before = performance.now()
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 100 }), { code: 'EAGAIN' })
+  t.ok(performance.now() - before >= 95, 'waited for the deadline')
+  clearInterval(turning)
+  t.ok(turns > 1, 'and let others work')
+  const waiting = publishDirectory(target, { files: { a: '2' }, lockTimeout: 60_000 })
+  holder.stdin.end()
+  t.match(await waiting, { outcome: 'replaced' })
+  t.equal(statSync(lockFile(parent)).ino, inode, 'the lock file is never another one')
+  t.same(kept(parent), ['lock', 'record'])
+})
+
+await t.test('a lock that is no file is refused; the lock ends with its holder', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  await publishDirectory(target, { files: {} })
+  const path = lockFile(parent)
+  const fd = openSync(path, 'r+')
+  t.equal(tryLock(fd), true, 'nobody holds it after the call')
+  const other = openSync(path, 'r+')
+  t.equal(tryLock(other), false)
+  closeSync(fd)
+  closeSync(other)
+  rmSync(path)
+  mkdirSync(path)
+  await t.rejects(publishDirectory(target, { files: { a: '' } }), { code: 'EISDIR' })
+  rmSync(path, { recursive: true })
+  symlinkSync('certs', path)
+  await t.rejects(publishDirectory(target, { files: { a: '' } }), {
+    code: 'ELOOP',
+    reason: 'TargetUnfit',
+    message: `the lock ${path} is a symbolic link; nothing was changed; remove the link: holdfast creates the lock as a regular file`,
+  })
+  rmSync(path)
+  writeFileSync(path, '')
+})
+
+await t.test(
+  'what is denied is reported as it is: no right to make a lock, or the lock of another user',
+  { skip: process.getuid?.() === 0 ? false : 'changing the user needs root: run by CI' },
+  async (t) => {
+    const parent = scratch(t)
+    chmodSync(parent, 0o755)
+    const target = join(parent, 'certs')
+    const asNobody = async () => {
+      process.seteuid?.(65_534)
+      try {
+        return await publishDirectory(target, { files: {} })
+      } finally {
+        process.seteuid?.(0)
+      }
+    }
+    const denied = { code: 'EACCES', syscall: 'open', published: false, reason: 'PublishFailed' }
+    await t.rejects(asNobody(), {
+      ...denied,
+      message: /: EACCES; holdfast left .* as it was; run as a user who may write here/,
+    })
+    t.same(kept(parent), [])
+    await publishDirectory(target, { files: {} })
+    t.ok(await answers(asNobody(), 'EACCES'))
+    await t.rejects(asNobody(), { ...denied, message: /EACCES; .* the lock file belongs to user 0: run as/ })
+  },
+)
+
+/** Whether it is refused with this errno: a defect of the program is refused with another one, or none. */
+function answers(asked: Promise<unknown>, code: string): Promise<boolean> {
+  return asked.then(
+    () => false,
+    (error: unknown) => codeOf(error) === code,
+  )
+}
+
+/** A publication that hangs at a flush, under its lock, as on a disk that does not answer. */
+function hangingPublication(target: string): { stuck: Promise<void>; answer: () => void; ended: Promise<unknown> } {
+  let atFlush!: () => void
+  let answer!: () => void
+  const stuck = new Promise<void>((resolve) => (atFlush = resolve))
+  const answered = new Promise<void>((resolve) => (answer = resolve))
+  class Hanging extends NodeFileSystem {
+    override async sync(...args: Parameters<NodeFileSystem['sync']>) {
+      atFlush()
+      await answered
+      return super.sync(...args)
+    }
+  }
+  return { stuck, answer, ended: publish([directoryPublication(new Hanging(), { target, files: { a: 'first' } })]) }
+}
+
+await t.test('lockTimeout and signal bound the wait for a call of the same process that hangs', async (t) => {
+  const target = join(scratch(t), 'certs')
+  const first = hangingPublication(target)
+  t.teardown(() => first.answer())
+  await first.stuck
+  const busy = {
+    code: 'EAGAIN',
+    reason: 'Busy',
+    published: false,
+    message: /another call of this process is publishing/,
+  }
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 50 }), busy, 'its own limit')
+  await t.rejects(publishDirectory(target, { files: { a: '2' }, lockTimeout: 0 }), busy, 'no wait at all')
+  t.ok(await answers(publishDirectory(target, { files: { a: '2' }, lockTimeout: 0 }), 'EAGAIN'))
+  const controller = new AbortController()
+  const aborted = t.rejects(publishDirectory(target, { files: { a: '2' }, signal: controller.signal }), busy)
+  controller.abort()
+  await aborted
+  // They have left the queue: who comes now waits for the first alone, and takes no turn before it.
+  const patient = publishDirectory(target, { files: { a: 'last' } })
+  first.answer()
+  t.match(await first.ended, [{ outcome: 'created' }])
+  t.match(await patient, { outcome: 'replaced' })
+  t.same(contents(target), { a: 'last' })
+})
+
+await t.test('a lock that this process holds already is refused after the time to wait, with its path', async (t) => {
+  const path = join(scratch(t), 'lock')
+  const disk = new Disk()
+  const held = await disk.lock(path, 0, undefined)
+  await t.rejects(disk.lock(path, 50, undefined, 'the manifests are as they were'), {
+    reason: 'Busy',
+    path,
+    message: /another call of this process holds the lock .*the manifests are as they were/,
+  })
+  const next = disk.lock(path, 60_000, undefined)
+  await held.release()
+  await (await next).release()
+})
+
+await t.test('whoever comes while another call has waited, and holds the lock now, waits for that one', async (t) => {
+  const path = join(scratch(t), 'lock')
+  const disk = new Disk()
+  const first = await disk.lock(path, 0, undefined)
+  const second = disk.lock(path, 60_000, undefined)
+  await first.release()
+  const held = await second
+  await t.rejects(disk.lock(path, 0, undefined), { message: /another call of this process/ })
+  await held.release()
+})
+
+await t.test('a lock of a path of its own: what is there instead, and what the system refuses', async (t) => {
+  const parent = scratch(t)
+  mkdirSync(join(parent, 'directory'))
+  const held = new Disk().lock(join(parent, 'directory'), 0, undefined, 'nothing was begun')
+  await t.rejects(held, {
+    code: 'EISDIR',
+    message: `the lock ${parent}/directory is a directory; nothing was begun; name a regular file, or a path that does not exist yet`,
+  })
+  for (const code of ['EROFS', 'EIO']) {
+    const { fs } = intercepted((call) => {
+      if (call === 'openLock') throw failure(code, 'openat')
+    })
+    const refused = {
+      name: 'DurableWriteError',
+      code,
+      published: false,
+      problem: new RegExp(`^could not lock ${parent}`),
+    }
+    await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), refused)
+  }
+  const defect = new TypeError('a defect')
+  const { fs } = intercepted((call) => {
+    if (call === 'openLock') throw defect
+  })
+  await t.rejects(new Disk(fs).lock(join(parent, 'lock'), 0, undefined), defect)
+})
+
+await t.test(
+  'a lock that nobody holds is had by a caller whose signal has aborted: nobody is waited for',
+  async (t) => {
+    const third = await new Disk().lock(join(scratch(t), 'lock'), 0, AbortSignal.abort()).catch(codeOf)
+    t.equal(typeof third, 'object')
+    if (typeof third === 'object') await third.release()
+  },
+)

@@ -1,0 +1,222 @@
+/** The files that hold publication records: which of them are believed, and what is made of one that cannot be read or was closed. */
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { codeOf } from '../../../src/errors.js'
+import type { FileSystem } from '../../../src/durable/file-system.js'
+import { StagedEntries } from '../../../src/durable/path/barrier.js'
+import { replaceDirectory } from '../../../src/durable/index.js'
+import { namesFor } from '../../../src/durable/path/names.js'
+import { NodeFileSystem } from '../../../src/durable/posix/file-system.js'
+import { publish } from '../../../src/durable/publish/publish.js'
+import {
+  completeHook,
+  nextSequence,
+  readAllRecords,
+  readRecords,
+  RecordFile,
+} from '../../../src/durable/record/record-files.js'
+import { recordBody } from '../../../src/durable/record/record.js'
+import { directoryPublication } from '../../../src/durable/publish/replace.js'
+import { Scope } from '../../../src/durable/path/scope.js'
+import { silent } from '../../../src/log.js'
+import { failure, intercepted } from '../intercepted.js'
+import { record } from '../judge-rows.js'
+import { scratch } from '../scratch.js'
+
+const names = namesFor('certs')
+const recordIn = (parent: string): string =>
+  readdirSync(parent).find((name) => names.sequenceOf(name) !== undefined) ?? 'none'
+
+/** What is said of the records beside `certs`; or the errno of who could not read them. */
+async function said(parent: string, fs: FileSystem = new NodeFileSystem()): Promise<string> {
+  const directory = await fs.openPath(parent)
+  try {
+    const { valid, taken, torn, missed } = await readRecords(fs, directory, 'certs', names)
+    return `${valid.length} valid, ${taken.size} taken, ${torn.length} torn, ${missed ? '' : 'none '}missed`
+  } catch (error) {
+    return String(codeOf(error))
+  } finally {
+    await fs.close(directory)
+  }
+}
+
+await t.test(
+  'the next record is above every record, whole or torn, under the first number that nobody has taken',
+  (t) => {
+    /** It fails where it does not end. */
+    class Taken extends Set<number> {
+      asked = 0
+      override has(sequence: number): boolean {
+        if (++this.asked > 100) throw failure('ETIMEDOUT', 'has')
+        return super.has(sequence)
+      }
+    }
+    const next = (valid: number[], torn: number[], taken: number[]): number | string => {
+      try {
+        return nextSequence({
+          valid: valid.map((sequence) => record(sequence, null, 'a')),
+          torn,
+          taken: new Taken(taken),
+        })
+      } catch (error) {
+        return String(error)
+      }
+    }
+    t.equal(next([], [], []), 1)
+    t.equal(next([3, 2], [], []), 4)
+    t.equal(next([3], [7], []), 8)
+    t.equal(next([], [], [1, 2, 4]), 3)
+    t.equal(next([3], [], [4, 99]), 5, 'what somebody else has taken raises it no further than that')
+    t.end()
+  },
+)
+
+const believed = '1 valid, 0 taken, 0 torn, none missed'
+const another = '0 valid, 1 taken, 0 torn, none missed'
+
+await t.test('who else may write to it is not to be believed', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  const record = join(parent, recordIn(parent))
+  for (const [mode, expected] of [
+    [0o600, believed],
+    [0o644, believed],
+    [0o701, believed],
+    [0o620, another],
+    [0o602, another],
+  ] as const) {
+    chmodSync(record, mode)
+    t.equal(await said(parent), expected, mode.toString(8))
+  }
+})
+
+await t.test('one that cannot be opened: gone, somebody else’s, or a failure', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  for (const [code, expected] of [
+    ['ENOENT', '0 valid, 0 taken, 0 torn, missed'],
+    ['ELOOP', another],
+    ['EACCES', another],
+    ['EIO', 'EIO'],
+  ] as const) {
+    const { fs, open } = intercepted((call) => {
+      if (call === 'openFile') throw failure(code, 'openat')
+    })
+    t.ok((await said(parent, fs)) === expected, code)
+    t.equal(open.size, 0)
+  }
+})
+
+await t.test('a record is believed of root and of this user', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  for (const [owner, user, expected] of [
+    [0, 0, believed],
+    [0, 7, believed],
+    [7, 7, believed],
+    [7, 0, another],
+    [8, 7, another],
+  ] as const) {
+    const real = new NodeFileSystem()
+    const attributes = async (one: number) => ({
+      ...(await NodeFileSystem.prototype.attributes.call(real, one)),
+      uid: owner,
+    })
+    t.equal(await said(parent, Object.assign(real, { attributes, user: { uid: user, gid: user } })), expected)
+  }
+})
+
+await t.test('a line is added to the record of its content, and to no other', async (t) => {
+  const parent = scratch(t)
+  const target = join(parent, 'certs')
+  const { digest } = await replaceDirectory(target, { files: { a: '1' }, hooks: ['one', 'two'] })
+  const add = async (by: FileSystem, path = target, of = digest): Promise<unknown> =>
+    completeHook(by, path, of, 'one').catch(codeOf)
+  const failing = (code: string): FileSystem =>
+    intercepted((call) => {
+      if (call === 'openAppend') throw failure(code, 'openat2')
+    }).fs
+  const fs = new NodeFileSystem()
+  const text = (): string => readFileSync(join(parent, recordIn(parent)), 'utf8')
+  const before = text()
+  t.equal(await add(fs, join(parent, 'none/certs')), false, 'no parent')
+  t.equal(await add(fs, join(parent, 'other')), false, 'no record')
+  t.equal(await add(fs, target, 'sha256:0'), false, 'of another content')
+  t.equal(await add(failing('ENOENT')), false, 'a newer publication has just removed it')
+  t.equal(await add(failing('EIO')), 'EIO')
+  t.equal(text(), before)
+  t.equal(await add(fs), true)
+  t.match(text().slice(before.length), /^[0-9a-f]{64} \{"hook":"one"\}\n$/)
+})
+
+await t.test('of a directory, nothing is opened that has no name of a record', async (t) => {
+  const parent = scratch(t)
+  await replaceDirectory(join(parent, 'certs'), { files: { a: '1' } })
+  writeFileSync(join(parent, 'other'), '')
+  const opened: unknown[] = []
+  const { fs } = intercepted((call, [, name]) => {
+    if (call === 'openFile') opened.push(name)
+  })
+  const directory = await fs.openPath(parent)
+  t.match(await readAllRecords(fs, directory), [{ name: 'certs' }])
+  await fs.close(directory)
+  t.strictSame(opened, [recordIn(parent)])
+})
+
+await t.test('one that is staged is handed to the barrier once it is written and has its mode', async (t) => {
+  const parent = scratch(t)
+  const calls: string[] = []
+  const { fs } = intercepted((call) => void calls.push(call))
+  const scope = new Scope(fs)
+  class Watched extends StagedEntries<string> {
+    override add(...args: Parameters<StagedEntries<string>['add']>): void {
+      calls.push(`add for ${args[2]}${args[3] ? ', later written to again' : ''}`)
+    }
+  }
+  const file = new RecordFile<string>(scope, await scope.keep(fs.openPath(parent)), names, 1)
+  const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+  calls.length = 0
+  await file.stage(body, new Watched(fs), 'certs')
+  t.equal(calls.pop(), 'add for certs, later written to again')
+  t.equal(calls[1], 'write')
+  t.ok(calls.slice(2).length > 0, calls.join(' '))
+  await scope.closeAll()
+  t.equal(await said(parent), '1 valid, 0 taken, 0 torn, none missed')
+})
+
+await t.test('one that was not made is not removed: its name may be somebody else’s', async (t) => {
+  const parent = scratch(t)
+  const path = join(parent, names.record(1))
+  const scope = new Scope(new NodeFileSystem())
+  const open = async () => new RecordFile<string>(scope, await scope.keep(scope.fs.openPath(parent)), names, 1)
+  const staged = new StagedEntries<string>(scope.fs)
+  const body = recordBody(record(1, null, 'a'), { hold: undefined, pin: undefined, removing: undefined })
+  const own = await open()
+  await own.stage(body, staged, 'certs')
+  await own.discard()
+  t.notOk(existsSync(path))
+  writeFileSync(path, 'theirs')
+  const refused = await open()
+  t.equal(await refused.stage(body, staged, 'certs').catch(codeOf), 'EEXIST')
+  await refused.discard()
+  await scope.closeAll()
+  t.equal(readFileSync(path, 'utf8'), 'theirs')
+})
+
+await t.test('one that was closed at the bound of what may be staged is opened again to be marked', async (t) => {
+  const parent = scratch(t)
+  const warnings: unknown[] = []
+  const log = { ...silent, warn: (...line: unknown[]) => void warnings.push(line) }
+  const files = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`file-${index}`, `${index}`]))
+  const all = async (): Promise<string[]> => {
+    const narrow = Object.assign(new NodeFileSystem(), { stagedFiles: 2 })
+    const targets = ['certs', 'other', 'third'].map((name) => join(parent, name, 'content'))
+    const outcomes = await publish(targets.map((target) => directoryPublication(narrow, { target, files, log })))
+    return outcomes.map((outcome) => ('error' in outcome ? outcome.error.message : outcome.outcome))
+  }
+  for (const name of ['certs', 'other', 'third']) mkdirSync(join(parent, name))
+  t.strictSame(await all(), ['created', 'created', 'created'])
+  t.strictSame(warnings, [])
+  t.strictSame(await all(), ['unchanged', 'unchanged', 'unchanged'], 'each is known to be durable')
+})

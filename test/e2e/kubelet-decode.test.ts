@@ -1,0 +1,141 @@
+/** kubelet's own decoder judges what holdfast takes for a Pod, and what it writes. */
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import t from 'tap'
+import { asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
+import { encodeManifest, parseManifest, refuseUnrunnable } from '../../src/static-pods/pod/manifest.js'
+import { replaying, seed } from '../seed.js'
+import { run } from '../static-pods/command.js'
+import { jsonValues, manifestWith, podFields, values, type DrawnManifest } from '../static-pods/pod/drawn-manifests.js'
+import { kubeletCases } from '../static-pods/pod/kubelet-cases.js'
+import { workingDirectory } from './guard.js'
+import { judge, watchManifests } from './kubelet-judge.js'
+
+t.setTimeout(240_000)
+
+/** The error of holdfast; undefined where it takes the manifest. */
+async function errorOf(text: string): Promise<string | undefined> {
+  try {
+    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
+    return error.message
+  }
+}
+
+const typeFault = /line (\d+), column (\d+): .* must be .*, but is .*; kubelet would refuse the pod$/
+
+/** kubelet's decoder refused it, and not what comes after it. */
+function isUndecodable(refusal: string | undefined): boolean {
+  return refusal?.includes("couldn't parse as pod(") === true
+}
+
+/** What holdfast refuses and kubelet takes: a field twice, and quantities that stand for 0 without a digit, or for numbers without end. */
+function isStricter({ type, value }: DrawnManifest): boolean {
+  if (value === '{"a":1,"a":"b"}') return true
+  return type === 'quantity' && /^(?:[.+]|[mK]i?|1e1000)$/.test(value)
+}
+
+/** What is wrong with holdfast's answer; undefined where it agrees with kubelet. */
+function disagreement(drawn: DrawnManifest, error: string | undefined, refusal: string | undefined) {
+  const { text, value } = drawn
+  if (isUndecodable(refusal) && error === undefined) return `published, and kubelet ends the pod: ${refusal}`
+  if (isStricter(drawn)) return undefined
+  const [isType, line, column] = typeFault.exec(error ?? '') ?? []
+  if (refusal === undefined && error !== undefined) return `kubelet takes it: ${error}`
+  if (isType !== undefined && !isUndecodable(refusal)) return `kubelet's decoder takes it: ${error}`
+  const place = text.split('\n')[Number(line) - 1]?.slice(Number(column) - 1) ?? ''
+  // The place of a value with a tag is behind the tag, and in a list that of its first item.
+  const isPlaced = /^(?:[[{]|!!)/.test(value) || place.startsWith(value)
+  if (isType !== undefined && !isPlaced) return `another place: ${error}`
+  return undefined
+}
+
+function byUid(pods: readonly JsonMap[]): Map<string, JsonMap> {
+  return new Map(pods.map((pod) => [asText(asMap(pod.metadata)?.uid) ?? '', pod]))
+}
+
+function drawnFrom(from: number, among: readonly string[], form: 'YAML' | 'JSON'): DrawnManifest[] {
+  const [drawn = []] = fc.sample(fc.tuple(...podFields.map(() => fc.constantFrom(...among))), {
+    seed: from,
+    numRuns: 1,
+  })
+  return podFields.flatMap((field, index) =>
+    manifestWith(field, drawn[index] ?? '', form, `${form}-${index}`.toLowerCase()),
+  )
+}
+
+await t.test('kubelet makes of each manifest in the table what the table says', async (t) => {
+  const { refusals } = await judge(
+    t,
+    kubeletCases.map(({ text }) => text),
+  )
+  for (const [index, { what, runs }] of kubeletCases.entries()) t.equal(refusals[index] === undefined, runs, what)
+})
+
+for (const from of replaying ? [seed] : [1, seed]) {
+  await t.test(`each field with a value that may stand there, HOLDFAST_SEED=${from}`, async (t) => {
+    const drawn = [...drawnFrom(from, values, 'YAML'), ...drawnFrom(from, jsonValues, 'JSON')]
+    const { refusals, pods } = await judge(
+      t,
+      drawn.map(({ text }) => text),
+    )
+    const errors = await Promise.all(drawn.map(({ text }) => errorOf(text)))
+    const faults = drawn.flatMap((one, index) => {
+      const fault = disagreement(one, errors[index], refusals[index])
+      return fault === undefined ? [] : [`${one.text}${fault}`]
+    })
+    t.strictSame(faults, [], `${drawn.length} manifests`)
+    const counts = [refusals.filter(isUndecodable).length, refusals.filter((refusal) => refusal === undefined).length]
+    t.comment(`${drawn.length} manifests: kubelet's decoder refuses ${counts[0]}, kubelet runs ${counts[1]}`)
+    t.ok(Math.min(...counts) > 50, 'there are many of each')
+
+    const taken = drawn.filter((_, index) => refusals[index] === undefined && errors[index] === undefined)
+    const written = await Promise.all(
+      taken.map(async ({ text }) => {
+        const manifest = await parseManifest(Buffer.from(text), 'web.yaml')
+        return encodeManifest(manifest, manifest.uid)
+      }),
+    )
+    const again = await judge(t, written)
+    t.strictSame(
+      again.refusals.filter((refusal) => refusal !== undefined),
+      [],
+      'kubelet takes what holdfast writes',
+    )
+    const [before, after] = [byUid(pods), byUid(again.pods)]
+    const compared = taken.filter(({ uid }) => before.has(uid))
+    const changed = compared.filter(({ uid }) => !isDeepStrictEqual(after.get(uid), before.get(uid)))
+    t.strictSame(changed, [], 'and makes the same pod of it')
+    t.ok(compared.length > taken.length / 2, `${compared.length} pods were compared`)
+  })
+}
+
+await t.test('a manifest that kubelet refuses ends the pod, and holdfast publishes none', async (t) => {
+  const directory = join(workingDirectory, 'live')
+  mkdirSync(directory)
+  const source = join(workingDirectory, 'web.yaml')
+  const live = join(directory, 'web.yaml')
+  const [number, text] = kubeletCases
+  writeFileSync(source, text?.text ?? '')
+  const installed = await run(['install', source, `--pod-manifest-dir=${directory}`])
+  t.equal(installed.code, 0, installed.stderr)
+  const next = await watchManifests(t, directory, '100ms')
+  t.equal((await next()).pods.length, 1)
+
+  writeFileSync(source, number?.text ?? '')
+  const refused = await run(['install', source, `--pod-manifest-dir=${directory}`])
+  t.match(refused, { code: 2, stderr: /line 6, column 59: .* must be text, but is a number: quote it/ })
+  const written = await run(['write', live, '--from', source, '--validate', 'pod'])
+  t.match(written, { code: 1, stderr: /line 6, column 59: .* must be text, but is a number: quote it/ })
+  await next()
+  t.equal((await next()).pods.length, 1, 'the pod runs on')
+
+  renameSync(source, live)
+  let reading = await next()
+  while (reading.pods.length > 0) reading = await next()
+  t.match(reading.refused.get('web.yaml'), /cannot unmarshal number .* of type string/)
+})

@@ -1,0 +1,51 @@
+/** kubelet's own source of static pods, which says what kubelet makes of manifests (control-plane/kubelet-decode). */
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { readManifestText } from '../../src/yaml/manifest-text.js'
+import { asList, asMap, asText, type JsonMap } from '../../src/static-pods/json.js'
+import { findProgram } from './assets.js'
+import { endProcess, startProcess, workingDirectory, type Owner } from './guard.js'
+
+/** What kubelet says after it has read its directory once: why it refuses files, and the pods that it would run. */
+export interface Reading {
+  /** By the file's name. */
+  readonly refused: ReadonlyMap<string, string>
+  readonly pods: readonly JsonMap[]
+}
+
+/** Starts kubelet's file source; each call of the answer waits for it to read the directory, which it does at each interval. */
+export async function watchManifests(
+  owner: Owner,
+  directory: string,
+  interval: string,
+): Promise<() => Promise<Reading>> {
+  const program = await findProgram('kubelet-decode')
+  const child = startProcess(program, [directory, interval], { stdio: ['ignore', 'pipe', 'inherit'] })
+  owner.teardown(() => endProcess(child, 'SIGKILL'))
+  if (!child.stdout) throw new Error('unreachable')
+  const lines: AsyncIterator<string, unknown> = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return async () => {
+    const refused = new Map<string, string>()
+    for (;;) {
+      const line = await lines.next()
+      if (line.done === true) throw new Error('kubelet-decode has ended')
+      // A number keeps all of its digits.
+      const told = asMap((await readManifestText(line.value)).value) ?? {}
+      if ('pods' in told) return { refused, pods: asList(told.pods).map((pod) => asMap(pod) ?? {}) }
+      refused.set(basename(asText(told.path) ?? ''), asText(told.error) ?? '')
+    }
+  }
+}
+
+/** What kubelet makes of each text, by its index. */
+export async function judge(
+  owner: Owner,
+  texts: readonly (string | Uint8Array)[],
+): Promise<{ readonly refusals: readonly (string | undefined)[]; readonly pods: readonly JsonMap[] }> {
+  const directory = mkdtempSync(join(workingDirectory, 'manifests-'))
+  mkdirSync(directory, { recursive: true })
+  for (const [index, text] of texts.entries()) writeFileSync(join(directory, `${index}.yaml`), text)
+  const { refused, pods } = await (await watchManifests(owner, directory, '1h'))()
+  return { refusals: texts.map((_, index) => refused.get(`${index}.yaml`)), pods }
+}

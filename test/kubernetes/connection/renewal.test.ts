@@ -1,0 +1,52 @@
+/** Watches whose token expired, and what wakes them. */
+import { renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { KubernetesSource } from '../../../src/objects/kubernetes/source.js'
+import { Recorder, reference } from '../../objects/recorder.js'
+import { json } from './api-server.js'
+import { temporaryDirectory } from './certificates.js'
+import { connectTo } from './connected.js'
+import { ModelCluster } from '../../objects/kubernetes/model-cluster.js'
+
+const cert = reference('serving-cert')
+
+void t.test('a token that is replaced after a 401 is used at once, however long the delay', async (t) => {
+  const directory = temporaryDirectory()
+  const token = join(directory.path, 'token')
+  writeFileSync(token, 'expired')
+  const cluster = new ModelCluster()
+  cluster.put('serving-cert', 'one')
+  let rejecting = true
+  cluster.intercept = (_, reply) => {
+    if (!rejecting) return false
+    json(reply, 401, { kind: 'Status', code: 401, message: 'Unauthorized' })
+    return true
+  }
+  await cluster.start()
+  t.teardown(() => cluster.stop())
+  const recorder = new Recorder()
+  const source = new KubernetesSource(await connectTo(t, cluster.url, { tokenFile: token }), recorder, {
+    timing: { firstDelay: 3_600_000, longestDelay: 3_600_000 },
+  })
+  t.teardown(async () => {
+    await source.close()
+    directory.remove()
+  })
+  source.follow([{ reference: cert }])
+  await recorder.untilState(cert, 'unknown')
+  t.ok(cluster.requests.length >= 1)
+  rejecting = false
+  writeFileSync(`${token}.new`, 'fresh')
+  renameSync(`${token}.new`, token)
+  t.ok(await recorder.untilState(cert, 'present', 'one'), 'not after an hour')
+})
+
+void t.test('who waits for credentials can be stopped', async (t) => {
+  const api = await connectTo(t, 'https://127.0.0.1:1')
+  const ending = new AbortController()
+  const waiting = api.renewal(ending.signal)
+  ending.abort()
+  await t.resolves(waiting)
+  await t.resolves(api.renewal(ending.signal), 'and where it had ended before')
+})

@@ -1,0 +1,15 @@
+import { loadClusterAccess } from '../../../src/kubernetes/credentials/cluster-access.js'
+import { connect } from '../../../src/kubernetes/connection/connection.js'
+
+/**
+ * Run by proxy.test.ts as a process of its own: which authorities a proxy's certificate is judged by
+ * (NODE_EXTRA_CA_CERTS) is settled when Node starts. Prints the status of one GET, or why there is none.
+ */
+const kubeconfig = process.argv[2] ?? ''
+const api = connect(await loadClusterAccess({ kubeconfig, environment: process.env }), { version: '1' })
+try {
+  console.log((await api.get('/path', {}, { timeout: 10_000 })).status)
+} catch (error) {
+  console.log((error as Error).message)
+}
+await api.close()

@@ -1,0 +1,29 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadClusterAccess, type AccessOptions } from '../../../src/kubernetes/credentials/cluster-access.js'
+import type { ClusterAccess } from '../../../src/kubernetes/credentials/access.js'
+
+/** A kubeconfig of one context, as JSON (which is YAML too). */
+export function kubeconfig(cluster: object, user: object, namespace?: string): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'main',
+    clusters: [{ name: 'c', cluster }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'main', context: { cluster: 'c', user: 'u', ...(namespace && { namespace }) } }],
+  })
+}
+
+export const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+/** Writes it into the directory and loads it; files are looked at on every use, unless options say otherwise. */
+export function loadKubeconfig(
+  directory: string,
+  text: string,
+  options: Partial<AccessOptions> = {},
+): Promise<ClusterAccess> {
+  const file = join(directory, 'kubeconfig')
+  writeFileSync(file, text)
+  return loadClusterAccess({ kubeconfig: file, environment: {}, timing: { look: 0 }, ...options })
+}

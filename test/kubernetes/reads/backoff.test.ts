@@ -1,0 +1,90 @@
+import t from 'tap'
+import { Backoff } from '../../../src/kubernetes/reads/backoff.js'
+import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
+import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
+
+void t.test('half a second, doubling to half a minute, each between its half and its whole', (t) => {
+  const whole = new Backoff(defaultTiming, () => 1)
+  const expected = [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
+  t.strictSame(
+    expected.map(() => whole.next('connection')),
+    expected,
+  )
+  const half = new Backoff(defaultTiming, () => 0)
+  t.strictSame(
+    expected.map(() => half.next('connection')),
+    expected.map((delay) => delay / 2),
+  )
+  for (let failures = 0; failures < 10_000; failures++) whole.next('connection')
+  t.equal(whole.next('connection'), 30_000, 'and no overflow')
+  t.end()
+})
+
+void t.test('starts again after a success, and for another kind of failure', (t) => {
+  const backoff = new Backoff(defaultTiming, () => 1)
+  backoff.next('connection')
+  backoff.next('connection')
+  t.equal(backoff.failures('connection'), 2)
+  t.equal(backoff.failures('denied'), 0)
+  t.equal(backoff.next('denied'), 500)
+  t.equal(backoff.next('connection'), 500)
+  backoff.next('connection')
+  backoff.reset()
+  t.equal(backoff.next('connection'), 500)
+  t.end()
+})
+
+void t.test('one that waits is sent ahead, and all follow when a request got through', async (t) => {
+  const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10, wakeInterval: 0 }, () => 1)
+  const signal = new AbortController().signal
+  const ended: number[] = []
+  const waits = [0, 1, 2].map((index) => recovery.waitForServer(60_000, signal).then(() => ended.push(index)))
+  await waits[0]
+  t.strictSame(ended, [0], 'the scout')
+  recovery.succeeded()
+  await Promise.all(waits)
+  t.equal(ended.length, 3)
+})
+
+void t.test('nobody is sent ahead while another watch is well', async (t) => {
+  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
+  recovery.streamOpened()
+  const startedAt = performance.now()
+  await recovery.waitForServer(150, new AbortController().signal)
+  t.ok(performance.now() - startedAt >= 149)
+})
+
+void t.test('what does not wait for the server is not woken, but an abort ends every wait', async (t) => {
+  const recovery = new Recovery({ scoutDelay: 1, wakeSpread: 1, wakeInterval: 0 }, () => 1)
+  const abort = new AbortController()
+  let ended = false
+  const waiting = recovery.wait(60_000, abort.signal).then(() => (ended = true))
+  recovery.succeeded()
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  t.notOk(ended)
+  abort.abort()
+  await waiting
+  await recovery.waitForServer(60_000, abort.signal)
+})
+
+void t.test('only the first failure of a cause since a success is worth a warning', (t) => {
+  const recovery = new Recovery(defaultTiming, Math.random)
+  t.strictSame([recovery.failed('away'), recovery.failed('away'), recovery.failed('no context')], [true, false, true])
+  recovery.succeeded()
+  t.ok(recovery.failed('no context'))
+  t.end()
+})
+
+void t.test('the more watches come back, the longer they spread', async (t) => {
+  const spreads = async (count: number): Promise<number> => {
+    const recovery = new Recovery({ scoutDelay: 60_000, wakeSpread: 20, wakeInterval: 2 }, () => 1)
+    const { signal } = new AbortController()
+    const waits = Array.from({ length: count }, () => recovery.waitForServer(60_000, signal))
+    const started = performance.now()
+    recovery.succeeded()
+    await Promise.all(waits)
+    return performance.now() - started
+  }
+  t.ok((await spreads(1)) < 200, 'one of them: the least spread')
+  t.ok((await spreads(200)) >= 390, '2 ms for each of 200')
+})

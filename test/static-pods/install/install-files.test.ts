@@ -1,0 +1,288 @@
+import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { run } from '../command.js'
+import { contents, modeOf, NodeDisk, podText } from '../pods.js'
+
+const canary = 'CANARY-9d3e'
+
+await t.test('a manifest alone goes in byte for byte', async (t) => {
+  const node = new NodeDisk(t)
+  const source = join(node.root, 'web.yaml')
+  const text =
+    '# a comment\napiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: a, image: b, env: [{name: NODE_NAME, value: REVISION}]}]\n'
+  writeFileSync(source, text)
+  const first = await run(['install', source, '--pod-manifest-dir', node.manifests], { NODE_NAME: 'n1' })
+  t.equal(first.code, 0, first.stderr)
+  const live = join(node.manifests, 'web.yaml')
+  t.equal(readFileSync(live, 'utf8'), text)
+  t.equal(modeOf(live), '600')
+  t.match(first.stdout, new RegExp(`^created +${live} +sha256:`))
+  const { ino } = statSync(live)
+  const again = await run(['install', source, '--pod-manifest-dir', node.manifests, '-o', 'json'])
+  t.match(JSON.parse(again.stdout), { manifests: [{ outcome: 'unchanged', path: live }] })
+  t.equal(statSync(live).ino, ino)
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web.yaml'],
+    'nothing else that kubelet would read',
+  )
+})
+
+await t.test('a revision from local files: layout, modes, words, bytes', async (t) => {
+  const node = new NodeDisk(t)
+  const resources = join(node.root, 'resources')
+  mkdirSync(join(resources, 'secrets', 'tls'), { recursive: true })
+  mkdirSync(join(resources, 'configmaps', 'empty'), { recursive: true })
+  mkdirSync(join(resources, 'configmaps', 'scripts'))
+  const binary = Buffer.concat([Buffer.of(0xff, 0xfe, 0x80), Buffer.from('REVISION'), Buffer.of(0xc3, 0x28)])
+  writeFileSync(join(resources, 'secrets', 'tls', 'tls.key'), binary)
+  writeFileSync(join(resources, 'secrets', 'tls', 'run.sh'), canary)
+  writeFileSync(join(resources, 'configmaps', 'scripts', 'run.sh'), 'NODE_NAME NODE_ENVVAR_NAME')
+  const source = join(node.root, 'web-pod.yaml')
+  writeFileSync(source, podText({ annotations: { dir: `${node.resources}/web-pod-REVISION` } }))
+  const args = [
+    ...['install', source, '--pod-manifest-dir', node.manifests, '--resource-dir', node.resources],
+    ...['--resources', resources, '--revision', '7', '--pod-manifests-lock-file', node.lock],
+    ...['--node-name', 'node-1.example'],
+  ]
+  const dry = await run([...args, '--dry-run'])
+  t.equal(dry.code, 0, dry.stderr)
+  t.match(
+    dry.stdout,
+    /would be created .*web-pod-7 +sha256:[^]*\+ secrets\/tls\/tls\.key[^]*would be created .*web-pod\.yaml +sha256:/,
+  )
+  t.same(readdirSync(node.root).sort(), ['resources', 'web-pod.yaml'], 'a dry run writes nothing')
+
+  // Modes are as they are asked for, whatever the process that starts it has masked.
+  const masked = process.umask(0o077)
+  const first = await run(args).finally(() => process.umask(masked))
+  t.equal(first.code, 0, first.stderr)
+  const made = node.revision(7)
+  t.same(
+    readFileSync(join(made, 'secrets/tls/tls.key')),
+    Buffer.concat([Buffer.of(0xff, 0xfe, 0x80), Buffer.from('7'), Buffer.of(0xc3, 0x28)]),
+    'bytes that are no text are kept',
+  )
+  t.equal(readFileSync(join(made, 'configmaps/scripts/run.sh'), 'utf8'), 'node-1.example node_1_example')
+  t.same(readdirSync(join(made, 'configmaps/empty')), [], 'an empty directory is there')
+  const modes = [
+    '.',
+    'secrets',
+    'secrets/tls',
+    'secrets/tls/tls.key',
+    'secrets/tls/run.sh',
+    'configmaps/scripts/run.sh',
+    'web-pod.yaml',
+  ]
+  t.same(
+    modes.map((path) => modeOf(join(made, path))),
+    ['755', '755', '755', '600', '700', '755', '600'],
+  )
+  t.same([node.resources, node.manifests, node.manifest(), node.lock].map(modeOf), ['755', '755', '600', '600'])
+  const live = JSON.parse(readFileSync(node.manifest(), 'utf8')) as { metadata: { labels: object } }
+  t.match(live.metadata, { labels: { revision: '7' }, annotations: { dir: made } })
+  t.equal(readFileSync(join(made, 'web-pod.yaml'), 'utf8'), readFileSync(node.manifest(), 'utf8'))
+
+  const { ino } = statSync(made)
+  const again = await run([...args, '-o', 'json'])
+  t.match(JSON.parse(again.stdout), {
+    directories: [{ path: made, outcome: 'unchanged' }],
+    manifests: [{ outcome: 'unchanged' }],
+  })
+  t.equal(statSync(made).ino, ino, 'a revision that is equal is left alone')
+
+  writeFileSync(join(resources, 'secrets', 'tls', 'tls.key'), canary)
+  const refused = await run(args)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /web-pod-7 exists and differs \(other secrets\/tls\/tls\.key\).*names it.*new revision/)
+  t.equal(statSync(made).ino, ino, 'one that a live manifest names is not replaced')
+
+  node.makeManifest(podText({ labels: { revision: '6' } }))
+  const replaced = await run(args)
+  t.equal(replaced.code, 0, replaced.stderr)
+  t.equal(readFileSync(join(made, 'secrets/tls/tls.key'), 'utf8'), canary, 'a leftover is replaced')
+  for (const { stdout, stderr } of [dry, first, again, refused, replaced]) t.notMatch(stdout + stderr, canary)
+})
+
+await t.test('what kubelet would refuse is refused first, and nothing is written', async (t) => {
+  const node = new NodeDisk(t)
+  const source = join(node.root, 'web.yaml')
+  const volume = (source: object) =>
+    podText(
+      {},
+      {
+        volumes: [
+          { name: 'v', hostPath: { path: '/' } },
+          { name: 'w', ...source },
+        ],
+      },
+    )
+  const container = (more: object) =>
+    podText(
+      {},
+      {
+        containers: [
+          { name: 'a', image: 'b' },
+          { name: 'c', image: 'd', ...more },
+        ],
+      },
+    )
+  const cases: [string, string | Buffer, RegExp][] = [
+    [
+      'a Deployment',
+      '{"apiVersion":"apps/v1","kind":"Deployment"}',
+      /kind "Deployment", apiVersion "apps\/v1".*only kind Pod/,
+    ],
+    ['a list of pods', '{"apiVersion":"v1","kind":"PodList","items":[]}', /kind "PodList"/],
+    ['no YAML', 'a: [1, 2', /web\.yaml: line 1, column \d+: not valid YAML/],
+    ['nothing', '', /holds no object/],
+    ['two documents', `---\n${podText()}\n---\n${podText()}`, /2 YAML documents, and kubelet reads only the first/],
+    [
+      'JSON, and more',
+      `${podText()}\n---\n${podText()}`,
+      /not valid JSON, as which kubelet reads a text that starts with {/,
+    ],
+    ['no text', Buffer.of(0xff, 0xfe, 0), /not UTF-8/],
+    ['no name', podText({ name: undefined }), /metadata\.name is missing/],
+    ['no container', podText({}, { containers: [] }), /spec\.containers is missing/],
+    ['no image', podText({}, { containers: [{ name: 'a' }] }), /spec\.containers\[0\]\.image/],
+    ['service account', podText({}, { serviceAccountName: 'x' }), /spec\.serviceAccountName: .*ServiceAccounts/],
+    ['its old name', podText({}, { serviceAccount: 'x' }), /spec\.serviceAccount:/],
+    ['pull secret', podText({}, { imagePullSecrets: [{ name: 'x' }] }), /spec\.imagePullSecrets\[0\]: .*Secrets/],
+    [
+      'env from a Secret',
+      container({
+        env: [{ name: 'A' }, { name: 'B', valueFrom: { secretKeyRef: { name: 'x', key: 'y' } } }],
+      }),
+      /spec\.containers\[1\]\.env\[1\]\.valueFrom\.secretKeyRef/,
+    ],
+    [
+      'env from a ConfigMap',
+      container({ envFrom: [{ configMapRef: { name: 'x' } }] }),
+      /spec\.containers\[1\]\.envFrom\[0\]\.configMapRef/,
+    ],
+    [
+      'an init container',
+      podText({}, { initContainers: [{ name: 'i', image: 'j', envFrom: [{ secretRef: { name: 'x' } }] }] }),
+      /spec\.initContainers\[0\]\.envFrom\[0\]\.secretRef/,
+    ],
+    ['resource claims', podText({}, { resourceClaims: [{ name: 'x' }] }), /spec\.resourceClaims/],
+    ['a Secret volume', volume({ secret: { secretName: 'x' } }), /spec\.volumes\[1\]\.secret: .*Secrets/],
+    ['a ConfigMap volume', volume({ configMap: { name: 'x' } }), /spec\.volumes\[1\]\.configMap/],
+    ['a claim', volume({ persistentVolumeClaim: { claimName: 'x' } }), /spec\.volumes\[1\]\.persistentVolumeClaim/],
+    ['an ephemeral claim', volume({ ephemeral: { volumeClaimTemplate: {} } }), /spec\.volumes\[1\]\.ephemeral/],
+    ['CSI', volume({ csi: { driver: 'x', nodePublishSecretRef: { name: 'y' } } }), /spec\.volumes\[1\]\.csi/],
+    ['azureFile', volume({ azureFile: { secretName: 'x', shareName: 'y' } }), /spec\.volumes\[1\]\.azureFile/],
+    ['glusterfs', volume({ glusterfs: { endpoints: 'x', path: 'y' } }), /spec\.volumes\[1\]\.glusterfs/],
+    ['a secret of a volume', volume({ rbd: { secretRef: { name: 'x' } } }), /spec\.volumes\[1\]\.rbd\.secretRef/],
+    [
+      'a token',
+      volume({ projected: { sources: [{ downwardAPI: {} }, { serviceAccountToken: { path: 'x' } }] } }),
+      /spec\.volumes\[1\]\.projected\.sources\[1\]\.serviceAccountToken/,
+    ],
+    ['a trust bundle', volume({ projected: { sources: [{ clusterTrustBundle: {} }] } }), /clusterTrustBundle/],
+    ['a pod certificate', volume({ projected: { sources: [{ podCertificate: {} }] } }), /podCertificate/],
+    [
+      'a source that kubelet does not know',
+      volume({ projected: { sources: [{ novel: {} }] } }),
+      /spec\.volumes\[1\]\.projected\.sources\[0\]: .*unknown/,
+    ],
+  ]
+  for (const [name, text, message] of cases) {
+    writeFileSync(source, text)
+    const { code, stderr, stdout } = await run(['install', source, '--pod-manifest-dir', node.manifests])
+    t.equal(code, 2, `${name}: exit code`)
+    t.match(stderr, message, name)
+    t.equal(stdout, '')
+  }
+  t.same(readdirSync(node.root), ['web.yaml'])
+})
+
+await t.test('host paths that do not exist are reported, or refused', async (t) => {
+  const node = new NodeDisk(t)
+  mkdirSync(node.resources)
+  writeFileSync(join(node.root, 'file'), '')
+  const source = join(node.root, 'web-pod.yaml')
+  const paths = [
+    { path: '/' },
+    { path: join(node.root, 'absent') },
+    { path: join(node.root, 'made'), type: 'DirectoryOrCreate' },
+    { path: join(node.root, 'file'), type: 'Directory' },
+    { path: `${node.resources}/web-pod-REVISION`, type: 'Directory' },
+  ]
+  writeFileSync(source, podText({}, { volumes: paths.map((hostPath, n) => ({ name: `v${n}`, hostPath })) }))
+  const args = [
+    'install',
+    source,
+    '--pod-manifest-dir',
+    node.manifests,
+    '--resource-dir',
+    node.resources,
+    '--revision',
+    '1',
+  ]
+  const refused = await run([...args, '--check-host-paths'])
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /spec\.volumes\[1\]\.hostPath\.path: .*absent does not exist/)
+  t.same(contents(node.resources), {}, 'nothing was written')
+  const warned = await run(args)
+  t.equal(warned.code, 0, warned.stderr)
+  const warnings = warned.stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { level: string; field?: string })
+    .filter(({ field }) => field)
+  t.same(
+    warnings.map(({ field }) => field),
+    ['spec.volumes[1].hostPath.path', 'spec.volumes[3].hostPath.path'],
+  )
+})
+
+await t.test('wrong usage is exit 2, with what is missing', async (t) => {
+  const node = new NodeDisk(t)
+  const source = join(node.root, 'web.yaml')
+  writeFileSync(source, podText())
+  symlinkSync(source, join(node.root, 'link.yaml'))
+  const place = ['--pod-manifest-dir', node.manifests]
+  const cases: [string[], RegExp][] = [
+    [['install', source], /--pod-manifest-dir is missing/],
+    [['install', source, ...place, '--resources', node.root], /--revision is missing/],
+    [['install', source, ...place, '--revision', '1'], /--resource-dir is missing/],
+    [['install', source, ...place, '--revision', '01', '--resource-dir', 'x'], /whole number/],
+    [['install', source, ...place, '--revision', '2147483648', '--resource-dir', 'x'], /whole number/],
+    [['install', source, ...place, '--secrets', 'a'], /--secrets belongs to an installation from the API/],
+    [['install', source, ...place, '--timeout-duration', '0'], /--timeout-duration must be more than 0/],
+    [['install', source, ...place, '--cert-secrets', 'a'], /--cert-secrets belongs to an installation from the API/],
+    [['install', join(node.root, 'none.yaml'), ...place], /none\.yaml does not exist/],
+    [['install', node.root, ...place], /is not a regular file/],
+    [['install', source, source, ...place], /too many arguments/],
+    [['install'], /--revision, .*--pod-manifest-dir, .* are missing; to install from files, name a manifest/],
+    [['install', '--revision=1', '--namespace=a'], /--pod, --configmaps, --resource-dir, .* are missing\n/],
+    [
+      ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--secrets=../x'],
+      /not a name that Kubernetes allows/,
+    ],
+    [
+      ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--cert-secrets=s'],
+      /--cert-dir \(there are objects for it\), --resource-dir, .* are missing/,
+    ],
+    [
+      ['install', '--revision=1', '--namespace=a', '--pod=p', '--configmaps=c', '--resource-dir=r', ...place],
+      /--node-name \(or NODE_NAME\) is missing/,
+    ],
+    [['prune', '--resource-dir', 'x', '--static-pod-name', 'web'], /--max-eligible-revision or --keep/],
+    [['prune', '--keep', '1', '--static-pod-name', 'web'], /--resource-dir is missing/],
+    [
+      ['monitor', '--revision=1', '--target-name=web', '--resource-dir=r', '--manifests-dir=m'],
+      /name at least one check of readiness/,
+    ],
+    [['monitor', '--ready-url=ftp://x'], /http or https/],
+    [['monitor', '--ready-exec='], /an empty command always succeeds/],
+  ]
+  for (const [args, message] of cases) {
+    const { code, stderr } = await run(args)
+    t.equal(code, 2, args.join(' '))
+    t.match(stderr, message)
+  }
+})

@@ -1,0 +1,133 @@
+/** The link to the last known good revision, and the fallback to what it leads to. */
+import { mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { silent, type Log } from '../../../src/log.js'
+import { Disk } from '../../../src/durable/index.js'
+import { fallBack } from '../../../src/static-pods/monitor/fall-back.js'
+import { intactRevision, recordLastKnownGood } from '../../../src/static-pods/monitor/last-known-good.js'
+import { revisionFamily } from '../../../src/static-pods/names.js'
+import { intercepted, watchedSyncs } from '../../durable/intercepted.js'
+import { installed, link, live } from './monitored-node.js'
+import { NodeDisk, podText } from '../pods.js'
+
+await t.test('what the link is to lead to is durable before: synced, unless it is known to be', async (t) => {
+  const node = new NodeDisk(t)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const files = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`file-${index}`, `${index}`]))
+  const target = node.revision(7)
+  await new Disk().publishDirectories([{ target, files, family: revisionFamily('web-pod') }], undefined)
+  node.makeRevision(6)
+  const { fs, synced } = watchedSyncs()
+  const record = async (revision: number): Promise<string[]> => {
+    synced.clear()
+    await recordLastKnownGood(places, revision, new Disk(fs))
+    t.equal(readlinkSync(link(node)), join(node.revision(revision), 'web-pod.yaml'))
+    return [...synced].sort()
+  }
+  const above = (path: string): string[] => (path === '/' ? [path] : [path, ...above(dirname(path))])
+  const published = await record(7)
+  t.ok(published.includes(node.resources), 'the directory that holds the link')
+  t.same(
+    published.filter((path) => !above(node.resources).includes(path)),
+    [],
+  )
+  const foreign = await record(6)
+  t.same(
+    foreign.filter((path) => !published.includes(path)),
+    ['', 'secrets', 'secrets/tls', 'secrets/tls/tls.key', 'web-pod.yaml'].map((path) => join(node.revision(6), path)),
+  )
+})
+
+await t.test('the link does not lead to a revision that another program wrote before that is durable', async (t) => {
+  const node = new NodeDisk(t)
+  node.makeRevision(6)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const did: string[] = []
+  const { fs } = intercepted((call) => {
+    if ((call === 'sync' || call === 'createLink') && did.at(-1) !== call) did.push(call)
+  })
+  await recordLastKnownGood(places, 6, new Disk(fs))
+  t.same(did, ['sync', 'createLink', 'sync'])
+})
+
+await t.test(
+  'the revision that is fallen back to becomes the last known good one, and the message is cut',
+  async (t) => {
+    const node = installed(t)
+    const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+    const fall = (message: string): Promise<number | undefined> =>
+      fallBack(places, 7, { reason: 'NotReady', message }, new Disk(), silent)
+    t.equal(await fall('m'.repeat(1001)), 6, 'the newest older one')
+    t.equal(readlinkSync(link(node)), join(node.revision(6), 'web-pod.yaml'))
+    const { annotations = {} } = live(node).metadata
+    t.equal(annotations['startup-monitor.static-pods.openshift.io/fallback-message'], 'm'.repeat(1000))
+  },
+)
+
+await t.test('the link goes before the older ones; one that leads to what failed does not', async (t) => {
+  for (const [leadsTo, expected] of [
+    [5, 5],
+    [7, 6],
+  ] as const) {
+    const node = installed(t)
+    const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+    symlinkSync(join(node.revision(leadsTo), 'web-pod.yaml'), link(node))
+    t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), expected)
+    t.equal(readlinkSync(link(node)), join(node.revision(expected), 'web-pod.yaml'))
+  }
+})
+
+await t.test('without a revision that is whole nothing is changed', async (t) => {
+  const node = new NodeDisk(t)
+  mkdirSync(node.revision(5), { recursive: true })
+  node.makeManifest(podText({ labels: { revision: '7' } }))
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  t.equal(await fallBack(places, 7, { reason: 'r', message: 'm' }, new Disk(), silent), undefined)
+  t.throws(() => readlinkSync(link(node)), { code: 'ENOENT' })
+  t.equal(live(node).metadata.labels.revision, '7')
+})
+
+await t.test('why a revision is not intact: the first reason is told, and the others are not looked for', async (t) => {
+  const node = new NodeDisk(t)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const disk = new Disk()
+  const publish = (revision: number, label: string) =>
+    disk.publishDirectories(
+      [
+        {
+          target: node.revision(revision),
+          files: { 'web-pod.yaml': podText({ labels: { revision: label } }), key: '1' },
+        },
+      ],
+      undefined,
+    )
+  node.makeRevision(1)
+  for (const [revision, label] of [
+    [2, '2'],
+    [3, '3'],
+    [4, '9'],
+    [5, '9'],
+  ] as const)
+    await publish(revision, label)
+  for (const revision of [3, 5]) writeFileSync(join(node.revision(revision), 'key'), 'changed')
+  mkdirSync(node.revision(6))
+  mkdirSync(node.revision(7))
+  writeFileSync(join(node.revision(7), 'web-pod.yaml'), podText({ labels: {} }))
+  for (const [revision, expected] of [
+    [1, undefined],
+    [2, undefined],
+    [3, 'its files differ from what was published'],
+    [4, 'its manifest is labelled as revision 9'],
+    [5, 'its manifest is labelled as revision 9'],
+    [6, 'its copy of the manifest is missing'],
+    [7, undefined],
+  ] as const) {
+    const told: unknown[][] = []
+    const log: Log = { ...silent, warn: (...said) => void told.push(said) }
+    const path = join(node.revision(revision), 'web-pod.yaml')
+    const manifest = await intactRevision(places, revision, disk, log)
+    t.equal(manifest !== undefined, expected === undefined, `${revision}`)
+    t.same(told, expected === undefined ? [] : [[{ revision, path, why: expected }, 'this revision is not intact']])
+  }
+})

@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { silent, type Log } from '../../../src/log.js'
+import { Disk } from '../../../src/durable/index.js'
+import { fallbackForRevision } from '../../../src/static-pods/monitor/fall-back.js'
+import { monitor, type MonitorRequest } from '../../../src/static-pods/monitor/monitor.js'
+import type { Probe, ProbeResult } from '../../../src/static-pods/ready/readiness.js'
+import { intercepted, Killed } from '../../durable/intercepted.js'
+import { removeTree } from '../../remove-tree.js'
+import type { NodeDisk } from '../pods.js'
+import { modeOf, podText } from '../pods.js'
+import { installed, link, live } from './monitored-node.js'
+
+const { signal } = new AbortController()
+
+const timing = { interval: 5 }
+
+function requestOf(node: NodeDisk, answer: () => boolean, more: Partial<MonitorRequest> = {}): MonitorRequest {
+  const probe: Probe = {
+    name: 'probe',
+    ask: () => Promise.resolve<ProbeResult>(answer() ? { state: 'ready' } : { state: 'not-ready', message: 'not yet' }),
+  }
+  return {
+    target: 'web',
+    resourceDirectory: node.resources,
+    manifestDirectory: node.manifests,
+    manifestLock: node.lock,
+    revision: 7,
+    timeout: 40,
+    probes: [probe],
+    keepOwnManifest: false,
+    ...more,
+  }
+}
+
+await t.test('ready three times in a row: recorded, and the own manifest goes', async (t) => {
+  const node = installed(t)
+  symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+  const answers = [false, true, true, false, true, true, true]
+  let asked = 0
+  const outcome = await monitor(
+    requestOf(node, () => answers[asked++] ?? true, { timeout: 60_000 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.same(outcome, { outcome: 'ready', revision: 7 })
+  t.equal(asked, 7)
+  t.equal(readlinkSync(link(node)), join(node.revision(7), 'web-pod.yaml'))
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web-pod.yaml'],
+  )
+  t.equal(live(node).metadata.labels.revision, '7')
+  t.same(
+    readdirSync(node.resources).filter((name) => name.endsWith('.watch')),
+    [],
+  )
+})
+
+await t.test('not in time: the last known good one comes back, with annotations', async (t) => {
+  const node = installed(t)
+  symlinkSync(join(node.revision(5), 'web-pod.yaml'), link(node))
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'fell-back', revision: 7, to: 5, message: 'probe: not yet' })
+  const { metadata } = live(node)
+  t.equal(metadata.labels.revision, '5')
+  t.match(metadata.uid, /^[0-9a-f-]{36}$/)
+  t.match(metadata.annotations, {
+    'startup-monitor.static-pods.openshift.io/fallback-for-revision': '7',
+    'startup-monitor.static-pods.openshift.io/fallback-reason': 'NotReady',
+    'startup-monitor.static-pods.openshift.io/fallback-message': 'probe: not yet',
+  })
+  t.equal(modeOf(node.manifest()), '600')
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web-pod.yaml'],
+  )
+  // kubelet may start it once more before it sees that its manifest is gone.
+  const again = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(again, { outcome: 'fell-back', to: 5 })
+})
+
+await t.test('without an intact last known good revision, the monitor takes the newest older intact one', async (t) => {
+  const node = installed(t, [3, 4, 5, 6])
+  rmSync(join(node.revision(6), 'web-pod.yaml'))
+  writeFileSync(join(node.revision(5), 'web-pod.yaml'), '{"torn')
+  symlinkSync(join(node.revision(6), 'web-pod.yaml'), link(node))
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'fell-back', to: 4 })
+  t.equal(readlinkSync(link(node)), join(node.revision(4), 'web-pod.yaml'), 'it is the last known good one now')
+})
+
+await t.test('nothing to fall back to: the pod is left, and so is the monitor', async (t) => {
+  const node = installed(t, [])
+  node.makeRevision(8)
+  const before = readFileSync(node.manifest())
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'nothing-to-fall-back-to', revision: 7 })
+  t.same(readFileSync(node.manifest()), before)
+  t.ok(readdirSync(node.manifests).includes('web-startup-monitor-pod.yaml'))
+})
+
+await t.test('a manifest of another revision is never undone', async (t) => {
+  const node = installed(t)
+  node.makeManifest(podText({ labels: { revision: '8' } }))
+  const outcome = await monitor(
+    requestOf(node, () => false),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'not-installed', message: 'the manifest is of revision 8, not 7' })
+  t.equal(live(node).metadata.labels.revision, '8')
+})
+
+/** A disk that says when the monitor has come back to the lock for the fifth time: four looks are over by then. */
+class Looks extends Disk {
+  #tries = 0
+  #reached: () => void = () => undefined
+  readonly fifth = new Promise<void>((resolve) => (this.#reached = resolve))
+
+  override lock(...args: Parameters<Disk['lock']>): ReturnType<Disk['lock']> {
+    if (++this.#tries === 5) this.#reached()
+    return super.lock(...args)
+  }
+}
+
+await t.test('while an installer holds the lock, nothing is decided', async (t) => {
+  const node = installed(t)
+  // Another process: callers of one process wait for each other, whatever their time limit is.
+  const installer = spawn('flock', [node.lock, 'sh', '-c', 'echo held; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => installer.kill('SIGKILL'))
+  await once(installer.stdout, 'data')
+  const looks = new Looks()
+  let asked = 0
+  const states: unknown[] = []
+  const log: Log = { ...silent, info: (fields) => void states.push((fields as { state?: unknown }).state) }
+  const watching = monitor(
+    requestOf(node, () => ++asked > 0, { timeout: 1 }),
+    { disk: looks, log, signal, timing },
+  )
+  await looks.fifth
+  t.equal(asked, 0)
+  t.match(states, [/^another process holds the lock /])
+  t.equal(states.length, 1, 'said once')
+  installer.stdin.end()
+  t.match(await watching, { outcome: 'ready' })
+})
+
+await t.test('success in progress is waited for, beyond the time', async (t) => {
+  const node = installed(t)
+  let asked = 0
+  const outcome = await monitor(
+    requestOf(node, () => ++asked > 0, { timeout: 0 }),
+    { disk: new Disk(), log: silent, signal, timing },
+  )
+  t.match(outcome, { outcome: 'ready' })
+})
+
+await t.test('killed before each call and started again, it comes to the same end', async (t) => {
+  const wrong: string[] = []
+  for (const ready of [true, false]) {
+    let last = false
+    for (let n = 1; !last; n++) {
+      const node = installed(t)
+      last = true
+      const { fs } = intercepted((_call, _args, index) => {
+        if (index < n) return
+        last = false
+        throw new Killed()
+      })
+      const request = requestOf(node, () => ready, { timeout: ready ? 60_000 : 0 })
+      const quick = { interval: 1 }
+      await monitor(request, { disk: new Disk(fs), log: silent, signal, timing: quick }).catch(() => undefined)
+      const when = `${ready ? 'ready' : 'not ready'}, killed before call ${n}`
+      try {
+        if (!['6', '7'].includes(live(node).metadata.labels.revision)) wrong.push(`${when}: another revision is live`)
+      } catch (error) {
+        wrong.push(`${when}: the manifest is not whole: ${String(error)}`)
+      }
+      await monitor(request, { disk: new Disk(), log: silent, signal, timing: quick })
+      const target = ready ? 7 : 6
+      if (readlinkSync(link(node)) !== join(node.revision(target), 'web-pod.yaml'))
+        wrong.push(`${when}: the link is wrong`)
+      if (live(node).metadata.labels.revision !== String(target)) wrong.push(`${when}: ${target} is not live`)
+      const left = [...readdirSync(node.resources), ...readdirSync(node.manifests)].filter((name) =>
+        /^\.holdfast-[0-9a-f]{16}-|monitor-pod/.test(name),
+      )
+      if (left.length > 0) wrong.push(`${when}: ${left.join()} is left`)
+      removeTree(node.root)
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
+      if (last) t.ok(n > 15, `${n - 1} calls`)
+    }
+  }
+  t.same(wrong, [])
+})
+
+await t.test('the time runs on when the monitor is killed and started again', async (t) => {
+  const node = installed(t)
+  const request = requestOf(node, () => false, { timeout: 2_000 })
+  const began = performance.now()
+  // Each life is shorter than the time; on a slow machine one of 100 ms comes to nothing.
+  for (let life = 100; ; life = Math.min(life + 100, 1_800)) {
+    const stop = AbortSignal.timeout(life)
+    const outcome = await monitor(request, { disk: new Disk(), log: silent, signal: stop, timing }).catch(
+      () => undefined,
+    )
+    if (outcome) {
+      t.match(outcome, { outcome: 'fell-back', to: 6 })
+      break
+    }
+    if (performance.now() - began > 60_000) throw new Error('it never falls back')
+  }
+  t.equal(live(node).metadata.annotations?.[fallbackForRevision], '7')
+})

@@ -1,0 +1,97 @@
+/** The start of a watch, which outlives the monitor that began it. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Log } from '../../../src/log.js'
+import { uptime, WatchStart } from '../../../src/static-pods/monitor/watch-start.js'
+import { NodeDisk } from '../pods.js'
+
+const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+
+function watched(t: Test) {
+  const node = new NodeDisk(t)
+  mkdirSync(node.resources)
+  const places = { resourceDirectory: node.resources, manifestDirectory: node.manifests, target: 'web' }
+  const warnings: object[] = []
+  const nothing = (): void => undefined
+  const log: Log = { debug: nothing, info: nothing, error: nothing, warn: (fields) => void warnings.push(fields) }
+  const start = (revision = 7, target = 'web'): WatchStart => new WatchStart({ ...places, target }, revision, log)
+  const file = (): string => join(node.resources, readdirSync(node.resources).find((name) => /watch$/.test(name)) ?? '')
+  return { node, start, file, warnings }
+}
+
+await t.test('a mark counts for its revision in its boot, and for nothing else', async (t) => {
+  const { start, file, warnings } = watched(t)
+  await start().elapsed()
+  const path = file()
+  t.match(path, /\/\.holdfast-[0-9a-f]{16}\.watch$/)
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  t.match(JSON.parse(readFileSync(path, 'utf8')), { revision: 7, boot, since: Number })
+  const now = await uptime()
+  const since = now - 2
+  const mark = { revision: 7, boot, since }
+  const rows: [what: string, text: string, isGoneOnWith: boolean][] = [
+    ['its own', JSON.stringify(mark), true],
+    ['of an instant that has not come', JSON.stringify({ ...mark, since: now + 1000 }), false],
+    ['of another revision', JSON.stringify({ ...mark, revision: 6 }), false],
+    ['of another boot', JSON.stringify({ ...mark, boot: 'another' }), false],
+    ['without a revision', JSON.stringify({ ...mark, revision: '7' }), false],
+    ['without a boot', JSON.stringify({ ...mark, boot: 5 }), false],
+    ['without a time', JSON.stringify({ ...mark, since: String(since) }), false],
+    ['torn', JSON.stringify(mark).slice(0, -3), false],
+    ['null', 'null', false],
+    ['a number', '5', false],
+  ]
+  for (const [what, text, isGoneOnWith] of rows) {
+    writeFileSync(path, text)
+    const elapsed = await start().elapsed()
+    t.equal(elapsed >= 1000, isGoneOnWith, `${what}: ${elapsed} ms`)
+    t.equal(readFileSync(path, 'utf8') === text, isGoneOnWith, `${what}: it is kept as it is`)
+  }
+  t.same(warnings, [])
+})
+
+await t.test('the time is that since the mark, in milliseconds', async (t) => {
+  const { start, file } = watched(t)
+  await start().elapsed()
+  // So long ago that a thousandth of it is longer than any test.
+  const since = -1_000_000
+  writeFileSync(file(), JSON.stringify({ revision: 7, boot, since }))
+  const watch = start()
+  const earliest = (await uptime()) - since
+  const elapsed = await watch.elapsed()
+  const latest = (await uptime()) - since
+  t.ok(elapsed >= earliest * 1000 && elapsed <= latest * 1000, `${earliest} s, ${elapsed} ms, ${latest} s`)
+  await watch.end()
+  t.ok((await watch.elapsed()) < elapsed, 'one that is over begins anew')
+})
+
+await t.test('a watch that is over leaves nothing, and the next one begins anew', async (t) => {
+  const { node, start, file } = watched(t)
+  const one = start()
+  await one.elapsed()
+  writeFileSync(file(), JSON.stringify({ revision: 7, boot, since: (await uptime()) - 2 }))
+  t.ok((await start().elapsed()) >= 1000, 'another process goes on')
+  await start(7, 'other').elapsed()
+  t.equal(readdirSync(node.resources).length, 2, 'one for each target')
+  await start(7, 'other').end()
+  await one.end()
+  t.same(readdirSync(node.resources), [])
+  t.ok((await one.elapsed()) < 1000)
+  await one.end()
+  await t.resolves(one.end(), 'there is nothing to remove')
+  rmSync(node.resources, { recursive: true })
+  writeFileSync(node.resources, '')
+  await t.resolves(one.end(), 'nor can there be')
+})
+
+await t.test('where nothing can be written, the time of this process counts, and it says so once', async (t) => {
+  const { node, start, warnings } = watched(t)
+  rmSync(node.resources, { recursive: true })
+  const one = start()
+  t.ok((await one.elapsed()) < 1000)
+  await one.end()
+  await one.elapsed()
+  t.match(warnings, [{ path: /\.watch$/, code: 'ENOENT' }])
+  t.equal(warnings.length, 1)
+})

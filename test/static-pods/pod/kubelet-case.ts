@@ -1,0 +1,23 @@
+/** How the manifests that kubelet judges are made up. */
+
+export interface KubeletCase {
+  readonly what: string
+  readonly text: string
+  /** Whether kubelet runs the pod. */
+  readonly runs: boolean
+  /** What holdfast answers where it refuses. */
+  readonly refusal?: RegExp
+}
+
+const head = 'apiVersion: v1\nkind: Pod\n'
+const spec = 'spec: {containers: [{name: web, image: "web:1"}]}\n'
+export const plain = `${head}metadata: {name: web}\n${spec}`
+
+/** A container with further fields, a pod with further fields of its spec, in YAML. */
+export const withContainer = (fields: string): string =>
+  `${head}metadata: {name: web}\nspec:\n  containers:\n  - {name: web, image: "web:1", ${fields}}\n`
+export const withSpec = (fields: string): string =>
+  `${head}metadata: {name: web}\nspec:\n  containers: [{name: web, image: "web:1"}]\n  ${fields}\n`
+export const withMetadata = (fields: string): string => `${head}metadata: {name: web, ${fields}}\n${spec}`
+export const json = (fields: string): string =>
+  `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"web","image":"web:1"}],${fields}}}`

@@ -1,0 +1,176 @@
+/** Manifests, with what kubelet's decoder makes of each: test/e2e/kubelet-decode.test.ts lets kubelet's own code say so. */
+import { json, plain, withContainer, withMetadata, withSpec, type KubeletCase } from './kubelet-case.js'
+import { numbers, texts } from './kubelet-scalar-cases.js'
+
+const shapes: readonly KubeletCase[] = [
+  {
+    what: 'ports in no list',
+    text: withContainer('ports: {containerPort: 80}'),
+    runs: false,
+    refusal: /ports must be a list/,
+  },
+  {
+    what: 'labels in a list',
+    text: withMetadata('labels: [a]'),
+    runs: false,
+    refusal: /metadata\.labels must be a map/,
+  },
+  { what: 'an unknown field of any type', text: withSpec('value: [8080, {path: 5}]'), runs: true },
+  {
+    what: 'the unknown volume source of a known pod',
+    text: withSpec('volumes: [{name: conf-dir, empty-dir: {}}, {name: other, other: {path: 5}}]'),
+    runs: true,
+  },
+  {
+    what: 'an unknown source of a projected volume',
+    text: withSpec('volumes: [{name: data, projected: {sources: [{other: {}}]}}]'),
+    runs: false,
+    refusal: /projected\.sources\[0\]: a static pod may not refer .*an unknown kind of object/,
+  },
+  { what: 'a time', text: withMetadata('creationTimestamp: 2020-02-29T10:20:30Z'), runs: true },
+  {
+    what: 'no time',
+    text: withMetadata('creationTimestamp: 2020-02-30T10:20:30Z'),
+    runs: false,
+    refusal: /must be a time/,
+  },
+  { what: 'a number as the name of a field', text: withMetadata('labels: {0x10: a, on: b, 8: c}'), runs: true },
+  {
+    what: 'nothing as the name of a field',
+    text: withSpec('? \n  : a'),
+    runs: false,
+    refusal: /whose name is neither/,
+  },
+  {
+    what: 'a merge',
+    text: `${withContainer('args: &args [a]')}  initContainers: [{<<: {stdin: yes, name: x}, name: first, image: b}]\n`,
+    runs: true,
+  },
+  { what: 'a merge of no mapping', text: withContainer('<<: [a]'), runs: false, refusal: /a merge key/ },
+]
+
+const tags: readonly KubeletCase[] = [
+  {
+    what: 'a float that is tagged as an integer',
+    text: withSpec('terminationGracePeriodSeconds: !!int 1e3'),
+    runs: false,
+    refusal: /a YAML tag/,
+  },
+  {
+    what: 'an integer that is tagged as one',
+    text: withSpec('terminationGracePeriodSeconds: !!int "0x1_0"'),
+    runs: true,
+  },
+  { what: 'a number that is tagged as text', text: withMetadata('annotations: {a: !!str 8080}'), runs: true },
+  {
+    what: 'a tag up to the end of the list',
+    text: withMetadata('finalizers: [!!str]'),
+    runs: false,
+    refusal: /a YAML tag/,
+  },
+]
+
+const documents: readonly KubeletCase[] = [
+  { what: 'a comment before the first document', text: `# one\n---\n# two\n${plain}`, runs: true },
+  {
+    what: 'an empty first document',
+    text: `---\n# nothing\n---\n${plain}`,
+    runs: false,
+    refusal: /line 1, column 1: its first YAML document is empty, and kubelet reads no other/,
+  },
+  {
+    what: 'a first document of null',
+    text: `null\n---\n${plain}`,
+    runs: false,
+    refusal: /first YAML document is empty/,
+  },
+  { what: 'a first document of another kind', text: `a: 1\n---\n${plain}`, runs: false, refusal: /kind missing/ },
+  { what: 'an empty document behind', text: `${plain}---\n`, runs: true },
+  { what: 'the end of the document', text: `${plain}...\n# end\n`, runs: true },
+  { what: 'nothing', text: '', runs: false, refusal: /it holds no object/ },
+  { what: 'a byte order mark', text: `\ufeff${plain}`, runs: true },
+  { what: 'JSON', text: json('"hostPID":true'), runs: true },
+  { what: 'JSON behind spaces', text: ` \n\t${json('"hostPID":true')}`, runs: true },
+  { what: 'JSON behind a byte order mark, which is YAML', text: `\ufeff${json('"hostPID":on')}`, runs: true },
+  {
+    what: 'JSON with more behind it',
+    text: `${json('"hostPID":true')}\n---\n`,
+    runs: false,
+    refusal: /not valid JSON/,
+  },
+  { what: 'YAML that starts as JSON does', text: json('"hostPID":on'), runs: false, refusal: /not valid JSON/ },
+  {
+    what: 'a field twice, in JSON, of which kubelet looks at both',
+    text: json('"hostPID":1,"hostPID":true'),
+    runs: false,
+    refusal: /line 1, column 125: a field stands twice/,
+  },
+  {
+    what: 'a control character',
+    text: plain.replace('web}', 'web} # \u0007'),
+    runs: false,
+    refusal: /line 3, column 25: not valid YAML \(a control/,
+  },
+]
+
+/** What kubelet runs, and holdfast refuses with a reason: two readers may take each of these for different pods. */
+const stricter: readonly KubeletCase[] = [
+  {
+    what: 'a second document',
+    text: `${plain}---\n${plain}`,
+    runs: true,
+    refusal: /2 YAML documents, and kubelet reads only the first/,
+  },
+  {
+    what: 'a field twice',
+    text: withSpec('hostPID: true\n  hostPID: false'),
+    runs: true,
+    refusal: /line 7, column 3: a field stands twice/,
+  },
+  {
+    what: 'a field twice, in JSON',
+    text: json('"hostPID":false,"hostPID":true'),
+    runs: true,
+    refusal: /line 1, column \d+: a field stands twice/,
+  },
+  {
+    what: 'a field twice, written differently',
+    text: withMetadata('labels: {0x10: a, 16: b}'),
+    runs: true,
+    refusal: /a field stands twice/,
+  },
+  { what: 'a tag', text: withMetadata('annotations: {a: !!binary aGk=}'), runs: true, refusal: /a YAML tag/ },
+  {
+    what: 'a tag without a value',
+    text: withMetadata('annotations: {a: !!str }'),
+    runs: true,
+    refusal: /a YAML tag without a value/,
+  },
+  {
+    what: 'an exponent in the name of a field',
+    text: withMetadata('labels: {1e6: a}'),
+    runs: false,
+    refusal: /whose name is neither/,
+  },
+  {
+    what: 'a fraction as the name of a field',
+    text: withMetadata('labels: {1.5: a}'),
+    runs: true,
+    refusal: /whose name is neither/,
+  },
+  {
+    what: 'a quantity without a digit',
+    text: withContainer('resources: {limits: {cpu: m}}'),
+    runs: true,
+    refusal: /must be a quantity/,
+  },
+]
+
+export const kubeletCases: readonly KubeletCase[] = [
+  ...texts,
+  ...numbers,
+  ...shapes,
+  ...tags,
+  ...documents,
+  ...stricter,
+]

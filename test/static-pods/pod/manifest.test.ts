@@ -1,0 +1,109 @@
+import t from 'tap'
+import { isObjectName } from '../../../src/kubernetes-names.js'
+import { parseRevision, revisionOf, revisionsNamedIn } from '../../../src/static-pods/names.js'
+import { encodeManifest, parseManifest } from '../../../src/static-pods/pod/manifest.js'
+import { needsOwnUid } from '../../../src/static-pods/kubelet.js'
+import { substitute } from '../../../src/static-pods/install/object-files.js'
+
+await t.test('a manifest is read as kubelet reads it', async (t) => {
+  const text = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  uid: to-be-cleared
+  labels: {revision: "7", enabled: 'yes', port: 22:22}
+  annotations: {octal: '0644', version: "1.10", infinite: 1e400}
+spec:
+  hostNetwork: yes
+  containers:
+  - name: a
+    image: b
+    args: ["8080", 'true', --x]
+    env: &env
+    - {name: PORT, value: "8080"}
+    - {name: FLAG, value: 'on'}
+    ports: [{containerPort: 8080}]
+    resources: {limits: {cpu: 1}}
+    <<: {stdin: true}
+  - {name: c, image: d, env: *env}
+  volumes:
+  - name: v
+    hostPath: {path: /x, type: Directory}
+    downwardAPI: {defaultMode: 0644}
+`
+  const manifest = await parseManifest(Buffer.from(text), 'x')
+  const encoded = JSON.parse(Buffer.from(encodeManifest(manifest, undefined)).toString()) as object
+  t.same(encoded, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'web',
+      labels: { revision: '7', enabled: 'yes', port: '22:22' },
+      annotations: { octal: '0644', version: '1.10', infinite: '1e400' },
+    },
+    spec: {
+      hostNetwork: true,
+      containers: [
+        {
+          name: 'a',
+          image: 'b',
+          args: ['8080', 'true', '--x'],
+          env: [
+            { name: 'PORT', value: '8080' },
+            { name: 'FLAG', value: 'on' },
+          ],
+          ports: [{ containerPort: 8080 }],
+          resources: { limits: { cpu: 1 } },
+          stdin: true,
+        },
+        {
+          name: 'c',
+          image: 'd',
+          env: [
+            { name: 'PORT', value: '8080' },
+            { name: 'FLAG', value: 'on' },
+          ],
+        },
+      ],
+      volumes: [{ name: 'v', hostPath: { path: '/x', type: 'Directory' }, downwardAPI: { defaultMode: 420 } }],
+    },
+  })
+  t.equal(manifest.uid, 'to-be-cleared')
+  const other = JSON.parse(Buffer.from(encodeManifest(manifest, 'new', { a: 'b' })).toString()) as object
+  t.match(other, { metadata: { uid: 'new', annotations: { a: 'b', octal: '0644' } } })
+})
+
+await t.test('words are replaced in bytes of any kind, in their order', (t) => {
+  const words = { revision: 12, nodeName: 'a.b-c' }
+  const bytes = (text: string) => Buffer.from(text, 'latin1')
+  t.same(
+    substitute(bytes('\xffREVISION\x00NODE_NAME\xc3NODE_ENVVAR_NAME REVISIONS'), words),
+    bytes('\xff12\x00a.b-c\xc3a_b_c 12S'),
+  )
+  const same = bytes('nothing \x80')
+  t.equal(substitute(same, words), same, 'no copy where there is nothing to replace')
+  t.same(substitute(bytes('REVISION NODE_NAME'), { revision: 1, nodeName: undefined }), bytes('1 NODE_NAME'))
+  t.same(substitute(bytes('NODE_NAME'), { revision: 1, nodeName: '$&' }), bytes('$&'), 'no patterns')
+  t.end()
+})
+
+await t.test('a kubelet before 1.23.0 needs a uid of its own', (t) => {
+  for (const old of ['v1.22.17', 'v1.9.0', '1.22.0+abc', 'v1.23.0-rc.1', 'v0.99.0']) t.ok(needsOwnUid(old), old)
+  for (const late of ['v1.23.0', 'v1.23.0+k3s', 'v1.23.1-rc.0', 'v1.35.4', 'v2.0.0', 'unknown', '', undefined])
+    t.notOk(needsOwnUid(late), String(late))
+  t.end()
+})
+
+await t.test('revisions and names', (t) => {
+  t.equal(parseRevision('2147483647'), 2_147_483_647)
+  for (const wrong of ['', '01', '-1', '+1', '1e3', '2147483648', '12345678901', ' 1'])
+    t.equal(parseRevision(wrong), undefined, wrong)
+  t.equal(revisionOf('web-pod', 'web-pod-7'), 7)
+  t.equal(revisionOf('web-pod', 'web-pod-7-old'), undefined)
+  const text = '/r/web-pod-7/x web-pod-8, my-web-pod-9 web-pod-10x "web-pod-11" web-pod-012 other/web-pod-0'
+  t.same([...revisionsNamedIn('web-pod', text)], [7, 8, 11, 0])
+  t.ok(isObjectName('a.b-c'))
+  for (const wrong of ['', '..', 'a/b', 'A', '-a', 'a..b', 'a_b', 'x'.repeat(254)]) t.notOk(isObjectName(wrong), wrong)
+  t.end()
+})

@@ -1,0 +1,63 @@
+import t from 'tap'
+import { parseManifest, refuseUnrunnable } from '../../../src/static-pods/pod/manifest.js'
+import { brokenPods, soundPods } from './broken-pods.js'
+
+/** The error of a manifest; undefined where it is accepted. */
+async function errorOf(text: string): Promise<string | undefined> {
+  try {
+    refuseUnrunnable(await parseManifest(Buffer.from(text), 'web.yaml'), 'web.yaml')
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'InvalidInput') throw error
+    return error.message
+  }
+}
+
+await t.test('what kubelet would refuse is refused, with its field', async (t) => {
+  for (const { what, pod, field } of brokenPods) {
+    const message = (await errorOf(JSON.stringify(pod))) ?? 'taken'
+    t.match(message, field, what)
+    t.match(message, /^web\.yaml: /, what)
+  }
+})
+
+await t.test('what it would take is taken', async (t) => {
+  for (const { what, pod } of soundPods) t.equal(await errorOf(JSON.stringify(pod)), undefined, what)
+})
+
+await t.test('text that never ends, or is no tree', async (t) => {
+  const spec = 'spec: {containers: [{name: a, image: b}]}'
+  const head = 'apiVersion: v1\nkind: Pod\n'
+  const level = (n: number) =>
+    `k${n}: &k${n} [${Array(9)
+      .fill(n === 0 ? 'lol' : `*k${n - 1}`)
+      .join()}]\n`
+  const bomb = Array.from({ length: 9 }, (_, n) => level(n)).join('')
+  const cases: [string, string, RegExp][] = [
+    ['an alias inside of itself', `${head}metadata: &m {name: web, x: *m}\n${spec}`, /alias inside the value/],
+    ['aliases of aliases', `${head}${bomb}metadata: {name: web}\n${spec}`, /an unknown alias, or too many aliases/],
+    ['an alias of nothing', `${head}metadata: {name: *web}\n${spec}`, /not valid YAML/],
+    ['brackets, in YAML', `${head}a: ${'['.repeat(50_000)}`, /nested too deeply|not valid YAML/],
+    ['brackets, in JSON', `{"a": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`, /nested too deeply/],
+    ['a tab', `${head}metadata:\n\tname: web\n${spec}`, /line 4, column 1: not valid YAML/],
+    ['a template', `${head}metadata: {name: {{ .Name }}}\n${spec}`, /line 3, column 19: a field whose name is neither/],
+    ['zeroes', '\0\0\0', /line 1, column 1: not valid YAML \(a control character\)/],
+    ['a comment', '# nothing\n', /holds no object/],
+    [
+      'a list of objects',
+      'apiVersion: v1\nkind: List\nitems: []\n',
+      /kind "List", apiVersion "v1": from a manifest file, kubelet runs only/,
+    ],
+  ]
+  for (const [what, text, message] of cases) t.match(await errorOf(text), message, what)
+  const odd: [string, string][] = [
+    ['a byte order mark', `\ufeff${head}metadata: {name: web}\n${spec}`],
+    [
+      'a byte order mark before JSON',
+      `\ufeff{"apiVersion":"v1","kind":"Pod","metadata":{"name":"w"},${spec.replace('spec', '"spec"')}}`,
+    ],
+    ['lines as of Windows', `${head}metadata:\n  name: web\n${spec}\n`.replaceAll('\n', '\r\n')],
+    ['an empty document behind', `${head}metadata: {name: web}\n${spec}\n---\n`],
+  ]
+  for (const [what, text] of odd) t.equal(await errorOf(text), undefined, what)
+})

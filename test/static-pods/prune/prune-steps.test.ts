@@ -1,0 +1,167 @@
+/** The steps of a prune: what is durable before what, and what is said of what it could not do. */
+import { existsSync, mkdirSync, readlinkSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { silent, type Log } from '../../../src/log.js'
+import { Disk, namesFor } from '../../../src/durable/index.js'
+import { revisionFamily } from '../../../src/static-pods/names.js'
+import { prune } from '../../../src/static-pods/prune/prune.js'
+import { failure, intercepted, type Interceptor } from '../../durable/intercepted.js'
+import { kept } from '../../durable/scratch.js'
+import { NodeDisk, podText } from '../pods.js'
+import { requestOf, visible } from './prune-request.js'
+
+const { signal } = new AbortController()
+const family = namesFor('', revisionFamily('web-pod'))
+
+function withRevisions(t: Test, ...revisions: number[]): NodeDisk {
+  const node = new NodeDisk(t)
+  mkdirSync(node.resources)
+  for (const revision of revisions) node.makeRevision(revision)
+  return node
+}
+
+const on = (watch: Interceptor): Disk => new Disk(intercepted(watch).fs)
+
+/** What a prune does to the disk, in order, once it is known what goes; removals in a row are one. */
+async function steps(node: NodeDisk, keep: number): Promise<string[]> {
+  const did: string[] = []
+  const disk = on((call, args) => {
+    if (call === 'sync') {
+      const [first = 0] = args[0] as number[]
+      did.push(`sync ${readlinkSync(`/proc/self/fd/${first}`).slice(node.root.length + 1)}`)
+    } else if (call === 'rename') did.push(call)
+    else if (call.startsWith('remove') && did.at(-1) !== 'remove') did.push('remove')
+  })
+  await prune(requestOf(node, { keep }), disk, silent, signal)
+  return did
+}
+
+await t.test(
+  'what the verdicts rest on is durable first, then the renames, then that the files are gone',
+  async (t) => {
+    const node = withRevisions(t, 1, 2)
+    node.makeManifest(podText({ labels: { revision: '3' } }))
+    symlinkSync(join(node.revision(3), 'web-pod.yaml'), join(node.resources, 'web-last-known-good'))
+    const resources = 'sync static-pod-resources'
+    t.same(await steps(node, 2), [resources], 'where nothing goes: what a predecessor has removed')
+    const [first, second, ...then] = await steps(node, 1)
+    t.same([first, second].sort(), ['sync manifests', resources])
+    t.same(then, ['rename', resources, 'remove', resources])
+    mkdirSync(join(node.resources, family.staging('0123456789abcdef')))
+    t.same(await steps(node, 1), [resources, 'remove', resources], 'what a predecessor has left goes in any case')
+  },
+)
+
+/** A disk whose sync fails at this turn. */
+function failingSync(turn: number, error: Error = failure('EIO', 'fsync')): Disk {
+  let syncs = 0
+  return on((call) => {
+    if (call === 'sync' && ++syncs === turn) throw error
+  })
+}
+
+await t.test(
+  'a sync that fails: before the renames nothing was removed, and then nobody knows what comes back',
+  async (t) => {
+    const node = withRevisions(t, 1)
+    node.makeManifest(podText({ labels: { revision: '3' } }))
+    const pruned = (turn: number) => prune(requestOf(node), failingSync(turn), silent, signal)
+    for (const turn of [1, 2]) {
+      await t.rejects(pruned(turn), {
+        code: 'EIO',
+        published: false,
+        message: /^could not sync .*; nothing was removed/,
+      })
+      t.same(visible(node.resources), ['web-pod-1'])
+    }
+    const unknown = {
+      ...{ name: 'DurableWriteError', code: 'EIO', path: node.resources, published: true, reason: 'DurabilityUnknown' },
+      message:
+        `could not sync ${node.resources}: fsync: EIO; revisions that are gone from there may come back with a power cut; ` +
+        'repeat the command: it completes the removal',
+    }
+    await t.rejects(pruned(3), unknown)
+    t.same([visible(node.resources), kept(node.resources)], [[], ['lock', 'staging']], 'its files are there')
+    await t.rejects(pruned(2), unknown, 'they have gone')
+    t.same(kept(node.resources), ['lock'])
+    await t.rejects(pruned(1), unknown, 'a predecessor may not have come to that')
+    const defect = new TypeError('a defect')
+    const failed = prune(requestOf(node), failingSync(1, defect), silent, signal)
+    t.equal(await failed.catch((error: unknown) => error), defect, 'what is no failure of the disk stays what it is')
+  },
+)
+
+await t.test('a caller that aborts before the first rename: nothing is removed, and the lock is free', async (t) => {
+  const node = withRevisions(t, 1)
+  const controller = new AbortController()
+  const disk = on((call) => {
+    if (call === 'sync') controller.abort()
+  })
+  await t.rejects(prune(requestOf(node), disk, silent, controller.signal), { name: 'AbortError' })
+  t.same(visible(node.resources), ['web-pod-1'])
+  const again = prune(requestOf(node), new Disk(), silent, signal).then((lines) => lines.map(({ outcome }) => outcome))
+  t.same(await again.catch(String), ['removed'])
+})
+
+await t.test('a resource directory that is moved away meanwhile: nothing was removed, and it says so', async (t) => {
+  const node = withRevisions(t, 1)
+  const away = join(node.root, 'away')
+  const disk = on((call) => {
+    if (call === 'sync' && existsSync(node.resources)) renameSync(node.resources, away)
+  })
+  const said = await prune(requestOf(node), disk, silent, signal).then(String, String)
+  const absent = `StaticPodError: the resource directory ${node.resources} does not exist; nothing was removed; check `
+  t.ok(said.startsWith(absent), 'it is told')
+  t.same(visible(away), ['web-pod-1'])
+})
+
+await t.test('`/` is refused before anything is looked at', async (t) => {
+  const calls: string[] = []
+  const disk = on((call) => {
+    calls.push(call)
+    throw failure('EIO', call)
+  })
+  const request = { ...requestOf(new NodeDisk(t)), resourceDirectory: '/' }
+  await t.rejects(prune(request, disk, silent, signal), { name: 'InvalidInput', message: /^--resource-dir is \/: / })
+  t.same(calls, [])
+})
+
+await t.test(
+  'a revision that cannot be renamed is as it was; what a predecessor left, and stays, is told',
+  async (t) => {
+    const node = withRevisions(t, 1)
+    const left = family.staging('0123456789abcdef')
+    mkdirSync(join(node.resources, left))
+    const warnings: unknown[][] = []
+    const log: Log = { ...silent, warn: (...said) => void warnings.push(said) }
+    const disk = on((call, args) => {
+      if (call === 'rename' || (call === 'removeDirectory' && args[1] === left)) throw failure('EPERM', call)
+    })
+    const path = node.revision(1)
+    const [line] = await prune(requestOf(node), disk, log, signal)
+    t.match(line, { revision: 1, path, outcome: 'failed' })
+    t.equal(
+      line?.why?.replace(/; check for.*/, ''),
+      `could not remove a revision from ${node.resources}: rename ${path}: EPERM; holdfast left ${path} as it was`,
+    )
+    t.match(warnings, [
+      [
+        { leftover: left, error: /EPERM/ },
+        new RegExp(`^files are left in ${node.resources}/${left}: .*EPERM.*; the next run retries$`),
+      ],
+    ])
+    t.equal(warnings.length, 1)
+  },
+)
+
+await t.test('a torn record is known as one of a revision no newer than those that are there', async (t) => {
+  const node = withRevisions(t)
+  const [first, second] = [0, 1].map((revision) => join(node.resources, namesFor(`web-pod-${revision}`).record(1)))
+  for (const path of [first, second]) writeFileSync(path ?? '', 'torn')
+  await prune(requestOf(node), new Disk(), silent, signal)
+  t.same(
+    [first, second].map((path) => existsSync(path ?? '')),
+    [false, true],
+  )
+})

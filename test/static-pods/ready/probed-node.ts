@@ -1,0 +1,126 @@
+/** A node whose pod, kubelet and API server are one real TLS server that wants a client certificate, and whose probes' files lie in the directory that a rollout exchanges. */
+import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { openProbes } from '../../../src/cli/words/readiness-options.js'
+import { silent } from '../../../src/log.js'
+import type { ReadinessSettings } from '../../../src/static-pods/ready/readiness-settings.js'
+import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
+import type { RolloutMeans } from '../../../src/static-pods/rollout/rollout.js'
+import { Authority } from '../../e2e/authority.js'
+import { RolledNode } from '../rollout/rolled-node.js'
+
+const names = ['ca.crt', 'client.crt', 'client.key', 'server.crt', 'server.key'] as const
+
+/** A directory with an authority, a client's certificate and a server's. */
+export async function pki(directory: string): Promise<void> {
+  const authority = await Authority.create(`${directory}.authority`)
+  const [server, client] = [await authority.server('server'), await authority.client('client', 'admins')]
+  mkdirSync(directory, { recursive: true })
+  const sources = [authority.certificate, client.certificate, client.key, server.certificate, server.key]
+  for (const [index, source] of sources.entries()) copyFileSync(source, join(directory, names[index] ?? ''))
+}
+
+/** It serves what its directory held as it last started. */
+export async function probedNode(t: Test) {
+  const node = new RolledNode(t)
+  rmSync(node.pki, { recursive: true })
+  await pki(node.pki)
+  const next = join(node.root, 'pki.next')
+  await pki(next)
+  const answer = { status: 200 }
+  const server = createServer({ requestCert: true, rejectUnauthorized: false }, (request, response) => {
+    const isKnown = 'authorized' in request.socket && request.socket.authorized === true
+    const live = JSON.parse(JSON.stringify({ text: readFileSync(node.live(), 'utf8') })) as { text: string }
+    const isPods = request.url === '/pods'
+    const isMirrorPod = request.url === '/api/v1/namespaces/kube-system/pods/web-n1'
+    response.statusCode = (isPods || isMirrorPod) && !isKnown ? 401 : answer.status
+    const metadata = live.text.startsWith('{') ? (JSON.parse(live.text) as { metadata: object }).metadata : {}
+    const annotations = {
+      ...('annotations' in metadata ? (metadata.annotations as object) : {}),
+      'kubernetes.io/config.source': 'file',
+    }
+    const pod = {
+      metadata: { namespace: 'kube-system', ...metadata, name: 'web-n1', annotations },
+      spec: { nodeName: 'n1' },
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    }
+    if (isMirrorPod) response.setHeader('content-type', 'application/json')
+    response.end(isPods ? JSON.stringify({ items: [pod] }) : isMirrorPod ? JSON.stringify(pod) : 'ok')
+  })
+  /** As a pod that starts: it reads its directory. `trusts`: whose clients it takes. */
+  const start = (directory = node.pki, trusts = directory): void => {
+    const read = (name: string, from = directory) => readFileSync(join(from, name))
+    server.setSecureContext({ cert: read('server.crt'), key: read('server.key'), ca: read('ca.crt', trusts) })
+  }
+  start()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const file = (name: string) => join(node.pki, name)
+  const readiness: ReadinessSettings = {
+    urls: [`${origin}/readyz`],
+    authority: file('ca.crt'),
+    commands: [],
+    kubelet: {
+      url: origin,
+      authority: file('ca.crt'),
+      certificate: file('client.crt'),
+      key: file('client.key'),
+      tokenFile: null,
+    },
+    mirrorPod: null,
+  }
+  /** `onAsk`: called before each watch's answer, as the pods start again. */
+  const means = (onAsk: () => void = () => {}): Partial<RolloutMeans> => ({
+    openProbes: async (settings, files, isTrial) => {
+      const { probes, apis } = await openProbes(settings, undefined, {}, silent, files)
+      t.teardown(() => Promise.all(apis.map((api) => api.close())))
+      if (isTrial) return probes
+      return probes.map((probe) => ({
+        ...probe,
+        ask: (manifest, signal) => {
+          onAsk()
+          return probe.ask(manifest, signal)
+        },
+      }))
+    },
+    timing: { interval: 5, settle: 0 },
+  })
+  const request = async (settings: ReadinessSettings = readiness) => ({
+    ...(await node.request({ readiness: settings, timeout: 2_000 })),
+    tree: await readRolloutTree(next, node.pki, false),
+  })
+  const isOld = (ca: Buffer) => existsSync(file('ca.crt')) && ca.equals(readFileSync(file('ca.crt')))
+  const old = readFileSync(file('ca.crt'))
+  return { node, next, server, origin, start, answer, readiness, means, request, isOld: () => isOld(old) }
+}
+
+type Probed = Awaited<ReturnType<typeof probedNode>>
+type Scene = Pick<Probed, 'node' | 'start' | 'means' | 'isOld'> & {
+  readonly request: () => ReturnType<Probed['request']>
+}
+
+/** The pods start again with the new directory, as the first watch begins. */
+export async function rotates(t: Test, { node, start, means, request, isOld }: Scene): Promise<void> {
+  const once = { started: false }
+  const onAsk = (): void => {
+    if (!once.started) start()
+    once.started = true
+  }
+  t.match(await node.rollout(await request(), () => 'ready', means(onAsk)), { outcome: 'ready' })
+  t.notOk(isOld())
+}
+
+/** The pods go on with the old directory. */
+export async function showsTheOldCredential(t: Test, { node, means, request, isOld }: Scene): Promise<void> {
+  t.match(await node.rollout(await request(), () => 'ready', means()), { outcome: 'ready' })
+  t.notOk(isOld())
+}

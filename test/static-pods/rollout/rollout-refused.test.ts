@@ -1,0 +1,92 @@
+/** What a rollout refuses before it changes anything. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { replaceDirectory, replaceFile, setHold } from '../../../src/durable/index.js'
+import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
+import { readRolloutTree } from '../../../src/static-pods/rollout/rollout-tree.js'
+import { podText } from '../pods.js'
+import { RolledNode, type Answer } from './rolled-node.js'
+
+const ready: Answer = () => 'ready'
+
+await t.test('what is wrong is refused with its place, and nothing is touched', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const bad = join(node.root, 'bad.yaml')
+  const refused = async (text: string, message: RegExp) => {
+    writeFileSync(bad, text)
+    await t.rejects(readManifests([bad]), message)
+  }
+  await refused('{', /bad\.yaml: /)
+  await refused(podText({}, { containers: [] }), /bad\.yaml: spec\.containers is missing/)
+  await refused(podText({ name: 'A' }), /bad\.yaml: metadata\.name/)
+  await t.rejects(readManifests([join(node.root, 'none')]), /none does not exist/)
+  await t.rejects(readManifests([node.live('api'), node.source('api', 2)]), /are manifests of one pod/)
+  await t.rejects(readRolloutTree(bad, node.pki, false), /--resources: .*bad\.yaml is not a directory/)
+  await t.rejects(readRolloutTree(node.root, node.pki, false), /--resource-dir: .*pki lies in --resources/)
+
+  const rejects = async (more: Parameters<RolledNode['request']>[0], message: RegExp) => {
+    const request = await node.request(more)
+    await t.rejects(node.rollout(request, ready), message)
+  }
+  await rejects({ manifestDirectory: join(node.root, 'none') }, /--pod-manifest-dir: .*none does not exist/)
+  const inside = {
+    ...(await node.request()),
+    tree: await readRolloutTree(node.staged(), join(node.manifests, 'x'), false),
+  }
+  await t.rejects(node.rollout(inside, ready), /--resource-dir: .* lies in the manifest directory/)
+  const around = { ...(await node.request()), tree: await readRolloutTree(node.staged(), node.root, false) }
+  await t.rejects(node.rollout(around, ready), /--resource-dir: the manifest directory .* lies in/)
+  writeFileSync(join(node.manifests, 'copy.yaml'), node.text('api', 1))
+  await rejects({}, /hold the pod of .*kubelet runs only one of them/)
+  rmSync(join(node.manifests, 'copy.yaml'))
+  const other = await readManifests([node.source('other', 2, 'api.yaml')])
+  await rejects({ manifests: other }, /holds the pod api, and .* the pod other/)
+  const kept = readdirSync(node.manifests).filter((name) => name.startsWith('.'))
+  t.same(kept, [], 'not even a lock')
+  t.same(node.versions(), { etcd: '1', api: '1' })
+})
+
+await t.test('what an operator holds, or an agent keeps, is refused before anything is changed', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  await replaceFile(node.live('api'), node.text('api', 1))
+  await setHold(node.live('api'), { reason: 'INC-7', since: 0, until: null })
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready), /is held since .*INC-7/)
+  await setHold(node.live('api'), undefined)
+  await replaceDirectory(node.pki, { files: { 'ca.crt': 'agent' }, publisher: 'agent' })
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready),
+    /holdfast agent published .*leave out --resources/,
+  )
+  t.same(node.versions(), { etcd: '1', api: '1' })
+  t.same(node.tree(), { 'ca.crt': 'agent' })
+})
+
+await t.test('a state that nobody can read is left for people', async (t) => {
+  const node = new RolledNode(t)
+  const path = join(node.manifests, '.holdfast-rollout')
+  writeFileSync(path, '{"version":2}')
+  await t.rejects(node.rollout(await node.request(), ready), /\.holdfast-rollout is not what this version/)
+  await t.rejects(node.resume(ready), /\.holdfast-rollout is not what this version/)
+  t.same(node.versions(), { web: '1' })
+})
+
+await t.test('a pod that would go on with a directory that goes is named first', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const volumes = [{ name: 'pki', hostPath: { path: join(node.pki, 'etcd') } }]
+  writeFileSync(join(node.manifests, 'other.yaml'), podText({ name: 'other' }, { volumes }))
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready),
+    /other\.yaml mount .*name these manifests, too/,
+  )
+  t.equal(node.tree(), 'old')
+  writeFileSync(join(node.manifests, 'other.yaml'), '{')
+  await t.rejects(node.rollout(await node.request({ tree: true }), ready), /other\.yaml is not readable as a pod/)
+  const manifests = await readManifests([node.source('new', 2, 'new.yaml')])
+  await t.rejects(node.rollout(await node.request({ manifests }), ready), /other\.yaml is not readable as a pod/)
+  t.same(
+    readdirSync(node.root).filter((name) => name.startsWith('.')),
+    [],
+    'not even a lock',
+  )
+})

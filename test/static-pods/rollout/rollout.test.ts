@@ -1,0 +1,261 @@
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readManifests } from '../../../src/static-pods/rollout/rollout-plan.js'
+import { intercepted, Killed } from '../../durable/intercepted.js'
+import { removeTree } from '../../remove-tree.js'
+import { modeOf, podText } from '../pods.js'
+import { RolledNode, type Answer } from './rolled-node.js'
+
+const ready: Answer = () => 'ready'
+const never: Answer = () => 'not-ready'
+
+await t.test('what is ready stays; the same again changes nothing', async (t) => {
+  const node = new RolledNode(t)
+  const request = await node.request()
+  let asked = 0
+  t.match(
+    await node.rollout(request, () => {
+      asked += 1
+      return 'ready'
+    }),
+    { outcome: 'ready', manifests: ['web.yaml'] },
+  )
+  t.equal(asked, 3, 'three times in a row')
+  t.same(node.versions(), { web: '2' })
+  t.equal(modeOf(node.live()), '600')
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web.yaml'],
+    'found by its pod',
+  )
+  const { ino } = statSync(node.live())
+  const second = await node.rollout(request, never)
+  t.same([second.outcome, second.manifests], ['unchanged', []])
+  t.equal(statSync(node.live()).ino, ino)
+  const again = { ...request, manifests: await readManifests([node.live()]) }
+  t.match(await node.rollout(again, never), { outcome: 'unchanged' }, 'also by the live manifest itself')
+  t.match(await node.resume(never), { outcome: 'nothing-to-resume' })
+})
+
+await t.test('what is not ready goes back, byte for byte, with its mode', async (t) => {
+  const node = new RolledNode(t)
+  t.match(await node.rollout(await node.request(), never), {
+    outcome: 'taken-back',
+    manifests: ['web.yaml'],
+    message: 'web.yaml: probe: web says no',
+  })
+  t.same(node.versions(), { web: '1' })
+  t.equal(modeOf(node.live()), '640')
+  t.same(node.left(), [])
+})
+
+await t.test('a pod that was not there goes again', async (t) => {
+  const node = new RolledNode(t)
+  const manifests = await readManifests([node.source('new', 2, 'new.yaml')])
+  t.match(await node.rollout(await node.request({ manifests }), never), { outcome: 'taken-back' })
+  t.same(
+    readdirSync(node.manifests).filter((name) => !name.startsWith('.')),
+    ['web.yaml'],
+  )
+})
+
+await t.test(
+  'one after the other: the first that is not ready takes all back, and the next are never touched',
+  async (t) => {
+    const node = new RolledNode(t, ['etcd', 'api', 'scheduler'])
+    const seen: string[] = []
+    const answer: Answer = (pod) => {
+      if (seen.at(-1) !== pod) seen.push(pod)
+      return pod === 'api' ? 'not-ready' : 'ready'
+    }
+    const { ino } = statSync(node.live('scheduler'))
+    t.match(await node.rollout(await node.request({ tree: true }), answer), {
+      outcome: 'taken-back',
+      manifests: ['etcd.yaml', 'api.yaml'],
+    })
+    t.same(seen, ['etcd', 'api'])
+    t.same(node.versions(), { etcd: '1', api: '1', scheduler: '1' })
+    t.equal(statSync(node.live('scheduler')).ino, ino)
+    t.equal(node.tree(), 'old')
+    t.same(node.left(), [])
+  },
+)
+
+await t.test(
+  'the directory changes with them; the old one stays for those who mount it until the last is ready',
+  async (t) => {
+    const node = new RolledNode(t, ['etcd', 'api'])
+    const { ino } = statSync(node.pki)
+    const mounted = openSync(node.pki, 'r')
+    t.teardown(() => closeSync(mounted))
+    const through = () => readFileSync(`/proc/self/fd/${mounted}/etcd/ca.crt`, 'utf8')
+    const answer: Answer = (pod) => {
+      t.equal(node.tree(), 'new', `${pod} reads the new one`)
+      t.equal(through(), 'old', 'who still mounts the old one reads it')
+      return pod === 'etcd' ? 'ready' : 'not-ready'
+    }
+    t.match(await node.rollout(await node.request({ tree: true }), answer), { outcome: 'taken-back' })
+    t.equal(statSync(node.pki).ino, ino, 'the very directory came back')
+    t.equal(node.tree(), 'old')
+    t.match(await node.rollout(await node.request({ tree: true }), ready), { outcome: 'ready' })
+    t.equal(node.tree(), 'new')
+    t.equal(modeOf(join(node.pki, 'sa.key')), '600')
+    t.throws(through, { code: 'ENOENT' }, 'and goes once all are ready')
+    t.same(node.left(), [])
+  },
+)
+
+await t.test('the same manifests with a new directory restart every pod that reads it', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const manifests = await readManifests([node.live('etcd'), node.live('api')])
+  const before = readFileSync(node.live('api'), 'utf8')
+  t.match(await node.rollout(await node.request({ manifests }), never), { outcome: 'unchanged' })
+  t.match(await node.rollout(await node.request({ manifests, tree: true }), ready), {
+    outcome: 'ready',
+    manifests: ['etcd.yaml', 'api.yaml'],
+  })
+  t.not(readFileSync(node.live('api'), 'utf8'), before)
+})
+
+await t.test(
+  'killed before each step that others see, the next run or a resume ends it: all is new, or all is as it was',
+  async (t) => {
+    const wrong: string[] = []
+    const lives = [
+      { what: 'ready', answer: ready, end: { web: '2' }, tree: 'new' },
+      { what: 'not ready', answer: never, end: { web: '1' }, tree: 'old' },
+    ] as const
+    for (const { what, answer, end, tree } of lives) {
+      let last = false
+      for (let n = 1; !last; n++) {
+        const node = new RolledNode(t)
+        last = true
+        let steps = 0
+        const { fs } = intercepted((call) => {
+          if (call === 'rename') steps += 1
+          if (steps < n) return
+          last = false
+          throw new Killed()
+        })
+        const request = await node.request({ tree: true })
+        await node.rollout(request, answer, { fs }).catch(() => undefined)
+        const when = `${what}, killed before step ${n}`
+        const seen = [...Object.values(node.versions()), node.tree()].join()
+        if (!/^[12],(old|new)$/.test(seen)) wrong.push(`${when}: ${seen}`)
+        if (n % 2 === 0) await node.resume(answer)
+        const { outcome } = await node.rollout(request, answer)
+        if (!['ready', 'unchanged', 'taken-back'].includes(outcome)) wrong.push(`${when}: then ${outcome}`)
+        if (JSON.stringify(node.versions()) !== JSON.stringify(end))
+          wrong.push(`${when}: ${JSON.stringify(node.versions())}`)
+        if (node.tree() !== tree) wrong.push(`${when}: ${JSON.stringify(node.tree())}`)
+        if (node.left().length > 0) wrong.push(`${when}: ${node.left().join()} is left`)
+        removeTree(node.root)
+        // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- the interceptor sets it
+        if (last) t.ok(n > 5, `${n - 1} steps`)
+      }
+    }
+    t.same(wrong, [])
+  },
+)
+
+await t.test('a signal leaves it as it is; another one is asked for: the interrupted one ends first', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const stop = new AbortController()
+  const answer: Answer = () => {
+    stop.abort(new Error('SIGTERM'))
+    return 'not-ready'
+  }
+  const first = node.rollout(await node.request({ tree: true, timeout: 60_000 }), answer, { signal: stop.signal })
+  await t.rejects(first, /SIGTERM.*holdfast rollout --resume/)
+  t.same(node.versions(), { etcd: '2', api: '1' })
+  t.equal(node.tree(), 'new')
+  const other = await node.request({ manifests: await readManifests([node.source('api', 2)]) })
+  const seen: string[] = []
+  t.match(
+    await node.rollout(other, (pod) => {
+      seen.push(pod)
+      return 'ready'
+    }),
+    { outcome: 'unchanged' },
+  )
+  t.same([...new Set(seen)], ['etcd', 'api'], 'the first one was watched to its end')
+  t.same(node.versions(), { etcd: '2', api: '2' })
+  t.same(node.left(), [])
+})
+
+await t.test('--no-fallback: what is not ready stays, and resume watches it again', async (t) => {
+  const node = new RolledNode(t)
+  const request = await node.request({ tree: true, fallback: false })
+  t.match(await node.rollout(request, never), { outcome: 'not-ready', message: /web says no/ })
+  t.same(node.versions(), { web: '2' })
+  t.equal(node.tree(), 'new')
+  t.match(await node.resume(never), { outcome: 'not-ready' })
+  t.match(await node.resume(ready), { outcome: 'ready' })
+  t.same(node.left(), [])
+})
+
+await t.test('only unknown: nothing goes back', async (t) => {
+  const node = new RolledNode(t)
+  t.match(await node.rollout(await node.request(), () => 'unknown'), { outcome: 'unknown' })
+  t.same(node.versions(), { web: '2' })
+  t.match(await node.resume(ready), { outcome: 'ready' })
+})
+
+await t.test('what another program puts there meanwhile is left alone', async (t) => {
+  const node = new RolledNode(t, ['etcd', 'api'])
+  const theirs = podText({ name: 'api' })
+  const answer: Answer = (pod) => {
+    if (pod === 'api') {
+      writeFileSync(node.live('api'), theirs)
+      renameSync(node.pki, `${node.pki}.moved`)
+      mkdirSync(node.pki)
+      writeFileSync(join(node.pki, 'theirs'), 'theirs')
+    }
+    return 'ready'
+  }
+  t.match(await node.rollout(await node.request({ tree: true }), answer), {
+    outcome: 'taken-back',
+    message: /another program has replaced .*api\.yaml/,
+  })
+  t.equal(node.versions().etcd, '1', 'what is ours goes back')
+  t.equal(readFileSync(node.live('api'), 'utf8'), theirs)
+  t.same(node.tree(), { theirs: 'theirs' })
+  const kept = readFileSync(join(node.root, '.holdfast-rollout-pki', 'ca.crt'), 'utf8')
+  t.equal(kept, 'old', 'the old content is kept')
+  await t.rejects(
+    node.rollout(await node.request({ tree: true }), ready),
+    /is what an earlier rollout took out.*move it away/,
+  )
+})
+
+await t.test('an older revision is refused, but the way back is not', async (t) => {
+  const node = new RolledNode(t)
+  const revision = (number: number) => podText({ labels: { revision: String(number) } })
+  const request = async (number: number, allowOlder = false) => {
+    const path = join(node.root, 'web.yaml')
+    writeFileSync(path, revision(number))
+    return node.request({ manifests: await readManifests([path]), allowOlder })
+  }
+  writeFileSync(node.live(), revision(7))
+  await t.rejects(node.rollout(await request(6), ready), /is of revision 7, and revision 6 is older.*--allow-older/)
+  t.match(await node.rollout(await request(8), never), { outcome: 'taken-back' })
+  t.equal(readFileSync(node.live(), 'utf8'), revision(7))
+  t.match(await node.rollout(await request(6, true), ready), { outcome: 'ready' })
+})
+
+await t.test('a URL alone may hear the old pod: an answer counts after a failed one, or after a while', async (t) => {
+  const node = new RolledNode(t)
+  const answers = ['ready', 'ready', 'ready', 'ready', 'not-ready'] as const
+  let asked = 0
+  const probe = {
+    name: 'url',
+    ask: () => {
+      const state = answers[asked++] ?? 'ready'
+      return Promise.resolve(state === 'ready' ? ({ state } as const) : { state, message: 'down' })
+    },
+  }
+  const means = { openProbes: () => Promise.resolve([probe]), timing: { interval: 1, settle: 60_000 } }
+  t.match(await node.rollout(await node.request({ timeout: 600_000 }), ready, means), { outcome: 'ready' })
+  t.equal(asked, 8)
+})
