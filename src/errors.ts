@@ -115,7 +115,7 @@ const byErrno: Readonly<Record<string, ErrnoRule>> = {
   EXDEV: {
     reason: 'TargetUnfit',
     advice:
-      'the target and its parent must be on one mount, btrfs subvolume and project quota: mount the parent, not the target itself',
+      'the target, all that is below it and its parent must be on one mount, btrfs subvolume and project quota: mount the parent, not the target itself',
   },
   ELOOP: {
     reason: 'TargetUnfit',

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Node, scratch } from '../cli/holdfast.js'
 import { FrozenDisks, frozenThreads, missingForFreezing } from '../disk/frozen-disks.js'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
 
 const missing = await missingForFreezing()
@@ -188,8 +189,7 @@ await t.test(
     await until('the agent hangs on a', () => frozenThreads(killed.pid) > 0)
     t.equal(await node.agent([], disks.entering).end(), 75, 'one that hangs, and was not killed, keeps its state')
     killed.signal('SIGKILL')
-    const mainThread = () => readFileSync(`/proc/${killed.pid}/stat`, 'latin1').replace(/.*\) /, '')[0]
-    await until('its main thread is a zombie', () => mainThread() === 'Z')
+    await until('its main thread is a zombie', () => stateOf(`/proc/${killed.pid}`) === 'Z')
     t.ok(frozenThreads(killed.pid) > 0, 'others hang')
     t.match((await shown(node)).running, false, 'a killed agent runs no more')
 

@@ -8,10 +8,8 @@ import { dyingHolders } from '../../src/agent/lock-holders.js'
 import { isDying, isRunning, ownIdentity } from '../../src/agent/process-identity.js'
 import { Disk } from '../../src/durable/index.js'
 import { scratch } from '../durable/scratch.js'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
-
-const stateOf = (pid: number): string | undefined =>
-  /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*(?=\) )/, ''))?.[1]
 
 /** A program of the shell, and the number that it prints. */
 async function shell(t: Test, script: string) {
@@ -27,7 +25,7 @@ await t.test(
     t.equal(await isDying(process.pid), false)
     const { child, pid } = await shell(t, 'echo $$; exec sleep 600')
     child.kill('SIGSTOP')
-    await until('it is stopped', () => stateOf(pid) === 'T')
+    await until('it is stopped', () => stateOf(`/proc/${pid}`) === 'T')
     t.equal(await isDying(pid), false)
     child.kill('SIGKILL')
     await once(child, 'close')
@@ -42,7 +40,7 @@ await t.test('a zombie is dying, and does not run', async (t) => {
   const identity = { ...(await ownIdentity()), pid, startTicks }
   t.equal(await isRunning(identity), true)
   process.kill(pid, 'SIGKILL')
-  await until('it is a zombie', () => stateOf(pid) === 'Z')
+  await until('it is a zombie', () => stateOf(`/proc/${pid}`) === 'Z')
   t.equal(await isDying(pid), true)
   t.equal(await isRunning(identity), false)
 })

@@ -3,6 +3,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readProc, signalRunning } from '../processes.js'
 
 /** Milliseconds within which a program gets where it is stopped. */
 const patience = 60_000
@@ -29,14 +30,10 @@ export function isStopped(log: string): boolean {
 /** Lets the program below this strace go on, up to the next of those calls. */
 export function goOn(strace: number | undefined): void {
   const child = childOf(strace)
-  if (child !== undefined) process.kill(child, 'SIGCONT')
+  if (child !== undefined) signalRunning(child, 'SIGCONT')
 }
 
 function childOf(strace: number | undefined): number | undefined {
-  try {
-    const children = readFileSync(`/proc/${strace ?? 0}/task/${strace ?? 0}/children`, 'latin1').trim()
-    return children === '' ? undefined : Number(children.split(' ')[0])
-  } catch {
-    return undefined
-  }
+  const children = readProc(`/proc/${strace ?? 0}/task/${strace ?? 0}/children`).trim()
+  return children === '' ? undefined : Number(children.split(' ')[0])
 }

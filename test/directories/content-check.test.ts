@@ -15,6 +15,7 @@ import t, { type Test } from 'tap'
 import { checkContent } from '../../src/directories/content-check.js'
 import { HookError } from '../../src/directories/hook-error.js'
 import { silent } from '../../src/log.js'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
 import { canary, policy } from './hook-outcome.js'
 
@@ -112,8 +113,7 @@ await t.test('a command that is over its time is ended, and so is what it has st
     const pid = scene.read('pid').trim()
     rmSync(join(scene.root, 'pid'))
     return until(`process ${pid} is gone`, () => {
-      const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ') Z'
-      return stat.split(') ').at(-1)?.startsWith('Z') === true
+      return ['Z', undefined].includes(stateOf(`/proc/${pid}`))
     })
   }
   t.equal(

@@ -10,6 +10,7 @@ import { HookError } from '../../src/directories/hook-error.js'
 import { runHook } from '../../src/directories/hooks.js'
 import { silent } from '../../src/log.js'
 import { underGarbageCollection } from '../collect-garbage.js'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
 import { canary, policy, outcome, messageOf } from './hook-outcome.js'
 
@@ -32,10 +33,7 @@ const shell = (script: string, more: Partial<typeof policy> = {}) =>
 
 /** Waits for a process to be gone: the kernel tells no parent but its own. */
 function gone(pid: number): Promise<boolean> {
-  return until(`process ${pid} is gone`, async () => {
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-    return stat === undefined || stat.split(') ').at(-1)?.startsWith('Z') === true
-  })
+  return until(`process ${pid} is gone`, () => ['Z', undefined].includes(stateOf(`/proc/${pid}`)))
 }
 
 /** The number in a file; 0 where it is not there yet, or not whole. */

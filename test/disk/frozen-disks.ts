@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { stateOf } from '../processes.js'
 import { until } from '../until.js'
 
 const run = promisify(execFile)
@@ -97,7 +98,6 @@ export class FrozenDisks {
 
 /** Threads of a process that the kernel keeps in an uninterruptible sleep. */
 export function frozenThreads(pid: number): number {
-  return readdirSync(`/proc/${pid}/task`).filter((thread) =>
-    / D /.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1').replace(/.*\)/, '')),
-  ).length
+  const directory = `/proc/${pid}/task`
+  return readdirSync(directory).filter((thread) => stateOf(`${directory}/${thread}`) === 'D').length
 }

@@ -1,6 +1,7 @@
 /** What Linux tells of a process: memory, processor time, connections. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { readProc } from '../processes.js'
 
 /** Kibibytes of one line of /proc/PID/smaps_rollup: `Anonymous`, `Rss`. */
 export function memory(pid: number, line: 'Anonymous' | 'Rss' | 'Pss'): number {
@@ -25,11 +26,7 @@ export function wakeups(pid: number): number {
 
 /** 0 where the thread has ended meanwhile. */
 function voluntarySwitches(status: string): number {
-  try {
-    return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(status, 'utf8'))?.[1] ?? 0)
-  } catch {
-    return 0
-  }
+  return Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readProc(status))?.[1] ?? 0)
 }
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))

@@ -3,7 +3,7 @@ import { takeOver } from '../../../src/durable/adopt/adoption.js'
 import type { FileSystem } from '../../../src/durable/file-system.js'
 import { join } from 'node:path'
 import { Killed } from '../../durable/intercepted.js'
-import { DurableWriteError } from '../../../src/durable/errors.js'
+import { DurableWriteError, wrapError } from '../../../src/durable/errors.js'
 import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { type PublishedContent, readPublishedContent } from '../../../src/durable/look/published-content.js'
 import { recordOf } from '../../../src/durable/move/old-path.js'
@@ -186,7 +186,9 @@ function rollback(fs: FileSystem, path: string, log: Log): Promise<CallOutcome> 
 /** As by `movedFrom`, where the source says at the new path what the old one has held. */
 function move(fs: FileSystem, [to = '', from = '']: readonly string[], log: Log): Promise<CallOutcome> {
   return outcomeOf(async () => {
-    const content = await readPublishedContent(fs, from)
+    const content = await readPublishedContent(fs, from).catch((error: unknown) => {
+      throw wrapError(from, error, false, `could not read ${from}`)
+    })
     const { relocation, removing } = (await recordOf(fs, to)) ?? {}
     const isMoving = relocation?.from === from && removing === undefined
     if (content === undefined && !isMoving) return { outcome: 'waits' }

@@ -4,8 +4,9 @@
  * not yet durable.
  */
 import { execFileSync } from 'node:child_process'
-import { lstatSync, readFileSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { readProc, signalRunning } from '../../processes.js'
 import { LineProcess } from './process-lines.js'
 
 /** Milliseconds within which the exchange is seen. */
@@ -62,6 +63,6 @@ export function release(actor: LineProcess): void {
 }
 
 function signal({ pid }: LineProcess, name: NodeJS.Signals): void {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim()
-  for (const child of children.split(' ')) if (child !== '') process.kill(Number(child), name)
+  const children = readProc(`/proc/${pid}/task/${pid}/children`).trim()
+  for (const child of children.split(' ')) if (child !== '') signalRunning(Number(child), name)
 }
