@@ -74,14 +74,32 @@ export function find(disk: ModelDisk, path: string): Inode | undefined {
   return inode
 }
 
+/** Inodes are immutable, and most of a disk is as it was before a power cut. */
+const texts = new WeakMap<Inode, string>()
+
 /** The whole of an inode and what is below it, as one text: equal texts are equal trees. */
-export function textOf(disk: ModelDisk, { type, now }: Inode): string {
+export function textOf(disk: ModelDisk, inode: Inode): string {
+  const known = texts.get(inode)
+  if (known !== undefined) return known
+  const { type, now } = inode
   const { mode, uid, gid, label, extended } = now.attributes
   const head = `${type[0]} ${mode.toString(8)} ${uid}:${gid}${label && ` ${label}`}${extended && ` ${extended}`}`
-  if (type !== 'directory') return `${head} <${now.data}>`
-  const names = [...now.entries.keys()].sort()
-  const children = names.map((name) => `${name}=${textOf(disk, disk.inode(now.entries.get(name) ?? 0))}`)
+  if (type !== 'directory') {
+    const text = `${head} <${now.data}>`
+    texts.set(inode, text)
+    return text
+  }
+  const children = sorted(now.entries).map(([name, number]) => `${name}=${textOf(disk, disk.inode(number))}`)
   return `${head} {${children.join(',')}}`
+}
+
+const inOrder = new WeakMap<Inode['now']['entries'], readonly (readonly [string, number])[]>()
+
+/** By name. */
+function sorted(entries: Inode['now']['entries']): readonly (readonly [string, number])[] {
+  let order = inOrder.get(entries)
+  if (order === undefined) inOrder.set(entries, (order = [...entries].sort(([a], [b]) => (a < b ? -1 : 1))))
+  return order
 }
 
 /** Whether anything on the disk is this, whatever its name. */
@@ -144,16 +162,16 @@ export function requestFor(target: Target, content: Content): DirectoryRequest &
   }
 }
 
-/** One text for the whole disk, without regard to inode numbers, but for directories with two names. */
-export function canonical(disk: ModelDisk): string {
+/** One text for the whole disk, without regard to inode numbers, but for directories with two names; `leaf` says what stands for a file. */
+export function canonical(disk: ModelDisk, leaf: (inode: Inode) => string = (inode) => textOf(disk, inode)): string {
   const seen = new Map<number, number>()
   const walk = (inode: Inode): string => {
-    if (inode.type !== 'directory') return textOf(disk, inode)
+    if (inode.type !== 'directory') return leaf(inode)
     const again = seen.get(inode.number)
     if (again !== undefined) return `#${again}`
     seen.set(inode.number, seen.size)
     const { attributes, entries } = inode.now
-    const children = [...entries.keys()].sort().map((name) => `${name}=${walk(disk.inode(entries.get(name) ?? 0))}`)
+    const children = sorted(entries).map(([name, number]) => `${name}=${walk(disk.inode(number))}`)
     const { mode, uid, gid, label, extended } = attributes
     return `d ${mode} ${uid} ${gid} ${label} ${extended} {${children.join()}}`
   }

@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { eachChoice, Random } from './choices.js'
-import { canonical, holds, type Target } from './content.js'
+import { canonical, holds, type Target, textOf } from './content.js'
+import type { Inode } from './inode.js'
 import { type Catalogue, judge, type Ledger } from './ledger.js'
 import type { ModelDisk } from './model-disk.js'
 import { play, type Played, type PlayOptions } from './play.js'
@@ -115,11 +116,13 @@ export class Explorer {
     const all = eachChoice(limit, this.random, (choose) => {
       const disk = powerCut(position.disk, choose)
       this.counts.states += 1
+      // What is wrong with a disk depends on what is on it, and on the position, which is the same for all of these.
+      const text = digestOf(disk)
+      if (here.has(text)) return
+      here.add(text)
       const survivor = this.judged({ ...position, disk })
       if (!survivor) return
-      const key = this.keyOf(survivor)
-      if (here.has(key)) return
-      here.add(key)
+      const key = text + shownTo(survivor)
       if (!this.#seen.has(key)) {
         this.#seen.add(key)
         this.counts.distinct += 1
@@ -172,9 +175,24 @@ export class Explorer {
   }
 
   keyOf({ disk, ledgers }: Position): string {
-    const text = `${canonical(disk)} ${ledgers.map(({ visible, linked }) => [visible, ...linked].join()).join(';')}`
-    return createHash('sha1').update(text, 'latin1').digest('base64')
+    return digestOf(disk) + shownTo({ ledgers })
   }
+}
+
+const leaves = new WeakMap<Inode, string>()
+
+/** Equal for disks that hold the same. */
+function digestOf(disk: ModelDisk): string {
+  const leaf = (inode: Inode): string => {
+    let digest = leaves.get(inode)
+    if (digest === undefined) leaves.set(inode, (digest = hash('sha1', textOf(disk, inode), 'base64')))
+    return digest
+  }
+  return hash('sha1', canonical(disk, leaf), 'base64')
+}
+
+function shownTo({ ledgers }: Pick<Position, 'ledgers'>): string {
+  return ledgers.map(({ visible, linked }) => [visible, ...linked].join()).join(';')
 }
 
 /** The disk, for people: without what is known anyway. */

@@ -205,7 +205,12 @@ export class ModelDisk {
   }
 }
 
-/** An inode of which all is on stable storage. */
+/** An inode of which all is on stable storage; the same one where it is that already. */
 export function durable(inode: Inode): Inode {
+  if (isDurable(inode)) return inode
   return { ...inode, disk: inode.now, past: [], changes: [], lost: false, failures: 0 }
+}
+
+function isDurable({ disk, now, past, changes, lost, failures }: Inode): boolean {
+  return disk === now && past.length === 0 && changes.length === 0 && !lost && failures === 0
 }

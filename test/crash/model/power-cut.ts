@@ -16,10 +16,9 @@ export function powerCut(disk: ModelDisk, choose: Choose): ModelDisk {
       meetsAgain ||= disk.inode(number).type === 'directory'
       continue
     }
-    const inode = disk.inode(number)
-    const now = survivingState(inode, choose)
-    survivors.set(number, durable({ ...inode, now }))
-    for (const child of now.entries.values()) waiting.push(child)
+    const survivor = survivingInode(disk.inode(number), choose)
+    survivors.set(number, survivor)
+    for (const child of survivor.now.entries.values()) waiting.push(child)
   }
   if (meetsAgain) cutLoops(survivors, rootInode, new Set())
   return disk.rebooted(survivors)
@@ -38,6 +37,40 @@ function cutLoops(survivors: Map<number, Inode>, number: number, above: Set<numb
     survivors.set(number, durable({ ...inode, now: { ...inode.now, entries } }))
   for (const child of entries.values()) cutLoops(survivors, child, above)
   above.delete(number)
+}
+
+interface Survivals {
+  /** How many there are to choose from, each time that something is chosen: the same whatever was chosen before. */
+  readonly options: readonly number[]
+  /** By what was chosen. */
+  readonly known: Map<string, Inode>
+}
+
+/** Inodes are immutable, and the same ones survive millions of power cuts. */
+const survivals = new WeakMap<Inode, Survivals>()
+
+function survivingInode(inode: Inode, choose: Choose): Inode {
+  let survival = survivals.get(inode)
+  if (survival === undefined) survivals.set(inode, (survival = { options: optionsOf(inode), known: new Map() }))
+  const choices = survival.options.map((options) => choose(options))
+  const key = choices.join()
+  let survivor = survival.known.get(key)
+  if (survivor === undefined) {
+    const left = choices.values()
+    const now = survivingState(inode, () => left.next().value ?? 0)
+    survivor = durable(now === inode.now ? inode : { ...inode, now })
+    survival.known.set(key, survivor)
+  }
+  return survivor
+}
+
+function optionsOf(inode: Inode): number[] {
+  const asked: number[] = []
+  survivingState(inode, (options) => {
+    asked.push(options)
+    return 0
+  })
+  return asked
 }
 
 function survivingState(inode: Inode, choose: Choose): State {
@@ -93,17 +126,12 @@ function survivingEntries({ disk, changes, now }: Inode, choose: Choose): State[
   return all ? now.entries : entries
 }
 
-const known = new Map<string, readonly string[]>()
-
 /**
  * Newest first: everything; the new size with zeroes or garbage; sectors that came and sectors that did not; the beginning,
  * cut at a sector or anywhere; what was synced. A file only ever grows.
  */
 function possibleContents(synced: string, now: string): readonly string[] {
   if (synced === now) return [now]
-  const key = `${synced.length} ${now}`
-  const before = known.get(key)
-  if (before) return before
   const added = now.length - synced.length
   const contents = [now, synced + '\0'.repeat(added), synced + garbage(added)]
   const sectors: number[] = []
@@ -118,10 +146,7 @@ function possibleContents(synced: string, now: string): readonly string[] {
     contents.push(now.slice(0, at) + '\0'.repeat(end - at) + now.slice(end))
   }
   contents.push(now.slice(0, synced.length + Math.ceil(added / 2)), synced)
-  const distinct = [...new Set(contents)]
-  if (known.size > 10_000) known.clear()
-  known.set(key, distinct)
-  return distinct
+  return [...new Set(contents)]
 }
 
 function garbage(length: number): string {
