@@ -109,6 +109,7 @@ await t.test('over its budget a suite is named, over twice of it fails, at four 
   const twice = await run(judged(21))
   t.match(twice, { code: 1, lines: ['== slow: took more than twice its budget'] })
   t.equal(last(twice), '1 passed, 1 failed, 0 skipped')
+  t.match(twice.lines.join('\n'), /^ {2}slow: it took 21 s, more than twice its budget of 10 s$/m, 'the end says why')
   const endless = await run('stage endless 1 sleep 60')
   t.equal(last(endless), '0 passed, 1 failed, 0 skipped')
   t.match(endless.lines.join('\n'), /exit code 124/)
