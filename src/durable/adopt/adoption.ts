@@ -12,7 +12,7 @@ import {
 import { DurableWriteError, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { readTarget } from '../look/index.js'
-import { lock, namesFor, Scope, readTree, type Tree } from '../path/index.js'
+import { Scope, readTree, type Tree } from '../path/index.js'
 import { PlannedTree, type Adoption, type AdoptionScene, planFor } from '../publish/index.js'
 import { readRecords, isRecorded } from '../record/index.js'
 import { openTarget, refuseOtherThanDirectory, Parents, Site } from '../target/index.js'
@@ -123,8 +123,8 @@ export async function examineAdoption(
   const scope = new Scope(fs)
   const parents = new Parents(fs)
   const planned = PlannedTree.ofDirectory(plan, fs.user)
-  const names = namesFor(path.slice(path.lastIndexOf('/') + 1))
-  const site = new Site(scope, path, names)
+  const site = new Site(scope, path)
+  const { names } = site
   let lease: Awaited<ReturnType<typeof lookUnderLock>>
   try {
     lease = await lookUnderLock(scope, parents, site)
@@ -155,11 +155,9 @@ async function lookUnderLock(
 ): Promise<(() => void) | 'busy' | 'missing' | undefined> {
   if ((await site.resolve(parents)).missing.length > 0) return 'missing'
   await site.open({})
-  const { names, identity, path: target } = site
-  const { directory: parent } = site.parent
-  if ((await scope.fs.look(parent, names.lock)) === undefined) return undefined
+  if ((await scope.fs.look(site.parent.directory, site.names.lock)) === undefined) return undefined
   try {
-    return await lock(scope, { parent, name: names.lock, identity, target, timeout: 0, signal: undefined })
+    return await site.lock(0, undefined)
   } catch (error) {
     if (error instanceof DurableWriteError && error.reason === 'Busy') return 'busy'
     throw error

@@ -1,21 +1,13 @@
 import { codeOf, messageOf } from '../../errors.js'
 import { silent } from '../../log.js'
-import { fsyncAll, lock, namesFor, checkTarget, Scope, readTree, type Tree } from '../path/index.js'
+import { fsyncAll, checkTarget, Scope, readTree, type Tree } from '../path/index.js'
 import { clean, limitsBeside, within } from '../keep/index.js'
 import { wrapError } from '../errors.js'
 import type { Descriptor, FileSystem } from '../file-system.js'
 import type { HoldOptions } from '../types.js'
 import { lookUntilQuiet, readTarget, refuseMissed } from './inspect.js'
-import {
-  readRecords,
-  withRecord,
-  describes,
-  type StoredRecord,
-  inForce,
-  recordFor,
-  withTakenOver,
-} from '../record/index.js'
-import { holdOf, refuseNewer, Parents, Site } from '../target/index.js'
+import { withRecord, describes, type StoredRecord, inForce, recordFor, withTakenOver } from '../record/index.js'
+import { holdOf, type LockedTarget, type Site, withLockedTarget } from '../target/index.js'
 import type { Generation, HistoryLimits, PastContent } from '../types.js'
 
 /* Looking at the earlier contents of a target, and removing those that are to stay no longer. See history.ts. */
@@ -95,53 +87,46 @@ export async function pruneHistory(
   fs: FileSystem,
   path: string,
   limits: HistoryLimits,
-  { lockTimeout = 0, requireProven = false, signal, log = silent }: HoldOptions,
+  { log = silent, ...options }: HoldOptions,
 ): Promise<number> {
   const target = checkTarget(path)
-  const scope = new Scope(fs)
-  const parents = new Parents(fs)
-  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
-  const site = new Site(scope, target, names)
-  let leave: (() => void) | undefined
   let isGone = false
+  // Mostly there is none: then nobody need wait for the lock.
+  const isNeeded = async ({ names, parent }: Site) => (await fs.list(parent.directory)).some(names.isGeneration)
   try {
-    if ((await site.resolve(parents)).missing.length > 0) return 0
-    await site.open({ requireProven })
-    const { directory: parent } = site.parent
-    // Mostly there is none: then nobody need wait for the lock.
-    if (!(await fs.list(parent)).some(names.isGeneration)) return 0
-    const { identity } = site
-    leave = await lock(scope, { parent, name: names.lock, identity, target, timeout: lockTimeout, signal })
-    const records = await readRecords(fs, parent, site.name, names)
-    refuseNewer(target, records)
-    if (records.valid.some((record) => holdOf({ record }, fs.now()) !== undefined)) return 0
-    const staying = (record: StoredRecord): Generation[] => {
-      const kept = record.history?.generations ?? []
-      return withTakenOver(within(limitsBeside(record, limits), kept, fs.now()), kept)
-    }
-    const over = records.valid.flatMap((record) => {
-      const stays = staying(record)
-      const kept = record.history?.generations ?? []
-      return kept.filter((one) => !stays.includes(one) && records.generations.includes(one.name))
+    return await withLockedTarget(fs, target, { ...options, isNeeded, absent: () => 0 }, async (locked) => {
+      const going = await beyond(fs, locked, limits)
+      if (going.length === 0) return 0
+      const { site } = locked
+      const { directory: parent } = site.parent
+      const left = await clean({ fs, parent, path: target, names: site.names, log }, going)
+      isGone = left.length < going.length
+      await fsyncAll(fs, [parent, ...(await site.ancestors())])
+      return going.length - left.length
     })
-    if (over.length === 0) return 0
-    // What an aborted publication counts as too much may be what the record in force keeps.
-    const [newest] = records.valid
-    const tree = await readTarget(fs, target, parent, site.name, newest?.kind ?? 'exchange')
-    const [speaking] = inForce(records.valid, tree)
-    const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
-    const going = [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))
-    if (going.length === 0) return 0
-    const left = await clean({ fs, parent, path: target, names, log }, going)
-    isGone = left.length < going.length
-    await fsyncAll(fs, [parent, ...(await site.ancestors())])
-    return going.length - left.length
   } catch (error) {
     const state = `earlier contents of ${target} are gone, but a power cut may bring them back: the next call removes those again`
     throw wrapError(target, error, isGone, `could not remove earlier contents of ${target}`, state)
-  } finally {
-    await parents.close()
-    await scope.closeAll()
-    leave?.()
   }
+}
+
+/** Names of the earlier contents that no record keeps within the limits; none where the target is held. */
+async function beyond(fs: FileSystem, { site, records }: LockedTarget, limits: HistoryLimits): Promise<string[]> {
+  if (records.valid.some((record) => holdOf({ record }, fs.now()) !== undefined)) return []
+  const staying = (record: StoredRecord): Generation[] => {
+    const kept = record.history?.generations ?? []
+    return withTakenOver(within(limitsBeside(record, limits), kept, fs.now()), kept)
+  }
+  const over = records.valid.flatMap((record) => {
+    const stays = staying(record)
+    const kept = record.history?.generations ?? []
+    return kept.filter((one) => !stays.includes(one) && records.generations.includes(one.name))
+  })
+  if (over.length === 0) return []
+  // What an aborted publication counts as too much may be what the record in force keeps.
+  const [newest] = records.valid
+  const tree = await readTarget(fs, site.path, site.parent.directory, site.name, newest?.kind ?? 'exchange')
+  const [speaking] = inForce(records.valid, tree)
+  const stays = new Set(speaking && staying(speaking).map(({ name }) => name))
+  return [...new Set(over.map(({ name }) => name))].filter((name) => !stays.has(name))
 }

@@ -2,27 +2,18 @@ import { silent } from '../../log.js'
 import { wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { readTarget } from '../look/index.js'
-import { lock, namesFor, attempt, remove, checkTarget, Scope, type Tree } from '../path/index.js'
+import { attempt, remove, checkTarget, type Tree } from '../path/index.js'
 import {
   refuseTargetBelow,
-  refuseNewer,
-  Parents,
-  Site,
   encoded,
   nothingPublished,
-  refuseUnknown,
+  isKnown,
   renamedMeanwhile,
   syncRecord,
+  withLockedTarget,
   writeRecord,
 } from '../target/index.js'
-import {
-  type RecordBody,
-  recordBody,
-  type StoredRecord,
-  recordFor,
-  nextSequence,
-  readRecords,
-} from '../record/index.js'
+import { type RecordBody, recordBody, type StoredRecord, recordFor, nextSequence } from '../record/index.js'
 import type { HoldOptions } from '../types.js'
 
 /* What an operator or a relocation says of a target, durably, without publishing: a new record of what is published. */
@@ -46,54 +37,40 @@ export async function rewriteRecord(
   path: string,
   { problem, verb }: Doing,
   change: (record: StoredRecord, tree: Tree | undefined) => RecordBody | undefined,
-  { lockTimeout = 0, requireProven = false, signal, log = silent }: HoldOptions,
+  { log = silent, ...options }: HoldOptions,
 ): Promise<StoredRecord> {
   const target = checkTarget(path)
-  const scope = new Scope(fs)
-  const parents = new Parents(fs)
-  const found = new Parents(fs)
-  const names = namesFor(target.slice(target.lastIndexOf('/') + 1))
-  const site = new Site(scope, target, names)
-  let leave: (() => void) | undefined
+  const absent = (): never => {
+    throw nothingPublished(target)
+  }
+  const renamed = () => renamedMeanwhile(target, problem, verb)
   try {
-    if ((await site.resolve(parents)).missing.length > 0) throw nothingPublished(target)
-    await site.open({ requireProven })
-    await refuseUnknown(site)
-    const { directory } = site.parent
-    leave = await lock(scope, {
-      parent: directory,
-      name: names.lock,
-      identity: site.identity,
+    return await withLockedTarget(
+      fs,
       target,
-      timeout: lockTimeout,
-      signal,
-    })
-    const records = await readRecords(fs, directory, site.name, names)
-    refuseNewer(target, records)
-    const [newest] = records.valid
-    if (newest === undefined) throw nothingPublished(target)
-    const tree = await readTarget(fs, target, directory, site.name, newest.kind)
-    await refuseTargetBelow({ fs, path: target, parent: directory, name: site.name }, tree)
-    const record = recordFor(newest, records.valid, tree)
-    const body = change(record, tree)
-    const renamed = () => renamedMeanwhile(target, problem, verb)
-    if (body === undefined) {
-      await syncRecord(site, found, names.record(record.sequence), renamed)
-      return record
-    }
-    const name = names.record(nextSequence(records))
-    await writeRecord(site, found, name, encoded(body, record), log, renamed)
-    await attempt(log, target, 'could not remove the older record', () =>
-      remove(fs, directory, names.record(record.sequence)),
+      { ...options, isNeeded: isKnown, absent },
+      async ({ site, records, found }) => {
+        const { name, names, parent } = site
+        const { directory } = parent
+        const [newest] = records.valid
+        if (newest === undefined) throw nothingPublished(target)
+        const tree = await readTarget(fs, target, directory, name, newest.kind)
+        await refuseTargetBelow({ fs, path: target, parent: directory, name }, tree)
+        const record = recordFor(newest, records.valid, tree)
+        const body = change(record, tree)
+        if (body === undefined) {
+          await syncRecord(site, found, names.record(record.sequence), renamed)
+          return record
+        }
+        await writeRecord(site, found, names.record(nextSequence(records)), encoded(body, record), log, renamed)
+        await attempt(log, target, 'could not remove the older record', () =>
+          remove(fs, directory, names.record(record.sequence)),
+        )
+        return record
+      },
     )
-    return record
   } catch (error) {
     throw wrapError(target, error, false, problem)
-  } finally {
-    await parents.close()
-    await found.close()
-    await scope.closeAll()
-    leave?.()
   }
 }
 

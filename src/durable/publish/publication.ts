@@ -7,10 +7,8 @@ import {
   type SharedDirectory,
   sharedDirectory,
   type StagedEntries,
-  lock,
   type Identity,
   identityOf,
-  namesFor,
   type TargetNames,
   attempt,
   Scope,
@@ -88,8 +86,8 @@ export abstract class TargetPublication {
     readonly options: DirectoryPublicationOptions,
   ) {
     this.scope = new Scope(fs)
-    this.names = namesFor(path.slice(path.lastIndexOf('/') + 1), options.family)
-    this.site = new Site(this.scope, path, this.names)
+    this.site = new Site(this.scope, path, options.family)
+    this.names = this.site.names
     this.log = options.log ?? silent
     this.random = fs.random()
   }
@@ -158,14 +156,7 @@ export abstract class TargetPublication {
   /** Step 1, last part: refuses what is there of another kind, and locks. */
   async lock(signal: AbortSignal | undefined): Promise<void> {
     await this.#refuseKind()
-    this.#releaseLock = await lock(this.scope, {
-      parent: this.directory,
-      name: this.names.lock,
-      identity: this.site.identity,
-      target: this.path,
-      timeout: this.options.lockTimeout,
-      signal,
-    })
+    this.#releaseLock = await this.site.lock(this.options.lockTimeout, signal)
   }
 
   /** Steps 2 and 3, under the locks of the whole batch: refuses, then cleans up, and answers whether there is nothing to do. */

@@ -3,8 +3,6 @@ import { silent, type Log } from '../../log.js'
 import {
   probeJournal,
   fsyncAll,
-  lock,
-  namesFor,
   type TargetNames,
   isOfThis,
   attempt,
@@ -31,7 +29,7 @@ import type { Descriptor, FileSystem } from '../file-system.js'
 import {
   encoded,
   nothingPublished,
-  refuseUnknown,
+  isKnown,
   renamedMeanwhile,
   writeRecord,
   refuseTargetBelow,
@@ -116,8 +114,8 @@ class Removal {
     this.#scope = new Scope(fs)
     this.#parents = new Parents(fs)
     this.#found = new Parents(fs)
-    this.#names = namesFor(path.slice(path.lastIndexOf('/') + 1))
-    this.#site = new Site(this.#scope, path, this.#names)
+    this.#site = new Site(this.#scope, path)
+    this.#names = this.#site.names
     this.#departure = new Departure(fs, this.#site)
     this.#log = options.log ?? silent
   }
@@ -127,7 +125,7 @@ class Removal {
     const { name } = this.#site
     if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
     await this.#site.open({ requireProven: options.requireProven === true })
-    await refuseUnknown(this.#site)
+    if (!(await isKnown(this.#site))) throw nothingPublished(path)
     await this.#lock()
     const records = await this.#records()
     refuseNewer(path, records)
@@ -165,10 +163,8 @@ class Removal {
   }
 
   async #lock(): Promise<void> {
-    const { lockTimeout: timeout = 0, signal } = this.options
-    const { path: target } = this
-    const [name, parent, { identity }] = [this.#names.lock, this.#parent, this.#site]
-    this.#leave = await lock(this.#scope, { parent, name, identity, target, timeout, signal })
+    const { lockTimeout = 0, signal } = this.options
+    this.#leave = await this.#site.lock(lockTimeout, signal)
   }
 
   /** Steps 1 to 3. */

@@ -18,5 +18,5 @@ export {
   renameError,
   rolledBack,
 } from './refusals.js'
-export { Parents, Site, sameTarget } from './site.js'
-export { encoded, nothingPublished, refuseUnknown, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'
+export { type LockedTarget, Parents, sameTarget, Site, withLockedTarget } from './site.js'
+export { encoded, isKnown, nothingPublished, renamedMeanwhile, syncRecord, writeRecord } from './write-record.js'

@@ -3,6 +3,8 @@ import { DurableWriteError, unfit } from '../errors.js'
 import type { Mount, Descriptor, FileSystem } from '../file-system.js'
 import {
   type TargetNames,
+  lock,
+  namesFor,
   pathWithin,
   unprovenRefused,
   openAncestors,
@@ -12,12 +14,15 @@ import {
   resolve,
   Scope,
 } from '../path/index.js'
+import { readRecords, type Records } from '../record/index.js'
 import { type Above, insideAnother, targetAbove } from './nesting.js'
-import type { PublicationOptions } from '../types.js'
+import { refuseNewer } from './refusals.js'
+import type { HoldOptions, PublicationOptions } from '../types.js'
 
 /** Where a target is: its parent, open, and what is known of it. */
 export class Site {
   readonly name: string
+  readonly names: TargetNames
   #place: Place | undefined
   #parent: Parent | undefined
   #mount: Mount | undefined
@@ -26,9 +31,10 @@ export class Site {
   constructor(
     readonly scope: Scope,
     readonly path: string,
-    readonly names: TargetNames,
+    family?: string,
   ) {
     this.name = path.slice(path.lastIndexOf('/') + 1)
+    this.names = namesFor(this.name, family)
   }
 
   /** Finds the parent. Makes nothing. @throws DurableWriteError where another target holds this one */
@@ -129,9 +135,69 @@ export class Site {
     return this.#identity
   }
 
+  /** Takes the target's lock, and answers what leaves its place in the queue of this process, once the scope is closed. */
+  lock(lockTimeout: number | undefined, signal: AbortSignal | undefined): Promise<() => void> {
+    return lock(this.scope, {
+      parent: this.parent.directory,
+      name: this.names.lock,
+      identity: this.identity,
+      target: this.path,
+      timeout: lockTimeout,
+      signal,
+    })
+  }
+
   /** Every directory above the parent, open, up to the root of its mount. */
   ancestors(): Promise<Descriptor[]> {
     return openAncestors(this.scope, this.place, this.parent.directory)
+  }
+}
+
+/** A target at which nobody else publishes meanwhile. */
+export interface LockedTarget {
+  readonly site: Site
+  readonly records: Records
+  /** Looks that begin under the lock: where the path leads then. */
+  readonly found: Parents
+}
+
+interface Locking<T> extends Pick<HoldOptions, 'lockTimeout' | 'requireProven' | 'signal'> {
+  /** Whether the directory of the target holds anything that `use` is for. A lock stays for ever: it is made beside nothing else. */
+  readonly isNeeded: (site: Site) => Promise<boolean>
+  /** Answers, or throws, where it does not. */
+  readonly absent: () => T
+}
+
+/**
+ * Runs `use` with the target's directory found and open, its lock held and its records read.
+ * @throws DurableWriteError where another target holds this one, durability is not proven and has to be, another process holds the lock
+ *   (Busy), or a newer holdfast wrote a record; what the system answers
+ */
+export async function withLockedTarget<T>(
+  fs: FileSystem,
+  path: string,
+  { lockTimeout = 0, requireProven = false, signal, isNeeded, absent }: Locking<T>,
+  use: (target: LockedTarget) => Promise<T>,
+): Promise<T> {
+  const scope = new Scope(fs)
+  const parents = new Parents(fs)
+  const found = new Parents(fs)
+  const site = new Site(scope, path)
+  let leave: (() => void) | undefined
+  try {
+    if ((await site.resolve(parents)).missing.length > 0) return absent()
+    await site.open({ requireProven })
+    if (!(await isNeeded(site))) return absent()
+    leave = await site.lock(lockTimeout, signal)
+    const records = await readRecords(fs, site.parent.directory, site.name, site.names)
+    refuseNewer(path, records)
+    return await use({ site, records, found })
+  } finally {
+    await parents.close()
+    await found.close()
+    await scope.closeAll()
+    // The last: whoever waits for it in this process would find the lock still held.
+    leave?.()
   }
 }
 

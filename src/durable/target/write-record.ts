@@ -86,12 +86,12 @@ export function nothingPublished(path: string): DurableWriteError {
 }
 
 /**
- * Before a lock is made: throws where there is none, nor anything that a publication leaves. A lock that stays beside a mistyped path, or
- * in a bare mount point, would say that a target was there.
+ * Whether there is a lock, or anything that a publication leaves. A lock that is made beside a mistyped path, or in a bare mount point,
+ * would say that a target was there.
  */
-export async function refuseUnknown({ scope: { fs }, path, name, names, parent }: Site): Promise<void> {
+export async function isKnown({ scope: { fs }, name, names, parent }: Site): Promise<boolean> {
   const { directory } = parent
-  if ((await fs.look(directory, names.lock)) !== undefined) return
+  if ((await fs.look(directory, names.lock)) !== undefined) return true
   const { valid, torn, newer, staging, generations } = await readRecords(fs, directory, name, names)
-  if ([valid, torn, newer, staging, generations].every(({ length }) => length === 0)) throw nothingPublished(path)
+  return [valid, torn, newer, staging, generations].some(({ length }) => length > 0)
 }

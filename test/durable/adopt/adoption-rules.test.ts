@@ -33,7 +33,7 @@ async function scene(t: Test) {
   const open = async (): Promise<Pick<AdoptionLook, 'site' | 'target' | 'attributes'>> => {
     const scope = new Scope(real)
     const parents = new Parents(real)
-    const site = new Site(scope, target, namesFor('certs'))
+    const site = new Site(scope, target)
     await site.resolve(parents)
     await site.open({})
     const opened = await scope.keep(real.openDirectory(site.parent.directory, 'certs'))

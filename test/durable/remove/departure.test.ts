@@ -24,7 +24,7 @@ async function scene(t: Test) {
   mkdirSync(join(target, 'ours'), { recursive: true })
   const scope = new Scope(real)
   const parents = new Parents(real)
-  const site = new Site(scope, target, names)
+  const site = new Site(scope, target)
   await site.resolve(parents)
   await site.open({})
   t.teardown(async () => {
