@@ -1,9 +1,10 @@
 /** Some agents without disks, in a process of their own: the source as the agent has it, and what it costs the API server. */
+import { objectName } from '../src/object-name.js'
 import { loadClusterAccess } from '../src/kubernetes/credentials/cluster-access.js'
 import type { ApiObserver } from '../src/kubernetes/connection/client.js'
 import { connect } from '../src/kubernetes/connection/connection.js'
 import { KubernetesSource } from '../src/objects/kubernetes/source.js'
-import { describeReference, type SourceListener } from '../src/objects/types.js'
+import type { SourceListener } from '../src/objects/types.js'
 
 export interface AgentsOrder {
   readonly agents: number
@@ -42,7 +43,7 @@ class Counting implements SourceListener {
   }
 
   confirmed(reference: Parameters<SourceListener['confirmed']>[0]): void {
-    this.confirmedNow.add(describeReference(reference))
+    this.confirmedNow.add(objectName(reference))
   }
 
   watchRestarted(): void {

@@ -1,12 +1,12 @@
+import { objectName } from '../object-name.js'
 import type { AgentConfiguration, SourceConfiguration } from '../config/types.js'
-import {
-  describeReference,
-  type ObjectReference,
-  type ObservedState,
-  type Source,
-  type SourceListener,
-  type UnknownState,
-  type WatchRestartReason,
+import type {
+  ObjectReference,
+  ObservedState,
+  Source,
+  SourceListener,
+  UnknownState,
+  WatchRestartReason,
 } from '../objects/types.js'
 import type { AgentOptions } from './agent-options.js'
 import { configurationChange } from './configuration-change.js'
@@ -251,7 +251,7 @@ export class Agent {
   }
 
   #observed(reference: ObjectReference, observation: ObservedState, rewound: boolean): void {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     if (rewound) {
       const message = `${name} went back to an older version, and a fresh read confirms it: holdfast publishes it`
       this.#options.log.warn({ reason: 'HistoryRewound', object: name }, message)

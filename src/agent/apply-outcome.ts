@@ -1,9 +1,9 @@
+import { objectName } from '../object-name.js'
 import { referencesOf, selectionsOf } from '../config/references.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { describeReference } from '../objects/types.js'
 import { compareWithRecord } from './detect-drift.js'
-import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 import type { Moving } from './leaving/moving.js'
 import type { Context, Outcome } from './outcome.js'
 import { recordVersions } from './record-versions.js'
@@ -70,14 +70,13 @@ async function applyMoving(state: DirectoryState, { change, digest, state: reach
 }
 
 function removedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const published = new Set(objects.map(describeObject))
-  const configured = new Set(referencesOf(state.configuration).map(describeReference))
+  const published = new Set(objects.map(objectName))
+  const configured = new Set(referencesOf(state.configuration).map(objectName))
   const selected = new Set(selectionsOf(state.configuration).map(({ reference }) => collectionOf(reference)))
   // What the operator took out of the configuration was not removed by anything that anybody needs to know of.
   return state.objects.filter(
     (object) =>
-      !published.has(describeObject(object)) &&
-      (configured.has(describeObject(object)) || selected.has(collectionOf(object))),
+      !published.has(objectName(object)) && (configured.has(objectName(object)) || selected.has(collectionOf(object))),
   )
 }
 
@@ -86,9 +85,9 @@ function collectionOf({ kind, namespace }: Pick<PublishedObject, 'kind' | 'names
 }
 
 function changedObjects(state: DirectoryState, objects: readonly PublishedObject[]): PublishedObject[] {
-  const before = new Map(state.objects.map((object) => [describeObject(object), object]))
+  const before = new Map(state.objects.map((object) => [objectName(object), object]))
   return objects.map(withoutPaths).filter((object) => {
-    const known = before.get(describeObject(object))
+    const known = before.get(objectName(object))
     return known?.uid !== object.uid || known.resourceVersion !== object.resourceVersion
   })
 }

@@ -1,3 +1,4 @@
+import { objectName } from '../object-name.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import { expand, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
@@ -8,17 +9,16 @@ import { keyPairProblemAmong } from '../directories/key-pairs.js'
 import type { Adopting } from '../durable/types.js'
 import type { DirectoryRequest, HistoryLimits } from '../durable/types.js'
 import { codeOf } from '../errors.js'
-import {
-  describeReference,
-  type LoadedState,
-  type ObservedState,
-  type SelectedState,
-  type ObjectReference,
-  type ObjectVersion,
-  type Source,
-  type DesiredObject,
+import type {
+  LoadedState,
+  ObservedState,
+  SelectedState,
+  ObjectReference,
+  ObjectVersion,
+  Source,
+  DesiredObject,
 } from '../objects/types.js'
-import { describeObject, type DirectoryState, type PublishedObject } from './directory-state.js'
+import type { DirectoryState, PublishedObject } from './directory-state.js'
 import { hasObject } from '../objects/same-state.js'
 import { isNewer } from './rolled-back.js'
 
@@ -49,7 +49,7 @@ export class PassObjects {
   async load(configuration: DirectoryConfiguration): Promise<Finding | undefined> {
     for (const reference of referencesOf(configuration)) {
       if (reference.selector !== undefined) continue
-      const name = describeReference(reference)
+      const name = objectName(reference)
       if (this.#loaded.get(name) !== undefined) continue
       const dropped = this.source.latest(reference)?.state === 'unloaded'
       const state = await this.source.load(reference, this.signal)
@@ -66,13 +66,13 @@ export class PassObjects {
   expand(configuration: DirectoryConfiguration): DirectoryConfiguration {
     for (const { reference } of selectionsOf(configuration)) {
       const state = this.source.latest(reference)
-      this.#loaded.set(describeReference(reference), state?.state === 'unloaded' ? undefined : state)
+      this.#loaded.set(objectName(reference), state?.state === 'unloaded' ? undefined : state)
     }
     return expand(configuration, (reference) => this.source.latest(reference))
   }
 
   get latest(): Loaded {
-    return (reference) => this.#loaded.get(describeReference(reference))
+    return (reference) => this.#loaded.get(objectName(reference))
   }
 }
 
@@ -86,7 +86,7 @@ export async function renderFrom(configured: DirectoryConfiguration, objects: Pa
   if (unread !== undefined) return { ready: false, findings: [unread], unread: true }
   const { latest } = objects
   const kept = await keptObjects(configuration, latest)
-  return render(configuration, latest, (reference) => kept.get(describeReference(reference)))
+  return render(configuration, latest, (reference) => kept.get(objectName(reference)))
 }
 
 /**
@@ -108,12 +108,12 @@ async function keptObjects(configuration: DirectoryConfiguration, latest: Loaded
       : [],
   )
   const publication = await readPublication(configuration.path)
-  for (const reference of new Map([...missing, ...together].map((one) => [describeReference(one), one])).values()) {
-    const recorded = publication?.objects.find((object) => describeObject(object) === describeReference(reference))
+  for (const reference of new Map([...missing, ...together].map((one) => [objectName(one), one])).values()) {
+    const recorded = publication?.objects.find((object) => objectName(object) === objectName(reference))
     if (recorded === undefined) continue
     const paths = [...recorded.paths, ...(recorded.combined ?? [])]
     const files = await readKeptFiles(configuration.path, paths)
-    kept.set(describeReference(reference), { recorded, files })
+    kept.set(objectName(reference), { recorded, files })
   }
   return kept
 }
@@ -217,11 +217,11 @@ export function historyFor(configuration: DirectoryConfiguration, latest: Latest
 export function desiredObjects(states: Iterable<DirectoryState>, latest: Latest): DesiredObject[] {
   const desired = new Map<string, DesiredObject>()
   for (const { configuration, objects } of states) {
-    const published = new Map(objects.map((object) => [describeObject(object), object]))
+    const published = new Map(objects.map((object) => [objectName(object), object]))
     const unknown = selectionsOf(configuration).filter(({ reference }) => latest(reference)?.state !== 'selected')
     const selected = objects.flatMap((object) => unknown.flatMap(({ reference }) => matching(reference, object)))
     for (const reference of [...referencesOf(expand(configuration, latest)), ...selected]) {
-      const key = describeReference(reference)
+      const key = objectName(reference)
       const version = published.get(key)
       const known = desired.get(key)?.published
       const newest = newer(known, version && { uid: version.uid, resourceVersion: version.resourceVersion })

@@ -1,8 +1,9 @@
+import { objectName } from '../object-name.js'
 import { expand, needs, referencesOf, selectionsOf } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import type { CertificateDate } from '../directories/types.js'
 import type { Hold, Pin, Publication, Relocation } from '../durable/types.js'
-import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
+import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Reason } from '../reasons.js'
 
 /** An object as status and logs name it. */
@@ -243,7 +244,7 @@ export class DirectoryStates {
   ): DirectoryState[] {
     this.#needed ??= neededBy(this)
     const { byName, selecting } = this.#needed
-    const named = byName.get(describeReference(reference)) ?? []
+    const named = byName.get(objectName(reference)) ?? []
     const selected = selecting.filter(
       (state) => !named.includes(state) && needs(expand(state.configuration, latest), reference),
     )
@@ -261,7 +262,7 @@ function neededBy(states: Iterable<DirectoryState>) {
     if (configuration.follows !== undefined) continue
     if (selectionsOf(configuration).length > 0) selecting.push(state)
     for (const reference of referencesOf(configuration)) {
-      const name = describeReference(reference)
+      const name = objectName(reference)
       byName.set(name, [...(byName.get(name) ?? []), state])
     }
   }
@@ -270,11 +271,6 @@ function neededBy(states: Iterable<DirectoryState>) {
 
 function publishOperationOf(path: string): string {
   return `publish ${path}`
-}
-
-/** As describeReference() names it. */
-export function describeObject({ kind, namespace, name }: PublishedObject): string {
-  return `${kind} ${namespace}/${name}`
 }
 
 /** Only what status and logs show: a record's list of files would be held in memory for nothing. */

@@ -1,4 +1,5 @@
-import { describeReference, type ObjectKind, type ObjectReference } from '../objects/types.js'
+import { objectName } from '../object-name.js'
+import type { ObjectKind, ObjectReference } from '../objects/types.js'
 import type { CertificateDate, Finding } from '../directories/types.js'
 import { dateFindings } from '../directories/validate.js'
 import type { Hold, RecordedObject, ReplaceResult } from '../durable/types.js'
@@ -237,7 +238,7 @@ function publishedMessage(directory: string, { change, unproven }: Published, dr
 }
 
 function removal(directory: string, object: PublishedObject) {
-  const message = `${directory}: ${describeReference(referenceOf(object))} is no longer published`
+  const message = `${directory}: ${objectName(referenceOf(object))} is no longer published`
   return { reason: 'Removed', message } as const
 }
 

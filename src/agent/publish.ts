@@ -1,3 +1,4 @@
+import { objectName } from '../object-name.js'
 import { expand } from '../config/references.js'
 import type { DirectoryConfiguration } from '../config/types.js'
 import { DurableWriteError, OverlappingTargets, pruneHistory, replaceDirectories } from '../durable/index.js'
@@ -9,7 +10,7 @@ import { listed } from '../listed.js'
 import type { Log } from '../log.js'
 import { ConfiguredCheck, type Examining } from './content-check.js'
 import type { Rejection } from './directory-state.js'
-import { describeReference, type ObjectKind, type ObjectReference, type Source } from '../objects/types.js'
+import type { ObjectKind, ObjectReference, Source } from '../objects/types.js'
 import { historyFor, PassObjects, renderFrom, requestFor, unreported, type Request } from './desired-content.js'
 import type { Outcome } from './outcome.js'
 import { recordGone } from './record-versions.js'
@@ -149,7 +150,7 @@ async function renderFor(
     if (missing.length > 0) {
       return {
         kind: 'waiting',
-        message: `the source has not reported ${listed(missing.map(describeReference))} yet`,
+        message: `the source has not reported ${listed(missing.map(objectName))} yet`,
       }
     }
     try {

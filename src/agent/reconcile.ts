@@ -1,8 +1,9 @@
+import { objectName } from '../object-name.js'
 import { expand, referencesOf } from '../config/references.js'
 import { dateFindings } from '../directories/validate.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { describeReference, type Source } from '../objects/types.js'
+import type { Source } from '../objects/types.js'
 import { applyOutcome } from './apply-outcome.js'
 import type { Examining } from './content-check.js'
 import { owed } from './leaving/departures.js'
@@ -181,9 +182,10 @@ async function applyAndReport(work: Work, outcome: Outcome, options: ReconcileOp
 /** Reports to the source what is published, so that a lagging list can never undo it. */
 function setFloor(state: DirectoryState, source: Pick<Source, 'latest' | 'published'>): void {
   const configuration = expand(state.configuration, (reference) => source.latest(reference))
-  const references = new Map(referencesOf(configuration).map((one) => [describeReference(one), one]))
-  for (const { kind, namespace, name, uid, resourceVersion } of state.objects) {
-    const reference = references.get(`${kind} ${namespace}/${name}`)
+  const references = new Map(referencesOf(configuration).map((one) => [objectName(one), one]))
+  for (const object of state.objects) {
+    const { uid, resourceVersion } = object
+    const reference = references.get(objectName(object))
     if (reference) source.published(reference, { uid, resourceVersion })
   }
 }

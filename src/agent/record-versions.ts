@@ -1,8 +1,9 @@
+import { objectName } from '../object-name.js'
 import { readPublication, recordObjects } from '../durable/index.js'
 import type { RecordedObject } from '../durable/types.js'
 import { messageOf } from '../errors.js'
 import type { Log } from '../log.js'
-import { describeObject, withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
+import { withoutPaths, type DirectoryState, type PublishedObject } from './directory-state.js'
 
 /**
  * Milliseconds between two times that versions are recorded without a publication. Some objects get another version every two
@@ -22,17 +23,17 @@ export async function recordVersions(
   { urgent = false } = {},
 ): Promise<void> {
   const { path, digest } = state
-  const known = new Map(state.recordedObjects.map((object) => [describeObject(object), object]))
-  const newer = objects.filter((object) => !isSameVersion(object, known.get(describeObject(object))))
+  const known = new Map(state.recordedObjects.map((object) => [objectName(object), object]))
+  const newer = objects.filter((object) => !isSameVersion(object, known.get(objectName(object))))
   if (digest === undefined || newer.length === 0) return
   const now = performance.now()
   // What is there is another object's from now on, and no earlier content of the one that was deleted.
-  const isOther = newer.some((object) => known.get(describeObject(object))?.uid !== object.uid)
+  const isOther = newer.some((object) => known.get(objectName(object))?.uid !== object.uid)
   if (!urgent && !isOther && now - state.recordedAt < shortestInterval) return
   try {
     if (!(await recordObjects(path, digest, newer))) return
-    const names = new Set(newer.map(describeObject))
-    const others = state.recordedObjects.filter((object) => !names.has(describeObject(object)))
+    const names = new Set(newer.map(objectName))
+    const others = state.recordedObjects.filter((object) => !names.has(objectName(object)))
     state.recordedObjects = [...others, ...newer.map(withoutPaths)]
     state.recordedAt = now
   } catch (error) {
@@ -47,14 +48,14 @@ export async function recordHeldBack(
   log: Log,
   options: { readonly urgent?: boolean } = {},
 ): Promise<void> {
-  const latest = new Map(state.objects.map((object) => [describeObject(object), object]))
+  const latest = new Map(state.objects.map((object) => [objectName(object), object]))
   const isKnown = (one: PublishedObject, now: PublishedObject | undefined) =>
     now === undefined || isSameVersion(one, now)
-  if (state.recordedObjects.every((one) => isKnown(one, latest.get(describeObject(one))))) return
+  if (state.recordedObjects.every((one) => isKnown(one, latest.get(objectName(one))))) return
   const publication = await readPublication(state.path).catch(() => undefined)
   if (publication === undefined || publication.digest !== state.digest) return
   const objects = publication.objects.map((object) => {
-    const { uid, resourceVersion } = latest.get(describeObject(object)) ?? object
+    const { uid, resourceVersion } = latest.get(objectName(object)) ?? object
     return { ...object, uid, resourceVersion }
   })
   await recordVersions(state, objects, log, options)

@@ -1,7 +1,7 @@
+import { objectName } from '../object-name.js'
 import type { Pin, RecordedObject } from '../durable/types.js'
 import { compareResourceVersions } from '../objects/resource-version.js'
 import type { ObjectKind, ObjectReference, ObservedState } from '../objects/types.js'
-import { describeObject } from './directory-state.js'
 
 /**
  * Whether something has come since an operator rolled back: a newer version of an object, another object by its name, or none any more.
@@ -12,12 +12,12 @@ export function isNewer(
   { from }: Pin,
   latest: (reference: ObjectReference) => ObservedState | undefined,
 ): boolean {
-  const now = new Set(objects.map(describeObject))
-  const before = new Map(from.map((object) => [describeObject(object), object]))
+  const now = new Set(objects.map(objectName))
+  const before = new Map(from.map((object) => [objectName(object), object]))
   const isGone = (object: RecordedObject): boolean =>
-    !now.has(describeObject(object)) || latest({ ...object, kind: object.kind as ObjectKind })?.state === 'absent'
+    !now.has(objectName(object)) || latest({ ...object, kind: object.kind as ObjectKind })?.state === 'absent'
   const isLater = (object: RecordedObject): boolean => {
-    const known = before.get(describeObject(object))
+    const known = before.get(objectName(object))
     if (known?.uid !== object.uid) return true
     const order = compareResourceVersions(object.resourceVersion, known.resourceVersion)
     return order === undefined ? object.resourceVersion !== known.resourceVersion : order > 0

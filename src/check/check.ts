@@ -2,6 +2,7 @@
  * Whether this node is fit for a configuration: what would be in the way of publishing, durability, hooks and the source. It only
  * looks, but for two empty directories beside each target, which are exchanged and removed.
  */
+import { objectName } from '../object-name.js'
 import { release } from 'node:os'
 import { referencesOf } from '../config/references.js'
 import type { SourceConfiguration, SourceType } from '../config/source.js'
@@ -9,7 +10,6 @@ import type { AgentConfiguration, DirectoryConfiguration } from '../config/types
 import { NodeFileSystem } from '../durable/index.js'
 import { nodeEventsNamespace } from '../kubernetes-names.js'
 import { permissionsOf, type Permission } from '../config/permissions.js'
-import { describeReference } from '../objects/types.js'
 import { checkCapabilities, ownIdentity } from './capabilities.js'
 import { checkConsumers, checkUnseen, type ConsumerReport } from './consumers.js'
 import { checkDirectory } from './directory.js'
@@ -138,10 +138,10 @@ function desiredReferences(directories: readonly DirectoryConfiguration[]): Desi
         .flatMap((content) =>
           content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference],
         )
-        .map(describeReference),
+        .map(objectName),
     )
     for (const reference of referencesOf(directory)) {
-      const name = describeReference(reference)
+      const name = objectName(reference)
       const optional = !required.has(name) && desired.get(name)?.optional !== false
       desired.set(name, { reference, optional })
     }

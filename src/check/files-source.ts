@@ -1,8 +1,9 @@
+import { objectName } from '../object-name.js'
 import { Catalog } from '../objects/files/catalog.js'
 import { FileError, fileError } from '../objects/files/error.js'
 import { lookAt } from '../objects/files/look.js'
 import { readObjectFile } from '../objects/files/read-file.js'
-import { describeReference, type ObjectReference } from '../objects/types.js'
+import type { ObjectReference } from '../objects/types.js'
 import { silent } from '../log.js'
 import { listed } from '../listed.js'
 import { fault, ok, warn, type CheckResult } from './findings.js'
@@ -49,7 +50,7 @@ function checkObject(catalog: Catalog, desired: readonly DesiredReference[]): Ch
   const results: CheckResult[] = []
   const there: string[] = []
   for (const { reference, optional } of desired) {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const { observation } = catalog.answer(reference, undefined)
     if (observation.state === 'present') there.push(name)
     else if (observation.state === 'selected' && observation.names.length > 0) {

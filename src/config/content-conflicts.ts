@@ -2,7 +2,7 @@
  * What is known of two contents before any object is seen: files of the same path, and a path that would be a file and a
  * directory. Which keys an object has is not known here: that is checked again when the directory is rendered.
  */
-import { describeReference } from '../objects/types.js'
+import { objectName } from '../object-name.js'
 import type { PublishForm } from './publish-form.js'
 import { quote } from '../quote.js'
 import { placeholder } from './references.js'
@@ -47,10 +47,10 @@ export function reportContentConflicts(
     }
     if (content.type === 'combine' || content.items !== undefined) continue
     paths.addDirectory(content.into, at)
-    const identity = `${describeReference(content.reference)} into ${content.into}`
+    const identity = `${objectName(content.reference)} into ${content.into}`
     const first = everyKey.get(identity)
     if (first !== undefined) {
-      at.wrong(`writes every key of ${describeReference(content.reference)} a second time: ${first} does so already`)
+      at.wrong(`writes every key of ${objectName(content.reference)} a second time: ${first} does so already`)
     }
     everyKey.set(identity, first ?? content.place)
   }

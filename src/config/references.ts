@@ -1,4 +1,5 @@
-import { describeReference, type ObjectReference, type ObservedState } from '../objects/types.js'
+import { objectName } from '../object-name.js'
+import type { ObjectReference, ObservedState } from '../objects/types.js'
 import type { Content, DirectoryConfiguration, ObjectContent, SelectedContent } from './types.js'
 
 /**
@@ -11,7 +12,7 @@ export function referencesOf(directory: DirectoryConfiguration): ObjectReference
 
 /** Whether that is to be observed for the directory. */
 export function needs(directory: DirectoryConfiguration, reference: ObjectReference): boolean {
-  return byName(directory).has(describeReference(reference))
+  return byName(directory).has(objectName(reference))
 }
 
 const references = new WeakMap<DirectoryConfiguration, ReadonlyMap<string, ObjectReference>>()
@@ -25,7 +26,7 @@ function byName(directory: DirectoryConfiguration): ReadonlyMap<string, ObjectRe
   for (const content of directory.contents) {
     const own = content.type === 'combine' ? content.from.map(({ reference }) => reference) : [content.reference]
     for (const reference of own) {
-      const name = describeReference(reference)
+      const name = objectName(reference)
       if (!found.has(name)) found.set(name, reference)
     }
   }

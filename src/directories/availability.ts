@@ -1,10 +1,5 @@
-import {
-  describeReference,
-  type KubernetesObject,
-  type LoadedState,
-  type ObjectReference,
-  type SelectedState,
-} from '../objects/types.js'
+import { objectName } from '../object-name.js'
+import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
 import type { Finding, KeptObject } from './types.js'
 
 /** What can be done with an object now. `kept`: what is published of it, if anything. */
@@ -23,7 +18,7 @@ export function availabilityOf(
   observation: LoadedState | SelectedState | undefined,
   kept: KeptObject | undefined,
 ): Availability {
-  const name = describeReference(reference)
+  const name = objectName(reference)
   if (observation === undefined || observation.state === 'selected') {
     const message = `${name}: the source has not answered yet`
     return { reference, kept, state: 'unknown', finding: { reason: 'SourceUnavailable', message, reference } }
@@ -46,7 +41,7 @@ export function availabilityOf(
 /** Why a required object stops the directory that it belongs to; `places` are the contents that ask for it. */
 export function missing({ reference, state }: Availability, places: readonly string[]): Finding {
   const place = places.join(' and ')
-  const name = describeReference(reference)
+  const name = objectName(reference)
   const message =
     state === 'leaving'
       ? `${name} is being deleted, and nothing that is asked for in ${place} is published of it: create it again`
@@ -55,6 +50,6 @@ export function missing({ reference, state }: Availability, places: readonly str
 }
 
 export function missingKey(reference: ObjectReference, key: string, place: string): Finding {
-  const message = `${describeReference(reference)} has no key ${key}: add it, or make ${place} optional`
+  const message = `${objectName(reference)} has no key ${key}: add it, or make ${place} optional`
   return { reason: 'ObjectMissing', message, reference }
 }

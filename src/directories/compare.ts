@@ -2,6 +2,7 @@
  * Two contents of one directory, compared for people: what each entry was and is. Nothing that is answered holds a byte of a Secret, or
  * anything that tells one: neither its text nor its digest.
  */
+import { objectName } from '../object-name.js'
 import type { ContentEntry, RecordedObject, TargetContent } from '../durable/index.js'
 import { compareCertificates, type CertificateChange } from './compare-certificates.js'
 import { compareLines } from './compare-lines.js'
@@ -89,7 +90,7 @@ function factsOf({ path, type, mode, uid, gid, size }: ContentEntry, { objects }
     mode,
     owner: `${uid}:${gid}`,
     size: size ?? null,
-    objects: originsOf(path, objects).map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`),
+    objects: originsOf(path, objects).map(objectName),
   }
 }
 

@@ -1,6 +1,7 @@
 /** The files of a directory while they are gathered. Two that cannot stand beside each other, and paths that climb, become findings. */
+import { objectName } from '../object-name.js'
 import { directoriesAbove } from '../relative-path.js'
-import { describeReference, type ObjectReference, type ObjectVersion } from '../objects/types.js'
+import type { ObjectReference, ObjectVersion } from '../objects/types.js'
 import type { RecordedObject } from '../durable/types.js'
 import { missing, type Availability } from './availability.js'
 import type { Finding, RenderedFile } from './types.js'
@@ -38,7 +39,7 @@ export class Draft {
 
   /** A required object is missing: one finding, however many contents ask for it. */
   lacks(availability: Availability, place: string): void {
-    const name = describeReference(availability.reference)
+    const name = objectName(availability.reference)
     const places = this.#lacking.get(name) ?? new Set()
     this.#lacking.set(name, places.add(place))
     this.#findings.set(`missing ${name}`, missing(availability, [...places]))
@@ -69,7 +70,7 @@ export class Draft {
     version: ObjectVersion,
     given: { readonly path?: string; readonly combined?: string; readonly from?: RecordedObject | undefined } = {},
   ): void {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const none = { paths: new Set<string>(), combined: new Set<string>(), others: new Set<string>() }
     const object = this.#objects.get(name) ?? { reference, version, ...none }
     this.#objects.set(name, object)

@@ -3,8 +3,9 @@
  * it is never mixed of kept and new parts. While it stays, each of its objects is recorded with the version that the rest of
  * the directory has of it.
  */
+import { objectName } from '../object-name.js'
 import type { CombinedContent } from '../config/types.js'
-import { describeReference, type KubernetesObject } from '../objects/types.js'
+import type { KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'
 import type { Draft } from './draft.js'
 import type { Finding } from './types.js'
@@ -79,7 +80,7 @@ function add(
 ): void {
   const [first] = from
   if (first === undefined) return
-  const names = [...new Set(from.map(({ reference }) => describeReference(reference)))]
+  const names = [...new Set(from.map(({ reference }) => objectName(reference)))]
   const origin = `${place}, of ${names.join(' and ')}`
   const draftFile = { ...file, origin, reference: names.length === 1 ? first.reference : undefined }
   draft.add(path, mode === undefined ? draftFile : { ...draftFile, mode }, first.reference)

@@ -1,6 +1,7 @@
+import { objectName } from '../object-name.js'
 import { isDataKey } from '../kubernetes-names.js'
 import type { ObjectContent } from '../config/types.js'
-import { describeReference, type KubernetesObject } from '../objects/types.js'
+import type { KubernetesObject } from '../objects/types.js'
 import { missingKey, type Availability } from './availability.js'
 import type { Draft } from './draft.js'
 import type { KeptObject } from './types.js'
@@ -37,7 +38,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
   const { reference } = content
   draft.record(reference, object)
   const add = (key: string, bytes: Uint8Array, path: string, mode: number | undefined) => {
-    const origin = `${content.place}, ${describeReference(reference)}, key ${key}`
+    const origin = `${content.place}, ${objectName(reference)}, key ${key}`
     const file = { content: bytes, origin, reference, kept: false }
     draft.add(path, mode === undefined ? file : { ...file, mode }, reference)
     draft.record(reference, object, { path })
@@ -46,7 +47,7 @@ function renderPresent(draft: Draft, content: ObjectContent, object: KubernetesO
     for (const [key, bytes] of object.data) {
       if (isDataKey(key)) add(key, bytes, within(content, key), undefined)
       else {
-        const message = `${describeReference(reference)} has a key that is not a valid file name: ${JSON.stringify(key.slice(0, 64))}`
+        const message = `${objectName(reference)} has a key that is not a valid file name: ${JSON.stringify(key.slice(0, 64))}`
         draft.find({ reason: 'ObjectInvalid', message, reference })
       }
     }
@@ -86,7 +87,7 @@ function keep(draft: Draft, content: ObjectContent, kept: KeptObject, paths: rea
   draft.record(reference, kept.recorded)
   for (const path of paths) {
     const file = kept.files[path]
-    const origin = `${content.place}, ${describeReference(reference)} as published`
+    const origin = `${content.place}, ${objectName(reference)} as published`
     const known = draft.files.get(path)
     // Another content of the same object took the file already, and it is unknown which of the two gave it.
     if (file === undefined || (known?.kept === true && known.content === file.content)) continue

@@ -1,5 +1,6 @@
+import { objectName } from '../object-name.js'
 import type { SelectedContent } from '../config/types.js'
-import { describeReference, type LoadedState, type SelectedState } from '../objects/types.js'
+import type { LoadedState, SelectedState } from '../objects/types.js'
 import type { Availability } from './availability.js'
 import type { Draft } from './draft.js'
 
@@ -13,7 +14,7 @@ export function renderSelection(
   state: LoadedState | SelectedState | undefined,
   members: readonly Availability[],
 ): void {
-  const name = describeReference(reference)
+  const name = objectName(reference)
   if (state?.state === 'selected') {
     if (optional || members.some(isThere)) return
     const { kind, namespace, selector } = reference

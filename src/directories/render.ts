@@ -2,14 +2,9 @@
  * From objects to files: what a configured directory must hold now. A pure function of what it is given: it reads neither the
  * disk nor the network, copies no content but that of combined files, and its findings never hold content.
  */
+import { objectName } from '../object-name.js'
 import type { DirectoryConfiguration, SelectedContent } from '../config/types.js'
-import {
-  describeReference,
-  type KubernetesObject,
-  type LoadedState,
-  type ObjectReference,
-  type SelectedState,
-} from '../objects/types.js'
+import type { KubernetesObject, LoadedState, ObjectReference, SelectedState } from '../objects/types.js'
 import { availabilityOf, type Availability } from './availability.js'
 import { certificateBlocks } from './certificates.js'
 import { Draft } from './draft.js'
@@ -33,7 +28,7 @@ export function render(
   // Each object is looked at once, so that all of a directory's contents see the same version of it.
   const known = new Map<string, Availability>()
   const availability = (reference: ObjectReference) => {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const found = known.get(name) ?? availabilityOf(reference, latest(reference), kept(reference))
     known.set(name, found)
     return found

@@ -1,5 +1,6 @@
 /** Whether what was rendered may be published, and how long its certificates are valid. Messages never hold content. */
-import { describeReference, type KubernetesObject, type ObjectReference } from '../objects/types.js'
+import { objectName } from '../object-name.js'
+import type { KubernetesObject, ObjectReference } from '../objects/types.js'
 import { leafCertificate, matches, privateKey, type CertificateBlock } from './certificates.js'
 import type { Validation } from '../config/types.js'
 import type { CertificateDate, Finding } from './types.js'
@@ -47,7 +48,7 @@ function checkSecret(object: KubernetesObject): Finding[] {
   }
   return problems.map((problem) => ({
     reason: 'CertificateInvalid',
-    message: `${describeReference(reference)}: ${problem}`,
+    message: `${objectName(reference)}: ${problem}`,
     reference,
   }))
 }

@@ -1,4 +1,5 @@
-import { describeReference, type ObjectReference, type Source } from './types.js'
+import { objectName } from '../object-name.js'
+import type { ObjectReference, Source } from './types.js'
 
 /** A source that calls back after each change of an observation: both of ours do. */
 export interface ObservableSource extends Source {
@@ -35,7 +36,7 @@ export function firstAnswers(
     if (observation?.state !== 'unknown') return observation === undefined
     if (observation.permanent || observation.reason === 'ObjectInvalid') return false
     if (observation.reason !== 'AccessDenied') return true
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const since = deniedSince.get(name) ?? performance.now()
     deniedSince.set(name, since)
     return performance.now() - since < denialGrace

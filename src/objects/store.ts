@@ -1,14 +1,14 @@
 /** The objects that a source follows, and the newest known version of each. */
+import { objectName } from '../object-name.js'
 import type { ContentBudget } from './content-budget.js'
 import { StoredObject } from './stored-object.js'
-import {
-  describeReference,
-  type LoadedState,
-  type ObjectReference,
-  type ObjectVersion,
-  type ObservedState,
-  type SourceListener,
-  type DesiredObject,
+import type {
+  LoadedState,
+  ObjectReference,
+  ObjectVersion,
+  ObservedState,
+  SourceListener,
+  DesiredObject,
 } from './types.js'
 
 export interface Following {
@@ -42,12 +42,12 @@ export class ObjectStore {
 
   /** Keeps these and forgets all others; a published version raises the floor of an object that is kept, too. */
   follow(desired: readonly DesiredObject[]): Following {
-    const keys = new Set(desired.map(({ reference }) => describeReference(reference)))
-    const dropped = [...this.#objects.values()].filter(({ reference }) => !keys.has(describeReference(reference)))
+    const keys = new Set(desired.map(({ reference }) => objectName(reference)))
+    const dropped = [...this.#objects.values()].filter(({ reference }) => !keys.has(objectName(reference)))
     for (const stored of dropped) this.#forget(stored)
     const added: StoredObject[] = []
     for (const { reference, published } of desired) {
-      const key = describeReference(reference)
+      const key = objectName(reference)
       let stored = this.#objects.get(key)
       if (stored === undefined) {
         stored = new StoredObject(reference, this.#listener, this.budget)
@@ -63,7 +63,7 @@ export class ObjectStore {
   }
 
   latest(reference: ObjectReference): ObservedState | undefined {
-    return this.#objects.get(describeReference(reference))?.latest
+    return this.#objects.get(objectName(reference))?.latest
   }
 
   /** The same, unless its content is not in memory. */
@@ -73,11 +73,11 @@ export class ObjectStore {
   }
 
   find(reference: ObjectReference): StoredObject | undefined {
-    return this.#objects.get(describeReference(reference))
+    return this.#objects.get(objectName(reference))
   }
 
   published(reference: ObjectReference, version: ObjectVersion): void {
-    this.#objects.get(describeReference(reference))?.published(version)
+    this.#objects.get(objectName(reference))?.published(version)
   }
 
   values(): IterableIterator<StoredObject> {
@@ -91,7 +91,7 @@ export class ObjectStore {
 
   #forget(stored: StoredObject): void {
     stored.forget()
-    const key = describeReference(stored.reference)
+    const key = objectName(stored.reference)
     this.#objects.delete(key)
     if (stored.floor === undefined) return
     this.#left.set(key, stored.floor)

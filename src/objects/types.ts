@@ -17,11 +17,6 @@ export function selectionReference(kind: ObjectKind, namespace: string, selector
   return { kind, namespace, name: `(${selector})`, selector }
 }
 
-/** `Secret kube-system/serving-cert`: the same text in logs, errors, status and as a map key. */
-export function describeReference(reference: ObjectReference): string {
-  return `${reference.kind} ${reference.namespace}/${reference.name}`
-}
-
 /** Which version of an object: enough to know a newer one from an older one, and another one by the same name. */
 export interface ObjectVersion {
   /** metadata.uid; the empty string where the source has none (files). */

@@ -1,10 +1,10 @@
 /** What a pass knows of selections that change while it goes on, and which earlier contents stay meanwhile. */
+import { objectName } from '../../src/object-name.js'
 import t from 'tap'
 import { historyFor, PassObjects, renderFrom } from '../../src/agent/desired-content.js'
 import type { SelectedContent } from '../../src/config/types.js'
 import type { Rendering } from '../../src/directories/types.js'
 import {
-  describeReference,
   selectionReference,
   type LoadedState,
   type ObjectReference,
@@ -33,10 +33,10 @@ class Told {
   readonly states = new Map<string, ObservedState>()
   /** Called when a Secret is read. */
   reads: () => void = () => {}
-  readonly latest = (reference: ObjectReference) => this.states.get(describeReference(reference))
+  readonly latest = (reference: ObjectReference) => this.states.get(objectName(reference))
 
   say(reference: ObjectReference, state: ObservedState): void {
-    this.states.set(describeReference(reference), state)
+    this.states.set(objectName(reference), state)
   }
 
   load(reference: ObjectReference): Promise<LoadedState> {

@@ -1,9 +1,9 @@
+import { objectName } from '../../src/object-name.js'
 import { hash } from 'node:crypto'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { ConfigurationError } from '../../src/config/problem.js'
 import { referencesOf } from '../../src/config/references.js'
-import { describeReference } from '../../src/objects/types.js'
 import { apply, sound } from './broken-configuration.js'
 import { brokenConfigurations } from './broken-configurations.js'
 import { file, problemsOf } from './problems-of.js'
@@ -113,7 +113,7 @@ await t.test('a sound configuration comes with absolute paths, defaults and dura
     ],
   })
   const [first] = configuration.directories
-  t.same(first && referencesOf(first).map(describeReference), [
+  t.same(first && referencesOf(first).map(objectName), [
     'Secret kube-system/serving-cert',
     'ConfigMap kube-system/ca-bundle',
   ])

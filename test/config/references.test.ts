@@ -1,8 +1,9 @@
 /** Selections of a directory, expanded to what they match. */
+import { objectName } from '../../src/object-name.js'
 import t from 'tap'
 import { parseConfiguration } from '../../src/config/parse.js'
 import { expand, referencesOf } from '../../src/config/references.js'
-import { describeReference, type ObservedState } from '../../src/objects/types.js'
+import type { ObservedState } from '../../src/objects/types.js'
 
 async function directoryOf(...contents: object[]) {
   const text = JSON.stringify({
@@ -29,7 +30,7 @@ await t.test('a content for each object that matches, with its name in the paths
     ['Secret web/(app=web)', named(['a', 'b.c'])],
     ['ConfigMap other/(app)', named(['z'])],
   ])
-  const expanded = expand(directory, (reference) => states.get(describeReference(reference)))
+  const expanded = expand(directory, (reference) => states.get(objectName(reference)))
   t.match(
     expanded.contents.filter(({ type }) => type === 'object'),
     [
@@ -46,7 +47,7 @@ await t.test('a content for each object that matches, with its name in the paths
       { reference: { kind: 'ConfigMap', namespace: 'other', name: 'z' }, into: 'z', optional: false },
     ],
   )
-  t.strictSame(referencesOf(expanded).map(describeReference), [
+  t.strictSame(referencesOf(expanded).map(objectName), [
     'Secret web/first',
     'Secret web/(app=web)',
     'Secret web/a',
@@ -60,9 +61,9 @@ await t.test('the same while the same matches, and nothing while nobody knows', 
   const directory = await directoryOf({ secrets: { selector: 'app=web' } })
   let state: ObservedState | undefined
   const now = () => expand(directory, () => state)
-  t.strictSame(referencesOf(now()).map(describeReference), ['Secret web/(app=web)'])
+  t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
   state = { state: 'unknown', reason: 'AccessDenied', message: 'denied' }
-  t.strictSame(referencesOf(now()).map(describeReference), ['Secret web/(app=web)'])
+  t.strictSame(referencesOf(now()).map(objectName), ['Secret web/(app=web)'])
   state = named(['a'])
   t.equal(now(), now())
   const before = now()

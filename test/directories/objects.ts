@@ -1,12 +1,8 @@
 /** Directories and objects as tests describe them. */
+import { objectName } from '../../src/object-name.js'
 import type { CombinedContent, Content, DirectoryConfiguration, ObjectContent } from '../../src/config/types.js'
 import type { KeptObject } from '../../src/directories/types.js'
-import {
-  describeReference,
-  type KubernetesObject,
-  type LoadedState,
-  type ObjectReference,
-} from '../../src/objects/types.js'
+import type { KubernetesObject, LoadedState, ObjectReference } from '../../src/objects/types.js'
 
 export function secret(name: string): ObjectReference {
   return { kind: 'Secret', namespace: 'ns', name }
@@ -121,6 +117,6 @@ export function keptOf(
 export function lookup<Found>(
   entries: readonly (readonly [ObjectReference, Found])[],
 ): (reference: ObjectReference) => Found | undefined {
-  const found = new Map(entries.map(([reference, value]) => [describeReference(reference), value]))
-  return (reference) => found.get(describeReference(reference))
+  const found = new Map(entries.map(([reference, value]) => [objectName(reference), value]))
+  return (reference) => found.get(objectName(reference))
 }

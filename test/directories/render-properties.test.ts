@@ -1,8 +1,9 @@
+import { objectName } from '../../src/object-name.js'
 import t from 'tap'
 import type { Content, DirectoryConfiguration } from '../../src/config/types.js'
 import { render } from '../../src/directories/render.js'
 import type { KeptObject } from '../../src/directories/types.js'
-import { describeReference, type LoadedState, type ObjectReference } from '../../src/objects/types.js'
+import type { LoadedState, ObjectReference } from '../../src/objects/types.js'
 import { absent, combine, configMap, directoryOf, keptOf, lookup, present, secret, unknown, whole } from './objects.js'
 import { randomFrom, replay, seed } from '../seed.js'
 
@@ -112,7 +113,7 @@ function describeRecorded({ kind, namespace, name }: { kind: string; namespace: 
 function requiredFault({ directory, latest, kept }: Case, recorded: readonly string[]): string | undefined {
   for (const content of directory.contents) {
     if (content.optional || content.type !== 'object') continue
-    const name = describeReference(content.reference)
+    const name = objectName(content.reference)
     const observation = lookup(latest)(content.reference)
     if (observation?.state !== 'present') return `${name} is required, and not there`
     if (observation.object.terminating && lookup(kept)(content.reference) === undefined)

@@ -1,12 +1,12 @@
 /** A listener that remembers what it was reported, and can be waited for. */
-import {
-  describeReference,
-  type ObjectKind,
-  type ObjectReference,
-  type ObservedState,
-  type SourceListener,
-  type UnknownState,
-  type WatchRestartReason,
+import { objectName } from '../../src/object-name.js'
+import type {
+  ObjectKind,
+  ObjectReference,
+  ObservedState,
+  SourceListener,
+  UnknownState,
+  WatchRestartReason,
 } from '../../src/objects/types.js'
 
 export interface Reported {
@@ -29,12 +29,12 @@ export class Recorder implements SourceListener {
   readonly #waiting = new Set<() => void>()
 
   observed(reference: ObjectReference, observation: ObservedState, { rewound }: { rewound: boolean }): void {
-    this.reported.push({ object: describeReference(reference), observation, rewound })
+    this.reported.push({ object: objectName(reference), observation, rewound })
     this.#wake()
   }
 
   confirmed(reference: ObjectReference): void {
-    this.heartbeats.push(describeReference(reference))
+    this.heartbeats.push(objectName(reference))
     this.#wake()
   }
 
@@ -46,7 +46,7 @@ export class Recorder implements SourceListener {
 
   /** The last thing that was reported of an object. */
   last(reference: ObjectReference): Reported | undefined {
-    return this.reported.findLast(({ object }) => object === describeReference(reference))
+    return this.reported.findLast(({ object }) => object === objectName(reference))
   }
 
   /** Resolves as soon as the condition holds: it is asked after each thing that is reported, and meanwhile. */
@@ -69,7 +69,7 @@ export class Recorder implements SourceListener {
 
   /** Resolves when the last that was reported of the object has this state; `content`: the text under its key `a`. */
   async untilState(reference: ObjectReference, state: ObservedState['state'], content?: string): Promise<Reported> {
-    await this.until(`${describeReference(reference)} ${state} ${content ?? ''}`, () => {
+    await this.until(`${objectName(reference)} ${state} ${content ?? ''}`, () => {
       const last = this.last(reference)
       return last?.observation.state === state && (content === undefined || contentOf(last.observation) === content)
     })

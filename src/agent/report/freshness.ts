@@ -1,11 +1,6 @@
+import { objectName } from '../../object-name.js'
 import { expand, referencesOf } from '../../config/references.js'
-import {
-  describeReference,
-  type ObservedState,
-  type ObjectReference,
-  type UnknownState,
-  type WatchRestartReason,
-} from '../../objects/types.js'
+import type { ObservedState, ObjectReference, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import type { Reason } from '../../reasons.js'
 import type { ConditionState, DirectoryState } from '../directory-state.js'
 
@@ -40,7 +35,7 @@ export function freshness(
   })
   let oldest: Moment | undefined
   for (const reference of referencesOf(expand(state.configuration, latest))) {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const observation = latest(reference)
     if (observation?.state === 'unknown') return unconfirmed(observation.reason, observation.message)
     const confirmation = heartbeats.lastConfirmed(reference)
@@ -110,7 +105,7 @@ export class Heartbeats {
    * that was reported is over when none has followed for a while.
    */
   confirmed(reference: ObjectReference, moment: Moment): boolean {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     this.#confirmed.set(name, moment)
     const loss = this.lossOf(reference, moment)
     const stays = loss?.denied === true && moment.monotonic - loss.since.monotonic >= lossGrace
@@ -121,7 +116,7 @@ export class Heartbeats {
 
   /** `lost`: the error that ended the watch. A loss is as old as its first error, and has the reason of its last. */
   restarted(reference: ObjectReference, reason: WatchRestartReason, moment: Moment, lost?: UnknownState): void {
-    const name = describeReference(reference)
+    const name = objectName(reference)
     const earlier = this.lossOf(reference, moment)
     if (ordinary.has(reason) || (earlier !== undefined && lost === undefined)) return
     const denied = reason === 'unauthorized' || reason === 'denied'
@@ -134,18 +129,18 @@ export class Heartbeats {
   }
 
   lastConfirmed(reference: ObjectReference): Moment | undefined {
-    return this.#confirmed.get(describeReference(reference))
+    return this.#confirmed.get(objectName(reference))
   }
 
   lossOf(reference: ObjectReference, moment: Moment): Loss | undefined {
-    const loss = this.#lost.get(describeReference(reference))
+    const loss = this.#lost.get(objectName(reference))
     const over = loss?.listed !== undefined && moment.monotonic - loss.listed.monotonic >= lossGrace
     return over ? undefined : loss
   }
 
   /** Forgets all others: what a selector matches comes and goes for as long as the agent runs. */
   keepOnly(references: Iterable<ObjectReference>): void {
-    const names = new Set([...references].map(describeReference))
+    const names = new Set([...references].map(objectName))
     for (const known of [this.#confirmed, this.#lost]) {
       for (const name of known.keys()) if (!names.has(name)) known.delete(name)
     }

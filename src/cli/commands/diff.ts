@@ -1,6 +1,7 @@
+import { objectName } from '../../object-name.js'
 import { formatMode } from '../../config/mode.js'
 import type { EntryChange } from '../../directories/compare.js'
-import type { RecordedObject, TargetContent } from '../../durable/index.js'
+import type { TargetContent } from '../../durable/index.js'
 import { askSource, type Asked } from '../content/ask-source.js'
 import { painter, wantsColour } from '../output/colour.js'
 import { diffText, type ShownDiff, type ShownSide } from '../output/diff-text.js'
@@ -111,7 +112,9 @@ async function desiredContent(
     const asRecorded = !kept.some(({ paths, combined = [] }) => [...paths, ...combined].includes(entry.path))
     return { ...entry, asRecorded, ...(content && { content, size: content.length }) }
   })
-  const notes = kept.map((object) => `${named(object)} is gone, or is being deleted: what is published of it stays`)
+  const notes = kept.map(
+    (object) => `${objectName(object)} is gone, or is being deleted: what is published of it stays`,
+  )
   return { content: { entries, objects: request.objects ?? [] }, notes }
 }
 
@@ -149,10 +152,6 @@ function shownSide(what: ShownSide['what'], { sequence, publishedAt, objects }: 
 function shownEntry(entry: EntryChange): ShownDiff['entries'][number] {
   const facts = (side: EntryChange['from']) => side && { ...side, mode: formatMode(side.mode) }
   return { ...entry, from: facts(entry.from), to: facts(entry.to) }
-}
-
-function named({ kind, namespace, name }: RecordedObject): string {
-  return `${kind} ${namespace}/${name}`
 }
 
 function parseTo(text: string): number | 'desired' {

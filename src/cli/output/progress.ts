@@ -1,5 +1,6 @@
+import { objectName } from '../../object-name.js'
 import type { Output } from './io.js'
-import { describeReference, type ObjectReference, type Source } from '../../objects/types.js'
+import type { ObjectReference, Source } from '../../objects/types.js'
 
 /** Nothing is shown before this many milliseconds: most work is done by then. */
 const usualPatience = 1000
@@ -60,7 +61,7 @@ export function waitingFor(
     const [first] = open
     if (first === undefined) return undefined
     const others = open.length > 1 ? ` and ${open.length - 1} more` : ''
-    return `waiting for ${describeReference(first)}${others}`
+    return `waiting for ${objectName(first)}${others}`
   }
 }
 

@@ -1,3 +1,4 @@
+import { objectName } from '../../object-name.js'
 import type { RecordedObject } from '../../durable/types.js'
 
 /** A cell; `paint` colours it after its width was measured. */
@@ -26,13 +27,9 @@ export function table(rows: readonly (readonly (string | Cell)[])[]): string {
 }
 
 /** `Secret demo/web@123`. A file's version is a long text that says nothing to anybody. */
-export function objectText({
-  kind,
-  namespace,
-  name,
-  resourceVersion,
-}: Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'resourceVersion'>): string {
-  return `${kind} ${namespace}/${name}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
+export function objectText(object: Pick<RecordedObject, 'kind' | 'namespace' | 'name' | 'resourceVersion'>): string {
+  const { resourceVersion } = object
+  return `${objectName(object)}${resourceVersion.startsWith('file:') ? '' : `@${resourceVersion}`}`
 }
 
 /** Enough of a digest to tell it from others. */

@@ -1,3 +1,4 @@
+import { objectName } from '../../object-name.js'
 import {
   type StagedEntries,
   disinherit,
@@ -74,12 +75,12 @@ export function within<Kept extends Pick<Generation, 'replacedAt' | 'objects'>>(
   generations: readonly Kept[],
   now: number,
 ): Kept[] {
-  const gone = new Set(without.map(keyOf))
-  const uids = new Map(present.map((object) => [keyOf(object), object.uid]))
+  const gone = new Set(without.map(objectName))
+  const uids = new Map(present.map((object) => [objectName(object), object.uid]))
   return generations
     .filter(({ replacedAt }) => maxAge === null || now - replacedAt < maxAge)
-    .filter(({ objects }) => !objects.some((object) => gone.has(keyOf(object))))
-    .filter(({ objects }) => !objects.some((object) => isReplaced(object, uids.get(keyOf(object)))))
+    .filter(({ objects }) => !objects.some((object) => gone.has(objectName(object))))
+    .filter(({ objects }) => !objects.some((object) => isReplaced(object, uids.get(objectName(object)))))
     .filter(({ objects }) => !objects.some((object) => isOther(object, only)))
     .slice(0, keep)
 }
@@ -95,10 +96,6 @@ function isOther(object: RecordedObject, only: NonNullable<HistoryLimits['only']
     ({ kind, namespace, names }) =>
       object.kind === kind && object.namespace === namespace && !names.includes(object.name),
   )
-}
-
-function keyOf({ kind, namespace, name }: Pick<RecordedObject, 'kind' | 'namespace' | 'name'>): string {
-  return `${kind} ${namespace}/${name}`
 }
 
 export interface Sifted {

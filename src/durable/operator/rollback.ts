@@ -1,3 +1,4 @@
+import { objectName } from '../../object-name.js'
 import { damaged, noneEarlier, readEarlier, type EarlierContent, readTarget } from '../look/index.js'
 import { foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
@@ -131,10 +132,11 @@ function chosen(
 
 /** By what was published since: an object of the same name that is another one has taken the place of what this content was made from. */
 function refuseOtherObjects(target: string, { sequence, objects }: Generation, record: Confirmed): void {
-  for (const { kind, namespace, name, uid } of objects) {
+  for (const object of objects) {
+    const { kind, namespace, name, uid } = object
     const now = record.objects.find((one) => one.kind === kind && one.namespace === namespace && one.name === name)
     if (now === undefined || now.uid === uid) continue
-    const message = `the content ${sequence} of ${target} was made from another ${kind} ${namespace}/${name}, which was deleted since`
+    const message = `the content ${sequence} of ${target} was made from another ${objectName(object)}, which was deleted since`
     throw unfit(message, {
       code: 'ESTALE',
       syscall: 'none',

@@ -1,3 +1,4 @@
+import { objectName } from '../../object-name.js'
 import type { Standing, Tree, TreeEntry } from '../path/index.js'
 import { isAgentMark, isDropRule, isText, knownFields } from './record-fields.js'
 import { encodeLine, wholeLines } from './record-lines.js'
@@ -284,7 +285,6 @@ export function isOfNewerVersion(text: string): boolean {
 
 /** The recorded objects, those named again in their newer version. */
 export function newerObjects(objects: readonly RecordedObject[], updates: readonly RecordedObject[]): RecordedObject[] {
-  const key = ({ kind, namespace, name }: RecordedObject): string => `${kind} ${namespace}/${name}`
-  const merged = new Map([...objects, ...updates].map((object) => [key(object), object]))
+  const merged = new Map([...objects, ...updates].map((object) => [objectName(object), object]))
   return [...merged.values()]
 }

@@ -2,7 +2,8 @@
  * Which events are made, and which are only counted: what says the same again within a while is one event with a count, and no
  * object gets more than a trickle. The same rules as client-go's (tools/record/events_cache.go; tools/events).
  */
-import { eventName, type EventDraft, type EventSubject } from './event-body.js'
+import { objectName } from '../../object-name.js'
+import { eventName, type EventDraft } from './event-body.js'
 
 /** A point in time: to measure with, since the wall clock may step, and to show. */
 export interface Instant {
@@ -62,7 +63,7 @@ export class EventSeries {
   }
 
   #allowed({ subject, type }: EventDraft, now: number): boolean {
-    const key = `${type} ${describe(subject)}`
+    const key = `${type} ${objectName(subject)}`
     const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now }
     const tokens = Math.min(burst, bucket.tokens + (now - bucket.at) / refill)
     const allowed = tokens >= 1
@@ -88,9 +89,5 @@ function newRecord(draft: EventDraft, wall: Date): EventRecord {
 }
 
 function keyOf({ subject, type, reason, action, note }: EventDraft): string {
-  return JSON.stringify([describe(subject), subject.uid, type, reason, action, note])
-}
-
-function describe({ kind, namespace, name }: EventSubject): string {
-  return `${kind} ${namespace}/${name}`
+  return JSON.stringify([objectName(subject), subject.uid, type, reason, action, note])
 }

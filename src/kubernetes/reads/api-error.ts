@@ -1,11 +1,7 @@
 /** What can go wrong with a request to the API server, in one class: what failed, which right is missing, what to do. */
+import { objectName } from '../../object-name.js'
 import { invalidInputOf } from '../../errors.js'
-import {
-  describeReference,
-  type ObjectReference,
-  type UnknownState,
-  type WatchRestartReason,
-} from '../../objects/types.js'
+import type { ObjectReference, UnknownState, WatchRestartReason } from '../../objects/types.js'
 import { ConnectionError, type ApiResponse } from '../connection/client.js'
 import { describeTarget, rightOf, type ApiTarget, type Right } from './requests.js'
 
@@ -107,7 +103,7 @@ const connectionReasons = {
 
 /** The answer makes no sense: it is not what a Kubernetes API server answers to that. */
 export function protocolError(reference: ObjectReference, problem: string): ApiError {
-  return new ApiError('protocol', `${describeReference(reference)}: ${problem}`)
+  return new ApiError('protocol', `${objectName(reference)}: ${problem}`)
 }
 
 /**

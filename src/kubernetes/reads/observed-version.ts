@@ -1,6 +1,7 @@
 /** What an answer of the API says of one object. */
+import { objectName } from '../../object-name.js'
 import type { ObservedVersion } from '../../objects/stored-object.js'
-import { describeReference, type ObjectReference } from '../../objects/types.js'
+import type { ObjectReference } from '../../objects/types.js'
 import { decodeObject, InvalidObjectError } from './decode.js'
 import { field, ApiError } from './api-error.js'
 import { labelsOf } from './selections.js'
@@ -15,7 +16,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
   if (name !== reference.name || namespace !== reference.namespace) {
     throw new ApiError(
       'protocol',
-      `${describeReference(reference)}: the API server answered with another object: does a proxy drop the fieldSelector?`,
+      `${objectName(reference)}: the API server answered with another object: does a proxy drop the fieldSelector?`,
     )
   }
   try {
@@ -29,7 +30,7 @@ export function observeObject(reference: ObjectReference, json: unknown): Observ
       observation: {
         state: 'unknown',
         reason: 'ObjectInvalid',
-        message: `${describeReference(reference)}: ${error.message}`,
+        message: `${objectName(reference)}: ${error.message}`,
       },
       resourceVersion: resourceVersionOf(json),
       uid: typeof uid === 'string' ? uid : '',
@@ -51,7 +52,7 @@ export function observeList(reference: ObjectReference, json: unknown): Observed
   const items = field(json, 'items')
   // Go prints an empty list as null.
   if (items !== null && !Array.isArray(items)) {
-    throw new ApiError('protocol', `${describeReference(reference)}: the API server's answer is not a list`)
+    throw new ApiError('protocol', `${objectName(reference)}: the API server's answer is not a list`)
   }
   const [item, ...others] = (items ?? []) as unknown[]
   if (item === undefined) return observeAbsence(resourceVersionOf(json))

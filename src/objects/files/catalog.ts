@@ -1,6 +1,7 @@
 /** What the files hold, all together, and what that says of one object. */
+import { objectName } from '../../object-name.js'
 import { parseSelector, selects } from '../../label-selector.js'
-import { describeReference, type ObjectReference, type ObservedState } from '../types.js'
+import type { ObjectReference, ObservedState } from '../types.js'
 import type { FileError } from './error.js'
 import type { FileObject } from './objects.js'
 
@@ -48,7 +49,7 @@ export class Catalog {
   answer(reference: ObjectReference, latest: ObservedState | undefined): Answer {
     const { selector } = reference
     if (selector !== undefined) return this.#select({ ...reference, selector }, latest)
-    const key = describeReference(reference)
+    const key = objectName(reference)
     const found = this.#byKey().get(key) ?? []
     const [first] = found
     if (first && found.length > 1) {
@@ -81,7 +82,7 @@ export class Catalog {
     if (error !== undefined) {
       const there = new Set(own.map(nameOf))
       if (latest?.state !== 'selected' || latest.names.some((name) => !there.has(name))) {
-        const message = `${describeReference(reference)}: not every file can be read; ${error.message}`
+        const message = `${objectName(reference)}: not every file can be read; ${error.message}`
         return { observation: { state: 'unknown', reason: error.reason, message }, confirmed: false }
       }
     }
@@ -93,7 +94,7 @@ export class Catalog {
     const index = new Map<string, Found[]>()
     for (const { objects, error } of this.#files.values()) {
       for (const entry of objects) {
-        const key = describeReference(entry.object.reference)
+        const key = objectName(entry.object.reference)
         index.set(key, [...(index.get(key) ?? []), { ...entry, error }])
       }
     }

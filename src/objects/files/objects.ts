@@ -1,4 +1,5 @@
 /** From a file's documents to the Secrets and ConfigMaps that they hold. */
+import { objectName } from '../../object-name.js'
 import type { Log } from '../../log.js'
 import { isObjectName } from '../../kubernetes-names.js'
 import { quote } from '../../quote.js'
@@ -106,7 +107,7 @@ function readObject(
     return { object, labels: labelsOf(metadata.labels) }
   } catch (error) {
     if (!(error instanceof InvalidObjectError)) throw error
-    throw new InvalidObjectError(`${kind} ${namespace}/${name}: ${error.message}`)
+    throw new InvalidObjectError(`${objectName({ kind, namespace, name })}: ${error.message}`)
   }
 }
 

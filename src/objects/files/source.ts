@@ -6,18 +6,18 @@
  * exchanged, or of a mounted ConfigMap that changes, are read from one version of it; an object is absent only if every
  * file could be read; a directory that cannot be read is no absence.
  */
+import { objectName } from '../../object-name.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ObjectStore } from '../store.js'
 import { isSameData } from '../same-state.js'
-import {
-  describeReference,
-  type KubernetesObject,
-  type LoadedState,
-  type ObjectReference,
-  type ObservedState,
-  type SourceListener,
-  type DesiredObject,
+import type {
+  KubernetesObject,
+  LoadedState,
+  ObjectReference,
+  ObservedState,
+  SourceListener,
+  DesiredObject,
 } from '../types.js'
 import { Catalog, type LoadedFile } from './catalog.js'
 import { DirectoryWatch } from './directory-watch.js'
@@ -41,8 +41,8 @@ const defaults = { settle: 50, patience: 2_000, rescan: 10_000 }
 
 /** Of several objects in one file, those that were not changed with it stay the version that they were. */
 function unlessSame(entry: FileObject, before: readonly FileObject[]): FileObject {
-  const name = describeReference(entry.object.reference)
-  const earlier = before.find(({ object }) => describeReference(object.reference) === name)
+  const name = objectName(entry.object.reference)
+  const earlier = before.find(({ object }) => objectName(object.reference) === name)
   if (earlier === undefined || !isSameContent(earlier.object, entry.object)) return entry
   return { ...entry, object: earlier.object }
 }

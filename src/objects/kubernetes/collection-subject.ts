@@ -3,12 +3,13 @@
  * its version has changed. Nothing is kept of the others:
  * their labels are matched with the followed selectors as they come.
  */
+import { objectName } from '../../object-name.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inParallel } from '../../durable/index.js'
 import type { Labels } from '../../label-selector.js'
 import { hasObject } from '../same-state.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
-import { describeReference, type ObjectReference } from '../types.js'
+import type { ObjectReference } from '../types.js'
 import { ApiError, field, isAbsent, refusedRequest } from '../../kubernetes/reads/api-error.js'
 import { observeAbsence, resourceVersionOf } from '../../kubernetes/reads/observed-version.js'
 import { readFresh } from './reads.js'
@@ -240,7 +241,7 @@ export class CollectionSubject implements WatchSubject {
     this.#refused.set(stored, since)
     const lasting = reason === 'denied' && performance.now() - since >= timing.denialGrace
     const kept = isKnown(stored.latest) && !lasting ? '; holdfast keeps the version that it knows' : ''
-    log[isNews ? 'warn' : 'debug']({ object: describeReference(stored.reference) }, `${message}${kept}`)
+    log[isNews ? 'warn' : 'debug']({ object: objectName(stored.reference) }, `${message}${kept}`)
     if (kept === '') stored.say(observation)
   }
 

@@ -6,20 +6,20 @@
  * etcd restored from a backup), which a fresh read has confirmed and which it reports as such; it reports absence only when it is
  * certain; what is known stays so while the server is away; one object that is denied or broken does not hold up others.
  */
+import { objectName } from '../../object-name.js'
 import type { SourceConfiguration } from '../../config/source.js'
 import { type Log, silent } from '../../log.js'
 import type { ObservableSource } from '../first-answers.js'
 import { ContentBudget } from '../content-budget.js'
 import { isSameState } from '../same-state.js'
 import { ObjectStore } from '../store.js'
-import {
-  describeReference,
-  type ObjectReference,
-  type LoadedState,
-  type ObjectVersion,
-  type ObservedState,
-  type SourceListener,
-  type DesiredObject,
+import type {
+  ObjectReference,
+  LoadedState,
+  ObjectVersion,
+  ObservedState,
+  SourceListener,
+  DesiredObject,
 } from '../types.js'
 import type { ApiClient } from '../../kubernetes/connection/client.js'
 import { brokenRequest } from '../../kubernetes/reads/api-error.js'
@@ -86,9 +86,9 @@ export class KubernetesSource implements ObservableSource {
     const { added, dropped } = this.#store.follow(desired)
     if (this.#scope === 'namespaces') this.#followCollections(added, dropped)
     else {
-      for (const { reference } of dropped) this.#stop(describeReference(reference))
+      for (const { reference } of dropped) this.#stop(objectName(reference))
       for (const stored of added) {
-        this.#start(describeReference(stored.reference), new ObjectSubject(stored, this.#context.client))
+        this.#start(objectName(stored.reference), new ObjectSubject(stored, this.#context.client))
       }
     }
   }

@@ -1,6 +1,7 @@
 /** What one watch is about, and what its answers mean: one object, or a collection of which some objects are followed. */
+import { objectName } from '../../object-name.js'
 import { listed } from '../../listed.js'
-import { describeReference, type ObjectReference, type ObservedState, type UnknownState } from '../types.js'
+import type { ObjectReference, ObservedState, UnknownState } from '../types.js'
 import type { ObservedVersion, StoredObject } from '../stored-object.js'
 import { isSameState } from '../same-state.js'
 import { compareResourceVersions } from '../resource-version.js'
@@ -145,7 +146,7 @@ export function isKnown(latest: ObservedState | undefined): boolean {
 }
 
 export function describeObjects(subject: WatchSubject): string {
-  return listed(subject.objects().map(({ reference }) => describeReference(reference)))
+  return listed(subject.objects().map(({ reference }) => objectName(reference)))
 }
 
 /** Says of the objects that are not known, or of all of them, why they are not. */

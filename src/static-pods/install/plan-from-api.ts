@@ -1,3 +1,4 @@
+import { objectName } from '../../object-name.js'
 import { join } from 'node:path'
 import { inParallel } from '../../durable/index.js'
 import type { ApiReader } from '../../kubernetes/reads/api-reader.js'
@@ -95,7 +96,8 @@ export async function planFromApi(
   const of = (list: readonly NeededObject[]) => fetched.filter((item) => list.includes(item.needed))
   const source = of([listed ?? own])[0]?.object
   // `--optional-configmaps` may have made it optional; without it there is nothing to install.
-  if (source === undefined) throw new StaticPodError(`ConfigMap ${namespace}/${own.name} does not exist`)
+  if (source === undefined)
+    throw new StaticPodError(`${objectName({ kind: 'ConfigMap', namespace, name: own.name })} does not exist`)
   const manifests = await manifestsOf(source, pod, revision, settings)
   return {
     pod,
@@ -121,7 +123,7 @@ async function manifestsOf(
   revision: number,
   settings: PlanSettings,
 ): Promise<PlannedManifest[]> {
-  const place = `ConfigMap ${source.reference.namespace}/${source.reference.name}`
+  const place = objectName(source.reference)
   if (!source.data.has('pod.yaml'))
     throw new InvalidInput(`${place} has no key pod.yaml, which holds the pod to install`)
   const planned: PlannedManifest[] = []
@@ -176,7 +178,7 @@ async function fetchObjects(
       const object = await reader.getObject({ kind, namespace, name }, either)
       if (object !== undefined) found.set(item, object)
       else if (!optional) {
-        throw new StaticPodError(`${kind} ${namespace}/${name} does not exist, but is required`)
+        throw new StaticPodError(`${objectName({ kind, namespace, name })} does not exist, but is required`)
       }
     } catch (error) {
       first ??= error

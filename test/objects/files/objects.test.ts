@@ -1,7 +1,7 @@
+import { objectName } from '../../../src/object-name.js'
 import t from 'tap'
 import { parseDocuments } from '../../../src/objects/files/documents.js'
 import { readObjects } from '../../../src/objects/files/objects.js'
-import { describeReference } from '../../../src/objects/types.js'
 import { recordingLog } from '../kubernetes/watching.js'
 
 const logged: string[] = []
@@ -12,7 +12,7 @@ async function read(name: string, text: string): Promise<Record<string, Record<s
   const objects = documents.flatMap((document) => readObjects(document, context))
   return Object.fromEntries(
     objects.map(({ object, place }) => [
-      `${describeReference(object.reference)} at ${place}`,
+      `${objectName(object.reference)} at ${place}`,
       Object.fromEntries([...object.data].map(([key, bytes]) => [key, Buffer.from(bytes).toString('latin1')])),
     ]),
   )
