@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../log.js'
-import { Backoff } from '../reads/backoff.js'
+import { Backoff } from '../../backoff.js'
 import type { ApiClient, ApiResponse } from '../connection/client.js'
 import { eventBody, eventsPath, namespaceOf, seriesBody, type EventDraft } from './event-body.js'
 import { EventSeries, type EventRecord, type Instant } from './event-series.js'

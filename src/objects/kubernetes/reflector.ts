@@ -7,7 +7,7 @@
  */
 import type { Log } from '../../log.js'
 import type { SourceListener, WatchRestartReason } from '../types.js'
-import { Backoff } from '../../kubernetes/reads/backoff.js'
+import { Backoff } from '../../backoff.js'
 import type { ApiClient, RequestOptions } from '../../kubernetes/connection/client.js'
 import { brokenRequest, refusedRequest, ApiError } from '../../kubernetes/reads/api-error.js'
 import type { Recovery } from './recovery.js'

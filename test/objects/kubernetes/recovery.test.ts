@@ -1,38 +1,6 @@
 import t from 'tap'
-import { Backoff } from '../../../src/kubernetes/reads/backoff.js'
 import { Recovery } from '../../../src/objects/kubernetes/recovery.js'
 import { defaultTiming } from '../../../src/objects/kubernetes/timing.js'
-
-void t.test('half a second, doubling to half a minute, each between its half and its whole', (t) => {
-  const whole = new Backoff(defaultTiming, () => 1)
-  const expected = [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
-  t.strictSame(
-    expected.map(() => whole.next('connection')),
-    expected,
-  )
-  const half = new Backoff(defaultTiming, () => 0)
-  t.strictSame(
-    expected.map(() => half.next('connection')),
-    expected.map((delay) => delay / 2),
-  )
-  for (let failures = 0; failures < 10_000; failures++) whole.next('connection')
-  t.equal(whole.next('connection'), 30_000, 'and no overflow')
-  t.end()
-})
-
-void t.test('starts again after a success, and for another kind of failure', (t) => {
-  const backoff = new Backoff(defaultTiming, () => 1)
-  backoff.next('connection')
-  backoff.next('connection')
-  t.equal(backoff.failures('connection'), 2)
-  t.equal(backoff.failures('denied'), 0)
-  t.equal(backoff.next('denied'), 500)
-  t.equal(backoff.next('connection'), 500)
-  backoff.next('connection')
-  backoff.reset()
-  t.equal(backoff.next('connection'), 500)
-  t.end()
-})
 
 void t.test('one that waits is sent ahead, and all follow when a request got through', async (t) => {
   const recovery = new Recovery({ scoutDelay: 40, wakeSpread: 10, wakeInterval: 0 }, () => 1)

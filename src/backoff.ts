@@ -1,0 +1,47 @@
+/** In milliseconds. */
+export interface Delays {
+  readonly firstDelay: number
+  readonly longestDelay: number
+}
+
+/**
+ * Milliseconds to wait after so many failures in a row, at least one: the first delay, doubling to the longest, each at random between its
+ * half and its whole, so that the nodes of a cluster do not come back in step. `random` is in [0, 1).
+ */
+export function delayAfter(
+  failures: number,
+  { firstDelay, longestDelay }: Delays,
+  random: () => number = Math.random,
+): number {
+  // 2^30 is far beyond any longest delay: the exponent is bounded so that it can never overflow.
+  const whole = Math.min(longestDelay, firstDelay * 2 ** Math.min(failures - 1, 30))
+  return whole * (0.5 + 0.5 * random())
+}
+
+/** Counts failures: one of another kind starts from the first delay, since what it waits for is something else. */
+export class Backoff {
+  #kind: string | undefined
+  #failures = 0
+
+  constructor(
+    private readonly delays: Delays,
+    private readonly random: () => number,
+  ) {}
+
+  /** Failures of this kind in a row, so far. */
+  failures(kind: string): number {
+    return kind === this.#kind ? this.#failures : 0
+  }
+
+  /** Milliseconds to wait after one more failure of this kind. */
+  next(kind: string): number {
+    this.#failures = this.failures(kind) + 1
+    this.#kind = kind
+    return delayAfter(this.#failures, this.delays, this.random)
+  }
+
+  reset(): void {
+    this.#kind = undefined
+    this.#failures = 0
+  }
+}
