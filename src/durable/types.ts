@@ -196,6 +196,11 @@ export interface PublicationOptions {
   parents?: boolean
   /** Called with how many bytes more of the content have been read from paths and streams: each is read twice. */
   progress?: (bytes: number) => void
+  /**
+   * Called with what the content was read as, before anything is looked at or made. Throws what refuses it: the cause of the error then.
+   * Default: nobody refuses it.
+   */
+  accept?: (entries: readonly { readonly path: string; readonly sha256: string }[]) => void
   /** Asked before new content is published; for directories only. Default: nobody. */
   check?: ContentCheck
   /** Abandons before the exchange, never after it. */

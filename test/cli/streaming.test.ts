@@ -14,20 +14,34 @@ const streamSize = 64 * mebibyte
 /** Resident above a command that publishes nothing to speak of. */
 const mostMemory = 24 * mebibyte
 
-/** The last line of standard error: the most memory that the process had at once. */
+/** The last lines of standard error: the most memory that the process had at once, and how much it read and wrote. */
 const reporter = `import { readFileSync, writeSync } from 'node:fs'
-process.on('exit', () => writeSync(2, readFileSync('/proc/self/status', 'utf8').match(/VmHWM:.*\\n/)[0]))`
+process.on('exit', () => {
+  const memory = readFileSync('/proc/self/status', 'utf8').match(/VmHWM:.*\\n/)[0]
+  writeSync(2, memory + readFileSync('/proc/self/io', 'utf8').match(/rchar: .*\\nwchar: .*\\n/)[0])
+})`
+
+interface Figures {
+  /** All of them bytes. */
+  readonly memory: number
+  readonly read: number
+  readonly written: number
+}
 
 async function memoryOf(args: readonly string[], input?: string): Promise<number> {
+  return (await figuresOf(args, input)).memory
+}
+
+async function figuresOf(args: readonly string[], input?: string): Promise<Figures> {
   const url = `data:text/javascript,${encodeURIComponent(reporter)}`
   const stdin = input === undefined ? 'ignore' : openSync(input, 'r')
   const command = ['-i', `PATH=${process.env.PATH ?? ''}`, process.execPath, '--import', url, executable, ...args]
   const child = spawn('env', command, { stdio: [stdin, 'pipe', 'pipe'] })
   if (typeof stdin === 'number') closeSync(stdin)
   const { code, stderr } = await ended(child)
-  const kibibytes = /VmHWM:\s*(\d+) kB\n$/.exec(stderr)?.[1]
+  const [, kibibytes, read, written] = /VmHWM:\s*(\d+) kB\nrchar: (\d+)\nwchar: (\d+)\n$/.exec(stderr) ?? []
   if (code !== 0 || kibibytes === undefined) throw new Error(`exit ${String(code)}: ${stderr}`)
-  return Number(kibibytes) * 1024
+  return { memory: Number(kibibytes) * 1024, read: Number(read), written: Number(written) }
 }
 
 await t.test('a file of 200 MiB takes no more memory than its pieces', async (t) => {
@@ -52,6 +66,20 @@ await t.test('a file of 200 MiB takes no more memory than its pieces', async (t)
   const written = await memoryOf(['write', join(root, 'file')], large)
   t.equal(statSync(join(root, 'file')).size, streamSize)
   t.ok(written - idle < mostMemory, `write: ${(written - idle) / mebibyte} MiB`)
+})
+
+await t.test('write --from reads a file twice, and writes it once', async (t) => {
+  const root = scratch(t)
+  const size = 16 * mebibyte
+  const [from, small] = [join(root, 'from'), join(root, 'small')]
+  writeFileSync(from, Buffer.alloc(size, 'no file of zeros '))
+  writeFileSync(small, 'small')
+  const least = await figuresOf(['write', join(root, 'least'), '--from', small])
+  const most = await figuresOf(['write', join(root, 'file'), '--from', from])
+  t.equal(statSync(join(root, 'file')).size, size)
+  const [read, written] = [most.read - least.read, most.written - least.written]
+  t.ok(read < 2.1 * size, `${read / mebibyte} MiB read of ${size / mebibyte}`)
+  t.ok(written < 1.1 * size, `${written / mebibyte} MiB written of ${size / mebibyte}`)
 })
 
 await t.test('on a terminal, progress; elsewhere nothing', async (t) => {

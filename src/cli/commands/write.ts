@@ -98,10 +98,11 @@ to be durable, 75 another process holds FILE's lock.`,
         const { AtOnceFileSystem, checkFile, disableCoreDumps, replaceFile } =
           await import('../../durable/publishing.js')
         disableCoreDumps()
-        const request = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
+        const asked = { mode: options.mode, owner: options.owner, ...publicationOptions(options) }
         // Before a command runs, whose effects nobody could take back.
-        if (command.length > 0) await checkFile(path, request)
-        const content = await contentOf({ from, command }, options, { io, signal, path })
+        if (command.length > 0) await checkFile(path, asked)
+        const { content, ...checks } = await contentOf({ from, command }, options, { io, signal, path })
+        const request = { ...asked, ...checks }
         const found = await findAttributes(path)
         const log = createLogger(io, options)
         const reading = new Reading()

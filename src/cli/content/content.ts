@@ -33,26 +33,47 @@ export interface ContentContext {
   readonly path: string
 }
 
+export interface WantedContent {
+  readonly content: Uint8Array | AsyncIterable<Uint8Array> | { readonly path: string }
+  /** Looks at the digest of a content that was not read here. @throws NotPublished */
+  readonly accept?: (files: readonly { readonly sha256: string }[]) => void
+}
+
 /**
- * The content to publish. What is not parsed as a whole is a stream, which ends with the error that keeps it from being published:
- * UsageError for a source that cannot be read, NotPublished for a command or a check that failed. Nothing of the content is quoted.
+ * The content to publish. What is not parsed as a whole is a file, which is read where it is, or a stream, which ends with the error that
+ * keeps it from being published: UsageError for a source that cannot be read, NotPublished for a command or a check that failed. Nothing
+ * of the content is quoted.
  */
 export async function contentOf(
   source: ContentSource,
   checks: ContentChecks,
   context: ContentContext,
-): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+): Promise<WantedContent> {
   const { validate } = checks
   const { path } = context
+  if (validate === undefined && source.from !== undefined) return fileAt(source.from, path, checks)
   const content = checked(received(source, validate === undefined ? undefined : mostToValidate, context), path, checks)
-  if (validate === undefined) return content
+  if (validate === undefined) return { content }
   const chunks: Uint8Array[] = []
   for await (const chunk of content) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)
   const { contentRules } = await import('./content-rules.js')
   const problem = await contentRules[validate](bytes)
   if (problem !== undefined) throw new NotPublished(`the content fails --validate ${validate}: ${problem}`, path)
-  return bytes
+  return { content: bytes }
+}
+
+/** A file that nobody copies before it is staged. @throws UsageError where it cannot be read */
+async function fileAt(from: string, target: string, checks: ContentChecks): Promise<WantedContent> {
+  const { examineFrom } = await import('./read-file.js')
+  const { size } = examineFrom(from, true)
+  return {
+    content: { path: from },
+    accept: ([file]) => {
+      const sha256 = file?.sha256 ?? emptyDigest
+      refuse(target, { sha256, size: sha256 === emptyDigest ? 0 : size }, checks)
+    },
+  }
 }
 
 async function* received(
@@ -62,7 +83,7 @@ async function* received(
 ): AsyncIterable<Uint8Array> {
   if (from !== undefined) {
     const { readFrom } = await import('./read-file.js')
-    yield* readFrom(from, path, most)
+    yield* readFrom(from, path, most ?? Infinity)
   } else if (command.length === 0) {
     yield* readStandardInput(io, signal, most ?? mostToReceive)
   } else {
@@ -82,7 +103,7 @@ export function throwReason(error: unknown): never {
 async function* checked(
   content: AsyncIterable<Uint8Array>,
   path: string,
-  { allowEmpty, expect }: ContentChecks,
+  checks: ContentChecks,
 ): AsyncIterable<Uint8Array> {
   const hash = createHash('sha256')
   let size = 0
@@ -93,10 +114,21 @@ async function* checked(
     // It is one buffer, and not five of them, that becomes garbage: a collection for each 10 MiB is enough.
     contentPassed(chunk.length / 5)
   }
+  refuse(path, { sha256: hash.digest('hex'), size }, checks)
+}
+
+const emptyDigest = createHash('sha256').digest('hex')
+
+/** @throws NotPublished for content that is empty, or not what was expected */
+function refuse(
+  path: string,
+  { sha256, size }: { readonly sha256: string; readonly size: number },
+  { allowEmpty, expect }: ContentChecks,
+): void {
   if (size === 0 && allowEmpty !== true) {
     throw new NotPublished('the content is empty; --allow-empty publishes it all the same', path)
   }
-  const digest = `sha256:${hash.digest('hex')}`
+  const digest = `sha256:${sha256}`
   if (expect !== undefined && digest !== expect) {
     throw new NotPublished(`the content (${size} bytes) has the digest ${digest}, not ${expect}`, path)
   }

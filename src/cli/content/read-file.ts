@@ -28,19 +28,19 @@ function openFrom(path: string, follow: boolean): { descriptor: number } & Found
   throw new UsageError(`--from: ${path} is not a regular file`)
 }
 
-/** Mode and size of a regular file that this process may read. @throws UsageError for any other */
-export function examineFrom(path: string): FoundFile {
-  const { descriptor, ...found } = openFrom(path, false)
+/** Mode and size of a regular file that this process may read; `follow` as above. @throws UsageError for any other */
+export function examineFrom(path: string, follow = false): FoundFile {
+  const { descriptor, ...found } = openFrom(path, follow)
   closeSync(descriptor)
   return found
 }
 
 /**
- * The bytes of a regular file, at most `most`.
+ * The bytes of a regular file, at most `most`, for those who need them in memory.
  * @throws UsageError for what cannot be read, is no file, or is larger
  * @throws NotPublished, of `target`, where somebody wrote to the file meanwhile: its content may be torn
  */
-export async function* readFrom(path: string, target: string, most = Infinity): AsyncIterable<Uint8Array> {
+export async function* readFrom(path: string, target: string, most: number): AsyncIterable<Uint8Array> {
   const { descriptor } = openFrom(path, true)
   try {
     const before = fstatSync(descriptor, { bigint: true })

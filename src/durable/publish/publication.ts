@@ -153,6 +153,12 @@ export abstract class TargetPublication {
     return this.planned.tree
   }
 
+  /** Step 1, first part. */
+  async read(): Promise<void> {
+    await this.planned.read()
+    this.options.accept?.(this.planned.tree.entries)
+  }
+
   /** Step 1, last part: refuses what is there of another kind, and locks. */
   async lock(signal: AbortSignal | undefined): Promise<void> {
     await this.#refuseKind()

@@ -44,7 +44,7 @@ export async function publish(
   try {
     // 1. Resolve and lock; 2. recover; 3. unchanged?
     await each(publications, 'could not read the content of', (publication) =>
-      abortable(publication, signal, () => publication.planned.read()),
+      abortable(publication, signal, () => publication.read()),
     )
     await each(going(), 'could not resolve the path of', async (publication) => {
       await publication.site.resolve(parents)
