@@ -66,7 +66,7 @@ export const earlierContents: readonly Mutation[] = [
   mutation(
     'what was made from an object that is gone stays',
     'keep/history.ts',
-    '.filter(({ objects }) => !objects.some((object) => gone.has(keyOf(object))))',
+    '.filter(({ objects }) => !objects.some((object) => gone.has(objectName(object))))',
     '',
     ownTest('durable/keep/history'),
   ),
