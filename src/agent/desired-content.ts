@@ -170,7 +170,7 @@ export function requestFor(
     ...adoptingFor(configuration),
     objects: [...objects],
     hooks: configuration.afterPublish.map(({ key }) => key),
-    movedFrom: configuration.movedFrom ? { from: configuration.movedFrom.path, as: configuration.movedFrom.as } : null,
+    movedFrom: configuration.movedFrom?.path ?? null,
     movedTo: null,
   }
 }

@@ -1,6 +1,5 @@
 import { reportContentConflicts } from './content-conflicts.js'
 import { content } from './contents.js'
-import type { MovedFromForm } from '../durable/types.js'
 import { contentChecks, hooks } from './hooks.js'
 import { duration } from './duration.js'
 import { mappingOf, needs, neverBoth, type Fields, type ValueType } from './field.js'
@@ -86,11 +85,6 @@ const fields = {
     type: targetPath,
     description: 'the path where all of this was before; it is kept up to date, too, until no process uses it',
   },
-  movedFromAs: {
-    type: oneOf(['remove', 'link']),
-    description: 'with `movedFrom`: what is left at the old path; link: a symbolic link to the new one',
-    default: 'remove',
-  },
   // Programs that only open a file now and then are not seen to use it.
   movedFromKeep: {
     type: duration({ least: '1s', most: '8760h' }),
@@ -115,9 +109,6 @@ const fields = {
   },
 } satisfies Fields<DirectoryContext>
 
-/** As a record names them. */
-const forms = { remove: 'removed', link: 'link' } as const satisfies Record<string, MovedFromForm>
-
 const misplaced = {
   secret: 'it belongs to one of contents',
   configMap: 'it belongs to one of contents',
@@ -128,6 +119,7 @@ const misplaced = {
   optional: 'it belongs to one of contents',
   defaultMode: 'did you mean "fileMode"?',
   namespace: 'it belongs to source, or to a name as NAMESPACE/NAME',
+  movedFromAs: 'leave it out: nothing stays at the old path; who needs a link there makes it once the move is done',
 }
 
 export interface ReadDirectory {
@@ -171,26 +163,17 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       {
         check: ({ at, wasGiven }) => {
           if (wasGiven('movedFrom')) return
-          for (const field of ['movedFromAs', 'movedFromKeep'] as const)
-            at[field]?.wrong(`${field} has no effect without movedFrom`, 'add movedFrom: /old/path, or leave it out')
+          at.movedFromKeep?.wrong(
+            'movedFromKeep has no effect without movedFrom',
+            'add movedFrom: /old/path, or leave it out',
+          )
         },
-        schema: { dependencies: { movedFromAs: ['movedFrom'], movedFromKeep: ['movedFrom'] } },
+        schema: { dependencies: { movedFromKeep: ['movedFrom'] } },
       },
     ],
   },
   ({ read, at }, { place }) => {
-    const {
-      path,
-      publish,
-      contents = [],
-      owner,
-      history,
-      historyMaxAge,
-      movedFrom,
-      movedFromAs,
-      movedFromKeep,
-      ...others
-    } = read
+    const { path, publish, contents = [], owner, history, historyMaxAge, movedFrom, movedFromKeep, ...others } = read
     reportContentConflicts(contents, publish, publishForms[publish].reservesDots)
     if (path === undefined || at.path === undefined) return undefined
     const configuration = {
@@ -201,7 +184,7 @@ export const directory: ValueType<ReadDirectory, DirectoryContext> = mappingOf(
       owner,
       contents: contents.map(({ content }) => content),
       history: { keep: history, maxAge: historyMaxAge ?? null },
-      ...(movedFrom !== undefined && { movedFrom: { path: movedFrom, as: forms[movedFromAs], keep: movedFromKeep } }),
+      ...(movedFrom !== undefined && { movedFrom: { path: movedFrom, keep: movedFromKeep } }),
     }
     return { configuration, at: at.path, movedFromAt: at.movedFrom }
   },

@@ -1,4 +1,3 @@
-import type { MovedFromForm } from '../durable/types.js'
 import type { ObjectReference } from '../objects/types.js'
 import type { Hook } from './hooks.js'
 import type { PublishForm } from './publish-form.js'
@@ -60,7 +59,7 @@ export interface DirectoryConfiguration {
   /** Which earlier contents stay beside it; `maxAge` in milliseconds, null: without a limit. */
   readonly history: { readonly keep: number; readonly maxAge: number | null }
   /** Where its content was before, and milliseconds that it stays there at least, too. */
-  readonly movedFrom?: { readonly path: string; readonly as: MovedFromForm; readonly keep: number }
+  readonly movedFrom?: { readonly path: string; readonly keep: number }
   /** Of an old path, which only the agent's own list of directories has: the path whose content it gets. */
   readonly follows?: string
   readonly validate: readonly Validation[]

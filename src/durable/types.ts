@@ -172,7 +172,7 @@ export interface PublicationOptions {
   /** What becomes of the target once nobody configures it any more; kept in the record. Default: `keep`. */
   onDrop?: DropRule
   /** Where its content was before; null: nowhere. Default: as its record says. */
-  movedFrom?: Pick<Relocation, 'from' | 'as'> | null
+  movedFrom?: string | null
   /** The path to which its content moves; null: nowhere. Default: as its record says. */
   movedTo?: string | null
   /** Nobody changes the bytes of `files` before the call ends: they need not be copied. Default false. */
@@ -346,15 +346,15 @@ export interface HoldOptions {
 export const relocationStates = ['staged', 'both', 'draining', 'done'] as const
 export type RelocationState = (typeof relocationStates)[number]
 
-/** What is left where the content was: nothing, or a symbolic link. */
-export const movedFromForms = ['removed', 'link'] as const
-export type MovedFromForm = (typeof movedFromForms)[number]
+/** Nothing is left where the content was. Version 0.2.0 could leave a symbolic link there, and reads no record without this word. */
+export const relocationForms = ['removed', 'link'] as const
 
 /** A target's content comes from another path: see relocation.ts. */
 export interface Relocation {
   /** Absolute. */
   from: string
-  as: MovedFromForm
+  /** Nobody reads it any more; what is written is `removed`. */
+  as: (typeof relocationForms)[number]
   state: RelocationState
   /** Milliseconds since the epoch, of this state. */
   since: number

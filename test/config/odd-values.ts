@@ -154,7 +154,7 @@ export const samples: readonly { readonly [name: string]: Data }[] = [
   { onMissing: 'remove', onDrop: 'remove' },
   { retire: 'whenUnused', retireTimeout: '1m' },
   { history: 3, historyMaxAge: '24h' },
-  { movedFrom: '/srv/old', movedFromKeep: '1h', movedFromAs: 'link' },
+  { movedFrom: '/srv/old', movedFromKeep: '1h' },
   { path: '/srv/x', validate: ['certificates'] },
   { contents: [{ secret: 'a/b', into: 'x', optional: true, items: [{ key: 'k', path: 'p', mode: '0644' }] }] },
   { contents: [{ combine: 'x/y', from: [{ configMap: 'b', key: 'k' }], mode: '0644', optional: true }] },

@@ -239,8 +239,8 @@ const hostile: readonly Mutation[] = [
   ),
   mutation(
     'what came out of the exchange is not looked at',
-    'publish/directory-form.ts',
-    "if ((await this.renameOver(staged, 'exchange', old)) && old.type !== 'symlink') return",
+    'publish/directory-publication.ts',
+    "if (await this.renameOver(staged, 'exchange', old)) return",
     "await this.renameOver(staged, 'exchange', old)\n    if (old) return",
     ownTest('durable/settling'),
     model(),

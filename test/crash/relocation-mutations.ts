@@ -2,7 +2,8 @@ import { compound, model, type Mutation, mutation, ownTest } from './mutation.js
 
 const own = ownTest('durable/move/relocation')
 const guards = ownTest('durable/relocation-guards')
-const links = ownTest('durable/record/left-link')
+const links = ownTest('durable/left-links')
+const claims = ownTest('durable/quarantine-claims')
 const story = model('relocation', 'power cut')
 
 /** A directory that moves to another path. */
@@ -93,42 +94,41 @@ export const relocations: readonly Mutation[] = [
     '',
     guards,
   ),
-  mutation('the record of a link that is left goes', 'remove/removal.ts', 'if (leaves) return', '', links),
   mutation(
-    'any link in the place of a directory counts as left there',
-    'record/left-link.ts',
-    'return texts.includes(await fs.readLink(parent, name))',
-    'return true',
+    'a move that 0.2.0 has begun, to leave a link, is not read',
+    'types.ts',
+    "relocationForms = ['removed', 'link']",
+    "relocationForms = ['removed']",
     links,
   ),
   mutation(
-    'the removal of a directory does not name the link that takes its place',
+    'a removal does not go on where 0.2.0 has left a link',
     'remove/removal.ts',
-    '...(text !== undefined && { link: text })',
+    "(entry.type === 'symlink' && record.removing !== undefined)",
+    'false',
+    links,
+  ),
+  mutation(
+    'what has the number of a link of 0.2.0 is taken for it',
+    'keep/quarantine.ts',
+    "if (removing?.link !== undefined) return { ...staging, staged: 'none' }",
     '',
     links,
-    model('relocation', 'power cut'),
+    claims,
   ),
   mutation(
-    'who comes back takes the place of somebody who has replaced the link',
-    'remove/departure.ts',
-    "if (mode === 'exchange' && !(await isLeftLink(fs, this.#parent, staging, links))) {",
-    "if (mode === 'exchange' && links.length === 0) {",
-    links,
-  ),
-  mutation(
-    'what took the place of a link in the last instant goes with it',
-    'remove/departure.ts',
-    'if (await isLeftLink(fs, parent, staging, leftLinks(records))) return fs.removeFile(parent, staging)',
-    'return fs.removeFile(parent, staging)',
-    links,
-  ),
-  mutation(
-    'what has the number of a link that was left is taken for it',
+    'what has the number of a link that was replaced is taken for it',
     'keep/quarantine.ts',
-    'claim?.staged && !claim.isLink',
-    'claim?.staged',
-    links,
+    "? { ...staging, old: 'none' } : staging",
+    '? staging : staging',
+    claims,
+  ),
+  mutation(
+    'a file that has the number of an old content is taken for it',
+    'keep/quarantine.ts',
+    "found?.type === 'directory' && found.inode.toString() === inodes?.old",
+    'found?.inode.toString() === inodes?.old',
+    claims,
   ),
   mutation(
     'a directory moves to itself by another name',

@@ -13,7 +13,7 @@ import { directoryPublication } from '../../src/durable/publish/replace.js'
 import { silent } from '../../src/log.js'
 import { Alone } from './adoption-scene.js'
 import { failure, intercepted } from './intercepted.js'
-import { moved, Observed, stagingIn } from './relocation-story.js'
+import { Observed, stagingIn } from './relocation-story.js'
 import { contents, kept, scratch } from './scratch.js'
 
 const isRoot = process.getuid?.() === 0
@@ -132,15 +132,6 @@ await t.test(
     t.equal(await mutation({ a: '3' }, { retire: 'whenUnused' }), 'createFile', 'it may be in use')
   },
 )
-
-await t.test('a link that takes no content out retires none', async (t) => {
-  const { root, from, fs } = await moved(t)
-  const request = { target: from, files: { a: '4' }, retire: 'whenUnused' as const }
-  t.match(await publish([directoryPublication(fs, request)]), [{ outcome: 'replaced' }])
-  const newest = await withRecord(fs, from, (_, __, [newest]) => Promise.resolve(newest))
-  t.match(newest, { before: null, committed: true, retired: undefined })
-  t.strictSame(kept(join(root, 'was')), ['lock', 'record'])
-})
 
 await t.test('old content in which another program has mounted something stays whole', async (t) => {
   const { root, target, lines, replace } = scene(t)

@@ -18,7 +18,7 @@ import { committed, record } from './judge-rows.js'
 import { valueOf } from './judgements.js'
 
 const [from, to] = ['/srv/was/certs', '/srv/is/tls']
-const asked: RelocationOptions = { from, as: 'removed', keep: 0 }
+const asked: RelocationOptions = { from, keep: 0 }
 const held = { reason: 'INC-1', since: 1, until: null }
 const pinned: Pin = { reason: 'INC-2', since: 1, until: 'released', from: [], digest: 'a' }
 const old = (marks: Partial<StoredRecord> = {}) => record(1, null, 'a', { ...committed, ...marks })

@@ -1,5 +1,5 @@
 /** Whose it is what lies under a staging name after a kill: what is there is compared with what the records name. */
-import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Attributes } from '../../src/durable/file-system.js'
@@ -21,11 +21,6 @@ const filled: Put = (path) => {
   writeFileSync(join(path, 'a'), '')
 }
 const file: Put = (path) => writeFileSync(path, '')
-const linked =
-  (text: string): Put =>
-  (path) =>
-    symlinkSync(text, path)
-
 /** What `filled` makes, as it is known of it. */
 const sha256OfNothing = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 const a = { path: 'a', type: 'file', sha256: sha256OfNothing } as TreeEntry
@@ -34,7 +29,7 @@ const none = undefined
 type Claim = Omit<StagingClaims[number], 'boot' | 'staging'>
 const replacing: Claim = { before: 'old', after: 'new', entries: [a] }
 const first: Claim = { ...replacing, before: null }
-const leaving: Claim = { ...replacing, removing: { since: 0, link: 'there' } }
+const linking: Claim = { ...replacing, removing: { since: 0, link: 'there' } }
 const removing: Claim = { ...first, removing: { since: 0 } }
 const another: Claim = { before: 'x', after: 'y', entries: [] }
 
@@ -68,35 +63,10 @@ const rows: readonly Row[] = [
   },
   { what: 'old content without a digest', put: filled, claim: first, number: 'old', known: [a], isOwn: true },
   { what: 'what is being removed', put: filled, claim: removing, number: 'old', isOwn: true },
-  { what: 'what a link takes the place of', put: filled, claim: leaving, number: 'old', isOwn: true },
-  { what: 'a file that has got the number of that', put: file, claim: leaving, number: 'old', isOwn: false },
-  { what: 'the link that was staged', put: linked('there'), claim: leaving, number: 'staged', isOwn: true },
-  { what: 'the link, under another number', put: linked('there'), claim: leaving, isOwn: true },
-  { what: 'a file with the number of the link', put: file, claim: leaving, number: 'staged', isOwn: false },
-  {
-    what: 'a link with its number that leads elsewhere',
-    put: linked('x'),
-    claim: leaving,
-    number: 'staged',
-    isOwn: false,
-  },
-  {
-    what: 'a link that had been left, and no record tells its text',
-    put: linked('x'),
-    claim: first,
-    number: 'old',
-    isOwn: true,
-  },
-  { what: 'a file that has got the number of that one', put: file, claim: first, number: 'old', isOwn: false },
-  { what: 'a directory that has', put: empty, claim: first, number: 'old', isOwn: false },
-  {
-    what: 'a link that had been left, by its text',
-    ...{ put: linked('there'), claim: first, number: 'old', more: [leaving], isOwn: true },
-  },
-  {
-    what: 'a link with the number of that one, and another text',
-    ...{ put: linked('x'), claim: first, number: 'old', more: [leaving], isOwn: false },
-  },
+  { what: 'what a link of version 0.2.0 took the place of', put: filled, claim: linking, number: 'old', isOwn: true },
+  { what: 'a file that has got the number of that', put: file, claim: linking, number: 'old', isOwn: false },
+  { what: 'what has the number of the link', put: filled, claim: linking, number: 'staged', isOwn: false },
+  { what: 'what has the number of a link that it replaced', put: empty, claim: first, number: 'old', isOwn: false },
 ]
 
 await t.test('what is somebody else’s gets another name, durably, and nothing else does', async (t) => {
@@ -129,13 +99,11 @@ await t.test('what is somebody else’s gets another name, durably, and nothing 
   await fs.close(directory)
 })
 
-await t.test('the record of a removal names what goes, and what takes its place', (t) => {
+await t.test('the record of a removal names what goes', (t) => {
   const attributes = { inode: 7n } as Attributes
-  const link = { inode: 9n } as Attributes
   const tree: Tree = { entries: [{ ...a, mode: 0o600, uid: 0, gid: 0 }], digest: '' }
   const entries = [a]
-  t.same(claimOf(name, { attributes, tree, opened: undefined }, undefined), { name, staged: '7', old: 'none' })
-  t.same(claimOf(name, { attributes, tree, opened: 3 }, undefined), { name, staged: '7', old: '7', entries })
-  t.same(claimOf(name, { attributes, tree, opened: 3 }, link), { name, staged: '9', old: '7', entries })
+  t.same(claimOf(name, { attributes, tree, opened: undefined }), { name, staged: '7', old: 'none' })
+  t.same(claimOf(name, { attributes, tree, opened: 3 }), { name, staged: '7', old: '7', entries })
   t.end()
 })

@@ -38,8 +38,8 @@ await t.test('two paths that are one directory, or lie one in the other, by a li
   await replaceDirectory(to, { files: { a: '1' } })
   const from = join(root, 'alias/certs')
   for (const state of ['staged', 'both'] as const) {
-    await replaceDirectory(to, { files: { a: state }, movedFrom: { from, as: 'removed' } })
-    await t.rejects(relocate(fs, to, { from, as: 'removed', keep }), {
+    await replaceDirectory(to, { files: { a: state }, movedFrom: from })
+    await t.rejects(relocate(fs, to, { from, keep }), {
       reason: 'TargetUnfit',
       message: /alias\/certs and .*real\/certs are the same directory, .*leave out movedFrom/,
     })
@@ -50,8 +50,7 @@ await t.test('two paths that are one directory, or lie one in the other, by a li
   t.equal((await readPublication(to))?.movedTo, undefined)
   for (const inner of ['real/certs/sub/tls', 'real/certs/tls']) {
     const below = join(root, inner)
-    const movedFrom = { from, as: 'removed' } as const
-    await t.rejects(replaceDirectory(below, { files: { a: '2' }, movedFrom }), {
+    await t.rejects(replaceDirectory(below, { files: { a: '2' }, movedFrom: from }), {
       reason: 'TargetUnfit',
       message: / lies in .*real\/certs, which holdfast publishes/,
     })
@@ -65,7 +64,7 @@ await t.test('what is published for its own sake in the last instant stays', asy
   await move()
   const fs = new AtRemoval(from, to, () => replaceDirectory(from, { files: { a: '3' }, movedTo: null }))
   fs.time += 2 * keep
-  t.match(await relocate(fs, to, { from, as: 'removed', keep }), { state: 'both', waits: /stays until/ })
+  t.match(await relocate(fs, to, { from, keep }), { state: 'both', waits: /stays until/ })
   t.same(contents(from), { a: '2' }, 'the relocation begins anew')
 })
 
@@ -75,7 +74,7 @@ await t.test('an old path whose removal was interrupted stays while the new one 
   await move()
   const mortal = new AtRemoval(from, to, killed)
   fs.time = mortal.time += keep
-  await t.rejects(relocate(mortal, to, { from, as: 'removed', keep }))
+  await t.rejects(relocate(mortal, to, { from, keep }))
   t.equal(await state(), 'draining')
   rmSync(to, { recursive: true })
   t.match(await move(), { state: 'both', waits: /tls is not what was published there last/ })
@@ -106,27 +105,27 @@ await t.test('an old path that is held or rolled back stays, and follows again a
 
   const mortal = new AtRemoval(from, to, killed)
   mortal.time = fs.time
-  await t.rejects(relocate(mortal, to, { from, as: 'removed', keep }))
+  await t.rejects(relocate(mortal, to, { from, keep }))
   await setHold(from, { reason: 'INC-1', since: Date.now(), until: null })
   t.match(await move(), { state: 'both', waits: /was\/certs is held since .*INC-1/ }, 'what stays is kept up to date')
   await setHold(from, undefined)
   const failing = new AtRemoval(from, to, () => Promise.reject(failure('EIO', 'openat2')))
   failing.time = fs.time += 2 * keep
-  await t.rejects(relocate(failing, to, { from, as: 'removed', keep }), { code: 'EIO', message: /left .*as it was/ })
+  await t.rejects(relocate(failing, to, { from, keep }), { code: 'EIO', message: /left .*as it was/ })
   t.equal(await state(), 'both', 'after a failure, too')
   await publishNew({ a: '3' })
   t.match(await move(), { state: 'both', result: { outcome: 'replaced' } })
 
   const pinned = new AtRemoval(from, to, () => replaceDirectory(from, { files: { a: '3' }, pin }))
   pinned.time = fs.time += 2 * keep
-  t.match(await relocate(pinned, to, { from, as: 'removed', keep }), { state: 'both', waits: /rolled back since/ })
+  t.match(await relocate(pinned, to, { from, keep }), { state: 'both', waits: /rolled back since/ })
   t.same(contents(from), { a: '3' })
 })
 
 await t.test('an old path that comes with its disk, or was published again, is followed after all', async (t) => {
   const { root, from, to, fs, publishNew } = await story(t, { files: { a: '1' }, publisher: 'agent' })
   const publication = { publisher: 'agent' } as const
-  const move = () => relocate(fs, to, { from, as: 'removed', keep, publication })
+  const move = () => relocate(fs, to, { from, keep, publication })
   renameSync(join(root, 'was'), join(root, 'unmounted'))
   await publishNew({ a: '2' })
   fs.time += keep

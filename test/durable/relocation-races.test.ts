@@ -44,7 +44,7 @@ class Beside extends Observed {
 
 const isRoot = process.geteuid?.() === 0
 
-const options = { as: 'removed', keep: 0, publication: { publisher: 'agent' } } as const
+const options = { keep: 0, publication: { publisher: 'agent' } } as const
 
 /** As each run of an agent does, until nothing is waited for. */
 async function move(fs: Observed, from: string, to: string): Promise<DurableWriteError | undefined> {
@@ -73,7 +73,7 @@ async function atEachLook(
     for (const name of ['was', 'is']) mkdirSync(join(root, `${at}`, name), { recursive: true })
     const [from, to] = [join(root, `${at}/was/certs`), join(root, `${at}/is/tls`)]
     await replaceDirectory(from, { files: { a: '1' } })
-    await replaceDirectory(to, { files: { a: '3' }, movedFrom: { from, as: 'removed' } })
+    await replaceDirectory(to, { files: { a: '3' }, movedFrom: from })
     const fs = new Beside(at, () => act(from))
     const failure = await move(fs, from, to)
     isOver = fs.looks < at
@@ -134,14 +134,14 @@ await t.test(
     execFileSync('mount', ['--bind', join(from, 'sub'), bound])
     t.teardown(() => execFileSync('umount', [bound]))
     const refused = async (to: string): Promise<void> => {
-      await replaceDirectory(to, { files: { a: '2' }, movedFrom: { from, as: 'removed' } })
+      await replaceDirectory(to, { files: { a: '2' }, movedFrom: from })
       await t.rejects(relocate(new Observed(), to, { from, ...options }), { message: /lies in the other/ })
     }
     await refused(join(bound, 'tls'))
     execFileSync('mount', ['--bind', join(root, 'was'), join(root, 'is')])
     t.teardown(() => execFileSync('umount', [join(root, 'is')]))
     const inside = join(root, 'is/certs/sub/tls')
-    await t.rejects(replaceDirectory(inside, { files: { a: '2' }, movedFrom: { from, as: 'removed' } }), {
+    await t.rejects(replaceDirectory(inside, { files: { a: '2' }, movedFrom: from }), {
       message: / lies in .*certs, which holdfast publishes/,
     })
     t.match(contents(from), { 'sub/a': '1' })

@@ -48,7 +48,7 @@ async function scene(...args: Parameters<typeof story>) {
   /** What it says; of an error, what is known of the disk. */
   const moveBy = async (by: Observed, options: Partial<RelocationOptions> = {}) => {
     try {
-      return await relocate(by, to, { from, as: 'removed', keep, ...options })
+      return await relocate(by, to, { from, keep, ...options })
     } catch (error) {
       if (!(error instanceof DurableWriteError)) return { fails: error instanceof Killed ? 'killed' : 'by a defect' }
       const { reason, published, message } = error
@@ -70,12 +70,12 @@ await t.test('each call says how far it has come, and for what it waits', async 
     return [result?.['outcome'], rest]
   }
   const waits = `${from} stays until ${new Date(began + keep).toISOString()} at least`
-  t.strictSame(await told(), ['replaced', { state: 'both', as: 'removed', entered: 'both', waits }])
+  t.strictSame(await told(), ['replaced', { state: 'both', entered: 'both', waits }])
   fs.time += 1
-  t.strictSame(await told(), ['unchanged', { state: 'both', as: 'removed', waits }])
+  t.strictSame(await told(), ['unchanged', { state: 'both', waits }])
   fs.time = began + keep
-  t.strictSame(await told(), ['unchanged', { state: 'done', as: 'removed', entered: 'done' }])
-  t.strictSame(await moved(), { state: 'done', as: 'removed' })
+  t.strictSame(await told(), ['unchanged', { state: 'done', entered: 'done' }])
+  t.strictSame(await moved(), { state: 'done' })
 })
 
 await t.test('it waits for users that are no processes, and asks once more before the old path goes', async (t) => {
@@ -148,12 +148,12 @@ await t.test('it stops between two steps when it is told to', async (t) => {
 
 await t.test('a path that moves on, or that has come from elsewhere, stays one that does', async (t) => {
   const { root, from, to, publishNew, moved } = await scene(t, {
-    ...{ files: { a: '1' }, movedFrom: { from: '/before', as: 'link' } },
+    ...{ files: { a: '1' }, movedFrom: '/before' },
   })
   await publishNew({ a: '2' }, { movedTo: join(root, 'third') })
   t.match(await moved(), { state: 'both' })
   t.match(await readPublication(to), { movedTo: join(root, 'third'), relocation: { from, state: 'both' } })
-  t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', as: 'link', state: 'staged' } })
+  t.match(await readPublication(from), { movedTo: to, relocation: { from: '/before', state: 'staged' } })
 })
 
 await t.test(

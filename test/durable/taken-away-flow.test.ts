@@ -5,7 +5,6 @@ import type { RemovalOptions } from '../../src/durable/remove/removal-options.js
 import { publish } from '../../src/durable/publish/publish.js'
 import { filePublication } from '../../src/durable/publish/replace.js'
 import { namesFor } from '../../src/durable/path/names.js'
-import { find } from '../crash/model/content.js'
 import { ModelError } from '../crash/model/model-disk.js'
 import { ModelProcess } from '../crash/model/model-process.js'
 import { Killed } from './intercepted.js'
@@ -69,26 +68,6 @@ await t.test('a file goes in the same order', async (t) => {
   ])
 })
 
-await t.test('a link is staged before the record that tells of it, which stays as long as the link', async (t) => {
-  const { fs, beside } = await published()
-  const { error, made } = await changesOf(fs, { link: '../elsewhere' })
-  t.equal(error, undefined)
-  const before = ['createLink STAGED', ...recorded]
-  t.strictSame(made, [...before, 'rename STAGED', 'sync /etc', ...probed, ...emptied, 'sync /etc'])
-  t.strictSame(beside(), [names.record(2), names.lock, 'certs'])
-
-  const cleared = ['sync /etc /', ...probed, 'sync /etc /']
-  const again = await changesOf(fs, { link: '../elsewhere', usedBy: aManifest })
-  t.strictSame(again, { error: undefined, made: cleared }, 'whoever asks for it again takes nothing from its users')
-  const used = await changesOf(fs, { usedBy: aManifest })
-  t.match(used.error, { reason: 'InUse', published: false })
-  t.equal(used.made.length, 0)
-  const gone = await changesOf(fs)
-  const unlinked = ['rename STAGED', 'removeFile STAGED', ...cleared]
-  t.strictSame(gone, { error: undefined, made: [...cleared, ...unlinked, 'removeFile RECORD.2', 'sync /etc /'] })
-  t.strictSame(beside(), [names.lock])
-})
-
 await t.test('killed behind the rename: whoever removes it again goes on, and syncs what is above, too', async (t) => {
   const { fs, beside } = await interrupted(6)
   const { error, made } = await changesOf(fs)
@@ -137,19 +116,6 @@ await t.test('killed behind the rename: whatever fails then, it has left its pla
     if (name === 'sync') throw defect
   }
   t.equal(await refusal(removePublished(fs, target, {})), defect)
-})
-
-await t.test('killed when the link was in its place, and in use: the two change places again', async (t) => {
-  const { disk, fs, beside } = await interrupted(7, { link: '../elsewhere' })
-  t.equal(find(disk, target)?.type, 'symlink')
-  const before = beside()
-  const { error, made } = await changesOf(fs, { link: '../elsewhere', usedBy: aManifest })
-  t.match(error, { reason: 'InUse', published: false })
-  t.strictSame([made, beside()], [['rename certs', 'sync /etc /'], before])
-  t.equal(find(disk, target)?.type, 'directory')
-  const { error: none } = await changesOf(fs, { link: '../elsewhere' })
-  t.strictSame([none, find(disk, target)?.type], [undefined, 'symlink'], 'and the next takes it away after all')
-  t.strictSame(beside(), [names.record(3), names.lock, 'certs'])
 })
 
 await t.test(

@@ -38,7 +38,7 @@ export async function follow(
 ): Promise<Outcome> {
   try {
     if (movedFrom === undefined || to === undefined) throw new Error('this directory has not moved')
-    const { path: from, as, keep } = movedFrom
+    const { path: from, keep } = movedFrom
     const hooks = afterPublish.map(({ key }) => key)
     const publication = {
       hooks,
@@ -50,7 +50,7 @@ export async function follow(
     } as const
     const usedBy = () => describeHostPathUser(from)
     const atNew = <T>(work: () => Promise<T>): Promise<T> => beside(to, work)
-    const progress = await relocate(to, { from, as, keep, publication, atNew, usedBy, lockTimeout, signal, log })
+    const progress = await relocate(to, { from, keep, publication, atNew, usedBy, lockTimeout, signal, log })
     const { result, ...rest } = progress
     return { kind: 'moving', to, ...rest, ...(result && { change: result.outcome, digest: result.digest }) }
   } catch (error) {

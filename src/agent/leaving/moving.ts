@@ -1,5 +1,5 @@
 import type { RelocationProgress } from '../../durable/index.js'
-import type { MovedFromForm, RelocationState, ReplaceResult } from '../../durable/types.js'
+import type { RelocationState, ReplaceResult } from '../../durable/types.js'
 import type { Log } from '../../log.js'
 import type { Reason } from '../../reasons.js'
 import type { ConditionState } from '../directory-state.js'
@@ -7,7 +7,7 @@ import type { ConditionState } from '../directory-state.js'
 /* What the agent says of the old path of a directory that has moved. */
 
 /** What one pass over it came to: how far it is, and what its publication came to, if there was one. */
-export interface Moving extends Pick<RelocationProgress, 'state' | 'as' | 'entered' | 'waits'> {
+export interface Moving extends Pick<RelocationProgress, 'state' | 'entered' | 'waits'> {
   readonly kind: 'moving'
   /** The new path. */
   readonly to: string
@@ -35,10 +35,6 @@ const entered = {
   done: 'has moved, and is not there',
 } as const satisfies Record<RelocationState, string>
 
-function enteredText(state: RelocationState, as: MovedFromForm | undefined): string {
-  return state === 'done' && as === 'link' ? 'has moved, and is a link' : entered[state]
-}
-
 function reasonFor(state: RelocationState | undefined): Reason {
   return state === 'done' ? 'Relocated' : 'Relocating'
 }
@@ -53,26 +49,25 @@ export function movingMeaning(outcome: Moving, about: About) {
   }
 }
 
-export function movingCondition({ to, state, as, waits }: Moving, { directory, intact }: About): ConditionState {
+export function movingCondition({ to, state, waits }: Moving, { directory, intact }: About): ConditionState {
   const rest = `${state === undefined ? '' : ` (${state})`}${waits === undefined ? '' : `: ${waits}`}`
   const isDone = state === 'done'
-  const end = as === 'link' ? 'is a link' : 'is not there'
-  const message = isDone ? `${directory} has moved to ${to}, and ${end}` : `${directory} moves to ${to}${rest}`
+  const message = isDone ? `${directory} has moved to ${to}, and is not there` : `${directory} moves to ${to}${rest}`
   return { status: intact || isDone ? 'True' : 'False', reason: reasonFor(state), message }
 }
 
-function movingLines({ to, state, as, entered: now, change, waits }: Moving, { directory }: About): Line[] {
+function movingLines({ to, state, entered: now, change, waits }: Moving, { directory }: About): Line[] {
   const reason = reasonFor(state)
   const rest = waits === undefined ? '' : `; ${waits}`
   const fields = { to, state }
   if (now !== undefined)
-    return [{ level: 'info', reason, message: `${directory} ${enteredText(now, as)} (to ${to})${rest}`, fields }]
+    return [{ level: 'info', reason, message: `${directory} ${entered[now]} (to ${to})${rest}`, fields }]
   if (change === undefined || change === 'unchanged')
     return [{ level: 'debug', message: `${directory} moves to ${to}${rest}`, fields }]
   return [{ level: 'info', reason: 'Published', message: `${directory} holds what ${to} holds${rest}`, fields }]
 }
 
-function movingEvents({ to, state, as, entered: now }: Moving, { directory }: About) {
+function movingEvents({ to, state, entered: now }: Moving, { directory }: About) {
   if (now === undefined) return []
-  return [{ on: 'node', reason: reasonFor(state), message: `${directory} ${enteredText(now, as)} (to ${to})` } as const]
+  return [{ on: 'node', reason: reasonFor(state), message: `${directory} ${entered[now]} (to ${to})` } as const]
 }

@@ -1,4 +1,3 @@
-import { isLeftLink, leftLinks } from '../record/index.js'
 import type { Log } from '../../log.js'
 import { fsyncAll, type TargetNames, type Tree } from '../path/index.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
@@ -10,8 +9,7 @@ import type { RecordBody, StagedInodes } from '../record/index.js'
  * program has just put its own there, that is exchanged back at once (directory-publication.ts); killed in between, or with
  * the power gone, the next run finds somebody else's directory under a name of this program's, beside a target that is whole.
  * So the record, which is durable before the exchange, names the two inodes that can be there by this program's doing. The old
- * one is open from its reading until the exchange: nobody can have got its number meanwhile. A link cannot be opened: whether it is one
- * that a removal has left, its text tells.
+ * one is open from its reading until the exchange: nobody can have got its number meanwhile.
  *
  * What a record does not name is this program's as a whole: a record comes before the exchange. Records of before this was
  * recorded name none.
@@ -46,15 +44,15 @@ export async function quarantineForeign(
 ): Promise<string[]> {
   const { fs, parent, path, names, log } = area
   const claims = await claimsByName(area, records)
-  const links = leftLinks(records)
   const own: string[] = []
   let pending = quarantined.some((random) => claims.has(names.staging(random)))
   for (const random of staging) {
     const name = names.staging(random)
     const inodes = claims.get(name)
     const found = inodes && (await fs.look(parent, name))
-    const isOld = found !== undefined && isOldContent(found, inodes, links)
-    const isOwn = found === undefined || isOld || isStaged(found, inodes) || (await isLeftLink(fs, parent, name, links))
+    // The old content is a directory: nothing else is exchanged, and a file may have its number once it is removed.
+    const isOld = found?.type === 'directory' && found.inode.toString() === inodes?.old
+    const isOwn = found === undefined || isOld || found.inode.toString() === inodes?.staged
     if (isOwn && !(isOld && (await holdsMore(area, name, records)))) {
       own.push(random)
       continue
@@ -83,28 +81,6 @@ export async function quarantineOld({ fs, parent, path, names, log }: StagingAre
   )
 }
 
-/** What a record names. */
-interface Claim extends StagedInodes {
-  /** What was staged is a link, to be left. */
-  readonly isLink: boolean
-  /** The old one is a link that was left: no record of a content says what it held. */
-  readonly wasLink: boolean
-}
-
-/**
- * Nobody keeps the number of a link from being given to what replaces it: where a record says its text, that tells it, and not the
- * number. Beside a link that was staged the old content is a directory; that may be removed by then, and a file have its number.
- */
-function isOldContent({ inode, type }: Attributes, claim: Claim | undefined, links: readonly string[]): boolean {
-  if (claim === undefined || inode.toString() !== claim.old) return false
-  if (claim.isLink) return type === 'directory'
-  return !claim.wasLink || (type === 'symlink' && links.length === 0)
-}
-
-function isStaged({ inode }: Attributes, claim: Claim | undefined): boolean {
-  return inode.toString() === claim?.staged && !claim.isLink
-}
-
 /** Whether an old content, whose removal was cut short, holds what nobody read of it; false where no record says what was read. */
 async function holdsMore({ fs, parent }: StagingArea, name: string, records: StagingClaims): Promise<boolean> {
   const claim = records.find(({ staging }) => staging?.name === name)
@@ -117,25 +93,28 @@ async function holdsMore({ fs, parent }: StagingArea, name: string, records: Sta
  * (overlayfs over several file systems, FUSE, vfat) a mount may deal them out again: each leftover would look like somebody else's,
  * and old private keys would stay for ever.
  */
-async function claimsByName({ fs, parent }: StagingArea, records: StagingClaims): Promise<ReadonlyMap<string, Claim>> {
-  const claims = new Map<string, Claim>()
+async function claimsByName(
+  { fs, parent }: StagingArea,
+  records: StagingClaims,
+): Promise<ReadonlyMap<string, StagedInodes>> {
+  const claims = new Map<string, StagedInodes>()
   const boot = await fs.bootId()
   let lasting: boolean | undefined
   for (const record of records) {
     if (record.staging === undefined) continue
     if (record.boot !== boot && !(lasting ??= (await fs.mount(parent)).proven)) continue
-    claims.set(record.staging.name, {
-      ...record.staging,
-      isLink: record.removing?.link !== undefined,
-      wasLink: isOfNoContent(record),
-    })
+    claims.set(record.staging.name, proven(record, record.staging))
   }
   return claims
 }
 
-/** A content that is replaced has a digest, or its entries are named here. */
-function isOfNoContent({ before, removing, staging }: StagingClaims[number]): boolean {
-  return before === null && removing === undefined && staging?.entries === undefined
+/**
+ * Version 0.2.0 exchanged directories for symbolic links, and links for directories. Nobody keeps the number of a link from being given to
+ * what replaces it: such a number proves nothing. No record of a content says what a link held that was replaced.
+ */
+function proven({ before, removing }: StagingClaims[number], staging: StagedInodes): StagedInodes {
+  if (removing?.link !== undefined) return { ...staging, staged: 'none' }
+  return before === null && removing === undefined && !staging.entries ? { ...staging, old: 'none' } : staging
 }
 
 /** What is in a target's place, before it is taken away. */
@@ -146,17 +125,10 @@ export interface Present {
   readonly opened: Descriptor | undefined
 }
 
-/**
- * What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's.
- * `link`: what is staged, to take the place.
- */
-export function claimOf(
-  name: string,
-  { attributes, tree, opened }: Present,
-  link: Attributes | undefined,
-): StagedInodes {
+/** What the record of a removal says of the staging name. Nobody looks into a file: one that has another number is another program's. */
+export function claimOf(name: string, { attributes, tree, opened }: Present): StagedInodes {
   const inode = attributes.inode.toString()
   if (opened === undefined) return { name, staged: inode, old: 'none' }
   const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
-  return { name, staged: link?.inode.toString() ?? inode, old: inode, entries }
+  return { name, staged: inode, old: inode, entries }
 }

@@ -1,11 +1,11 @@
-import { basename, dirname } from 'node:path'
+import { basename } from 'node:path'
 import type { Reason } from '../../reasons.js'
 import { DurableWriteError, foreign, leftAsItWas, unfit, wrapError } from '../errors.js'
 import type { FileSystem } from '../file-system.js'
 import { readTarget, type PublishedContent } from '../look/index.js'
 import { namesFor, pathWithin, resolve, Scope } from '../path/index.js'
 import type { HoldOptions } from '../types.js'
-import { isInForce, isPinned, type StoredRecord, recordFor, withRecord, linkText } from '../record/index.js'
+import { isInForce, isPinned, type StoredRecord, recordFor, withRecord } from '../record/index.js'
 import { describeHold, describePin, holdOf, refuseHeld, refuseOtherPublisher } from '../target/index.js'
 import { findRetired } from '../keep/index.js'
 import type {
@@ -21,7 +21,7 @@ import type {
 
 /* The old path of a directory that moves: what is published there, and what is refused. See relocation.ts. */
 
-export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from' | 'as'> {
+export interface RelocationOptions extends HoldOptions, Pick<Relocation, 'from'> {
   /** Milliseconds that both paths stay at least. */
   readonly keep: number
   /** Runs what works at the new path: where each file system has its own threads, with those. Default: as the rest. */
@@ -169,24 +169,12 @@ export async function refuseSame(fs: FileSystem, to: string, options: Relocation
   })
 }
 
-type Paths = Pick<RelocationOptions, 'from' | 'atNew'>
-
 /** Whether they are one directory, or one lies in the other. */
-async function areOverlapping(fs: FileSystem, to: string, options: Paths): Promise<boolean> {
-  const [old, now] = await placesOf(fs, to, options)
+async function areOverlapping(fs: FileSystem, to: string, { from, atNew }: RelocationOptions): Promise<boolean> {
+  const [old, now] = [await placeOf(fs, from), await (atNew ? atNew(() => placeOf(fs, to)) : placeOf(fs, to))]
   if (old.identity !== undefined && old.identity === now.identity) return true
   const isNested = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`)
   return isNested(old.path, now.path) || (old.device === now.device && isNested(old.within, now.within))
-}
-
-/** The text of a link at the old path that leads to the new one. */
-export async function linkTextFor(fs: FileSystem, to: string, options: Paths): Promise<string> {
-  const [old, now] = await placesOf(fs, to, options)
-  return linkText(dirname(old.path), now.path)
-}
-
-async function placesOf(fs: FileSystem, to: string, { from, atNew }: Paths) {
-  return [await placeOf(fs, from), await (atNew ? atNew(() => placeOf(fs, to)) : placeOf(fs, to))] as const
 }
 
 interface FoundPath {

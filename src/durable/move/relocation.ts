@@ -8,7 +8,6 @@ import { namesFor, attempt, checkTarget, type Tree } from '../path/index.js'
 import {
   isInPlace,
   isThere,
-  linkTextFor,
   type Next,
   nextTime,
   NotNow,
@@ -29,7 +28,7 @@ import { type PublishedContent, readPublishedContent } from '../look/index.js'
 import { removePublished } from '../remove/index.js'
 import { bodyWithMoves, rewriteRecord } from '../operator/index.js'
 import type { HoldOptions } from '../types.js'
-import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from '../types.js'
+import type { Relocation, RelocationState, ReplaceResult } from '../types.js'
 
 /*
  * A directory moves to another path while programs use it. Whoever publishes the new path does so as always; all that happens to the old
@@ -38,7 +37,7 @@ import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from '
  *   staged     the new path holds the content, durably; the old one is as it was
  *   both       the old path is given what the new one holds, each time, by a publication of its own: the new one comes first
  *   draining   nobody uses the old path, and it goes
- *   done       it is gone, or a link to the new one: whatever is there now is left alone, unless this publisher's own record is there again
+ *   done       it is gone: whatever is there now is left alone, unless this publisher's own record is there again
  *
  * The old path's record says where its content moves to. Whoever publishes there for its own sake takes that word away: then it has been
  * taken back, and a relocation starts over.
@@ -48,8 +47,6 @@ import type { MovedFromForm, Relocation, RelocationState, ReplaceResult } from '
 export interface RelocationProgress {
   /** Absent while the new path holds nothing that is durable. */
   readonly state?: RelocationState
-  /** What is left at the old path in the end, as it is recorded. */
-  readonly as?: MovedFromForm
   /** State that was recorded now. */
   readonly entered?: RelocationState
   /** What the publication of the old path came to; absent where there was none. */
@@ -84,7 +81,7 @@ export async function endRelocation(fs: FileSystem, path: string, options: HoldO
 const steps = {
   staged: (move, relocation) => move.claim(relocation),
   both: (move, relocation) => move.follow(relocation),
-  draining: (move, relocation) => move.drain(relocation),
+  draining: (move) => move.drain(),
   done: (move) => move.lookAgain(),
 } as const satisfies Record<RelocationState, (move: Move, relocation: Relocation) => Promise<Next>>
 
@@ -121,10 +118,10 @@ class Move {
         waits = nextTime(error, this.#result, this.options)
         if (waits === undefined) throw error
       }
-      const { state, as } = relocation
+      const { state } = relocation
       const result = this.#result
       const now = { ...(entered && { entered }), ...(result && { result }), ...(waits !== undefined && { waits }) }
-      return { state, as, ...now }
+      return { state, ...now }
     }
   }
 
@@ -137,7 +134,7 @@ class Move {
 
   async #enter(state: RelocationState): Promise<Relocation> {
     const { fs, to, from } = this
-    const relocation: Relocation = { from, as: this.options.as, state, since: fs.now() }
+    const relocation: Relocation = { from, as: 'removed', state, since: fs.now() }
     const change = (record: StoredRecord) =>
       bodyWithMoves(record, { ...(record.movedTo !== undefined && { movedTo: record.movedTo }), relocation })
     // Who waits for this record's lock waits for no thread of the old path's file system.
@@ -198,7 +195,7 @@ class Move {
   }
 
   /** draining: the removal itself looks once more for those who use it. What stays is kept up to date. */
-  async drain({ as }: Relocation): Promise<Next> {
+  async drain(): Promise<Next> {
     const { fs, from, to, options } = this
     // It may hold the last copy.
     if ((await this.#contentOfNew()) === undefined) return { next: 'both', waits: notWhole(to) }
@@ -210,9 +207,7 @@ class Move {
       if (waits !== undefined) throw new NotNow(from, { next: 'both', waits })
     }
     try {
-      // As it is recorded, whatever is asked for now.
-      const link = as === 'link' ? await linkTextFor(fs, to, options) : undefined
-      await removePublished(fs, from, { ...options, ...(link !== undefined && { link }), confirm })
+      await removePublished(fs, from, { ...options, confirm })
     } catch (error) {
       if (error instanceof NotNow) return error.next
       const again = isInPlace(error) ?? nextTime(error, this.#result, options)

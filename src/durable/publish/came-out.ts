@@ -1,4 +1,3 @@
-import { isLeftLink } from '../record/index.js'
 import { barrier, type TargetNames } from '../path/index.js'
 import { type DurableWriteError, foreign } from '../errors.js'
 import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
@@ -17,8 +16,6 @@ interface Exchange {
   /** Of the staging name, which what came out has now. */
   readonly random: string
   readonly staged: Attributes
-  /** Texts of the link that was in the place of a directory. */
-  readonly links: readonly string[]
 }
 
 /** What became of another program's content that came out. */
@@ -32,11 +29,10 @@ interface Foreign {
 
 /** undefined: `old` came out. */
 export async function giveBackForeign(exchange: Exchange, old: Attributes): Promise<Foreign | undefined> {
-  const { fs, directory, name, path, names, random, staged, links } = exchange
+  const { fs, directory, name, path, names, random, staged } = exchange
   const staging = names.staging(random)
   const out = await fs.look(directory, staging)
-  const isOld = out?.inode === old.inode && out.device === old.device && out.type === old.type
-  if (isOld && (old.type !== 'symlink' || (await isLeftLink(fs, directory, staging, links)))) return undefined
+  if (out?.inode === old.inode && out.device === old.device && out.type === old.type) return undefined
   let published = true
   let failure: Error | undefined
   if (out !== undefined) {

@@ -1,5 +1,5 @@
 import { codeOf } from '../../errors.js'
-import { DirectoryFormPublication } from './directory-form.js'
+import { giveBackForeign } from './came-out.js'
 import {
   type StagedEntries,
   type SharedDirectory,
@@ -28,8 +28,8 @@ import {
   isOver,
 } from '../keep/index.js'
 import { type Judgement, type Exchanged, takenOverAs } from '../record/index.js'
-import type { TargetPublication } from './publication.js'
-import { openTarget } from '../target/index.js'
+import { TargetPublication } from './publication.js'
+import { openTarget, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import type { AdoptionScene, DirectoryPublicationOptions, DirectoryPlan } from './request.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
@@ -39,13 +39,11 @@ import type { Generation } from '../types.js'
 const defaultRetireTimeout = 3_600_000
 
 /** A directory that is exchanged as a whole. */
-export class DirectoryPublication extends DirectoryFormPublication {
+export class DirectoryPublication extends TargetPublication {
   readonly kind = 'exchange'
   readonly planned: PlannedTree
-  /** The target as it was when it was read. */
-  #old: Attributes | undefined
-  /** What it holds, open: it stays the same directory under whatever name. undefined, too, where it is a link that was left here. */
-  #oldContent: Pick<OldContent, 'root' | 'tree'> | undefined
+  /** The target as it was when it was read, open: it stays the same directory under whatever name. */
+  #old: (Pick<OldContent, 'root' | 'tree'> & { readonly attributes: Attributes }) | undefined
   #staged: Attributes | undefined
   #stagedDirectory: Descriptor | undefined
   #made = false
@@ -67,20 +65,19 @@ export class DirectoryPublication extends DirectoryFormPublication {
     this.planned = PlannedTree.ofDirectory(plan, fs.user)
   }
 
-  protected override async refuseKind(found: Attributes): Promise<void> {
+  protected refuseKind(found: Attributes): void {
     // Where it is to be taken over, one of the seven checks says so.
-    if (this.options.adopt === undefined) await super.refuseKind(found)
+    if (this.options.adopt === undefined) refuseOtherThanDirectory(this.path, found)
   }
 
   protected async readCurrent(): Promise<Current | undefined> {
     try {
       const opened = await this.#open()
-      if (opened === undefined) return this.#old && { attributes: this.#old, tree: undefined }
+      if (opened === undefined) return undefined
       const attributes = await this.fs.attributes(opened)
-      this.#old = attributes
       const tree = await readTree(this.fs, opened, (await this.fs.label(opened)) !== undefined)
       this.#refuseOtherForm(tree)
-      this.#oldContent = { root: opened, tree }
+      this.#old = { attributes, root: opened, tree }
       return { attributes, tree }
     } catch (error) {
       if (error instanceof DurableWriteError) await this.options.adopt?.refuseUnreadable(this.#scene)
@@ -111,10 +108,8 @@ export class DirectoryPublication extends DirectoryFormPublication {
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
       const found = await this.fs.look(this.directory, this.name)
-      if (found) await super.refuseKind(found)
-      if (found?.type !== 'symlink') throw error
-      this.#old = found
-      return undefined
+      if (found) refuseOtherThanDirectory(this.path, found)
+      throw error
     }
   }
 
@@ -161,7 +156,7 @@ export class DirectoryPublication extends DirectoryFormPublication {
   /** Copies what is there, where it is to stay. */
   async #stageGeneration(staged: StagedEntries<TargetPublication>): Promise<Descriptor[]> {
     const { fs, scope, names, found, limits } = this
-    const old = this.#oldContent
+    const old = this.#old
     if (old === undefined) return []
     const nameOf = (sequence: number): string => names.generation(sequence, this.random)
     const generation = this.#adopts
@@ -180,11 +175,12 @@ export class DirectoryPublication extends DirectoryFormPublication {
   #takenOut(): Exchanged {
     if (!this.#staged || !this.#old) return {}
     const name = this.names.staging(this.random)
-    const entries = this.#oldContent?.tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
+    const { attributes, tree } = this.#old
+    const entries = tree.entries.map(({ path, type, sha256 }) => ({ path, type, sha256 }))
     // The record of what is there names its entries already, and stays until they are gone, unless they stay longer than it.
-    const isNamed = entries !== undefined && (this.found?.current === undefined || this.#retires)
-    const staging = { name, staged: `${this.#staged.inode}`, old: `${this.#old.inode}`, ...(isNamed && { entries }) }
-    if (!this.#retires || entries === undefined) return { staging }
+    const isNamed = this.found?.current === undefined || this.#retires
+    const staging = { name, staged: `${this.#staged.inode}`, old: `${attributes.inode}`, ...(isNamed && { entries }) }
+    if (!this.#retires) return { staging }
     const until = this.fs.now() + (this.options.retireTimeout ?? defaultRetireTimeout)
     return { staging, retiring: { name, inode: staging.old, until, entries } }
   }
@@ -207,7 +203,17 @@ export class DirectoryPublication extends DirectoryFormPublication {
     if (!this.#staged) throw new Error('stage() comes first')
     const old = this.#old
     if (old === undefined) await this.renameOver(this.#staged, 'noreplace')
-    else await this.exchangeWith(old, this.#staged)
+    else await this.#exchange(old.attributes, this.#staged)
+  }
+
+  async #exchange(old: Attributes, staged: Attributes): Promise<void> {
+    if (await this.renameOver(staged, 'exchange', old)) return
+    const { fs, directory, name, path, names, random } = this
+    const found = await giveBackForeign({ fs, directory, name, path, names, random, staged }, old)
+    if (found === undefined) return
+    this.keep = found.keep
+    this.published = found.published
+    throw found.error
   }
 
   get swapped(): SharedDirectory {
@@ -220,8 +226,8 @@ export class DirectoryPublication extends DirectoryFormPublication {
   }
 
   async #removeFirst(): Promise<boolean> {
-    if (this.#oldContent === undefined) return false
-    const { root, tree } = this.#oldContent
+    if (this.#old === undefined) return false
+    const { root, tree } = this.#old
     this.#isForeign = !(await isAsRead(this.fs, root, tree))
     if (this.#isForeign || this.#retires) return false
     const first = tree.entries.find(({ type }) => type !== 'directory')
@@ -231,8 +237,7 @@ export class DirectoryPublication extends DirectoryFormPublication {
   }
 
   protected async removeOldContent(): Promise<void> {
-    const old = this.#oldContent
-    if (this.#old?.type === 'symlink') await remove(this.fs, this.directory, this.names.staging(this.random))
+    const old = this.#old
     if (old === undefined) return
     await refuseMounted(this.fs, old.root)
     if (this.#adopts)

@@ -98,8 +98,8 @@ function marksAfter({ now, found, options: { agent, pin } }: Publishing): Pick<R
 function movesAfter({ now, found, options }: Publishing): Pick<RecordBody, 'relocation' | 'movedTo'> {
   const before = found?.record
   const { movedFrom, movedTo = before?.movedTo } = options
-  const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom.from)
-  const asked = movedFrom ? ({ ...movedFrom, state: 'staged', since: now } as const) : undefined
+  const goesOn = movedFrom === undefined || (movedFrom !== null && before?.relocation?.from === movedFrom)
+  const asked = movedFrom ? ({ from: movedFrom, as: 'removed', state: 'staged', since: now } as const) : undefined
   const relocation = goesOn ? before?.relocation : asked
   return { ...(relocation && { relocation }), ...(typeof movedTo === 'string' && { movedTo }) }
 }

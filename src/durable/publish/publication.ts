@@ -94,7 +94,7 @@ export abstract class TargetPublication {
 
   abstract readonly planned: PlannedTree
   /** Refuses, before anything is made, what is of another kind. */
-  protected abstract refuseKind(found: Attributes): void | Promise<void>
+  protected abstract refuseKind(found: Attributes): void
 
   /** Reads what is there now, undefined where there is nothing; throws where it cannot be replaced by what is asked for. */
   protected abstract readCurrent(): Promise<Current | undefined>
@@ -204,7 +204,7 @@ export abstract class TargetPublication {
 
   async #refuseKind(): Promise<void> {
     const found = await this.fs.look(this.directory, this.name)
-    if (found) await this.refuseKind(found)
+    if (found) this.refuseKind(found)
   }
 
   /** What is there and beside it. Makes and removes nothing. */
@@ -225,7 +225,7 @@ export abstract class TargetPublication {
   async #decide({ area: { target }, found, generations }: Survey): Promise<boolean> {
     const { fs, path, names, options } = this
     if (target) refuseOtherPublisher(path, names, options.publisher, found)
-    if (target?.type !== 'symlink') refuseOtherForm(path, this.kind, found)
+    refuseOtherForm(path, this.kind, found)
     options.confirm?.(found, generations)
     if (isSettled(found, this.desired, options) && (await this.isComplete())) return true
     if (options.release !== true) refuseHeld(path, holdOf(found, fs.now()))

@@ -27,9 +27,8 @@ import type { Attributes, Descriptor, FileSystem } from '../file-system.js'
 import { generationFor, stageGeneration } from '../keep/index.js'
 import { type Judgement, type Exchanged, readRecords, takenOverAs } from '../record/index.js'
 import { isChangedSince } from './claim.js'
-import { DirectoryFormPublication } from './directory-form.js'
-import type { TargetPublication } from './publication.js'
-import { openTarget, refuseForeign } from '../target/index.js'
+import { TargetPublication } from './publication.js'
+import { openTarget, refuseForeign, refuseOtherThanDirectory } from '../target/index.js'
 import { PlannedTree } from './planned-tree.js'
 import type { DirectoryPlan } from './request.js'
 import { OldMetadata, stageTree, stagingMode } from './stage.js'
@@ -37,14 +36,12 @@ import type { Generation, PublicationOptions } from '../types.js'
 import { isVisible } from './visible-rename.js'
 
 /** A directory that stays, for consumers that mount it: `..data` is renamed over. The first time it is made whole. */
-export class SymlinkPublication extends DirectoryFormPublication {
+export class SymlinkPublication extends TargetPublication {
   readonly kind = 'symlink'
   readonly planned: PlannedTree
   readonly #names: Set<string>
   /** The target, open, where it exists. */
   #target: Descriptor | undefined
-  /** A link that was left in its place. */
-  #leftLink: Attributes | undefined
   /** The staged target of a first publication. */
   #staged: Attributes | undefined
   #generationIdentity: Identity | undefined
@@ -72,15 +69,15 @@ export class SymlinkPublication extends DirectoryFormPublication {
     }
   }
 
+  protected refuseKind(found: Attributes): void {
+    refuseOtherThanDirectory(this.path, found)
+  }
+
   protected async readCurrent(): Promise<Current | undefined> {
     const { directory } = this
     const found = await this.fs.look(directory, this.name)
     if (found === undefined) return undefined
-    await this.refuseKind(found)
-    if (found.type === 'symlink') {
-      this.#leftLink = found
-      return { attributes: found, tree: undefined }
-    }
+    this.refuseKind(found)
     const { device } = this.site.parent.attributes
     this.#target ??= await this.scope.keep(openTarget(this.fs, this.path, directory, this.name, device))
     const entries = await this.fs.list(this.#target)
@@ -182,10 +179,7 @@ export class SymlinkPublication extends DirectoryFormPublication {
   }
 
   protected override exchanged(): Exchanged {
-    const [link, staged] = [this.#leftLink, this.#staged]
-    const staging = link &&
-      staged && { name: this.names.staging(this.random), staged: `${staged.inode}`, old: `${link.inode}` }
-    return { ...(this.#past && { generation: this.#past }), ...(staging && { staging }) }
+    return this.#past ? { generation: this.#past } : {}
   }
 
   async #refuseTakenNames(target: Descriptor): Promise<void> {
@@ -215,8 +209,7 @@ export class SymlinkPublication extends DirectoryFormPublication {
 
   async swap(): Promise<void> {
     if (this.#staged) {
-      if (this.#leftLink) await this.exchangeWith(this.#leftLink, this.#staged)
-      else await this.renameOver(this.#staged, 'noreplace')
+      await this.renameOver(this.#staged, 'noreplace')
       return
     }
     const target = this.#target
@@ -263,7 +256,6 @@ export class SymlinkPublication extends DirectoryFormPublication {
   }
 
   protected async removeOldContent(): Promise<void> {
-    if (this.#leftLink) await remove(this.fs, this.directory, this.names.staging(this.random))
     if (this.#target === undefined) return
     for (const name of await this.fs.list(this.#target)) {
       if (isGeneration(name) && name !== this.#generation) await remove(this.fs, this.#target, name)

@@ -33,4 +33,3 @@ export {
 } from './record.js'
 export { inForce, isRecorded, recordFor } from './speaking-record.js'
 export { relationOf, takenOverAs, withTakenOver } from './taken-over.js'
-export { isLeftLink, leftLinks, linkText } from './left-link.js'

@@ -1,5 +1,5 @@
 import { generationPattern, stagingPattern, isStanding } from '../path/index.js'
-import { movedFromForms, relocationStates } from '../types.js'
+import { relocationForms, relocationStates } from '../types.js'
 import type { AgentMark, Cause, DropRule } from '../types.js'
 
 /* What each field of a record may hold: whatever stands behind a right checksum is looked at before it is believed. */
@@ -118,8 +118,7 @@ export function isAgentMark(value: unknown): value is AgentMark {
 }
 
 function isRemoving(value: unknown): boolean {
-  const isLink = (link: unknown): boolean => link === undefined || (isText(link) && link !== '' && !link.includes('\0'))
-  return has(value, isTime, 'since') && has(value, isLink, 'link')
+  return has(value, isTime, 'since')
 }
 
 function isPin(pin: unknown): boolean {
@@ -156,7 +155,7 @@ function isGeneration(value: unknown): boolean {
 
 function isRelocation(value: unknown): boolean {
   const isState = (state: unknown): boolean => relocationStates.some((known) => known === state)
-  const isForm = (as: unknown): boolean => movedFromForms.some((known) => known === as)
+  const isForm = (as: unknown): boolean => relocationForms.some((known) => known === as)
   return (
     has(value, isPath, 'from') &&
     has(value, isTime, 'since') &&

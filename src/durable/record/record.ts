@@ -122,8 +122,8 @@ export interface RecordBody {
 export interface Removing {
   /** Milliseconds since the epoch. */
   readonly since: number
-  /** Text of the symbolic link that takes its place, and whose record this is from then on; absent: nothing does. */
-  readonly link?: string
+  /** Of records of version 0.2.0: a symbolic link took its place, or was to take it. */
+  readonly link?: unknown
 }
 
 export interface StoredRecord extends RecordBody {

@@ -9,8 +9,6 @@ export interface RemovalOptions extends HoldOptions {
   readonly release?: boolean
   /** Who uses it that is no process, in a few words. Default: nobody. */
   readonly usedBy?: () => Promise<string | undefined>
-  /** The text of a symbolic link that takes the place of a directory. Default: nothing does, and a link that was left there goes. */
-  readonly link?: string
   /** Looks at the record under the lock, before anything is changed; throws what refuses it. Default: nobody does. */
   readonly confirm?: (
     record: Pick<StoredRecord, 'publisher' | 'onDrop' | 'movedTo' | 'pin' | 'agent' | 'letGo' | 'publishedAt'>,

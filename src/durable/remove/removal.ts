@@ -39,16 +39,7 @@ import {
   Site,
 } from '../target/index.js'
 import { publicationIn, readTarget } from '../look/index.js'
-import {
-  nextSequence,
-  readRecords,
-  type Records,
-  describes,
-  removalBody,
-  type StoredRecord,
-  isLeftLink,
-  leftLinks,
-} from '../record/index.js'
+import { nextSequence, readRecords, type Records, describes, removalBody, type StoredRecord } from '../record/index.js'
 import {
   aborted,
   changed,
@@ -68,13 +59,11 @@ import type { RemovalOptions } from './removal-options.js'
  * 1. Nobody uses it, by a first look. Nothing has been changed until here.
  * 2. A new record says that the removal has begun, and under which name the target goes; that is durable before anything else happens.
  * 3. The target gets that name, under which nobody finds it. Whoever came to use it before that is seen by a second look: then it goes
- *    back to its place. So does content that somebody has changed meanwhile. Where a link is to be left, it has that name before, and
- *    takes the place in the same instant.
- * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record: unless a link was left, whose
- *    record it is from then on.
+ *    back to its place. So does content that somebody has changed meanwhile.
+ * 4. Once the rename is durable, all that is this target's goes, and once that is durable, the record.
  *
- * A crash leaves the whole target in its place, or a record without a target, or the link: whoever removes it again goes on, and whoever
- * publishes there clears up. No part of it goes while a power cut could bring the target back.
+ * A crash leaves the whole target in its place, or a record without a target: whoever removes it again goes on, and whoever publishes
+ * there clears up. No part of it goes while a power cut could bring the target back.
  */
 
 /**
@@ -140,8 +129,9 @@ class Removal {
       if (!(await isOver(this.#area, tree))) throw inUse(path, `its old content ${tree.name} is still used`)
     }
     const entry = await fs.look(this.#parent, name)
-    const isLink = await isLeftLink(fs, this.#parent, name, leftLinks(records.valid))
-    if (entry === undefined || isLink) return this.#goOn(records, record, isLink)
+    // A link that is there once the removal has begun is somebody's, and stays. Version 0.2.0 could leave one, for its user.
+    const isGone = entry === undefined || (entry.type === 'symlink' && record.removing !== undefined)
+    if (isGone) return this.#goOn(records, record)
     if (entry.type !== (record.kind === 'file' ? 'file' : 'directory')) throw changed(path, 'it is of another type')
     // Where a publication of the same content was interrupted, it may be that of an older record.
     const found = { ...here, lasting: this.#site.mount.proven }
@@ -176,10 +166,7 @@ class Removal {
     await this.#refuseUsed(name)
     const staging = this.#names.staging(fs.random())
     const written = this.#names.record(nextSequence(records))
-    const { link: text, signal } = this.options
-    const link = text === undefined ? undefined : await this.#departure.stageLink(staging, text)
-    const removing = { since: fs.now(), ...(text !== undefined && { link: text }) }
-    const body = removalBody(record, removing, claimOf(staging, present, link))
+    const body = removalBody(record, { since: fs.now() }, claimOf(staging, present))
     const renamed = () => renamedMeanwhile(path, `could not remove ${path}`, 'remove')
     // With what a publication has just removed in it, which must not come back as somebody else's.
     const also = present.opened === undefined ? [] : [present.opened]
@@ -187,21 +174,20 @@ class Removal {
     try {
       await writeRecord(this.#site, this.#found, written, encoded(body, record), this.#log, renamed, also)
       isWritten = true
-      if (signal?.aborted) throw aborted(path)
-      await this.#departure.leave(staging, present, text, (isIt) => this.#confirm(staging, present, isIt))
+      if (this.options.signal?.aborted) throw aborted(path)
+      await this.#departure.leave(staging, present, (isIt) => this.#confirm(staging, present, isIt))
     } catch (error) {
       // Where it is back in its place, durably, the older record stands for it again.
       const takeBack = async (): Promise<void> => {
-        if (isWritten) await this.#sync()
-        if (link) await remove(fs, this.#parent, staging)
-        if (!isWritten) return
+        await this.#sync()
         await remove(fs, this.#parent, written)
         await this.#sync()
       }
-      if (!this.#departure.gone) await attempt(this.#log, path, 'could not remove the new record', takeBack)
+      if (isWritten && !this.#departure.gone)
+        await attempt(this.#log, path, 'could not remove the new record', takeBack)
       throw error
     }
-    await this.#finish(link !== undefined)
+    await this.#finish()
   }
 
   /** What has left its place may go. */
@@ -242,46 +228,36 @@ class Removal {
     if (!exists) await this.#sync()
     if (exists || staging.length + torn.length + generations.length === 0) throw nothingPublished(this.path)
     this.#departure.gone = true
-    await this.#finish(false)
+    await this.#finish()
   }
 
-  /** A predecessor was interrupted in its removal, or has left a link, or somebody has removed it by hand. */
-  async #goOn(records: Records, record: StoredRecord, link: boolean): Promise<void> {
+  /** A predecessor was interrupted in its removal, or somebody has removed it by hand. */
+  async #goOn(records: Records, record: StoredRecord): Promise<void> {
     const { fs, path } = this
     this.#above = await this.#site.ancestors()
-    const links = link ? leftLinks(records.valid) : []
-    const leaves = link && this.options.link !== undefined
-    if (link && !leaves) await this.#refuseUsed(this.#site.name)
     const retired = new Set((await findRetired(this.#area, records.valid)).map(({ name }) => name))
     for (const staging of records.staging.map(this.#names.staging).filter((name) => !retired.has(name))) {
-      const isStagedLink = (await fs.look(this.#parent, staging))?.type === 'symlink'
-      const failure = isStagedLink ? undefined : await failureOf(this.#refuseUsed(staging))
+      const failure = await failureOf(this.#refuseUsed(staging))
       if (failure === undefined) continue
       // Somebody came to use it in the last instant: where it is whole, he finds it again.
       this.#departure.gone = true
       const tree = await readTarget(fs, path, this.#parent, staging, record.kind)
       const isWhole = describes(record, tree)
-      if (isWhole) await this.#departure.comeBack(staging, links)
+      if (isWhole) await this.#departure.comeBack(staging)
       await this.#sync()
       throw isWhole ? failure : stillInUse(path, failure)
     }
     this.#departure.gone = true
-    if (link && !leaves) {
-      await this.#finish(true)
-      await this.#departure.removeLink(records.valid)
-    }
-    await this.#finish(leaves)
+    await this.#finish()
   }
 
-  /** Step 4. `leaves`: a link, and its record. */
-  async #finish(leaves: boolean): Promise<void> {
+  /** Step 4. */
+  async #finish(): Promise<void> {
     const { fs } = this
     await this.#sync()
     await probeJournal(fs, this.#parent, this.#names)
     const { valid, torn, staging, quarantined, generations } = await this.#records()
-    const [newest] = valid
-    const last = leaves ? valid.find(({ removing }) => removing?.link !== undefined) : newest
-    const others = valid.filter((record) => record !== last)
+    const [last, ...others] = valid
     const claims = [...valid, ...retiredClaims(valid)]
     const own = await quarantineForeign(this.#area, staging, quarantined, claims)
     const records = [...torn, ...others.map(({ sequence }) => sequence)].map(this.#names.record)
@@ -290,7 +266,6 @@ class Removal {
     const left = await clean(this.#area, names, (error) => failures.push(error))
     if (left.length > 0) throw notAllGone(this.path, left, failures[0])
     await this.#sync()
-    if (leaves) return
     if (last) await remove(fs, this.#parent, this.#names.record(last.sequence))
     await this.#sync()
   }

@@ -22,7 +22,7 @@ async function moving(t: Test) {
   await replaceDirectory(from, { files: { key: 'old' }, publisher: 'agent' })
   const states = new DirectoryStates()
   const plain = directoryOf([whole(secret('web'))], { path: from })
-  const moved = { ...plain, path: to, movedFrom: { path: from, as: 'removed' as const, keep: 0 } }
+  const moved = { ...plain, path: to, movedFrom: { path: from, keep: 0 } }
   const [, old] = withOldPaths([moved]).map((one) => states.add(one))
   if (old === undefined) throw new Error('no old path')
   const latest = ({ name }: ObjectReference) => present(secret(name), { key: 'new' })[1]

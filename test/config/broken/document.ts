@@ -107,13 +107,19 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'a field of no sense',
     'mode:',
     'colour:',
-    '8:5: directories[0].colour: unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromAs, movedFromKeep, validate, beforePublish, afterPublish',
+    '8:5: directories[0].colour: unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, validate, beforePublish, afterPublish',
   ),
   broken(
     'a field in the wrong place',
     mode,
     'secret: serving-cert',
     '8:5: directories[0].secret: unknown field: it belongs to one of contents',
+  ),
+  broken(
+    'a field that is no more',
+    mode,
+    'movedFromAs: link',
+    '8:5: directories[0].movedFromAs: unknown field: leave it out: nothing stays at the old path; who needs a link there makes it once the move is done',
   ),
   broken(
     'a misspelt field at the top',
@@ -132,7 +138,7 @@ export const brokenDocuments: readonly BrokenConfiguration[] = [
     'a field with a strange name',
     mode,
     '"a\\nb": 1',
-    '8:5: directories[0]."a\\nb": unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromAs, movedFromKeep, validate, beforePublish, afterPublish',
+    '8:5: directories[0]."a\\nb": unknown field: known here: path, publish, adopt, mode, fileMode, owner, attributes, contents, onMissing, onDrop, retire, retireTimeout, history, historyMaxAge, movedFrom, movedFromKeep, validate, beforePublish, afterPublish',
   ),
   // Source.
   broken(

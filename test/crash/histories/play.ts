@@ -197,7 +197,7 @@ function move(fs: FileSystem, [to = '', from = '']: readonly string[], log: Log)
       if (isMoving && relocation.state === 'done') await endRelocation(fs, to, { log })
       resultsOf(await publish([directoryPublication(fs, { ...requestFor(content, from, to), log })]))
     }
-    const { state, entered } = await relocate(fs, to, { from, as: 'removed', keep: 0, log })
+    const { state, entered } = await relocate(fs, to, { from, keep: 0, log })
     if (state !== 'done') return { outcome: 'waits' }
     return { outcome: entered === undefined ? 'unchanged' : 'moved' }
   })
@@ -219,7 +219,7 @@ function requestFor(
     ...(record.history && { history: { keep: record.history.keep, maxAge: record.history.maxAge } }),
     ...(record.kind === 'symlink' && { publish: 'symlink' }),
     foreign: 'same-names',
-    movedFrom: { from, as: 'removed' },
+    movedFrom: from,
     movedTo: null,
   }
 }

@@ -56,7 +56,6 @@ export const ofKeeping = [
   {
     reason: 'what is computed, or looked at, before a refusal or an answer is dropped with it',
     mutants: [
-      `${durable}/remove/removal.ts: Removal.#goOn swapped if (link && !leaves) await this.#refuseUsed(this.#site.name)`,
       `${durable}/remove/removal.ts: Removal.#takeAway swapped await this.#refuseUsed(name)`,
       `${durable}/operator/rewrite-record.ts: rewriteRecord swapped if (body === undefined) { await syncRecord(site, found, names.record(record.sequence), re…`,
     ],

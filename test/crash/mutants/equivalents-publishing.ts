@@ -135,7 +135,6 @@ export const ofPublishing = [
     mutants: [
       `${durable}/target/site.ts: Site.identity swallowed throw new Error('open() comes first')`,
       `${durable}/publish/symlink-publication.ts: SymlinkPublication.#stagePast shortened past === undefined || current === undefined || !found?.tree`,
-      `${durable}/publish/symlink-publication.ts: SymlinkPublication.exchanged shortened link && staged`,
       `${durable}/publish/symlink-publication.ts: SymlinkPublication.swap swapped if (target === undefined || this.#generation === undefined) throw new Error('stage() come…`,
     ],
   },

@@ -88,9 +88,9 @@ const stories: Record<Life, Story> = {
       const { relocate } = await module<typeof relocationModule>('durable/move/relocation')
       const from = join(mountPoint, oldPath)
       if (step === 1) return publish({ ...place, path: from }, step, {}, contentOf(target, 1))
-      const published = await publish(place, step, { movedFrom: { from, as: 'removed' } })
+      const published = await publish(place, step, { movedFrom: from })
       const keep = step >= lastMove ? 0 : forEver
-      const { state, result, entered, waits } = await relocate(fs, path, { from, as: 'removed', keep })
+      const { state, result, entered, waits } = await relocate(fs, path, { from, keep })
       const expected = keep === 0 ? 'done' : 'both'
       if (state !== expected)
         throw new Error(`the relocation is ${state ?? 'nowhere'}, not ${expected}: ${waits ?? ''}`)

@@ -40,14 +40,13 @@ const gone = /^noreplace \.holdfast/
 const move =
   (form: PublicationOptions = {}) =>
   async (fs: FileSystem, log?: Log): Promise<unknown> => {
-    const movedFrom = { from: target, as: 'link' } as const
-    const published = await directory({ target: moved, files: second, movedFrom, ...form })(fs, log)
-    return [published, await relocate(fs, moved, { ...movedFrom, keep: 0, ...(log && { log }) }).catch(refused)]
+    const published = await directory({ target: moved, files: second, movedFrom: target, ...form })(fs, log)
+    return [published, await relocate(fs, moved, { from: target, keep: 0, ...(log && { log }) }).catch(refused)]
   }
 
 const withoutTarget = (disk: ModelDisk): void => disk.link(numberOf(disk, parent), [['certs', undefined]], 'unlink')
 
-/** Removals that go on, or find nothing; a directory that gets another path, and the link that it leaves. */
+/** Removals that go on, or find nothing; a directory that gets another path. */
 export const leaving: readonly Scene[] = [
   {
     name: 'taking away what another removal was about to take',
@@ -121,40 +120,6 @@ export const leaving: readonly Scene[] = [
       })
       return [...answers, await takeAway()(by, log)]
     },
-  },
-  {
-    name: 'a link takes the place of a target',
-    before: published({ files: first }),
-    run: takeAway({ link: '../manifests/certs' }),
-  },
-  {
-    name: 'a link takes the place of a target that has left it',
-    before: leftBy(/^exchange/, 1, { link: 'elsewhere' }),
-    run: takeAway({ link: 'elsewhere' }),
-  },
-  {
-    name: 'taking away a link that was left',
-    before: async (_, fs) => {
-      await directory({ files: first })(fs)
-      await removePublished(fs, target, { link: 'elsewhere' })
-    },
-    run: takeAway(),
-  },
-  {
-    name: 'taking away a link that was left, and is used',
-    before: async (_, fs) => {
-      await directory({ files: first })(fs)
-      await removePublished(fs, target, { link: 'elsewhere' })
-    },
-    run: takeAway({ usedBy: () => Promise.resolve('a manifest') }),
-  },
-  {
-    name: 'a publication over a link that was left',
-    before: async (_, fs) => {
-      await directory({ files: first })(fs)
-      await removePublished(fs, target, { link: 'elsewhere' })
-    },
-    run: directory({ files: second }),
   },
   {
     name: 'a publication over a link of somebody else',

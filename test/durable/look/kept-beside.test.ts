@@ -29,8 +29,7 @@ await t.test('of each target, by its records: what is there, whose it is, and wh
   const { root, target, fs, replace, generations } = scene(t)
   const names = namesFor('certs')
   await replace('1')
-  const movedFrom = { from: '/etc/old', as: 'removed' } as const
-  await replace('2', { publisher: 'agent', movedFrom, movedTo: '/etc/new' })
+  await replace('2', { publisher: 'agent', movedFrom: '/etc/old', movedTo: '/etc/new' })
   const since = fs.clock
   const certs = {
     ...{
@@ -40,7 +39,7 @@ await t.test('of each target, by its records: what is there, whose it is, and wh
       generations: generations().map((path) => basename(path)),
     },
     ...{ retired: [], leftovers: [], foreign: [], publishedAt: new Date(since), publisher: 'agent' },
-    ...{ movedTo: '/etc/new', movedFrom: { ...movedFrom, state: 'staged', since } },
+    ...{ movedTo: '/etc/new', movedFrom: { from: '/etc/old', as: 'removed', state: 'staged', since } },
   }
   t.strictSame(await listKept(fs, root), [certs])
 

@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import * as library from '../../../src/index.js'
@@ -17,7 +8,6 @@ import { publish, resultsOf } from '../../../src/durable/publish/publish.js'
 import { endRelocation, relocate } from '../../../src/durable/move/relocation.js'
 import { directoryPublication } from '../../../src/durable/publish/replace.js'
 import { removePublished } from '../../../src/durable/remove/removal.js'
-import type { MovedFromForm } from '../../../src/durable/types.js'
 import { replay, seed } from '../../seed.js'
 import { failure, intercepted, Killed } from '../intercepted.js'
 import { keep, Observed, story } from '../relocation-story.js'
@@ -122,7 +112,7 @@ await t.test("what is not holdfast's, is held, is a file, or is another program'
   t.same(contents(from), { theirs: '' })
   rmSync(from, { recursive: true })
   await replaceDirectory(from, { files: { a: '' }, publisher: 'install' })
-  await t.rejects(relocate(new Observed(), to, { from, as: 'removed', keep, publication: { publisher: 'agent' } }), {
+  await t.rejects(relocate(new Observed(), to, { from, keep, publication: { publisher: 'agent' } }), {
     reason: 'TargetForeign',
     message: /holdfast install published/,
   })
@@ -131,7 +121,7 @@ await t.test("what is not holdfast's, is held, is a file, or is another program'
   const { replaceFile } = await import('../../../src/durable/index.js')
   const file = join(root, 'was/file')
   await replaceFile(file, 'x')
-  await t.rejects(relocate(new Observed(), to, { from: file, as: 'removed', keep }), {
+  await t.rejects(relocate(new Observed(), to, { from: file, keep }), {
     reason: 'TargetUnfit',
     message: /is a file, and only directories/,
   })
@@ -187,7 +177,7 @@ await t.test(
     }
     // The state is read, then the content for its digest, and once more for itself.
     const looks = 4
-    const waits = await relocate(new Meanwhile(), to, { from, as: 'removed', keep })
+    const waits = await relocate(new Meanwhile(), to, { from, keep })
     t.match(waits, { state: 'both', waits: /is not what was published there last/ })
     t.same(contents(from), { a: '2' })
   },
@@ -201,7 +191,7 @@ await t.test('an interrupted removal goes on; what is done is recorded before it
   const { fs: failing } = intercepted((call) => {
     if (call === 'removeDirectory') throw failure('EIO', 'unlinkat')
   }, fs)
-  await t.rejects(relocate(failing, to, { from, as: 'removed', keep }), {
+  await t.rejects(relocate(failing, to, { from, keep }), {
     published: true,
     message: /has left its place/,
   })
@@ -224,7 +214,7 @@ await t.test(
           left = after
         if (left !== undefined && /^(open|look|list|attributes)/.test(call) && left-- === 0) throw failure('EIO', call)
       }, fs)
-      const ended = await relocate(failing, to, { from, as: 'removed', keep }).then(
+      const ended = await relocate(failing, to, { from, keep }).then(
         ({ waits = '' }) => waits,
         (error: unknown) => (error as Error).message,
       )
@@ -242,15 +232,14 @@ await t.test('killed at any call, both paths are whole, and the next run ends it
   const offset = seed % step
   t.comment(`every ${step}th call, from ${offset}: ${replay}`)
   const run = async (kill: number): Promise<boolean> => {
-    const as: MovedFromForm = kill % 2 === 0 ? 'link' : 'removed'
-    const { root, from, to, fs, publishNew } = await story(t, undefined, as)
+    const { root, from, to, fs, publishNew } = await story(t)
     let calls = 0
     const { fs: mortal } = intercepted((_, __, index) => {
       calls = index
       if (index >= kill) throw new Killed()
     }, fs)
-    const options = { from, as, keep: 0 } as const
-    const request = { target: to, files: { a: '2' }, movedFrom: { from, as } }
+    const options = { from, keep: 0 }
+    const request = { target: to, files: { a: '2' }, movedFrom: from }
     const ended = await (async () => {
       resultsOf(await publish([directoryPublication(mortal, request)]))
       await relocate(mortal, to, options)
@@ -259,16 +248,11 @@ await t.test('killed at any call, both paths are whole, and the next run ends it
       () => false,
     )
     const [old, now] = [from, to].map((path) => (existsSync(path) ? contents(path)['a'] : 'none'))
-    t.ok(
-      now === '2' ? as === 'removed' || old !== 'none' : now === 'none' && old === '1',
-      `call ${kill}: ${old} and ${now}`,
-    )
+    t.ok(now === '2' || (now === 'none' && old === '1'), `call ${kill}: ${old} and ${now}`)
     await publishNew({ a: '2' })
     t.match(await relocate(fs, to, options), { state: 'done' }, `call ${kill}`)
     t.same(contents(to), { a: '2' }, `call ${kill}`)
-    const left = as === 'link' ? { there: true, beside: ['lock', 'record'] } : { there: false, beside: ['lock'] }
-    t.same({ there: existsSync(from), beside: kept(join(root, 'was')) }, left, `call ${kill}`)
-    if (as === 'link') t.equal(readlinkSync(from), '../is/tls', `call ${kill}`)
+    t.same([existsSync(from), kept(join(root, 'was'))], [false, ['lock']], `call ${kill}`)
     t.ok(calls > 0)
     return ended
   }

@@ -6,19 +6,18 @@ import { namesFor } from '../../../src/durable/path/names.js'
 import { ModelDisk } from '../../crash/model/model-disk.js'
 import { ModelProcess } from '../../crash/model/model-process.js'
 import { makeDirectory, makeEntry } from '../../crash/model/scenario.js'
-import { link, numberOf } from '../calls/scene.js'
+import { numberOf } from '../calls/scene.js'
 
 const names = namesFor('certs')
 const random = '0123456789abcdef'
 const staging = names.staging(random)
 
 /** A disk right after the exchange: what was staged is visible, and this came out. */
-async function exchanged(came: 'directory' | 'link' | 'nothing' = 'directory') {
+async function exchanged(came: 'directory' | 'nothing' = 'directory') {
   const disk = new ModelDisk()
   makeDirectory(disk, '/etc', 0o755)
   makeEntry(disk, '/etc/certs', 'file', 0o644, 'new')
   if (came === 'directory') makeDirectory(disk, `/etc/${staging}`, 0o755)
-  if (came === 'link') link(disk, `/etc/${staging}`, '../elsewhere')
   const fs = new ModelProcess(disk)
   const directory = await fs.openPath('/etc')
   const found = async (name: string): Promise<Attributes> => {
@@ -30,8 +29,8 @@ async function exchanged(came: 'directory' | 'link' | 'nothing' = 'directory') {
   const out = came === 'nothing' ? staged : await found(staging)
   const calls: string[] = []
   fs.before = (call) => void calls.push(call)
-  const judge = async (old: Attributes, links: readonly string[] = []) => {
-    const exchange = { fs, directory, name: 'certs', path: '/etc/certs', names, random, staged, links }
+  const judge = async (old: Attributes) => {
+    const exchange = { fs, directory, name: 'certs', path: '/etc/certs', names, random, staged }
     const foreign = await giveBackForeign(exchange, old)
     return foreign && [foreign.published, foreign.keep, foreign.error.state]
   }
@@ -50,16 +49,6 @@ await t.test('what came out is the old one by its number, its device and its typ
     t.strictSame(await judge({ ...out, ...other }), back)
     t.ok(isBack(), Object.keys(other).join())
     t.strictSame(calls, ['look', 'rename', 'look', 'sync'], 'in its place, and durable, before anything is deleted')
-  }
-})
-
-await t.test('a link is the old one only where its text is one that a removal left', async (t) => {
-  const ours = await exchanged('link')
-  t.equal(await ours.judge(ours.out, ['a', '../elsewhere']), undefined)
-  for (const links of [[], ['elsewhere']]) {
-    const { out, judge, isBack } = await exchanged('link')
-    t.strictSame(await judge(out, links), back)
-    t.ok(isBack())
   }
 })
 

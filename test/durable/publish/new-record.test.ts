@@ -122,11 +122,10 @@ void t.test('a relocation goes on from its recorded state; another one begins', 
   }
   t.strictSame(moves({}), [relocation, movedTo], 'nobody speaks of it')
   t.strictSame(moves({}, drifted({ relocation, movedTo })), [relocation, movedTo], 'beside drift')
-  t.strictSame(moves({ movedFrom: { from: '/etc/old', as: 'link' }, movedTo }), [relocation, movedTo])
-  const other = { from: '/etc/other', as: 'link' } as const
-  const begun = { ...other, state: 'staged', since: now }
-  t.strictSame(moves({ movedFrom: other, movedTo: '/etc/newer' }), [begun, '/etc/newer'])
-  t.strictSame(moves({ movedFrom: other }, found()), [begun, undefined])
+  t.strictSame(moves({ movedFrom: '/etc/old', movedTo }), [relocation, movedTo])
+  const begun = { from: '/etc/other', as: 'removed', state: 'staged', since: now }
+  t.strictSame(moves({ movedFrom: '/etc/other', movedTo: '/etc/newer' }), [begun, '/etc/newer'])
+  t.strictSame(moves({ movedFrom: '/etc/other' }, found()), [begun, undefined])
   t.strictSame(moves({ movedFrom: null, movedTo: null }), [undefined, undefined])
   t.strictSame(moves({}, found()), [undefined, undefined])
   t.end()
