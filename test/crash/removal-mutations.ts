@@ -23,7 +23,7 @@ export const removals: readonly Mutation[] = [
     'the record goes before what it tells of',
     'remove/removal.ts',
     '...generations, ...records]',
-    '...generations]\n    const told = last && !leaves ? [...records, this.#names.record(last.sequence)] : records\n' +
+    '...generations]\n    const told = last ? [...records, this.#names.record(last.sequence)] : records\n' +
       '    await clean(this.#area, told)\n    await this.#sync()',
     story,
     power('btrfs', 'removal'),
