@@ -28,21 +28,34 @@ function edges(path: string): string[] {
 
 const known = new Map<string, readonly string[]>()
 
+function edgesOf(path: string): readonly string[] {
+  let next = known.get(path)
+  if (next === undefined) {
+    try {
+      next = edges(path)
+    } catch {
+      // Not a file of the project: what is built, or text that only looks like an import.
+      next = []
+    }
+    known.set(path, next)
+  }
+  return next
+}
+
+const measured = new Map<string, ReadonlyMap<string, number>>()
+
+/** Every file that this one reaches, and how many imports away it is at least. */
+export function distancesFrom(from: string): ReadonlyMap<string, number> {
+  const before = measured.get(from)
+  if (before) return before
+  const distances = new Map<string, number>([[from, 0]])
+  for (const [path, distance] of distances)
+    for (const next of edgesOf(path)) if (!distances.has(next)) distances.set(next, distance + 1)
+  measured.set(from, distances)
+  return distances
+}
+
 /** Every file that this one reaches. */
 export function reached(from: string): Set<string> {
-  const seen = new Set<string>([from])
-  for (const path of seen) {
-    let next = known.get(path)
-    if (next === undefined) {
-      try {
-        next = edges(path)
-      } catch {
-        // Not a file of the project: what is built, or text that only looks like an import.
-        next = []
-      }
-      known.set(path, next)
-    }
-    for (const target of next) seen.add(target)
-  }
-  return seen
+  return new Set(distancesFrom(from).keys())
 }

@@ -1,5 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os'
-import type { Answer } from './answer.js'
+import type { Answer, Verdict } from './answer.js'
 import type { Item } from './battery.js'
 import type { Mutant, Source } from './mutants.js'
 import { Rig } from './rig.js'
@@ -120,6 +120,19 @@ export class Bench {
     const kills = passes && (await inMutant(once)).verdict === 'killed'
     this.#rig.stop()
     return kills
+  }
+
+  /** What one test says of the mutant. One that hangs or breaks without a mutant, too, has said nothing, and `refused` names it. */
+  async ask(source: Source, mutant: Mutant, item: Item, seconds: number): Promise<Verdict> {
+    const { verdict } = await this.try(source, mutant, [item], () => seconds)
+    if (verdict === 'killed' || verdict === 'survived') return verdict
+    const { inRig } = this.refused
+    const patience = patienceFor(seconds)
+    if (!item.isTest || inRig.has(item.name)) return (await this.#passesAlone(item, patience)) ? verdict : 'survived'
+    if (!(await this.fails(item, patience))) return verdict
+    this.#rig.stop()
+    inRig.add(item.name)
+    return this.ask(source, mutant, item, seconds)
   }
 
   /** Whether a test does not pass here without a mutant. */

@@ -1,8 +1,13 @@
 import t from 'tap'
 import { battery } from './battery.js'
-import { mutantsOf, mutated, readSources } from './mutants.js'
-import { readResults } from './results.js'
+import { equivalents, namesIn } from './equivalents.js'
+import { byName, mutantsOf, mutated, readSources, type Source } from './mutants.js'
+import { inOrder } from './order.js'
+import { survivors } from './survivors.js'
 import { answerOf } from './answer.js'
+
+/** So many there are: the list may only get shorter. */
+const equivalentsAtMost = 272
 
 const text = `
 const flags = READ | NOFOLLOW | EXCL
@@ -88,11 +93,51 @@ not ok 1 - x # time=3ms\n  ---\n  at: a\n  ...\n1..1\n`
   t.end()
 })
 
-await t.test('the table speaks of the program as it is, and of tests that exist', (t) => {
-  const sources = readSources()
-  t.ok(sources.some(({ file }) => file === 'src/durable/posix/file-system.ts'))
-  const items = new Set(battery().map(({ name }) => name))
-  const missing = [...readResults().values()].filter(({ verdict, by }) => verdict === 'killed' && !items.has(by))
-  t.same(missing, [])
+await t.test('a mutant keeps its name where its file is moved, and no two have one name', (t) => {
+  const at = (file: string): Source => ({ file, text, mutants: mutantsOf(file, text) })
+  const names = (source: Source): string[] => [...byName([source]).keys()]
+  t.same(names(at('src/durable/publish/a.ts')), names(at('native/a.ts')))
+  t.throws(() => byName([at('native/a.ts'), at('src/a.ts')]), /native\/a\.ts and src\/a\.ts both hold a\.ts: /)
+  t.equal(byName([at('native/a.ts'), at('native/b.ts')]).size, 2 * names(at('native/a.ts')).length)
   t.end()
 })
+
+await t.test('each name in the lists is that of a mutant, and stands there once', (t) => {
+  const sources = readSources()
+  t.ok(sources.some(({ file }) => file === 'src/durable/posix/file-system.ts'))
+  const named = byName(sources)
+  const listed = [...namesIn(equivalents), ...namesIn(survivors)]
+  t.same(
+    listed.filter((name) => !named.has(name)),
+    [],
+  )
+  t.same(
+    listed.filter((name, index) => listed.indexOf(name) !== index),
+    [],
+  )
+  t.ok(namesIn(equivalents).length <= equivalentsAtMost, 'a mutant is shown to a test rather than called equivalent')
+  t.end()
+})
+
+await t.test(
+  'a mutant is put before the test of its name first, and before no test that leads nowhere near it',
+  (t) => {
+    const items = battery()
+    const names = inOrder(items, 'src/durable/path/lock.ts').map(({ name }) => name)
+    t.equal(names[0], 'test/durable/path/lock.test.ts')
+    t.equal(names[1], 'test/durable/lock-rules.test.ts')
+    t.ok(names.includes('test/durable/publish/publish.test.ts'))
+    t.notOk(names.includes('test/native/arguments.test.ts'))
+    t.match(names.at(-1), /^model: /)
+    const exchange = inOrder(items, 'src/durable/publish/replace.ts').map(({ name }) => name)
+    t.ok(exchange.indexOf('test/durable/exchange.test.ts') < exchange.indexOf('test/durable/calls.test.ts'), 'by a row')
+    const without = readSources().filter(
+      ({ file, mutants }) => mutants.length > 0 && !inOrder(items, file).some(({ isTest }) => isTest),
+    )
+    t.same(
+      without.map(({ file }) => file),
+      [],
+    )
+    t.end()
+  },
+)

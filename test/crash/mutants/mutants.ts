@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import ts from 'typescript'
 import { project } from '../../project.js'
 import { type Change, operators } from './operators.js'
 
 /** One place of the program changed by one operator. */
 export interface Mutant {
-  /** File, function, operator and what is changed: stays the same whatever is edited elsewhere. */
+  /**
+   * The file's name without its directory, function, operator and what is changed: stays the same whatever is edited elsewhere, and
+   * wherever the file is moved.
+   */
   readonly id: string
   readonly file: string
   readonly line: number
@@ -23,15 +26,15 @@ export interface Source {
   readonly mutants: readonly Mutant[]
 }
 
-/** What static-pods does to the disk; the rest of that room decides, and asks. */
+/** What static-pods does to the disk, wherever it stands there; the rest of that room decides, and asks. */
 const staticPods = [
-  'install/install',
-  'install/newer-published',
-  'install/orphaned-records',
-  'monitor/fall-back',
-  'monitor/last-known-good',
-  'monitor/watch-start',
-  'prune/prune',
+  'fall-back.ts',
+  'install.ts',
+  'last-known-good.ts',
+  'newer-published.ts',
+  'orphaned-records.ts',
+  'prune.ts',
+  'watch-start.ts',
 ]
 
 function files(): string[] {
@@ -39,12 +42,12 @@ function files(): string[] {
     readdirSync(join(project, room), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `${room}/${name}`)
-  return [
-    'src/parallel.ts',
-    ...below('native'),
-    ...below('src/durable'),
-    ...staticPods.map((name) => `src/static-pods/${name}.ts`),
-  ].sort()
+  const inStaticPods = below('src/static-pods').filter((path) => staticPods.includes(basename(path)))
+  if (inStaticPods.length !== staticPods.length)
+    throw new Error(
+      `src/static-pods has ${inStaticPods.join(', ')}, where each of these is to be once: ${staticPods.join(', ')}`,
+    )
+  return ['src/parallel.ts', ...below('native'), ...below('src/durable'), ...inStaticPods].sort()
 }
 
 /** `Class.method`, the function, or the constant at the top whose value it is. */
@@ -92,7 +95,8 @@ export function mutantsOf(file: string, text: string): Mutant[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2023, true)
   const times = new Map<string, number>()
   return changesOf(source).map((change) => {
-    const name = `${file}: ${ownerOf(change.site)} ${change.operator} ${shortened(change.of)}`.replace(':  ', ': ')
+    const owner = ownerOf(change.site)
+    const name = `${basename(file)}: ${owner} ${change.operator} ${shortened(change.of)}`.replace(':  ', ': ')
     const nth = (times.get(name) ?? 0) + 1
     times.set(name, nth)
     const id = nth === 1 ? name : `${name} (${nth})`
@@ -101,6 +105,17 @@ export function mutantsOf(file: string, text: string): Mutant[] {
     const context = text.slice(around.getStart(), change.start) + change.text + text.slice(change.end, around.end)
     return { id, file, line, change, isTopLevel: isTopLevel(change.site), context }
   })
+}
+
+/** @throws Error where two files of one name hold mutants of one name: the lists could not tell them apart. */
+export function byName(sources: readonly Source[]): Map<string, Mutant> {
+  const named = new Map<string, Mutant>()
+  for (const mutant of sources.flatMap(({ mutants }) => mutants)) {
+    const other = named.get(mutant.id)
+    if (other) throw new Error(`${other.file} and ${mutant.file} both hold ${mutant.id}: rename one of the functions`)
+    named.set(mutant.id, mutant)
+  }
+  return named
 }
 
 /** The sources whose every step is put to the test. */

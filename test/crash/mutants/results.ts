@@ -15,7 +15,8 @@ export interface Result {
 /** The hash of an answer for which not everything was tried. */
 export const inPart = '-'
 
-const file = join(project, 'test/crash/mutants/results.tsv')
+/** What is built goes with it: a run that was ended goes on from here, and a new clone begins anew. */
+const file = join(project, 'dist/.mutants-results.tsv')
 
 /** By the mutants' names. */
 export function readResults(): Map<string, Result> {

@@ -1,17 +1,19 @@
 import { parseArgs } from 'node:util'
 import { battery, hashOf } from './battery.js'
 import { Bench, patienceFor, Refused } from './bench.js'
-import { equivalents } from './equivalents.js'
+import { equivalents, namesIn } from './equivalents.js'
 import { Hunt } from './hunt.js'
-import { type Mutant, readSources, type Source } from './mutants.js'
+import { byName, type Mutant, readSources, type Source } from './mutants.js'
 import { Reach } from './reach.js'
 import { readResults, type Result, writeResults } from './results.js'
 import { countsOf, score, writeSummary } from './summary.js'
+import { survivors } from './survivors.js'
 
 /*
- * Every mutant that the operators make of the program, before the tests that come by it.
+ * Every mutant that the operators make of the program, before the tests that come by it. What is known is kept in `dist`: a run that was
+ * ended goes on. Once every mutant has an answer, the score is written to docs/mutation-score.md.
  *
- *   --only TEXT    mutants whose name holds this, or this of several
+ *   --only TEXT    mutants whose name, or whose file's path, holds this, or this of several
  *   --limit N      no test that takes longer than so many seconds
  *   --first N      of the tests for each mutant, so many
  *   --heavy        the long tests, too
@@ -41,6 +43,7 @@ const { values } = parseArgs({
 })
 const say = (line: string): void => console.log(line)
 const sources = readSources()
+const named = byName(sources)
 const items = battery().filter(
   ({ heavy, name }) =>
     (values.heavy || !heavy) &&
@@ -51,12 +54,15 @@ const items = battery().filter(
 const reach = await Reach.of(items, sources, say)
 const results = readResults()
 const hunt = new Hunt(items, reach, Number(values.limit), Number(values.first), results)
-const equivalent = new Set(equivalents.flatMap(({ mutants }) => mutants))
+const equivalent = new Set(namesIn(equivalents))
+const surviving = new Set(namesIn(survivors))
 
 const todo = sources.flatMap((source) =>
   source.mutants
     .filter(
-      ({ id }) => values.only.some((text) => id.includes(text)) && !(results.has(id) ? values.untried : values.known),
+      ({ id, file }) =>
+        values.only.some((text) => id.includes(text) || file.includes(text)) &&
+        !(results.has(id) ? values.untried : values.known),
     )
     .filter((mutant) => {
       const known = results.get(mutant.id)
@@ -113,14 +119,15 @@ async function lane(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane))
-const ids = new Set(sources.flatMap(({ mutants }) => mutants.map(({ id }) => id)))
-for (const id of results.keys()) if (!ids.has(id)) results.delete(id)
+for (const id of results.keys()) if (!named.has(id)) results.delete(id)
 writeResults(results)
-writeSummary(sources, results)
 const counts = countsOf(sources, results)
-for (const { id } of sources.flatMap(({ mutants }) => mutants)) {
+if (counts.untried === 0) writeSummary(sources, results)
+else say(`${counts.untried} mutants have no answer yet: docs/mutation-score.md stays as it is`)
+for (const id of named.keys()) {
   const verdict = results.get(id)?.verdict ?? 'untried'
   if (equivalent.has(id) && verdict === 'killed') say(`listed as equivalent, and killed: ${id}`)
+  else if (surviving.has(id) && verdict === 'killed') say(`listed as a survivor, and killed: ${id}`)
   else if (!equivalent.has(id) && verdict !== 'killed' && verdict !== 'untried') say(`${verdict}: ${id}`)
 }
 for (const name of refused.alone) say(`no killer: ${name} fails without a mutant`)

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { project } from '../../project.js'
 import type { Source } from './mutants.js'
-import { equivalents } from './equivalents.js'
+import { equivalents, namesIn } from './equivalents.js'
 import { inPart, type Result } from './results.js'
 
 interface Counts {
@@ -17,7 +17,7 @@ interface Counts {
 }
 
 export function countsOf(sources: readonly Source[], results: ReadonlyMap<string, Result>): Counts {
-  const same = new Set(equivalents.flatMap(({ mutants }) => mutants))
+  const same = new Set(namesIn(equivalents))
   const all = sources.flatMap(({ mutants }) => mutants.map(({ id }) => id))
   const equivalent = all.filter((id) => same.has(id)).length
   const verdicts = all.filter((id) => !same.has(id)).map((id) => results.get(id)?.verdict)
@@ -58,23 +58,17 @@ function table(rows: readonly (readonly string[])[]): string {
   return [line(first), line(rule), ...rest.map(line)].join('\n')
 }
 
-/** Those that live, or at which the tests hang or break, each with what is known; none that is listed as equivalent. */
-export function survivors(sources: readonly Source[], results: ReadonlyMap<string, Result>): string[] {
-  const same = new Set(equivalents.flatMap(({ mutants }) => mutants))
-  return sources.flatMap(({ mutants }) =>
-    mutants.flatMap(({ id, file, line }) => {
-      const result = results.get(id)
-      if (result === undefined || result.verdict === 'killed' || same.has(id)) return []
-      return [`${result.verdict}: ${file}:${line}: ${id}`]
-    }),
-  )
+/** The sources that hold mutants, by their names: where one stands is no part of the score. */
+function fileNames(sources: readonly Source[]): string[] {
+  return [...new Set(sources.filter(({ mutants }) => mutants.length > 0).map(({ file }) => basename(file)))].sort()
 }
 
-/** Writes `docs/mutation-score.md`. */
+/** Writes `docs/mutation-score.md`, which holds the score of the last full run. */
 export function writeSummary(sources: readonly Source[], results: ReadonlyMap<string, Result>): void {
-  const rows = sources
-    .filter(({ mutants }) => mutants.length > 0)
-    .map((source) => row(`\`${source.file}\``, countsOf([source], results)))
+  const rows = fileNames(sources).map((name) => {
+    const ofThis = sources.filter(({ file }) => basename(file) === name)
+    return row(`\`${name}\``, countsOf(ofThis, results))
+  })
   const total = row('all', countsOf(sources, results))
   const partly = [...results.values()].filter(({ verdict, hash }) => verdict === 'survived' && hash === inPart).length
   const reasons = equivalents.map(({ reason, mutants }) => `- ${reason} (${mutants.length})`)
@@ -84,8 +78,8 @@ Written by \`npm run test:mutants\`, which makes one small change at a time to t
 A mutant is killed when an assertion fails, or the model disk reports a violation. One at which the tests hang, or break without
 an assertion, is not: most of the former take away what ends a loop or a wait, and most of the latter a value that the next line needs.
 The score is the share of killed mutants among those that were tried and are not equivalent.
-\`test/crash/mutants/results.tsv\` holds the answer for each mutant; \`npm run test:crash\` draws some of them and checks that the
-test that is named there still kills them.
+The figures are those of the last full run, and of the program as it was then. \`npm run test:crash\` draws mutants of the program as it
+is, and fails where no test notices one that is neither listed below nor in \`test/crash/mutants/survivors.ts\`.
 
 Of those that survived, ${partly} were put before the most promising tests only: the next run puts them before all that come by them.
 
