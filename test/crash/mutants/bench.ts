@@ -17,10 +17,15 @@ export class Refused {
 /** So many that hang are waited for: what hangs in the cheapest tests hangs in most. */
 const hangsAtMost = 1
 
-/** Seconds that something which takes so many CPU-seconds may take: more while others keep the machine busy. */
-export function patienceFor(seconds: number): number {
+/** How many times longer everything takes while others keep the machine busy. */
+export function busyness(): number {
   const [load = 0] = loadavg()
-  return (5 + 8 * seconds) * Math.min(8, Math.max(1, load / (2 * availableParallelism())))
+  return Math.min(8, Math.max(1, load / (2 * availableParallelism())))
+}
+
+/** Seconds that something which takes so many CPU-seconds may take. */
+export function patienceFor(seconds: number): number {
+  return (5 + 8 * seconds) * busyness()
 }
 
 /** A copy of the program on which mutants are tried, one at a time. */

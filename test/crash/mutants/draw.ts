@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { randomFrom } from '../../seed.js'
 import type { Verdict } from './answer.js'
 import { battery } from './battery.js'
-import { Bench, Refused } from './bench.js'
+import { Bench, busyness, Refused } from './bench.js'
 import { equivalents, namesIn } from './equivalents.js'
 import { byName, type Mutant, readSources, type Source } from './mutants.js'
 import { inOrder } from './order.js'
@@ -29,8 +29,8 @@ const { values } = parseArgs({
 
 /** CPU-seconds that a test may take here: more are a mutant that hangs. */
 const secondsOfTest = 5
-/** What may be spent on one mutant. */
-const secondsOfMutant = 150
+/** What may be spent on one mutant, on a machine that does nothing else: all quick tests fit in. */
+const secondsOfMutant = 120
 
 type Drawn = readonly [Source, Mutant]
 
@@ -63,7 +63,7 @@ async function judge(bench: Bench, [source, mutant]: Drawn): Promise<Verdict> {
   let verdict: Verdict = 'survived'
   let by = ''
   for (const item of candidates) {
-    if (verdict !== 'survived' || performance.now() - began > 1000 * secondsOfMutant) break
+    if (verdict !== 'survived' || performance.now() - began > 1000 * secondsOfMutant * busyness()) break
     verdict = await bench.ask(source, mutant, item, secondsOfTest)
     by = item.name
     asked += 1

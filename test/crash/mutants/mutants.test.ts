@@ -123,13 +123,18 @@ await t.test(
   'a mutant is put before the test of its name first, and before no test that leads nowhere near it',
   (t) => {
     const items = battery()
-    const names = inOrder(items, 'src/durable/path/lock.ts').map(({ name }) => name)
+    const namesFor = (file: string, times = {}): string[] => inOrder(items, file, times).map(({ name }) => name)
+    const names = namesFor('src/durable/path/lock.ts')
     t.equal(names[0], 'test/durable/path/lock.test.ts')
     t.equal(names[1], 'test/durable/lock-rules.test.ts')
     t.ok(names.includes('test/durable/publish/publish.test.ts'))
     t.notOk(names.includes('test/native/arguments.test.ts'))
     t.match(names.at(-1), /^model: /)
-    const exchange = inOrder(items, 'src/durable/publish/replace.ts').map(({ name }) => name)
+    const slow = { 'test/durable/path/lock.test.ts': 60, 'test/durable/lock-rules.test.ts': 60 }
+    const known = namesFor('src/durable/path/lock.ts', slow)
+    t.equal(known[0], 'test/durable/path/lock.test.ts', 'however long it takes')
+    t.equal(known.at(-1), 'test/durable/lock-rules.test.ts', 'what takes long stands behind the rest')
+    const exchange = namesFor('src/durable/publish/replace.ts')
     t.ok(exchange.indexOf('test/durable/exchange.test.ts') < exchange.indexOf('test/durable/calls.test.ts'), 'by a row')
     const without = readSources().filter(
       ({ file, mutants }) => mutants.length > 0 && !inOrder(items, file).some(({ isTest }) => isTest),

@@ -1,42 +1,45 @@
-import { basename, dirname } from 'node:path'
+import { basename } from 'node:path'
 import { distancesFrom } from '../../docs/import-graph.js'
+import { knownTimes, type Times } from '../../runner/schedule.js'
 import { ownTest, testedRows } from '../../tested.js'
 import type { Item } from './battery.js'
 
 /** Every call that the core makes, in its order: it notices most of what changes a step. */
 const broadest = 'test/durable/calls.test.ts'
 
+/** Seconds. What takes more stands behind all that is quick, which is three of four tests, and a sixth of the time of all. */
+const quick = 2.5
+/** Of what has not been timed. */
+const unknown = 1
+
 const wordsOf = (path: string): string[] =>
   basename(path)
     .replace(/(\.test)?\.ts$/, '')
     .split('-')
 
-/** The rooms of tests that put the core to the test, and little else: they take less time than those of whole commands. */
-const ofTheCore = /^test\/(durable|native|crash)\//
-
-type Rank = readonly [number, number]
-
-/** Where it stands among those that a mutant of this file is put before; none where nothing leads from it to the file. */
-function rankOf(item: Item, file: string, named: ReadonlySet<string>): Rank | undefined {
-  if (item.name === ownTest(file)) return [0, 0]
-  if (named.has(item.name)) return [1, 0]
-  if (!item.isTest) return [7, 0]
-  const distance = distancesFrom(item.name).get(file)
-  if (distance === undefined) return undefined
+/** How near its name is to that of a file. */
+function tierOf({ name, isTest }: Item, file: string, named: ReadonlySet<string>): number {
+  if (name === ownTest(file)) return 0
+  if (named.has(name)) return 1
+  if (!isTest) return 5
   const words = wordsOf(file)
-  const shared = wordsOf(item.name).filter((word) => words.includes(word)).length
-  if (shared > 0) return [2, -shared]
-  if (item.name === broadest) return [3, 0]
-  if (dirname(item.name) === dirname(ownTest(file))) return [4, distance]
-  return [ofTheCore.test(item.name) && ofTheCore.test(ownTest(file)) ? 5 : 6, distance]
+  if (wordsOf(name).some((word) => words.includes(word))) return 2
+  return name === broadest ? 3 : 4
+}
+
+/** By the first number that differs. */
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((number, index) => number !== b[index])
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0)
 }
 
 /**
- * What a mutant of this file is put before, the most promising first, as far as names and imports say: the test of its name, those
- * that test/README.md names, those that share a word with its name, then those of its room and the others by how many imports stand
- * between; at last the model disk. Which of them come by the mutant is found by putting it before them: measuring that costs as much.
+ * What a mutant of this file is put before, the most promising first, as far as names, imports and the last runs say: the test of its name,
+ * those that test/README.md names, those that share a word with its name, then the others, and the model disk; the quickest first, and of
+ * two those with fewer imports between. A test whose imports do not lead to the file is left out. Which of them come by the mutant
+ * is found by putting it before them: measuring that costs as much.
  */
-export function inOrder(items: readonly Item[], file: string): Item[] {
+export function inOrder(items: readonly Item[], file: string, times: Times = knownTimes()): Item[] {
   const named = new Set(
     testedRows()
       .filter(({ sources }) => sources.includes(file))
@@ -44,9 +47,12 @@ export function inOrder(items: readonly Item[], file: string): Item[] {
   )
   return items
     .flatMap((item) => {
-      const rank = rankOf(item, file, named)
-      return rank === undefined ? [] : [{ item, rank }]
+      const distance = item.isTest ? distancesFrom(item.name).get(file) : 0
+      const tier = tierOf(item, file, named)
+      if (tier > 1 && distance === undefined) return []
+      const seconds = times[item.name] ?? unknown
+      return [{ item, key: [tier > 0 && seconds > quick ? 1 : 0, tier, seconds, distance ?? 0] }]
     })
-    .sort((a, b) => a.rank[0] - b.rank[0] || a.rank[1] - b.rank[1])
+    .sort((a, b) => compare(a.key, b.key))
     .map(({ item }) => item)
 }
