@@ -89,7 +89,10 @@ export const ofPublishing = [
   },
   {
     reason: 'one millisecond more of a wait, or of the age at which something is read again',
-    mutants: [`own-file.ts: OwnFile.#tidy counted timeout: 0`],
+    mutants: [
+      `own-file.ts: OwnFile.#tidy counted timeout: 0`,
+      `fall-back.ts: lockOperations counted disk.lock(path, 0, undefined)`,
+    ],
   },
   {
     reason:

@@ -11,7 +11,8 @@ import { survivors } from './survivors.js'
 
 /*
  * Every mutant that the operators make of the program, before the tests that come by it. What is known is kept in `dist`: a run that was
- * ended goes on. Once every mutant has an answer, the score is written to docs/mutation-score.md.
+ * ended goes on. Once every mutant has an answer, the score is written to docs/mutation-score.md. Fails where a test kills what is listed as
+ * equivalent or as a survivor, or none kills what is not.
  *
  *   --only TEXT    mutants whose name, or whose file's path, holds this, or this of several
  *   --limit N      no test that takes longer than so many seconds
@@ -133,3 +134,11 @@ for (const id of named.keys()) {
 for (const name of refused.alone) say(`no killer: ${name} fails without a mutant`)
 say(JSON.stringify(counts))
 say(`score ${score(counts)}`)
+const isWrong = (id: string): boolean => {
+  const verdict = results.get(id)?.verdict
+  const isListed = equivalent.has(id) || surviving.has(id)
+  return isListed ? verdict === 'killed' : verdict === 'survived'
+}
+const wrong = [...named.keys()].filter(isWrong).length
+say(`${wrong} wrong: killed though listed, or alive though not`)
+process.exitCode = wrong + refused.alone.size > 0 ? 1 : 0

@@ -10,6 +10,7 @@ export const survivors: readonly Listed[] = [
       'rollback.ts: earlier.confirm shortened now.record ?? newest',
       "lock.ts: lockOnce swapped if (left <= 0 || request.signal?.aborted) throw busy(request, 'another process')",
       'file-system.ts: NodeFileSystem.rename swapped await atPath(() => pathOf(toParent, to), native.rename(fromParent, from, toParent, to, mo…',
+      'publication.ts: TargetPublication.#decide swapped if (!isRepeated(found, this.desired)) refusePinned(path, this.desired.digest, found, opti…',
       "directory-publication.ts: DirectoryPublication.#open swapped if (codeOf(error) === 'ENOENT') return undefined",
     ],
   },
