@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
+import { knownTimes } from '../../runner/schedule.js'
 import { randomFrom } from '../../seed.js'
 import type { Verdict } from './answer.js'
-import { battery } from './battery.js'
+import { battery, type Item } from './battery.js'
 import { Bench, busyness, Refused } from './bench.js'
 import { equivalents, namesIn } from './equivalents.js'
 import { byName, type Mutant, readSources, type Source } from './mutants.js'
@@ -27,8 +28,9 @@ const { values } = parseArgs({
   },
 })
 
-/** CPU-seconds that a test may take here: more are a mutant that hangs. */
-const secondsOfTest = 5
+const times = knownTimes()
+/** What a test takes without a mutant; one that was never timed gets so many seconds. One that takes many times longer hangs. */
+const secondsOf = ({ name }: Item): number => Math.max(1, times[name] ?? 5)
 /** What may be spent on one mutant, on a machine that does nothing else: all quick tests fit in. */
 const secondsOfMutant = 120
 
@@ -58,13 +60,13 @@ const verdicts: Record<Verdict, number> = { killed: 0, hangs: 0, breaks: 0, surv
 /** Puts the mutant before one test after the other, and says what came of it. */
 async function judge(bench: Bench, [source, mutant]: Drawn): Promise<Verdict> {
   const began = performance.now()
-  const candidates = inOrder(items, mutant.file)
+  const candidates = inOrder(items, mutant.file, times)
   let asked = 0
   let verdict: Verdict = 'survived'
   let by = ''
   for (const item of candidates) {
     if (verdict !== 'survived' || performance.now() - began > 1000 * secondsOfMutant * busyness()) break
-    verdict = await bench.ask(source, mutant, item, secondsOfTest)
+    verdict = await bench.ask(source, mutant, item, secondsOf(item))
     by = item.name
     asked += 1
   }
