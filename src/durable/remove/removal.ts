@@ -8,7 +8,6 @@ import {
   attempt,
   remove,
   checkTarget,
-  Scope,
   readFileTree,
   readTree,
 } from '../path/index.js'
@@ -34,9 +33,10 @@ import {
   writeRecord,
   refuseTargetBelow,
   openTarget,
-  refuseNewer,
-  Parents,
-  Site,
+  type LockedTarget,
+  type Parents,
+  type Site,
+  withLockedTarget,
 } from '../target/index.js'
 import { publicationIn, readTarget } from '../look/index.js'
 import { nextSequence, readRecords, type Records, describes, removalBody, type StoredRecord } from '../record/index.js'
@@ -73,25 +73,27 @@ import type { RemovalOptions } from './removal-options.js'
  *   place, and not all of it is known to be removed: the same call goes on
  */
 export async function removePublished(fs: FileSystem, path: string, options: RemovalOptions): Promise<void> {
-  const removal = new Removal(fs, checkTarget(path), options)
+  const target = checkTarget(path)
+  const absent = (): never => {
+    throw nothingPublished(target)
+  }
   try {
-    await removal.run()
+    await withLockedTarget(fs, target, { ...options, isNeeded: isKnown, absent }, async (locked) => {
+      const removal = new Removal(fs, target, options, locked)
+      const failure = await failureOf(removal.run(locked.records))
+      if (failure !== undefined) throw removal.wrapError(failure)
+    })
   } catch (error) {
-    throw removal.wrapError(error)
-  } finally {
-    await removal.close()
+    throw wrapError(target, error, false, `could not remove ${target}`)
   }
 }
 
 class Removal {
-  readonly #scope: Scope
-  readonly #parents: Parents
   readonly #found: Parents
   readonly #names: TargetNames
   readonly #site: Site
   readonly #log: Log
   readonly #departure: Departure
-  #leave: (() => void) | undefined
   /** What is above the parent, where no new record makes it durable: another program may have renamed it, and not synced that. */
   #above: readonly Descriptor[] = []
 
@@ -99,25 +101,18 @@ class Removal {
     readonly fs: FileSystem,
     readonly path: string,
     readonly options: RemovalOptions,
+    { site, found }: LockedTarget,
   ) {
-    this.#scope = new Scope(fs)
-    this.#parents = new Parents(fs)
-    this.#found = new Parents(fs)
-    this.#site = new Site(this.#scope, path)
-    this.#names = this.#site.names
-    this.#departure = new Departure(fs, this.#site)
+    this.#found = found
+    this.#site = site
+    this.#names = site.names
+    this.#departure = new Departure(fs, site)
     this.#log = options.log ?? silent
   }
 
-  async run(): Promise<void> {
+  async run(records: Records): Promise<void> {
     const { fs, path, options } = this
     const { name } = this.#site
-    if ((await this.#site.resolve(this.#parents)).missing.length > 0) throw nothingPublished(path)
-    await this.#site.open({ requireProven: options.requireProven === true })
-    if (!(await isKnown(this.#site))) throw nothingPublished(path)
-    await this.#lock()
-    const records = await this.#records()
-    refuseNewer(path, records)
     const seen = await publicationIn(fs, path, this.#parent, name, records.valid)
     if (seen === undefined) return this.#removeLeftovers(records)
     const { state, record, tree, here } = seen
@@ -150,11 +145,6 @@ class Removal {
 
   #records(): Promise<Records> {
     return readRecords(this.fs, this.#parent, this.#site.name, this.#names)
-  }
-
-  async #lock(): Promise<void> {
-    const { lockTimeout = 0, signal } = this.options
-    this.#leave = await this.#site.lock(lockTimeout, signal)
   }
 
   /** Steps 1 to 3. */
@@ -203,10 +193,10 @@ class Removal {
     const { name, parent } = this.#site
     if (kind === 'file') {
       // Open until it has left its place: so nobody else's file gets its number.
-      const attributes = await fs.attributes(await this.#scope.keep(fs.openFile(this.#parent, name)))
+      const attributes = await fs.attributes(await this.#site.scope.keep(fs.openFile(this.#parent, name)))
       return { attributes, tree: await readFileTree(fs, this.#parent, name), opened: undefined }
     }
-    const opened = await this.#scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
+    const opened = await this.#site.scope.keep(openTarget(fs, path, this.#parent, name, parent.attributes.device))
     return { attributes: await fs.attributes(opened), tree: await readTree(fs, opened, false), opened }
   }
 
@@ -281,12 +271,5 @@ class Removal {
       return wrapError(path, error, false, `could not remove ${path}`)
     const { code, syscall, path: where = path } = error
     return unfinished(path, `could not finish the removal of ${path}: ${syscall} ${where}: ${code}`, code, error)
-  }
-
-  async close(): Promise<void> {
-    await this.#parents.close()
-    await this.#found.close()
-    await this.#scope.closeAll()
-    this.#leave?.()
   }
 }
