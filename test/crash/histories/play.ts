@@ -55,9 +55,14 @@ async function playOne(ground: Ground, knowledge: Knowledge, operation: Operatio
   } else if (operation.do === 'publish') {
     return (await playCall(ground, knowledge, operation)).faults
   } else if (operation.do === 'killed') {
-    const answer = await ground.publish(operation.publication, operation.before)
-    if (operation.publication.meanwhile) knowledge.changedBy(operation.publication.meanwhile)
-    knowledge.published(operation.publication, answer, ground.look())
+    const { publication, before } = operation
+    const answer = await ground.publish(publication, before)
+    // It may have ended before it was to be killed: then it has answered like any other.
+    if (answer !== undefined) noteAnswer(knowledge, publication, answer, ground.look())
+    else {
+      if (publication.meanwhile) knowledge.changedBy(publication.meanwhile)
+      knowledge.published(publication, undefined, ground.look())
+    }
   } else {
     ground.change(operation)
     knowledge.changedBy(operation)
