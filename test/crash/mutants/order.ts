@@ -7,7 +7,10 @@ import type { Item } from './battery.js'
 /** Every call that the core makes, in its order: it notices most of what changes a step. */
 const broadest = 'test/durable/calls.test.ts'
 
-/** Seconds. What takes more stands behind all that is quick, which is three of four tests, and a sixth of the time of all. */
+/**
+ * Seconds. What takes more, and is not named for the file, stands behind all that is quick: three of four tests, which take a sixth of
+ * the time of all.
+ */
 const quick = 2.5
 /** Of what has not been timed. */
 const unknown = 1
@@ -51,7 +54,7 @@ export function inOrder(items: readonly Item[], file: string, times: Times = kno
       const tier = tierOf(item, file, named)
       if (tier > 1 && distance === undefined) return []
       const seconds = times[item.name] ?? unknown
-      return [{ item, key: [tier > 0 && seconds > quick ? 1 : 0, tier, seconds, distance ?? 0] }]
+      return [{ item, key: [tier > 1 && seconds > quick ? 1 : 0, tier, seconds, distance ?? 0] }]
     })
     .sort((a, b) => compare(a.key, b.key))
     .map(({ item }) => item)
